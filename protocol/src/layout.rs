@@ -1,0 +1,72 @@
+//! The shared memory segment, in bytes from its beginning:
+//!
+//! ```text
+//! 0            header page: magic, version, number of chunks, claim counter
+//! FLAGS        one byte a method id: FLAG_*
+//! CHUNK_HEADS  CHUNK_HEAD_BYTES a chunk: state, claim number, thread, time base, words written
+//! chunk_data() CHUNK_BYTES a chunk: event words, zero from the first unwritten one on
+//! ```
+//!
+//! A chunk goes `FREE -> CLAIMED -> OWNED -> FULL -> FREE`; the target's threads make the first three steps, the tool the
+//! last, after zeroing the words. `CLAIMED` protects the head while its owner fills it in.
+
+/// "hdwater1", little-endian.
+pub const MAGIC: u64 = 0x3172_6574_6177_6468;
+/// Offset of the magic (u64).
+pub const OFFSET_MAGIC: usize = 0;
+/// Offset of the protocol version (u32).
+pub const OFFSET_VERSION: usize = 8;
+/// Offset of the number of chunks (u32).
+pub const OFFSET_CHUNKS: usize = 12;
+/// Offset of the counter that numbers chunk claims (u64, atomic).
+pub const OFFSET_CLAIMS: usize = 64;
+
+/// Offset of the method flags.
+pub const FLAGS: usize = 4096;
+/// The method's first call has been handled.
+pub const FLAG_ENTERED: u8 = 1;
+/// The method is a root.
+pub const FLAG_ROOT: u8 = 2;
+
+/// Offset of the chunk heads.
+pub const CHUNK_HEADS: usize = FLAGS + (1 << crate::word::ID_BITS);
+/// Bytes of a chunk head: one cache line.
+pub const CHUNK_HEAD_BYTES: usize = 64;
+/// In a chunk head: its state (u32, atomic).
+pub const HEAD_STATE: usize = 0;
+/// In a chunk head: which claim this is, counted over all chunks (u64).
+pub const HEAD_CLAIM: usize = 8;
+/// In a chunk head: the thread that claimed it (u64).
+pub const HEAD_THREAD: usize = 16;
+/// In a chunk head: the nanoTime that its words' times are relative to (i64).
+pub const HEAD_BASE_NS: usize = 24;
+
+/// Nobody's; all words are zero.
+pub const STATE_FREE: u32 = 0;
+/// Its head is being filled in.
+pub const STATE_CLAIMED: u32 = 1;
+/// A thread appends to it.
+pub const STATE_OWNED: u32 = 2;
+/// Its writer is done with it.
+pub const STATE_FULL: u32 = 3;
+
+/// Bytes of a chunk.
+pub const CHUNK_BYTES: usize = 32 * 1024;
+/// Words of a chunk.
+pub const CHUNK_WORDS: usize = CHUNK_BYTES / 8;
+
+/// Where the chunks' words begin in a segment of `chunks` chunks.
+pub const fn chunk_data(chunks: usize) -> usize {
+    (CHUNK_HEADS + chunks * CHUNK_HEAD_BYTES).next_multiple_of(4096)
+}
+
+/// Size of a segment of `chunks` chunks.
+pub const fn segment_bytes(chunks: usize) -> usize {
+    chunk_data(chunks) + chunks * CHUNK_BYTES
+}
+
+/// How many chunks a segment of about `bytes` has, two at the least.
+pub const fn chunks_for(bytes: usize) -> usize {
+    let chunks = bytes / (CHUNK_BYTES + CHUNK_HEAD_BYTES);
+    if chunks < 2 { 2 } else { chunks }
+}

@@ -1,0 +1,22 @@
+//! What the tool process and the in-JVM agent agree on.
+//!
+//! * [`message`]: the control messages that travel over the Unix socket, and [`wire`], their framing.
+//! * [`word`]: the 8-byte event words that instrumented methods write.
+//! * [`layout`]: where things are in the shared memory segment.
+//! * [`segment`]: the shared memory itself; the only module with unsafe code.
+//!
+//! The Java side (`runtime-java`) repeats the constants of [`word`] and [`layout`]; a test over there compares them.
+#![deny(unsafe_code)]
+
+pub mod ids;
+pub mod layout;
+pub mod message;
+#[allow(unsafe_code)] // DESIGN: the one module of this crate that touches shared memory
+pub mod segment;
+pub mod wire;
+pub mod word;
+
+pub use ids::{ClassId, LoaderId, MethodId, ThreadId};
+
+/// Version of everything in this crate. Tool and agent refuse each other when it differs.
+pub const PROTOCOL_VERSION: u32 = 1;

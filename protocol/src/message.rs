@@ -1,0 +1,283 @@
+//! The control messages.
+//!
+//! The agent connects to the tool, sends [`Greeting`], and receives the segment's file descriptor with [`Welcome`]. From
+//! then on each side sends [`ToAgent`] or [`ToTool`] frames. A `request` number names the question that a reply
+//! answers; each side numbers its own.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ClassId, LoaderId, MethodId, ThreadId};
+
+/// Request numbers; each side counts its own.
+pub type RequestId = u64;
+
+/// The first frame, from the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// [`crate::PROTOCOL_VERSION`].
+    pub protocol: u32,
+    /// The JVM's process id in its own pid namespace.
+    pub pid: u32,
+    /// The system property `java.vm.version`.
+    pub vm_version: String,
+    /// The system property `java.version`, where the VM tells it.
+    pub java_version: String,
+    /// The agent came in with the JVM's start and holds `main` back until [`Command::Release`].
+    pub startup: bool,
+}
+
+/// The second frame, from the tool; the segment's file descriptor comes with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// [`crate::PROTOCOL_VERSION`].
+    pub protocol: u32,
+    /// After this long, a thread of the target that waits for the tool goes on without it.
+    pub deadline_ms: u32,
+}
+
+/// Tool to agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToAgent {
+    /// A question.
+    Command {
+        /// Its number.
+        request: RequestId,
+        /// What to do.
+        command: Command,
+    },
+    /// The answer to an [`Upcall`].
+    Answer {
+        /// The upcall's number.
+        request: RequestId,
+        /// The answer.
+        answer: Answer,
+    },
+}
+
+/// Agent to tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ToTool {
+    /// The answer to a [`Command`].
+    Reply {
+        /// The command's number.
+        request: RequestId,
+        /// The answer, or what went wrong.
+        reply: Result<Reply, String>,
+    },
+    /// A thread of the target waits for an [`Answer`].
+    Upcall {
+        /// Its number.
+        request: RequestId,
+        /// The thread that waits; `None` for the agent's own.
+        thread: Option<ThreadId>,
+        /// What happened.
+        upcall: Upcall,
+    },
+    /// Something happened; nobody waits.
+    Notice(Notice),
+}
+
+/// What the tool asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// Time the probes. Answered by [`Reply::Calibration`].
+    Calibrate,
+    /// Turn the class hooks on and list all loaded classes. Answered by [`Reply::Classes`].
+    ListClasses,
+    /// The methods that classes declare. Answered by [`Reply::Methods`].
+    ListMethods {
+        /// Of which classes.
+        classes: Vec<ClassId>,
+    },
+    /// Have these classes retransformed in one go, on the agent's own thread. Answered by [`Reply::Hotswapped`].
+    Hotswap {
+        /// Which classes.
+        classes: Vec<ClassId>,
+    },
+    /// Let instrumented methods record. Answered by [`Reply::Done`].
+    Record,
+    /// Stop recording; what is written stays readable. Answered by [`Reply::Stopped`].
+    Stop,
+    /// In start-up mode: let the program's `main` begin. Answered by [`Reply::Done`].
+    Release,
+    /// Give every class its original code back, turn everything off, and close the connection after
+    /// [`Reply::Detached`].
+    Detach,
+}
+
+/// What the agent answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// Done, nothing to tell.
+    Done,
+    /// To [`Command::Calibrate`].
+    Calibration(Calibration),
+    /// To [`Command::ListClasses`].
+    Classes(Vec<ClassInfo>),
+    /// To [`Command::ListMethods`]: classes that have been unloaded, or are not linked yet, are missing.
+    Methods(Vec<(ClassId, Vec<MethodInfo>)>),
+    /// To [`Command::Hotswap`].
+    Hotswapped(HotswapResult),
+    /// To [`Command::Stop`].
+    Stopped {
+        /// `System.nanoTime()` when recording ended.
+        time_ns: i64,
+    },
+    /// To [`Command::Detach`].
+    Detached {
+        /// How long it took to give the original code back.
+        hotswap: HotswapResult,
+    },
+}
+
+/// What the agent needs an answer to while a thread of the target waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Upcall {
+    /// The bytes of a class that is being loaded (`class` is `None`) or retransformed. Answered by
+    /// [`Answer::Bytes`].
+    ClassBytes {
+        /// Which class, if it exists already.
+        class: Option<ClassId>,
+        /// Its defining loader.
+        loader: LoaderId,
+        /// Internal name (`a/b/C`).
+        name: String,
+        /// The class file.
+        #[serde(with = "bytes")]
+        bytes: Vec<u8>,
+    },
+    /// A class has been linked. Answered by [`Answer::Hotswap`].
+    ClassPrepared(ClassInfo),
+    /// An instrumented method was entered for the first time. Answered by [`Answer::Hotswap`].
+    FirstCall(MethodId),
+    /// The hotswap that an [`Answer::Hotswap`] asked for is over. Answered by [`Answer::Hotswap`] again.
+    Hotswapped(HotswapResult),
+}
+
+/// What the tool answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The class file to use instead; `None` leaves it as it is.
+    Bytes(#[serde(with = "optional_bytes")] Option<Vec<u8>>),
+    /// The waiting thread is to retransform these classes in one go and tell the result by [`Upcall::Hotswapped`];
+    /// when there are none, it goes on.
+    Hotswap {
+        /// Which classes.
+        classes: Vec<ClassId>,
+    },
+}
+
+/// What the agent tells without waiting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Notice {
+    /// A thread entered the call graph for the first time.
+    ThreadStarted {
+        /// Its id.
+        thread: ThreadId,
+        /// Its name at that time.
+        name: String,
+    },
+    /// A thread of the target stopped waiting for an answer: some calls may be missing.
+    DeadlinePassed {
+        /// The upcall it waited for, in words.
+        waited_for: String,
+    },
+    /// The JVM is going down.
+    VmDeath,
+}
+
+/// The cost of a probe pair in this JVM, compiled (JFluid 5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Inner time: what a pair adds between its own two timestamps.
+    pub inner_ns: f64,
+    /// Outer time: what it adds to its caller.
+    pub outer_ns: f64,
+    /// Standard deviation of the inner time over the rounds.
+    pub inner_spread_ns: f64,
+    /// Standard deviation of the outer time over the rounds.
+    pub outer_spread_ns: f64,
+}
+
+/// A loaded class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassInfo {
+    /// Its id.
+    pub id: ClassId,
+    /// Internal name (`a/b/C`; arrays are not listed).
+    pub name: String,
+    /// Its defining loader.
+    pub loader: LoaderId,
+    /// Its superclass; `None` for `java/lang/Object` and interfaces.
+    pub super_class: Option<ClassId>,
+    /// Its direct interfaces.
+    pub interfaces: Vec<ClassId>,
+    /// Access flags as in the class file (JVMS table 4.1-B).
+    pub access: u16,
+    /// Its static initialiser has been run, or needs not be.
+    pub initialized: bool,
+    /// HotSpot lets it be retransformed (hidden classes are not).
+    pub modifiable: bool,
+}
+
+/// A declared method.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodInfo {
+    /// Its name.
+    pub name: String,
+    /// Its descriptor.
+    pub descriptor: String,
+    /// Access flags (JVMS table 4.6-A).
+    pub access: u16,
+}
+
+/// What a retransformation did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HotswapResult {
+    /// Classes that were retransformed.
+    pub classes: u32,
+    /// Classes that HotSpot refused, with the JVMTI error's name. The others of the batch were retransformed all the same.
+    pub refused: Vec<(ClassId, String)>,
+    /// Wall time of the retransformation, waits for the tool included.
+    pub total_ns: u64,
+    /// The part after the last class file was handed over: an upper bound of the time the world stood still.
+    pub pause_ns: u64,
+}
+
+mod bytes {
+    //! Byte strings as such, not as sequences of numbers.
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Vec<u8>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a byte string")
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+                Ok(bytes.to_vec())
+            }
+        }
+        from.deserialize_byte_buf(Visitor)
+    }
+}
+
+mod optional_bytes {
+    //! An optional byte string; the empty one stands for none (a class file is never empty).
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+        super::bytes::serialize(bytes.as_deref().unwrap_or_default(), to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
+        super::bytes::deserialize(from).map(|bytes| (!bytes.is_empty()).then_some(bytes))
+    }
+}

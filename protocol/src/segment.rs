@@ -1,0 +1,302 @@
+//! The shared memory segment, seen from the tool and from the agent.
+//!
+//! The other process writes to this memory at any time, so it is never borrowed as a slice: every access is an atomic
+//! load or store through a raw pointer that was bounds-checked against the mapping.
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::layout::{
+    CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
+    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_MAGIC, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED,
+    chunk_data, segment_bytes,
+};
+use crate::{MethodId, PROTOCOL_VERSION, ThreadId};
+
+/// What can be wrong with a segment.
+#[derive(Debug, thiserror::Error)]
+pub enum SegmentError {
+    /// The operating system refused.
+    #[error("cannot map the shared event buffer: {0}")]
+    Map(#[from] io::Error),
+    /// The file is not a segment, or one of another version.
+    #[error("the shared event buffer is not Headwater's, or of another version: {0}")]
+    Foreign(&'static str),
+}
+
+/// A mapped segment. Unmapped when dropped.
+#[derive(Debug)]
+pub struct Segment {
+    map: MmapRaw,
+    chunks: usize,
+}
+
+/// A chunk that a thread writes or has written, as the tool saw it at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkView {
+    /// Which chunk.
+    pub index: usize,
+    /// The claim's number: a thread's chunks are in the order of their claims.
+    pub claim: u64,
+    /// The thread that claimed it.
+    pub thread: ThreadId,
+    /// `System.nanoTime()` that the words' times are relative to.
+    pub base_ns: i64,
+    /// Its writer is done with it.
+    pub full: bool,
+}
+
+impl Segment {
+    /// Creates an anonymous file of `chunks` chunks and maps it. The file goes away with its last user.
+    pub fn create(chunks: usize) -> Result<(Segment, File), SegmentError> {
+        let fd = rustix::fs::memfd_create("headwater", rustix::fs::MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
+        let file = File::from(fd);
+        file.set_len(segment_bytes(chunks) as u64)?;
+        let map = MmapOptions::new().len(segment_bytes(chunks)).map_raw(&file)?;
+        let segment = Segment { map, chunks };
+        segment.u64_at(OFFSET_MAGIC).store(MAGIC, Ordering::Relaxed);
+        segment.u32_at(OFFSET_VERSION).store(PROTOCOL_VERSION, Ordering::Relaxed);
+        segment.u32_at(OFFSET_CHUNKS).store(chunks as u32, Ordering::Release);
+        Ok((segment, file))
+    }
+
+    /// Maps a segment that the other process created.
+    pub fn open(file: &File) -> Result<Segment, SegmentError> {
+        let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        if len < segment_bytes(1) {
+            return Err(SegmentError::Foreign("too small"));
+        }
+        let map = MmapOptions::new().len(len).map_raw(file)?;
+        let mut segment = Segment { map, chunks: 0 };
+        let chunks = segment.u32_at(OFFSET_CHUNKS).load(Ordering::Acquire) as usize;
+        if segment.u64_at(OFFSET_MAGIC).load(Ordering::Relaxed) != MAGIC {
+            return Err(SegmentError::Foreign("no magic number"));
+        }
+        if segment.u32_at(OFFSET_VERSION).load(Ordering::Relaxed) != PROTOCOL_VERSION {
+            return Err(SegmentError::Foreign("another protocol version"));
+        }
+        if segment_bytes(chunks) != len {
+            return Err(SegmentError::Foreign("size and number of chunks disagree"));
+        }
+        segment.chunks = chunks;
+        Ok(segment)
+    }
+
+    /// How many chunks there are.
+    pub fn chunks(&self) -> usize {
+        self.chunks
+    }
+
+    /// Address of the segment's first byte in this process.
+    pub fn address(&self) -> usize {
+        self.map.as_mut_ptr() as usize
+    }
+
+    /// Size of the mapping.
+    pub fn len_bytes(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Declares a method to be a root, before it is instrumented.
+    pub fn mark_root(&self, method: MethodId) {
+        // Relaxed: the hotswap that makes the method call the runtime is a much stronger edge than any here.
+        self.u8_at(FLAGS + method.0 as usize).fetch_or(FLAG_ROOT, Ordering::Relaxed);
+    }
+
+    /// Whether the method's first call has been handled.
+    pub fn was_entered(&self, method: MethodId) -> bool {
+        self.u8_at(FLAGS + method.0 as usize).load(Ordering::Relaxed) & FLAG_ENTERED != 0
+    }
+
+    /// The chunks that are owned or full now, in the order of their claims.
+    ///
+    /// A thread claims a chunk only after the one before is complete, so when a chunk is in this list all words of
+    /// the same thread's earlier chunks are visible: read them in this order and a thread's events come in order.
+    pub fn claimed(&self, into: &mut Vec<ChunkView>) {
+        into.clear();
+        for index in 0..self.chunks {
+            let head = CHUNK_HEADS + index * CHUNK_HEAD_BYTES;
+            // Acquire: pairs with the owner's release of OWNED and FULL; the head's other fields are visible then.
+            let state = self.u32_at(head + HEAD_STATE).load(Ordering::Acquire);
+            if state == STATE_OWNED || state == STATE_FULL {
+                into.push(ChunkView {
+                    index,
+                    claim: self.u64_at(head + HEAD_CLAIM).load(Ordering::Relaxed),
+                    thread: ThreadId(self.u64_at(head + HEAD_THREAD).load(Ordering::Relaxed)),
+                    base_ns: self.u64_at(head + HEAD_BASE_NS).load(Ordering::Relaxed) as i64,
+                    full: state == STATE_FULL,
+                });
+            }
+        }
+        into.sort_unstable_by_key(|chunk| chunk.claim);
+    }
+
+    /// Appends the words of a chunk from word `from` on to `into`, up to the first that is not written yet.
+    pub fn read_words(&self, index: usize, from: usize, into: &mut Vec<u64>) {
+        assert!(index < self.chunks, "chunk {index} of {}", self.chunks);
+        let data = chunk_data(self.chunks) + index * CHUNK_BYTES;
+        for word in from..CHUNK_WORDS {
+            // Relaxed: a word is complete in itself, and a reader that sees word i + 1 before word i stops at i.
+            match self.u64_at(data + word * 8).load(Ordering::Relaxed) {
+                0 => break,
+                value => into.push(value),
+            }
+        }
+    }
+
+    /// Gives a full chunk back to the writers, its first `used` words zeroed.
+    pub fn recycle(&self, index: usize, used: usize) {
+        assert!(index < self.chunks && used <= CHUNK_WORDS, "chunk {index}, {used} words");
+        let data = chunk_data(self.chunks) + index * CHUNK_BYTES;
+        for word in 0..used {
+            self.u64_at(data + word * 8).store(0, Ordering::Relaxed);
+        }
+        let head = CHUNK_HEADS + index * CHUNK_HEAD_BYTES;
+        // Release: pairs with the claimer's compare-and-set; it sees the zeros.
+        self.u32_at(head + HEAD_STATE).store(STATE_FREE, Ordering::Release);
+    }
+
+    /// Whether any chunk is free (what a writer without one waits for).
+    pub fn has_free_chunk(&self) -> bool {
+        (0..self.chunks).any(|index| {
+            self.u32_at(CHUNK_HEADS + index * CHUNK_HEAD_BYTES + HEAD_STATE).load(Ordering::Acquire) == STATE_FREE
+        })
+    }
+
+    /// The mapping's memory stays where it is for as long as the process lives, but is cut off from the other
+    /// process: late writers scribble into private pages that nobody reads. Gives up the address range, not memory.
+    ///
+    /// For the agent, whose threads may be in the middle of a probe when a session ends: an unmapped page would kill
+    /// the target.
+    pub fn abandon(self) -> io::Result<()> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+        let (address, len) = (self.map.as_mut_ptr(), self.map.len());
+        // The range must not be unmapped by Drop, whatever happens below.
+        std::mem::forget(self.map);
+        // SAFETY: the range is this mapping's own, page-aligned, and replaced atomically; nothing in this process
+        // holds a reference into it (see the module's first lines), and raw accesses stay valid.
+        let replaced = unsafe {
+            mmap_anonymous(
+                address.cast(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED,
+            )
+        };
+        replaced.map(|_| ()).map_err(io::Error::from)
+    }
+
+    fn pointer(&self, offset: usize, bytes: usize) -> *mut u8 {
+        assert!(offset.is_multiple_of(bytes) && offset + bytes <= self.map.len(), "offset {offset} in the segment");
+        // SAFETY: the offset was just checked to lie within the mapping.
+        unsafe { self.map.as_mut_ptr().add(offset) }
+    }
+
+    fn u8_at(&self, offset: usize) -> &AtomicU8 {
+        // SAFETY: in bounds (checked by `pointer`), alive as long as `self`, and only ever accessed atomically.
+        unsafe { AtomicU8::from_ptr(self.pointer(offset, 1)) }
+    }
+
+    fn u32_at(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: as in `u8_at`; aligned, because mappings are page-aligned and `pointer` checks the offset.
+        unsafe { AtomicU32::from_ptr(self.pointer(offset, 4).cast()) }
+    }
+
+    fn u64_at(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: as in `u32_at`.
+        unsafe { AtomicU64::from_ptr(self.pointer(offset, 8).cast()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::STATE_CLAIMED;
+    use crate::word::Event;
+
+    /// What the Java side does, in Rust: claim, write, publish.
+    fn write_chunk(segment: &Segment, thread: u64, base_ns: i64, words: &[u64], full: bool) -> usize {
+        let index = (0..segment.chunks)
+            .find(|i| {
+                segment
+                    .u32_at(CHUNK_HEADS + i * CHUNK_HEAD_BYTES)
+                    .compare_exchange(STATE_FREE, STATE_CLAIMED, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_ok()
+            })
+            .expect("a free chunk");
+        let head = CHUNK_HEADS + index * CHUNK_HEAD_BYTES;
+        let claim = segment.u64_at(crate::layout::OFFSET_CLAIMS).fetch_add(1, Ordering::Relaxed);
+        segment.u64_at(head + HEAD_CLAIM).store(claim, Ordering::Relaxed);
+        segment.u64_at(head + HEAD_THREAD).store(thread, Ordering::Relaxed);
+        segment.u64_at(head + HEAD_BASE_NS).store(base_ns as u64, Ordering::Relaxed);
+        segment.u32_at(head).store(STATE_OWNED, Ordering::Release);
+        for (i, word) in words.iter().enumerate() {
+            let at = chunk_data(segment.chunks) + index * CHUNK_BYTES + i * 8;
+            segment.u64_at(at).store(*word, Ordering::Relaxed);
+        }
+        if full {
+            segment.u32_at(head).store(STATE_FULL, Ordering::Release);
+        }
+        index
+    }
+
+    #[test]
+    fn words_written_on_one_side_are_read_on_the_other() {
+        let (ours, file) = Segment::create(3).unwrap();
+        let theirs = Segment::open(&file).unwrap();
+        let words: Vec<u64> = (0..5).map(|t| Event::Lost { count: t }.encode()).collect();
+        let first = write_chunk(&theirs, 7, -5, &words, true);
+        write_chunk(&theirs, 7, 40, &words[..2], false);
+
+        let mut chunks = Vec::new();
+        ours.claimed(&mut chunks);
+        assert_eq!(
+            chunks.iter().map(|c| (c.thread.0, c.base_ns, c.full)).collect::<Vec<_>>(),
+            [(7, -5, true), (7, 40, false)]
+        );
+        let mut read = Vec::new();
+        ours.read_words(first, 2, &mut read);
+        assert_eq!(read, words[2..]);
+
+        ours.recycle(first, words.len());
+        ours.claimed(&mut chunks);
+        assert_eq!(chunks.len(), 1);
+        read.clear();
+        theirs.read_words(first, 0, &mut read);
+        assert_eq!(read, []);
+        assert!(theirs.has_free_chunk());
+    }
+
+    #[test]
+    fn flags_are_shared() {
+        let (ours, file) = Segment::create(2).unwrap();
+        let theirs = Segment::open(&file).unwrap();
+        ours.mark_root(MethodId::MAX);
+        assert_eq!(theirs.u8_at(FLAGS + MethodId::MAX.0 as usize).load(Ordering::Relaxed), FLAG_ROOT);
+        theirs.u8_at(FLAGS + 9).fetch_or(FLAG_ENTERED, Ordering::Relaxed);
+        assert!(ours.was_entered(MethodId(9)) && !ours.was_entered(MethodId(8)));
+    }
+
+    #[test]
+    fn an_abandoned_segment_can_still_be_written() {
+        let (ours, file) = Segment::create(2).unwrap();
+        let theirs = Segment::open(&file).unwrap();
+        let address = theirs.address() + FLAGS;
+        theirs.abandon().unwrap();
+        // SAFETY: `abandon` keeps the range mapped for good.
+        unsafe { AtomicU8::from_ptr(address as *mut u8).store(FLAG_ENTERED, Ordering::Relaxed) };
+        assert!(!ours.was_entered(MethodId(0)));
+    }
+
+    #[test]
+    fn foreign_files_are_refused() {
+        let (_, file) = Segment::create(2).unwrap();
+        file.set_len(segment_bytes(1) as u64).unwrap();
+        assert!(matches!(Segment::open(&file), Err(SegmentError::Foreign(_))));
+        file.set_len(100).unwrap();
+        assert!(matches!(Segment::open(&file), Err(SegmentError::Foreign(_))));
+    }
+}

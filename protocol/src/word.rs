@@ -1,0 +1,172 @@
+//! Event words: what an instrumented method writes, 8 bytes each, never zero.
+//!
+//! ```text
+//! 63    61 60          41 40                                      0
+//! +-------+--------------+-----------------------------------------+
+//! | kind  | id (20 bits) | payload (41 bits)                       |
+//! +-------+--------------+-----------------------------------------+
+//! ```
+//!
+//! `ENTER`, `ROOT`, `EXIT`, `THROW`: id is the method, payload the time in ns since the chunk's base.
+//! `PAUSE`: id is a [`PauseReason`], payload a duration in ns to be taken off the thread's clock; it lies entirely
+//! between the event before and the event after it.
+//! `LOST`: payload is a number of events that this thread could not store.
+//! `THREAD`: payload is the thread that the following words belong to.
+
+use crate::{MethodId, ThreadId};
+
+/// Bits of the payload (time in ns since the chunk's base: 36 minutes).
+pub const PAYLOAD_BITS: u32 = 41;
+/// Bits of the id.
+pub const ID_BITS: u32 = 20;
+/// Where the id begins.
+pub const ID_SHIFT: u32 = PAYLOAD_BITS;
+/// Where the kind begins.
+pub const KIND_SHIFT: u32 = PAYLOAD_BITS + ID_BITS;
+/// Largest payload.
+pub const MAX_PAYLOAD: u64 = (1 << PAYLOAD_BITS) - 1;
+
+/// A method was entered, in the root's context.
+pub const KIND_ENTER: u64 = 1;
+/// A method returned.
+pub const KIND_EXIT: u64 = 2;
+/// An exception left a method.
+pub const KIND_THROW: u64 = 3;
+/// A root method was entered from outside the call graph: the thread's simulated stack is empty before this word.
+pub const KIND_ROOT: u64 = 4;
+/// Time to be factored out.
+pub const KIND_PAUSE: u64 = 5;
+/// Events that were lost.
+pub const KIND_LOST: u64 = 6;
+/// The thread of the words that follow.
+pub const KIND_THREAD: u64 = 7;
+
+/// Why a thread stood still on our account (id of a `PAUSE` word).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PauseReason {
+    /// It triggered, or waited for, the instrumentation of what it is about to call.
+    Hotswap,
+    /// No chunk was free: the tool had fallen behind.
+    Buffer,
+    /// A class it loads was analysed by the tool.
+    ClassLoad,
+}
+
+impl PauseReason {
+    /// All reasons, at the index of their number.
+    pub const ALL: [PauseReason; 3] = [PauseReason::Hotswap, PauseReason::Buffer, PauseReason::ClassLoad];
+
+    /// The number that stands in the word.
+    pub fn number(self) -> u32 {
+        match self {
+            PauseReason::Hotswap => 0,
+            PauseReason::Buffer => 1,
+            PauseReason::ClassLoad => 2,
+        }
+    }
+}
+
+/// A decoded event word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A method was entered at `time_ns` since the chunk's base.
+    Enter {
+        /// The method.
+        method: MethodId,
+        /// Since the chunk's base.
+        time_ns: u64,
+        /// Entered from outside the call graph.
+        root: bool,
+    },
+    /// A method was left.
+    Exit {
+        /// The method.
+        method: MethodId,
+        /// Since the chunk's base.
+        time_ns: u64,
+        /// By an exception.
+        thrown: bool,
+    },
+    /// Time to be taken off the thread's clock.
+    Pause {
+        /// What it was spent on; `None` for a number this version does not know.
+        reason: Option<PauseReason>,
+        /// How long.
+        duration_ns: u64,
+    },
+    /// The thread lost this many events here.
+    Lost {
+        /// How many.
+        count: u64,
+    },
+    /// The following words belong to this thread.
+    Thread {
+        /// The thread.
+        thread: ThreadId,
+    },
+}
+
+impl Event {
+    /// Decodes a word; `None` for the zero word and for kinds that do not exist.
+    #[inline]
+    pub fn decode(word: u64) -> Option<Event> {
+        let payload = word & MAX_PAYLOAD;
+        let id = ((word >> ID_SHIFT) as u32) & MethodId::MAX.0;
+        let method = MethodId(id);
+        Some(match word >> KIND_SHIFT {
+            KIND_ENTER => Event::Enter { method, time_ns: payload, root: false },
+            KIND_ROOT => Event::Enter { method, time_ns: payload, root: true },
+            KIND_EXIT => Event::Exit { method, time_ns: payload, thrown: false },
+            KIND_THROW => Event::Exit { method, time_ns: payload, thrown: true },
+            KIND_PAUSE => Event::Pause { reason: PauseReason::ALL.get(id as usize).copied(), duration_ns: payload },
+            KIND_LOST => Event::Lost { count: payload },
+            KIND_THREAD => Event::Thread { thread: ThreadId(payload) },
+            _ => return None,
+        })
+    }
+
+    /// The word for this event; payloads are cut to [`MAX_PAYLOAD`].
+    pub fn encode(self) -> u64 {
+        let (kind, id, payload) = match self {
+            Event::Enter { method, time_ns, root } => (if root { KIND_ROOT } else { KIND_ENTER }, method.0, time_ns),
+            Event::Exit { method, time_ns, thrown } => (if thrown { KIND_THROW } else { KIND_EXIT }, method.0, time_ns),
+            Event::Pause { reason, duration_ns } => {
+                (KIND_PAUSE, reason.map_or(MethodId::MAX.0, PauseReason::number), duration_ns)
+            }
+            Event::Lost { count } => (KIND_LOST, 0, count),
+            Event::Thread { thread } => (KIND_THREAD, 0, thread.0),
+        };
+        kind << KIND_SHIFT | u64::from(id) << ID_SHIFT | payload.min(MAX_PAYLOAD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_survives_encoding() {
+        let method = MethodId::MAX;
+        let events = [
+            Event::Enter { method, time_ns: MAX_PAYLOAD, root: false },
+            Event::Enter { method: MethodId(0), time_ns: 0, root: true },
+            Event::Exit { method, time_ns: 7, thrown: false },
+            Event::Exit { method, time_ns: 7, thrown: true },
+            Event::Pause { reason: Some(PauseReason::Buffer), duration_ns: 12 },
+            Event::Lost { count: 3 },
+            Event::Thread { thread: ThreadId(0) },
+        ];
+        for event in events {
+            assert_ne!(event.encode(), 0);
+            assert_eq!(Event::decode(event.encode()), Some(event));
+        }
+        for reason in PauseReason::ALL {
+            assert_eq!(PauseReason::ALL[reason.number() as usize], reason);
+        }
+    }
+
+    #[test]
+    fn zero_is_no_event() {
+        assert_eq!(Event::decode(0), None);
+    }
+}
