@@ -1,1 +1,38 @@
-//! (in progress)
+//! The Java classes that instrumented methods call, compiled.
+//!
+//! The sources are in `java/`; the class files in `classes/` are committed, so that building Headwater needs no JDK.
+//! `cargo xtask runtime` compiles them again, and a test demands that they are fresh.
+
+/// Internal name of the class whose methods the probes call.
+pub const PROBE_CLASS: &str = "java/lang/HeadwaterV1";
+/// `(I)V`: first instruction of an instrumented method.
+pub const ENTER: &str = "enter";
+/// `(I)V`: before a return.
+pub const EXIT: &str = "exit";
+/// `(I)V`: when an exception leaves the method.
+pub const THROWN: &str = "thrown";
+
+/// A class to be defined with the bootstrap loader.
+#[derive(Clone, Copy, Debug)]
+pub struct RuntimeClass {
+    /// Internal name.
+    pub name: &'static str,
+    /// The class file, version 55 (Java 11).
+    pub bytes: &'static [u8],
+}
+
+/// The runtime's classes, in the order in which they must be defined.
+pub const CLASSES: [RuntimeClass; 2] = [
+    RuntimeClass { name: "java/lang/HeadwaterV1Thread", bytes: include_bytes!("../classes/HeadwaterV1Thread.class") },
+    RuntimeClass { name: PROBE_CLASS, bytes: include_bytes!("../classes/HeadwaterV1.class") },
+];
+
+/// How `javac` (17 or later) compiles the sources, given the source and the output directory.
+pub fn javac_arguments(sources: &str, output: &str) -> Vec<String> {
+    let fixed =
+        ["-Xlint:-options", "-source", "11", "-target", "11", "-g:source,lines", "--limit-modules", "java.base"];
+    let mut arguments: Vec<String> = fixed.map(String::from).to_vec();
+    arguments.extend(["--patch-module".into(), format!("java.base={sources}"), "-d".into(), output.into()]);
+    arguments.extend(CLASSES.map(|class| format!("{sources}/{}.java", class.name)));
+    arguments
+}

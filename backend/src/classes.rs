@@ -1,0 +1,187 @@
+//! Loaded classes by number: a class's id is its JVMTI tag, so that the agent holds no reference to any class.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use headwater_protocol::message::{ClassInfo, MethodInfo};
+use headwater_protocol::{ClassId, LoaderId};
+use jni::sys::{jclass, jobject};
+
+use crate::jni_env::Jni;
+use crate::jvmti::{Error, Jvmti, class_status};
+
+/// Numbers classes and loaders of one session.
+#[derive(Debug)]
+pub struct Classes {
+    jvmti: Jvmti,
+    /// Class and loader ids share one sequence: both are tags. 1 is the platform loader's.
+    next_tag: AtomicU64,
+    /// Two threads must not number the same class at the same time.
+    numbering: Mutex<()>,
+    /// Classes that have been given other bytes than their own, by loader and name: at load time there is no id yet.
+    instrumented: Mutex<HashSet<(LoaderId, String)>>,
+}
+
+impl Classes {
+    /// Nothing is numbered yet.
+    pub fn new(jvmti: Jvmti) -> Classes {
+        Classes {
+            jvmti,
+            next_tag: AtomicU64::new(LoaderId::PLATFORM.0 + 1),
+            numbering: Mutex::new(()),
+            instrumented: Mutex::default(),
+        }
+    }
+
+    fn tag(&self, object: jobject, choose: impl FnOnce() -> u64) -> Result<u64, Error> {
+        let known = self.jvmti.tag(object)?;
+        if known != 0 {
+            return Ok(known as u64);
+        }
+        let _guard = self.numbering.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.jvmti.tag(object)?;
+        if known != 0 {
+            return Ok(known as u64);
+        }
+        let tag = choose();
+        self.jvmti.set_tag(object, tag as i64)?;
+        Ok(tag)
+    }
+
+    /// The number of a class.
+    pub fn id(&self, class: jclass) -> Result<ClassId, Error> {
+        self.tag(class, || self.next_tag.fetch_add(1, Ordering::Relaxed)).map(ClassId)
+    }
+
+    /// The number of a class loader.
+    pub fn loader_id(&self, jni: Jni, loader: jobject) -> Result<LoaderId, Error> {
+        if loader.is_null() {
+            return Ok(LoaderId::BOOT);
+        }
+        let choose = || {
+            let class = jni.object_class(loader);
+            let name = self.jvmti.class_signature(class).unwrap_or_default();
+            jni.delete_local(class);
+            if name == "Ljdk/internal/loader/ClassLoaders$PlatformClassLoader;" {
+                LoaderId::PLATFORM.0
+            } else {
+                self.next_tag.fetch_add(1, Ordering::Relaxed)
+            }
+        };
+        self.tag(loader, choose).map(LoaderId)
+    }
+
+    /// What the tool wants to know of a class; `None` for arrays, primitives and what is not linked yet.
+    pub fn info(&self, jni: Jni, class: jclass) -> Result<Option<ClassInfo>, Error> {
+        let status = self.jvmti.class_status(class)?;
+        if status & (class_status::ARRAY | class_status::PRIMITIVE) != 0 || status & class_status::PREPARED == 0 {
+            return Ok(None);
+        }
+        let signature = self.jvmti.class_signature(class)?;
+        let Some(name) = signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')) else {
+            return Ok(None);
+        };
+        let loader = self.jvmti.class_loader(class)?;
+        let loader_id = self.loader_id(jni, loader)?;
+        jni.delete_local(loader);
+        let super_class = jni.superclass(class);
+        let super_id = if super_class.is_null() { None } else { Some(self.id(super_class)?) };
+        jni.delete_local(super_class);
+        let mut interfaces = Vec::new();
+        for interface in self.jvmti.interfaces(class)? {
+            interfaces.push(self.id(interface)?);
+            jni.delete_local(interface);
+        }
+        Ok(Some(ClassInfo {
+            id: self.id(class)?,
+            name: name.to_owned(),
+            loader: loader_id,
+            super_class: super_id,
+            interfaces,
+            access: self.jvmti.class_modifiers(class)? as u16,
+            initialized: status & (class_status::INITIALIZED | class_status::ERROR) != 0,
+            modifiable: self.jvmti.is_modifiable(class)?,
+        }))
+    }
+
+    /// All loaded and linked classes.
+    pub fn list(&self, jni: Jni) -> Result<Vec<ClassInfo>, Error> {
+        let mut infos = Vec::new();
+        for class in self.jvmti.loaded_classes()? {
+            // A class that fails here is being unloaded or initialised badly; it has nothing to instrument.
+            if let Ok(Some(info)) = self.info(jni, class) {
+                infos.push(info);
+            }
+            jni.delete_local(class);
+        }
+        Ok(infos)
+    }
+
+    /// The declared methods of classes that are still loaded.
+    pub fn methods(&self, jni: Jni, ids: &[ClassId]) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
+        let mut all = Vec::new();
+        for (class, id) in self.find(ids)? {
+            if let Ok(methods) = self.methods_of(class) {
+                all.push((id, methods));
+            }
+            jni.delete_local(class);
+        }
+        Ok(all)
+    }
+
+    fn methods_of(&self, class: jclass) -> Result<Vec<MethodInfo>, Error> {
+        let method = |id| {
+            let (name, descriptor) = self.jvmti.method_name(id)?;
+            Ok(MethodInfo { name, descriptor, access: self.jvmti.method_modifiers(id)? as u16 })
+        };
+        self.jvmti.methods(class)?.into_iter().map(method).collect()
+    }
+
+    /// The classes with these ids that are still loaded: local references, in the order of the ids.
+    pub fn find(&self, ids: &[ClassId]) -> Result<Vec<(jclass, ClassId)>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tags: Vec<i64> = ids.iter().map(|id| id.0 as i64).collect();
+        let mut found: Vec<_> = self
+            .jvmti
+            .objects_with_tags(&tags)?
+            .into_iter()
+            .map(|(object, tag)| (object, ClassId(tag as u64)))
+            .collect();
+        found.sort_unstable_by_key(|(_, id)| id.0);
+        Ok(found)
+    }
+
+    /// Remembers that a class was given other bytes than its own.
+    pub fn mark_instrumented(&self, loader: LoaderId, name: &str) {
+        let mut instrumented = self.instrumented.lock().unwrap_or_else(PoisonError::into_inner);
+        instrumented.insert((loader, name.to_owned()));
+    }
+
+    /// The loaded classes that have been given other bytes than their own: local references.
+    pub fn instrumented(&self, jni: Jni) -> Result<Vec<jclass>, Error> {
+        let instrumented = std::mem::take(&mut *self.instrumented.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut classes = Vec::new();
+        for class in self.jvmti.loaded_classes()? {
+            if self.is_one_of(jni, class, &instrumented).unwrap_or(false) {
+                classes.push(class);
+            } else {
+                jni.delete_local(class);
+            }
+        }
+        Ok(classes)
+    }
+
+    fn is_one_of(&self, jni: Jni, class: jclass, names: &HashSet<(LoaderId, String)>) -> Result<bool, Error> {
+        let signature = self.jvmti.class_signature(class)?;
+        let Some(name) = signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')) else {
+            return Ok(false);
+        };
+        let loader = self.jvmti.class_loader(class)?;
+        let loader_id = self.loader_id(jni, loader);
+        jni.delete_local(loader);
+        Ok(names.contains(&(loader_id?, name.to_owned())))
+    }
+}

@@ -1,0 +1,310 @@
+//! The agent's end of the control socket.
+//!
+//! Any thread may ask the tool something and wait for the answer. One thread at a time reads the socket: the agent's own,
+//! which hands answers to whoever waits for them. When that thread itself has a question (a class hook during a
+//! hotswap it executes), it goes on reading until its own answer is there.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, IoSliceMut, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId as OsThread;
+use std::time::{Duration, Instant};
+
+use headwater_protocol::message::{Answer, Command, Greeting, Notice, RequestId, ToAgent, ToTool, Upcall, Welcome};
+use headwater_protocol::wire::{self, WireError};
+use headwater_protocol::{PROTOCOL_VERSION, ThreadId};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+
+/// A write that takes longer means that the tool has stopped reading.
+const WRITE_DEADLINE: Duration = Duration::from_secs(2);
+/// How long a question waits once an earlier one got no answer in time.
+const UNRESPONSIVE_DEADLINE: Duration = Duration::from_millis(20);
+
+/// Why a question was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// There is no tool any more.
+    #[error("the connection to the tool is closed")]
+    Closed,
+    /// The tool did not answer in time.
+    #[error("the tool did not answer in time")]
+    Deadline,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The operating system refused.
+    #[error("cannot connect to the tool's socket: {0}")]
+    Io(#[from] io::Error),
+    /// What came is no welcome.
+    #[error("the tool's answer could not be understood: {0}")]
+    Wire(#[from] WireError),
+    /// Another version.
+    #[error("the tool speaks protocol version {0}, this agent {PROTOCOL_VERSION}")]
+    Version(u32),
+    /// No file descriptor came with the welcome.
+    #[error("the tool sent no event buffer")]
+    NoSegment,
+}
+
+/// The control socket, and who waits for what.
+#[derive(Debug)]
+pub struct Connection {
+    writer: Mutex<UnixStream>,
+    reader: Mutex<Reader>,
+    waiting: Mutex<HashMap<RequestId, Option<Answer>>>,
+    answered: Condvar,
+    next_request: AtomicU64,
+    closed: AtomicBool,
+    unresponsive: AtomicBool,
+    deadline: Duration,
+    reading_thread: Mutex<Option<OsThread>>,
+}
+
+#[derive(Debug)]
+struct Reader {
+    stream: UnixStream,
+    received: Vec<u8>,
+    /// Commands that arrived while the reading thread waited for an answer.
+    commands: VecDeque<(RequestId, Command)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What these mutexes guard is valid between any two statements; a panic elsewhere must not take the target along.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Connects to the tool and tells it why no session can be had.
+pub fn decline(socket: &Path, reason: &str) {
+    // Nobody is left to be told when this fails, too.
+    if let Ok(mut stream) = UnixStream::connect(socket) {
+        let refusal: Result<Greeting, String> = Err(reason.to_owned());
+        let _ = wire::write(&mut stream, &refusal);
+    }
+}
+
+impl Connection {
+    /// Connects, greets, and receives the shared segment's file descriptor.
+    pub fn open(socket: &Path, greeting: Greeting) -> Result<(Connection, OwnedFd), ConnectError> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_write_timeout(Some(WRITE_DEADLINE))?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        let greeting: Result<Greeting, String> = Ok(greeting);
+        wire::write(&mut stream, &greeting)?;
+
+        // The descriptor comes with the first byte of the welcome.
+        let mut prefix = [0u8; 4];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let received = rustix::net::recvmsg(
+            &stream,
+            &mut [IoSliceMut::new(&mut prefix)],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL,
+        )
+        .map_err(io::Error::from)?;
+        if received.bytes != prefix.len() {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        let descriptor = ancillary.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+            _ => None,
+        });
+        let mut body = vec![0; wire::body_length(prefix)?];
+        stream.read_exact(&mut body)?;
+        let welcome: Welcome = wire::decode(&body)?;
+        if welcome.protocol != PROTOCOL_VERSION {
+            return Err(ConnectError::Version(welcome.protocol));
+        }
+        let connection = Connection {
+            reader: Mutex::new(Reader { stream: stream.try_clone()?, received: Vec::new(), commands: VecDeque::new() }),
+            writer: Mutex::new(stream),
+            waiting: Mutex::default(),
+            answered: Condvar::new(),
+            next_request: AtomicU64::new(1),
+            closed: AtomicBool::new(false),
+            unresponsive: AtomicBool::new(false),
+            deadline: Duration::from_millis(welcome.deadline_ms.into()),
+            reading_thread: Mutex::new(None),
+        };
+        Ok((connection, descriptor.ok_or(ConnectError::NoSegment)?))
+    }
+
+    /// How long a thread of the target waits at most.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// Whether the tool is gone.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Ends the connection and wakes whoever waits.
+    pub fn close(&self) {
+        let waiting = lock(&self.waiting);
+        self.closed.store(true, Ordering::Release);
+        self.answered.notify_all();
+        drop(waiting);
+        // Wakes the reading thread; an error means that the socket is closed already.
+        let _ = lock(&self.writer).shutdown(std::net::Shutdown::Both);
+    }
+
+    /// Makes the current thread the one that reads.
+    pub fn read_here(&self) {
+        *lock(&self.reading_thread) = Some(std::thread::current().id());
+    }
+
+    /// Sends a message. A failure closes the connection.
+    pub fn send(&self, message: &ToTool) -> Result<(), AskError> {
+        if self.is_closed() {
+            return Err(AskError::Closed);
+        }
+        let frame = wire::encode(message).map_err(|_| AskError::Closed)?;
+        let written = lock(&self.writer).write_all(&frame);
+        if written.is_err() {
+            self.close();
+            return Err(AskError::Closed);
+        }
+        Ok(())
+    }
+
+    /// Tells something without waiting.
+    pub fn notice(&self, notice: Notice) {
+        // A closed connection has nobody to be told.
+        let _ = self.send(&ToTool::Notice(notice));
+    }
+
+    /// Asks the tool and waits for its answer, for a limited time.
+    pub fn ask(&self, thread: Option<ThreadId>, upcall: Upcall) -> Result<Answer, AskError> {
+        let request = self.next_request.fetch_add(1, Ordering::Relaxed);
+        let what = describe(&upcall);
+        lock(&self.waiting).insert(request, None);
+        let patience = if self.unresponsive.load(Ordering::Relaxed) { UNRESPONSIVE_DEADLINE } else { self.deadline };
+        let deadline = Instant::now() + patience;
+        let answer = self.send(&ToTool::Upcall { request, thread, upcall }).and_then(|()| {
+            if self.is_reading_thread() { self.pump(request, deadline) } else { self.wait(request, deadline) }
+        });
+        lock(&self.waiting).remove(&request);
+        match &answer {
+            Ok(_) => self.unresponsive.store(false, Ordering::Relaxed),
+            Err(AskError::Deadline) => {
+                self.unresponsive.store(true, Ordering::Relaxed);
+                self.notice(Notice::DeadlinePassed { waited_for: what });
+            }
+            Err(AskError::Closed) => {}
+        }
+        answer
+    }
+
+    fn is_reading_thread(&self) -> bool {
+        *lock(&self.reading_thread) == Some(std::thread::current().id())
+    }
+
+    fn wait(&self, request: RequestId, deadline: Instant) -> Result<Answer, AskError> {
+        let mut waiting = lock(&self.waiting);
+        loop {
+            if let Some(answer) = waiting.get_mut(&request).and_then(Option::take) {
+                return Ok(answer);
+            }
+            if self.is_closed() {
+                return Err(AskError::Closed);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(AskError::Deadline);
+            }
+            waiting = self.answered.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn pump(&self, request: RequestId, deadline: Instant) -> Result<Answer, AskError> {
+        loop {
+            if let Some(answer) = lock(&self.waiting).get_mut(&request).and_then(Option::take) {
+                return Ok(answer);
+            }
+            let mut reader = lock(&self.reader);
+            match reader.next(Some(deadline)) {
+                Ok(Some(ToAgent::Answer { request, answer })) => self.hand_over(request, answer),
+                Ok(Some(ToAgent::Command { request, command })) => reader.commands.push_back((request, command)),
+                Ok(None) => return Err(AskError::Deadline),
+                Err(_) => {
+                    drop(reader);
+                    self.close();
+                    return Err(AskError::Closed);
+                }
+            }
+        }
+    }
+
+    fn hand_over(&self, request: RequestId, answer: Answer) {
+        // Nobody waits any more for an answer that comes after its deadline.
+        if let Some(slot) = lock(&self.waiting).get_mut(&request) {
+            *slot = Some(answer);
+            self.answered.notify_all();
+        }
+    }
+
+    /// The next command; hands answers over meanwhile. `None` when the connection has ended. For the reading thread.
+    pub fn next_command(&self) -> Option<(RequestId, Command)> {
+        loop {
+            let mut reader = lock(&self.reader);
+            if let Some(command) = reader.commands.pop_front() {
+                return Some(command);
+            }
+            match reader.next(None) {
+                Ok(Some(ToAgent::Command { request, command })) => return Some((request, command)),
+                Ok(Some(ToAgent::Answer { request, answer })) => self.hand_over(request, answer),
+                Ok(None) => {}
+                Err(_) => {
+                    drop(reader);
+                    self.close();
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+fn describe(upcall: &Upcall) -> String {
+    match upcall {
+        Upcall::ClassBytes { name, .. } => format!("class {name}"),
+        Upcall::ClassPrepared(info) => format!("class {} being linked", info.name),
+        Upcall::FirstCall(method) => format!("the callees of method {}", method.0),
+        Upcall::Hotswapped(_) => "the end of a hotswap".to_owned(),
+    }
+}
+
+impl Reader {
+    /// The next message; `None` when the deadline passes first.
+    fn next(&mut self, deadline: Option<Instant>) -> Result<Option<ToAgent>, WireError> {
+        loop {
+            if let Some((prefix, rest)) = self.received.split_first_chunk::<4>() {
+                let length = wire::body_length(*prefix)?;
+                if let Some(body) = rest.get(..length) {
+                    let message = wire::decode(body)?;
+                    self.received.drain(..4 + length);
+                    return Ok(Some(message));
+                }
+            }
+            let timeout = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                Some(left) if left.is_zero() => return Ok(None),
+                left => left,
+            };
+            self.stream.set_read_timeout(timeout)?;
+            let mut buffer = [0; 16 << 10];
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(count) => self.received.extend_from_slice(&buffer[..count]),
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Hotswap: retransforming classes in batches.
+//!
+//! `RetransformClasses` rather than `RedefineClasses`: its class file hook is handed the class's original bytes (so that no
+//! class path is needed, and every instrumentation starts from the original), other agents' transformations stay in
+//! place below ours, and a retransformation in which we change nothing gives exactly the original back.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use headwater_protocol::ClassId;
+use headwater_protocol::message::HotswapResult;
+use jni::sys::jclass;
+
+use crate::classes::Classes;
+use crate::jni_env::Jni;
+use crate::jvmti::Jvmti;
+
+thread_local! {
+    /// When this thread's latest class file hook of a retransformation returned.
+    static LAST_HOOK: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// A class file hook of a retransformation returns now.
+pub fn hook_done() {
+    LAST_HOOK.set(Some(Instant::now()));
+}
+
+/// How many classes the JVM is given at once when original code is given back: it bounds a single pause.
+const RESTORE_BATCH: usize = 100;
+
+/// Retransforms the classes with these ids in one batch, on the current thread. When HotSpot refuses the batch, it is
+/// halved until the culprits stand alone.
+pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> HotswapResult {
+    match classes.find(ids) {
+        Ok(found) => {
+            let result = run(jvmti, &found);
+            found.iter().for_each(|(class, _)| jni.delete_local(*class));
+            result
+        }
+        Err(error) => HotswapResult {
+            refused: ids.iter().map(|id| (*id, error.to_string())).collect(),
+            ..HotswapResult::default()
+        },
+    }
+}
+
+/// Retransforms classes by reference, in batches; the hooks must change nothing meanwhile.
+pub fn restore(jvmti: Jvmti, jni: Jni, classes: &Classes, instrumented: &[jclass]) -> HotswapResult {
+    let mut total = HotswapResult::default();
+    for batch in instrumented.chunks(RESTORE_BATCH) {
+        let numbered: Vec<_> = batch.iter().map(|class| (*class, classes.id(*class).unwrap_or(ClassId(0)))).collect();
+        let result = run(jvmti, &numbered);
+        total.classes += result.classes;
+        total.refused.extend(result.refused);
+        total.total_ns += result.total_ns;
+        total.pause_ns = total.pause_ns.max(result.pause_ns);
+        batch.iter().for_each(|class| jni.delete_local(*class));
+    }
+    total
+}
+
+fn run(jvmti: Jvmti, batch: &[(jclass, ClassId)]) -> HotswapResult {
+    let mut result = HotswapResult::default();
+    let start = Instant::now();
+    attempt(jvmti, batch, &mut result);
+    result.total_ns = nanos(start);
+    result
+}
+
+fn attempt(jvmti: Jvmti, batch: &[(jclass, ClassId)], result: &mut HotswapResult) {
+    if batch.is_empty() {
+        return;
+    }
+    let references: Vec<jclass> = batch.iter().map(|(class, _)| *class).collect();
+    let start = Instant::now();
+    LAST_HOOK.set(None);
+    match jvmti.retransform(&references) {
+        Ok(()) => {
+            result.classes += batch.len() as u32;
+            result.pause_ns = result.pause_ns.max(nanos(LAST_HOOK.get().unwrap_or(start)));
+        }
+        Err(error) if batch.len() == 1 => result.refused.push((batch[0].1, error.to_string())),
+        Err(_) => {
+            let (left, right) = batch.split_at(batch.len() / 2);
+            attempt(jvmti, left, result);
+            attempt(jvmti, right, result);
+        }
+    }
+}
+
+fn nanos(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,137 @@
+//! The few JNI functions that the agent needs, over `jni::sys`: raw, because the agent's threads are the JVM's own and
+//! must be able to go away at any moment.
+
+use std::ffi::CString;
+use std::ptr;
+
+use jni::sys::{JNIEnv, JNINativeMethod, jclass, jint, jlong, jmethodID, jobject, jvalue};
+
+/// The JNI environment of the current thread. Not to be kept beyond the call that it came with.
+#[derive(Clone, Copy, Debug)]
+pub struct Jni(*mut JNIEnv);
+
+/// A Java exception was thrown; it has been cleared.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("Java code threw an exception in {0}")]
+pub struct Thrown(pub &'static str);
+
+/// Calls a function of JNI's table.
+macro_rules! jni {
+    ($env:expr, $function:ident $(, $argument:expr)*) => {{
+        // SAFETY: the environment is the current thread's (see `Jni::from_raw`); the arguments are live references of
+        // this JVM and pointers to live locals, as the function wants them.
+        unsafe { ((**$env.0).v1_6.$function)($env.0 $(, $argument)*) }
+    }};
+}
+
+impl Jni {
+    /// # Safety
+    /// `env` is the current thread's JNI environment.
+    pub unsafe fn from_raw(env: *mut JNIEnv) -> Jni {
+        Jni(env)
+    }
+
+    /// Clears a pending exception; tells whether there was one.
+    pub fn clear_exception(self) -> bool {
+        let pending = self.exception_pending();
+        if pending {
+            jni!(self, ExceptionClear);
+        }
+        pending
+    }
+
+    /// Whether an exception is pending.
+    pub fn exception_pending(self) -> bool {
+        jni!(self, ExceptionCheck)
+    }
+
+    fn checked<T>(self, value: T, what: &'static str) -> Result<T, Thrown> {
+        if self.clear_exception() { Err(Thrown(what)) } else { Ok(value) }
+    }
+
+    /// A class that the system class loader finds: a local reference.
+    pub fn find_class(self, name: &str) -> Result<jclass, Thrown> {
+        let name = CString::new(name).map_err(|_| Thrown("FindClass"))?;
+        self.checked(jni!(self, FindClass, name.as_ptr()), "FindClass")
+    }
+
+    /// Defines a class with the bootstrap loader: a local reference.
+    pub fn define_boot_class(self, name: &str, bytes: &[u8]) -> Result<jclass, Thrown> {
+        let name = CString::new(name).map_err(|_| Thrown("DefineClass"))?;
+        let class = jni!(self, DefineClass, name.as_ptr(), ptr::null_mut(), bytes.as_ptr().cast(), bytes.len() as jint);
+        self.checked(class, "DefineClass")
+    }
+
+    /// The superclass: a local reference, or null.
+    pub fn superclass(self, class: jclass) -> jclass {
+        jni!(self, GetSuperclass, class)
+    }
+
+    /// An object's class: a local reference.
+    pub fn object_class(self, object: jobject) -> jclass {
+        jni!(self, GetObjectClass, object)
+    }
+
+    /// A static method; initialises the class.
+    pub fn static_method(self, class: jclass, name: &str, descriptor: &str) -> Result<jmethodID, Thrown> {
+        let (Ok(name), Ok(descriptor)) = (CString::new(name), CString::new(descriptor)) else {
+            return Err(Thrown("GetStaticMethodID"));
+        };
+        let method = jni!(self, GetStaticMethodID, class, name.as_ptr(), descriptor.as_ptr());
+        self.checked(method, "GetStaticMethodID")
+    }
+
+    /// Binds native methods.
+    pub fn register_natives(self, class: jclass, methods: &[JNINativeMethod]) -> Result<(), Thrown> {
+        let result = jni!(self, RegisterNatives, class, methods.as_ptr(), methods.len() as jint);
+        self.checked(result, "RegisterNatives").map(|_| ())
+    }
+
+    /// Calls a static method without result.
+    pub fn call_static_void(self, class: jclass, method: jmethodID, arguments: &[jvalue]) -> Result<(), Thrown> {
+        jni!(self, CallStaticVoidMethodA, class, method, arguments.as_ptr());
+        self.checked((), "the runtime class")
+    }
+
+    /// Calls a static method that returns a long.
+    pub fn call_static_long(self, class: jclass, method: jmethodID) -> Result<jlong, Thrown> {
+        let value = jni!(self, CallStaticLongMethodA, class, method, ptr::null());
+        self.checked(value, "the runtime class")
+    }
+
+    /// Calls a static method that returns an array of `N` doubles.
+    pub fn call_static_doubles<const N: usize>(self, class: jclass, method: jmethodID) -> Result<[f64; N], Thrown> {
+        let array = jni!(self, CallStaticObjectMethodA, class, method, ptr::null());
+        let array = self.checked(array, "the runtime class")?;
+        let mut values = [0.0; N];
+        jni!(self, GetDoubleArrayRegion, array, 0, N as jint, values.as_mut_ptr());
+        self.delete_local(array);
+        self.checked(values, "the runtime class")
+    }
+
+    /// A new `java.lang.Thread` of the given name, not started: a local reference.
+    pub fn new_thread(self, name: &str) -> Result<jobject, Thrown> {
+        let class = self.find_class("java/lang/Thread")?;
+        let (Ok(text), name_of_constructor, descriptor) = (CString::new(name), c"<init>", c"(Ljava/lang/String;)V")
+        else {
+            return Err(Thrown("new Thread"));
+        };
+        let constructor = jni!(self, GetMethodID, class, name_of_constructor.as_ptr(), descriptor.as_ptr());
+        let constructor = self.checked(constructor, "new Thread")?;
+        let name = self.checked(jni!(self, NewStringUTF, text.as_ptr()), "new Thread")?;
+        let thread = jni!(self, NewObjectA, class, constructor, [jvalue { l: name }].as_ptr());
+        self.checked(thread, "new Thread")
+    }
+
+    /// Keeps an object for good.
+    pub fn new_global(self, object: jobject) -> jobject {
+        jni!(self, NewGlobalRef, object)
+    }
+
+    /// Gives a local reference back; null is fine.
+    pub fn delete_local(self, object: jobject) {
+        if !object.is_null() {
+            jni!(self, DeleteLocalRef, object);
+        }
+    }
+}

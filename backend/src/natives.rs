@@ -1,0 +1,37 @@
+//! The runtime class's native methods: its slow paths.
+
+use headwater_protocol::message::{Notice, Upcall};
+use headwater_protocol::{MethodId, ThreadId};
+use jni::sys::{JNIEnv, jboolean, jint, jlong, jobject};
+
+use crate::guard;
+use crate::jni_env::Jni;
+use crate::runtime::Receiver;
+use crate::session;
+
+/// An instrumented method is entered for the first time: its callees are instrumented before this returns.
+pub(crate) unsafe extern "system" fn entered(env: *mut JNIEnv, _class: Receiver, method: jint) {
+    guard((), || {
+        let Some(session) = session::enter() else { return };
+        // SAFETY: the JVM calls with the current thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        let thread = Some(session::this_thread());
+        session.ask_and_follow(jni, thread, Upcall::FirstCall(MethodId(method as u32)));
+    });
+}
+
+/// Waits for a free chunk.
+pub(crate) unsafe extern "system" fn await_chunk(_env: *mut JNIEnv, _class: Receiver) -> jboolean {
+    guard(false, || session::enter().is_some_and(|session| session.await_chunk()))
+}
+
+/// A thread enters the call graph for the first time.
+pub(crate) unsafe extern "system" fn started(env: *mut JNIEnv, _class: Receiver, thread: jobject, tid: jlong) {
+    guard((), || {
+        let Some(session) = session::enter() else { return };
+        // SAFETY: the JVM calls with the current thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        let name = session.jvmti.thread_name(jni, thread).unwrap_or_default();
+        session.connection.notice(Notice::ThreadStarted { thread: ThreadId(tid as u64), name });
+    });
+}

@@ -1,0 +1,123 @@
+//! The runtime class inside the target: defining it, its native methods, and what the agent calls of it.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use headwater_protocol::message::Calibration;
+use headwater_protocol::segment::Segment;
+use headwater_protocol::word::PauseReason;
+use headwater_protocol::{layout, word};
+use headwater_runtime_java::{CLASSES, PROBE_CLASS};
+use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jobject, jvalue};
+
+use crate::jni_env::{Jni, Thrown};
+use crate::natives;
+
+/// The runtime class, once it has been defined: it stays until the JVM ends.
+#[derive(Debug)]
+pub struct Runtime {
+    class: jclass,
+    attach: jmethodID,
+    record: jmethodID,
+    stop: jmethodID,
+    calibrate: jmethodID,
+    thread_end: jmethodID,
+    paused: jmethodID,
+}
+
+// SAFETY: a global reference and method ids of a class that is never unloaded; valid in every thread.
+unsafe impl Send for Runtime {}
+// SAFETY: as above.
+unsafe impl Sync for Runtime {}
+
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+impl Runtime {
+    /// Defines the runtime's classes, or finds those that an earlier session left, and binds their native methods to
+    /// this agent.
+    pub fn install(jni: Jni) -> Result<&'static Runtime, Thrown> {
+        if let Some(runtime) = RUNTIME.get() {
+            return Ok(runtime);
+        }
+        let class = match jni.find_class(PROBE_CLASS) {
+            Ok(class) => class,
+            Err(_) => {
+                for class in CLASSES {
+                    let class = jni.define_boot_class(class.name, class.bytes)?;
+                    jni.delete_local(class);
+                }
+                jni.find_class(PROBE_CLASS)?
+            }
+        };
+        let native = |name: &'static std::ffi::CStr, signature: &'static std::ffi::CStr, function: *mut c_void| {
+            JNINativeMethod {
+                name: name.as_ptr().cast_mut(),
+                signature: signature.as_ptr().cast_mut(),
+                fnPtr: function,
+            }
+        };
+        jni.register_natives(
+            class,
+            &[
+                native(c"entered", c"(I)V", natives::entered as *mut c_void),
+                native(c"awaitChunk", c"()Z", natives::await_chunk as *mut c_void),
+                native(c"started", c"(Ljava/lang/Thread;J)V", natives::started as *mut c_void),
+            ],
+        )?;
+        let runtime = Runtime {
+            class: jni.new_global(class),
+            attach: jni.static_method(class, "attach", "(JIJ)V")?,
+            record: jni.static_method(class, "record", "()V")?,
+            stop: jni.static_method(class, "stop", "()J")?,
+            calibrate: jni.static_method(class, "calibrate", "()[D")?,
+            thread_end: jni.static_method(class, "threadEnd", "()V")?,
+            paused: jni.static_method(class, "paused", "(IJ)V")?,
+        };
+        jni.delete_local(class);
+        Ok(RUNTIME.get_or_init(|| runtime))
+    }
+
+    /// Begins a session over a mapped segment.
+    pub fn attach(&self, jni: Jni, segment: &Segment) -> Result<(), Thrown> {
+        let arguments = [
+            jvalue { j: segment.address() as i64 },
+            jvalue { i: segment.chunks() as jint },
+            jvalue { j: layout::chunk_data(segment.chunks()) as i64 },
+        ];
+        jni.call_static_void(self.class, self.attach, &arguments)
+    }
+
+    /// Lets instrumented methods record.
+    pub fn record(&self, jni: Jni) -> Result<(), Thrown> {
+        jni.call_static_void(self.class, self.record, &[])
+    }
+
+    /// Ends recording; returns the `nanoTime` of that moment.
+    pub fn stop(&self, jni: Jni) -> Result<i64, Thrown> {
+        jni.call_static_long(self.class, self.stop)
+    }
+
+    /// Times the probes (JFluid 5.3).
+    pub fn calibrate(&self, jni: Jni) -> Result<Calibration, Thrown> {
+        let [inner_ns, outer_ns, inner_spread_ns, outer_spread_ns] =
+            jni.call_static_doubles(self.class, self.calibrate)?;
+        Ok(Calibration { inner_ns, outer_ns, inner_spread_ns, outer_spread_ns })
+    }
+
+    /// The current thread is about to end.
+    pub fn thread_end(&self, jni: Jni) {
+        // An exception here (a StackOverflowError at most) was cleared: the chunk is then found ownerless at the end.
+        let _ = jni.call_static_void(self.class, self.thread_end, &[]);
+    }
+
+    /// The current thread stood still for the profiler.
+    pub fn paused(&self, jni: Jni, reason: PauseReason, duration_ns: u64) {
+        let duration = duration_ns.min(word::MAX_PAYLOAD) as i64;
+        let arguments = [jvalue { i: reason.number() as jint }, jvalue { j: duration }];
+        // An exception here was cleared; the pause then counts into the method's time.
+        let _ = jni.call_static_void(self.class, self.paused, &arguments);
+    }
+}
+
+/// Type of the natives' receiver, a class.
+pub(crate) type Receiver = jobject;

@@ -1,0 +1,290 @@
+//! One tool's visit to this JVM: from the agent's connection to the last class given back.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use headwater_protocol::message::{Answer, Command, Greeting, HotswapResult, Notice, Reply, RequestId, ToTool, Upcall};
+use headwater_protocol::segment::Segment;
+use headwater_protocol::{ClassId, PROTOCOL_VERSION, ThreadId};
+
+use crate::classes::Classes;
+use crate::connection::{AskError, Connection};
+use crate::hotswap;
+use crate::jni_env::Jni;
+use crate::jvmti::{EventKind, Jvmti};
+use crate::runtime::Runtime;
+
+/// How long the end of a session waits for threads that are still on their way out of the agent.
+const LEAVE_DEADLINE: Duration = Duration::from_secs(2);
+/// The events that are on while a profile runs.
+const PROFILE_EVENTS: [EventKind; 3] = [EventKind::ClassFileLoadHook, EventKind::ClassPrepare, EventKind::ThreadEnd];
+
+/// The current session, if there is one.
+static CURRENT: RwLock<Option<Arc<Session>>> = RwLock::new(None);
+
+/// The state of one session.
+#[derive(Debug)]
+pub struct Session {
+    /// This session's own JVMTI environment; it is disposed at the end.
+    pub jvmti: Jvmti,
+    /// The socket.
+    pub connection: Connection,
+    /// The classes' numbers.
+    pub classes: Classes,
+    /// The Java side.
+    pub runtime: &'static Runtime,
+    segment: Mutex<Option<Segment>>,
+    /// Original code is being given back: hooks change nothing and ask nobody.
+    restoring: AtomicBool,
+    /// The JVM goes down: nothing can or need be given back.
+    vm_dead: AtomicBool,
+    /// Threads of the target that are in a callback or a native method of ours.
+    inside: AtomicUsize,
+    /// In start-up mode, `main` waits here.
+    gate: Mutex<bool>,
+    gate_opened: Condvar,
+    ended: Mutex<bool>,
+    end_reached: Condvar,
+}
+
+/// Holds the current session for the time of a callback.
+pub struct Inside(Arc<Session>);
+
+impl std::ops::Deref for Inside {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.0
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// The current session, kept alive until the result is dropped.
+pub fn enter() -> Option<Inside> {
+    let current = CURRENT.read().unwrap_or_else(PoisonError::into_inner);
+    let session = current.as_ref()?;
+    session.inside.fetch_add(1, Ordering::Acquire);
+    Some(Inside(Arc::clone(session)))
+}
+
+/// The current session, without being counted as inside.
+pub fn current() -> Option<Arc<Session>> {
+    CURRENT.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Drops a session whose thread could not be started.
+pub fn forget() {
+    *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+/// A number for the current thread, to tell the threads that wait for the tool apart. Not the Java thread's id: that
+/// would take a call into Java, in places where none may be made.
+pub fn this_thread() -> ThreadId {
+    ThreadId(rustix::thread::gettid().as_raw_nonzero().get() as u64)
+}
+
+/// Whether a session is under way.
+pub fn is_active() -> bool {
+    CURRENT.read().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
+/// Ends the current session as if its tool had gone away, and waits for that, for at most `patience`. Whether there
+/// is none now.
+pub fn end(patience: Duration) -> bool {
+    let Some(session) = current() else { return true };
+    session.connection.close();
+    let ended = session.ended.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = session.end_reached.wait_timeout_while(ended, patience, |ended| !*ended);
+    *waited.unwrap_or_else(PoisonError::into_inner).0
+}
+
+/// Connects to the tool and makes ready; nothing in the target is changed yet.
+pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<Session>, String> {
+    let runtime = Runtime::install(jni).map_err(|error| {
+        format!("the runtime class could not be defined in the target: {error}. Is its heap or metaspace exhausted?")
+    })?;
+    let greeting = Greeting {
+        protocol: PROTOCOL_VERSION,
+        pid: std::process::id(),
+        vm_version: jvmti.system_property("java.vm.version").unwrap_or_default(),
+        java_version: jvmti.system_property("java.version").unwrap_or_default(),
+        startup,
+    };
+    let (connection, descriptor) = Connection::open(socket, greeting).map_err(|error| error.to_string())?;
+    let segment = Segment::open(&File::from(descriptor)).map_err(|error| error.to_string())?;
+    runtime.attach(jni, &segment).map_err(|error| error.to_string())?;
+    let session = Arc::new(Session {
+        jvmti,
+        connection,
+        classes: Classes::new(jvmti),
+        runtime,
+        segment: Mutex::new(Some(segment)),
+        restoring: AtomicBool::new(false),
+        vm_dead: AtomicBool::new(false),
+        inside: AtomicUsize::new(0),
+        gate: Mutex::new(false),
+        gate_opened: Condvar::new(),
+        ended: Mutex::new(false),
+        end_reached: Condvar::new(),
+    });
+    *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
+    Ok(session)
+}
+
+impl Session {
+    /// Serves the tool until it detaches or goes away; then leaves the target as it was. On the agent's own thread.
+    pub fn serve(&self, jni: Jni) {
+        self.connection.read_here();
+        let mut detach = None;
+        while let Some((request, command)) = self.connection.next_command() {
+            if command == Command::Detach {
+                detach = Some(request);
+                break;
+            }
+            let reply = self.execute(jni, command);
+            if self.connection.send(&ToTool::Reply { request, reply }).is_err() {
+                break;
+            }
+        }
+        if !self.vm_dead.load(Ordering::Acquire) {
+            self.leave(jni, detach);
+        }
+    }
+
+    fn execute(&self, jni: Jni, command: Command) -> Result<Reply, String> {
+        let failed = |error: &dyn std::fmt::Display| error.to_string();
+        match command {
+            Command::Calibrate => self.runtime.calibrate(jni).map(Reply::Calibration).map_err(|error| failed(&error)),
+            Command::ListClasses => {
+                // Hooks first: a class that is loaded meanwhile is then reported at least once.
+                for event in PROFILE_EVENTS {
+                    self.jvmti.enable(event).map_err(|error| failed(&error))?;
+                }
+                self.classes.list(jni).map(Reply::Classes).map_err(|error| failed(&error))
+            }
+            Command::ListMethods { classes } => {
+                self.classes.methods(jni, &classes).map(Reply::Methods).map_err(|error| failed(&error))
+            }
+            Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
+            Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
+            Command::Stop => {
+                let time_ns = self.runtime.stop(jni).map_err(|error| failed(&error))?;
+                Ok(Reply::Stopped { time_ns })
+            }
+            Command::Release => {
+                self.open_gate();
+                Ok(Reply::Done)
+            }
+            Command::Detach => unreachable!("handled by serve"),
+        }
+    }
+
+    fn hotswap(&self, jni: Jni, classes: &[ClassId]) -> HotswapResult {
+        hotswap::retransform(self.jvmti, jni, &self.classes, classes)
+    }
+
+    /// Asks the tool something on a thread of the target, and executes the hotswaps it answers with.
+    pub fn ask_and_follow(&self, jni: Jni, thread: Option<ThreadId>, upcall: Upcall) {
+        let mut answer = self.connection.ask(thread, upcall);
+        while let Ok(Answer::Hotswap { classes }) = &answer {
+            if classes.is_empty() {
+                return;
+            }
+            let result = self.hotswap(jni, classes);
+            answer = self.connection.ask(thread, Upcall::Hotswapped(result));
+        }
+    }
+
+    /// Asks the tool what a class's bytes are to be.
+    pub fn ask_for_bytes(&self, thread: Option<ThreadId>, upcall: Upcall) -> Result<Option<Vec<u8>>, AskError> {
+        match self.connection.ask(thread, upcall)? {
+            Answer::Bytes(bytes) => Ok(bytes),
+            Answer::Hotswap { .. } => Ok(None),
+        }
+    }
+
+    /// Whether original code is being given back.
+    pub fn is_restoring(&self) -> bool {
+        self.restoring.load(Ordering::Acquire)
+    }
+
+    /// Waits until a chunk is free, in vain at most as long as the deadline.
+    pub fn await_chunk(&self) -> bool {
+        // The tool polls about every millisecond; there is nobody to be woken by.
+        const NAP: Duration = Duration::from_micros(200);
+        let deadline = Instant::now() + self.connection.deadline();
+        while !self.connection.is_closed() && Instant::now() < deadline {
+            let segment = self.segment.lock().unwrap_or_else(PoisonError::into_inner);
+            match segment.as_ref() {
+                Some(segment) if segment.has_free_chunk() => return true,
+                Some(_) => {}
+                None => return false,
+            }
+            drop(segment);
+            std::thread::sleep(NAP);
+        }
+        false
+    }
+
+    /// Holds the current thread until the tool lets it go, or is gone, or too slow.
+    pub fn wait_for_release(&self, patience: Duration) {
+        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.gate_opened.wait_timeout_while(gate, patience, |open| !*open));
+    }
+
+    fn open_gate(&self) {
+        *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.gate_opened.notify_all();
+    }
+
+    /// The JVM goes down: tell the tool and let nobody wait any longer.
+    pub fn vm_death(&self) {
+        self.vm_dead.store(true, Ordering::Release);
+        self.connection.notice(Notice::VmDeath);
+        self.connection.close();
+    }
+
+    /// Gives everything back, on the agent's own thread, and answers `detach` if there is somebody to be answered.
+    fn leave(&self, jni: Jni, detach: Option<RequestId>) {
+        // Each step is tried whatever became of the one before.
+        let _ = self.runtime.stop(jni);
+        self.open_gate();
+        self.restoring.store(true, Ordering::Release);
+        let restored = match self.classes.instrumented(jni) {
+            Ok(instrumented) => hotswap::restore(self.jvmti, jni, &self.classes, &instrumented),
+            Err(error) => HotswapResult { refused: vec![(ClassId(0), error.to_string())], ..Default::default() },
+        };
+        for event in PROFILE_EVENTS {
+            let _ = self.jvmti.disable(event);
+        }
+        *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(request) = detach {
+            let reply = Ok(Reply::Detached { hotswap: restored });
+            let _ = self.connection.send(&ToTool::Reply { request, reply });
+        }
+        self.connection.close();
+
+        let deadline = Instant::now() + LEAVE_DEADLINE;
+        while self.inside.load(Ordering::Acquire) != 0 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // A thread that is still inside may use the environment: it is then left alone, with all its events off.
+        if self.inside.load(Ordering::Acquire) == 0 {
+            let _ = self.jvmti.dispose();
+        }
+        if let Some(segment) = self.segment.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // When even this fails the pages stay shared with a tool that no longer reads them.
+            let _ = segment.abandon();
+        }
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.end_reached.notify_all();
+    }
+}

@@ -1,0 +1,503 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.ReservedStackAccess;
+
+/**
+ * What instrumented methods call. Lives in java.base, because every class can call it there; its name carries the version,
+ * because a class so defined stays until the JVM ends.
+ *
+ * <p>The fast path allocates nothing, locks nothing and calls only intrinsics, none of which can be instrumented. The
+ * slow paths (a method's first call, a full chunk, a thread's first entry) run with {@link HeadwaterV1Thread#depth} negated, so
+ * that instrumented code they happen to run records nothing.
+ *
+ * <p>Only the last call in a probe stores the event, and plain field writes follow it: a StackOverflowError inside a probe
+ * leaves either both the word and the depth, or neither.
+ */
+public final class HeadwaterV1 {
+    // The event word and the segment's layout, as in the crate headwater-protocol; a test compares them.
+    private static final int ID_SHIFT = 41;
+    private static final int KIND_SHIFT = 61;
+    private static final long MAX_PAYLOAD = (1L << 41) - 1;
+    private static final long KIND_ENTER = 1;
+    private static final long KIND_EXIT = 2;
+    private static final long KIND_THROW = 3;
+    private static final long KIND_ROOT = 4;
+    private static final long KIND_PAUSE = 5;
+    private static final long KIND_LOST = 6;
+    private static final long KIND_THREAD = 7;
+    private static final int PAUSE_HOTSWAP = 0;
+    private static final int PAUSE_BUFFER = 1;
+    private static final int OFFSET_CLAIMS = 64;
+    private static final int FLAGS = 4096;
+    private static final byte FLAG_ENTERED = 1;
+    private static final byte FLAG_ROOT = 2;
+    private static final int CHUNK_HEADS = 4096 + (1 << 20);
+    private static final int CHUNK_HEAD_BYTES = 64;
+    private static final int HEAD_STATE = 0;
+    private static final int HEAD_CLAIM = 8;
+    private static final int HEAD_THREAD = 16;
+    private static final int HEAD_BASE_NS = 24;
+    private static final int STATE_FREE = 0;
+    private static final int STATE_CLAIMED = 1;
+    private static final int STATE_OWNED = 2;
+    private static final int STATE_FULL = 3;
+    private static final int CHUNK_BYTES = 32 * 1024;
+
+    private static final Unsafe U = Unsafe.getUnsafe();
+    private static final long TID = U.objectFieldOffset(Thread.class, "tid");
+    private static final Class<?> VIRTUAL_THREAD = virtualThreadClass();
+    private static final HeadwaterV1Thread[] NO_THREADS = new HeadwaterV1Thread[1];
+    /** Guards registration, start and stop. Nothing waits while holding it. */
+    private static final Object LOCK = new Object();
+    /** Where words go when no chunk is to be had: overwritten again and again, and counted. */
+    private static final long SINK = U.allocateMemory(CHUNK_BYTES);
+
+    /** Open-addressing table by thread id, a power of two long, at most half full. */
+    private static HeadwaterV1Thread[] threads = NO_THREADS;
+    private static int threadCount;
+    /** Address of the method flags. The memory stays mapped for good once there has been a session. */
+    private static long flags;
+    private static long segment;
+    private static long heads;
+    private static long data;
+    private static int chunks;
+    private static int session;
+    private static boolean recording;
+    /** Keeps the calibration's loops from being optimised away. */
+    private static int calibrationWork;
+
+    private HeadwaterV1() {}
+
+    /** First instruction of every instrumented method. */
+    public static void enter(int id) {
+        HeadwaterV1Thread thread = current();
+        if (thread == null || thread.depth <= 0) {
+            if ((U.getByte(flags + id) & FLAG_ROOT) != 0) {
+                enterRoot(thread, id);
+            }
+            return;
+        }
+        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+            firstCall(thread, id);
+        }
+        long now = System.nanoTime();
+        if (thread.position == thread.end || now - thread.base > MAX_PAYLOAD) {
+            now = nextChunk(thread, now);
+        }
+        long position = thread.position;
+        U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
+        thread.position = position + 8;
+        thread.depth++;
+    }
+
+    /** Before every return of an instrumented method. */
+    @ReservedStackAccess
+    public static void exit(int id) {
+        HeadwaterV1Thread thread = current();
+        if (thread != null && thread.depth > 0) {
+            leave(thread, KIND_EXIT << KIND_SHIFT | (long) id << ID_SHIFT);
+        }
+    }
+
+    /** When an exception leaves an instrumented method. */
+    @ReservedStackAccess
+    public static void thrown(int id) {
+        HeadwaterV1Thread thread = current();
+        if (thread != null && thread.depth > 0) {
+            leave(thread, KIND_THROW << KIND_SHIFT | (long) id << ID_SHIFT);
+        }
+    }
+
+    private static void leave(HeadwaterV1Thread thread, long word) {
+        long now = System.nanoTime();
+        if (thread.position == thread.end || now - thread.base > MAX_PAYLOAD) {
+            now = nextChunk(thread, now);
+        }
+        long position = thread.position;
+        U.putLong(position, word | now - thread.base);
+        thread.position = position + 8;
+        if (--thread.depth == 0 && thread.virtual) {
+            release(thread);
+            thread.dead = true;
+        }
+    }
+
+    private static HeadwaterV1Thread current() {
+        HeadwaterV1Thread[] table = threads;
+        long tid = U.getLong(Thread.currentThread(), TID);
+        int mask = table.length - 1;
+        int at = (int) tid & mask;
+        for (;;) {
+            HeadwaterV1Thread thread = table[at];
+            if (thread == null || thread.tid == tid) {
+                return thread;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /** A root is entered by a thread outside the call graph (or inside the runtime, which does not count). */
+    private static void enterRoot(HeadwaterV1Thread thread, int id) {
+        if (thread == null || thread.dead) {
+            thread = register();
+            if (thread == null) {
+                return;
+            }
+        } else if (thread.depth < 0) {
+            return;
+        }
+        thread.depth = -1;
+        boolean inside = false;
+        try {
+            if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+                entered(id);
+                markEntered(id);
+            }
+            long now = System.nanoTime();
+            if (thread.position == thread.end || now - thread.base > MAX_PAYLOAD) {
+                now = nextChunk(thread, now);
+            }
+            long position = thread.position;
+            U.putLong(position, KIND_ROOT << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
+            thread.position = position + 8;
+            inside = true;
+        } finally {
+            thread.depth = inside ? 1 : 0;
+        }
+    }
+
+    /** Scheme B (JFluid 6.2): before its first execution, what this method calls gets instrumented. */
+    private static void firstCall(HeadwaterV1Thread thread, int id) {
+        long start = System.nanoTime();
+        int depth = thread.depth;
+        thread.depth = -depth;
+        try {
+            entered(id);
+            markEntered(id);
+        } finally {
+            thread.depth = depth;
+        }
+        pause(thread, PAUSE_HOTSWAP, System.nanoTime() - start);
+    }
+
+    private static void markEntered(int id) {
+        U.putByte(flags + id, (byte) (U.getByte(flags + id) | FLAG_ENTERED));
+    }
+
+    private static void pause(HeadwaterV1Thread thread, int reason, long duration) {
+        if (thread.position == thread.end) {
+            nextChunk(thread, System.nanoTime());
+        }
+        append(thread, KIND_PAUSE << KIND_SHIFT | (long) reason << ID_SHIFT | Math.min(duration, MAX_PAYLOAD));
+    }
+
+    private static void append(HeadwaterV1Thread thread, long word) {
+        long position = thread.position;
+        U.putLong(position, word);
+        thread.position = position + 8;
+    }
+
+    /**
+     * Makes room for at least one word. Waits for a chunk when none is free, for a limited time, and records the wait;
+     * after that the words go to the sink and are counted.
+     *
+     * @return the time now
+     */
+    private static long nextChunk(HeadwaterV1Thread thread, long now) {
+        int depth = thread.depth;
+        if (depth > 0) {
+            thread.depth = -depth;
+        }
+        try {
+            boolean fromSink = thread.head == 0 && thread.position != 0;
+            if (fromSink) {
+                thread.lost += CHUNK_BYTES / 8;
+            }
+            release(thread);
+            long waited = 0;
+            if (!claim(thread, now) && !fromSink && thread.session == session && recording) {
+                if (awaitChunk()) {
+                    claim(thread, now);
+                }
+                waited = System.nanoTime() - now;
+                now += waited;
+            }
+            if (thread.head == 0) {
+                thread.position = SINK;
+                thread.end = SINK + CHUNK_BYTES;
+                thread.base = now;
+                return now;
+            }
+            append(thread, KIND_THREAD << KIND_SHIFT | thread.tid & MAX_PAYLOAD);
+            if (thread.lost != 0) {
+                append(thread, KIND_LOST << KIND_SHIFT | thread.lost & MAX_PAYLOAD);
+                thread.lost = 0;
+            }
+            if (waited != 0) {
+                append(thread, KIND_PAUSE << KIND_SHIFT | (long) PAUSE_BUFFER << ID_SHIFT | waited);
+            }
+            return now;
+        } finally {
+            thread.depth = depth;
+        }
+    }
+
+    /** Takes a free chunk, lowest first, so that memory that need not be touched stays untouched. */
+    private static boolean claim(HeadwaterV1Thread thread, long now) {
+        if (thread.session != session) {
+            return false;
+        }
+        for (int i = 0; i < chunks; i++) {
+            long head = heads + (long) i * CHUNK_HEAD_BYTES;
+            // Acquire: pairs with the tool's release of STATE_FREE, so that the chunk's zeros are there.
+            if (U.getIntVolatile(null, head + HEAD_STATE) == STATE_FREE
+                    && U.compareAndSetInt(null, head + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
+                U.putLong(head + HEAD_CLAIM, U.getAndAddLong(null, segment + OFFSET_CLAIMS, 1));
+                U.putLong(head + HEAD_THREAD, thread.tid);
+                U.putLong(head + HEAD_BASE_NS, now);
+                // Release: pairs with the tool's acquire in Segment::claimed.
+                U.putIntRelease(null, head + HEAD_STATE, STATE_OWNED);
+                thread.head = head;
+                thread.base = now;
+                thread.position = data + (long) i * CHUNK_BYTES;
+                thread.end = thread.position + CHUNK_BYTES;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static void release(HeadwaterV1Thread thread) {
+        if (thread.head != 0) {
+            // Release: the tool sees all words when it sees FULL.
+            U.putIntRelease(null, thread.head + HEAD_STATE, STATE_FULL);
+            thread.head = 0;
+        }
+        thread.position = 0;
+        thread.end = 0;
+    }
+
+    /** The state of a thread that enters the call graph for the first time, or again after it was given up for dead. */
+    private static HeadwaterV1Thread register() {
+        Thread self = Thread.currentThread();
+        long tid = U.getLong(self, TID);
+        HeadwaterV1Thread thread;
+        synchronized (LOCK) {
+            if (!recording) {
+                return null;
+            }
+            thread = current();
+            if (thread != null) {
+                thread.dead = false;
+                return thread;
+            }
+            thread = new HeadwaterV1Thread(tid, session, VIRTUAL_THREAD != null && VIRTUAL_THREAD.isInstance(self));
+            insert(thread);
+        }
+        started(self, tid);
+        return thread;
+    }
+
+    private static void insert(HeadwaterV1Thread thread) {
+        HeadwaterV1Thread[] table = threads;
+        if ((threadCount + 1) * 2 > table.length) {
+            int alive = 1;
+            for (HeadwaterV1Thread other : table) {
+                if (other != null && !other.dead) {
+                    alive++;
+                }
+            }
+            int length = 64;
+            while (length < alive * 4) {
+                length *= 2;
+            }
+            HeadwaterV1Thread[] larger = new HeadwaterV1Thread[length];
+            threadCount = 0;
+            for (HeadwaterV1Thread other : table) {
+                if (other != null && !other.dead) {
+                    put(larger, other);
+                }
+            }
+            put(larger, thread);
+            // The entries are there for whoever sees the new table.
+            U.storeFence();
+            threads = larger;
+        } else {
+            put(table, thread);
+        }
+    }
+
+    private static void put(HeadwaterV1Thread[] table, HeadwaterV1Thread thread) {
+        int at = (int) thread.tid & table.length - 1;
+        while (table[at] != null) {
+            at = (at + 1) & table.length - 1;
+        }
+        table[at] = thread;
+        threadCount++;
+    }
+
+    private static Class<?> virtualThreadClass() {
+        try {
+            return Class.forName("java.lang.BaseVirtualThread", false, null);
+        } catch (ClassNotFoundException none) {
+            return null;
+        }
+    }
+
+    // What follows is called by the agent.
+
+    /** Begins a session over a freshly mapped segment. Nothing is recorded yet. */
+    private static void attach(long segmentAddress, int chunkCount, long chunkData) {
+        synchronized (LOCK) {
+            session++;
+            segment = segmentAddress;
+            heads = segmentAddress + CHUNK_HEADS;
+            chunks = chunkCount;
+            data = segmentAddress + chunkData;
+            flags = segmentAddress + FLAGS;
+            threads = NO_THREADS;
+            threadCount = 0;
+        }
+    }
+
+    private static void record() {
+        synchronized (LOCK) {
+            recording = true;
+        }
+    }
+
+    /** @return the time at which recording ended */
+    private static long stop() {
+        synchronized (LOCK) {
+            recording = false;
+            threads = NO_THREADS;
+            threadCount = 0;
+            return System.nanoTime();
+        }
+    }
+
+    /** The current thread is about to end. */
+    private static void threadEnd() {
+        HeadwaterV1Thread thread = current();
+        if (thread != null) {
+            release(thread);
+            thread.dead = true;
+        }
+    }
+
+    /** The current thread stood still on the profiler's account, outside the runtime. */
+    private static void paused(int reason, long duration) {
+        HeadwaterV1Thread thread = current();
+        if (thread != null && thread.depth > 0) {
+            pause(thread, reason, duration);
+        }
+    }
+
+    /**
+     * JFluid 5.3: what a probe pair costs between its own timestamps (inner) and outside them (outer), in compiled code.
+     *
+     * @return inner, outer, and the standard deviations of both, in ns
+     */
+    private static double[] calibrate() {
+        final int rounds = 64;
+        final int pairs = 1000;
+        final long budget = 150_000_000;
+        long buffer = U.allocateMemory(pairs * 16);
+        HeadwaterV1Thread self = new HeadwaterV1Thread(U.getLong(Thread.currentThread(), TID), 0, false);
+        self.depth = 1;
+        self.base = System.nanoTime();
+        synchronized (LOCK) {
+            insert(self);
+        }
+        markEntered(0);
+        double[] inner = new double[rounds];
+        double[] outer = new double[rounds];
+        long start = System.nanoTime();
+        // The last rounds count: by then the loops are compiled. An interpreter alone gets through at least the rounds.
+        for (int round = 0; round < rounds || System.nanoTime() - start < budget; round++) {
+            self.position = buffer;
+            self.end = buffer + pairs * 16;
+            long before = System.nanoTime();
+            bareRound(pairs);
+            long between = System.nanoTime();
+            probedRound(pairs);
+            long after = System.nanoTime();
+            long sum = 0;
+            for (long at = buffer; at < self.position; at += 16) {
+                sum += (U.getLong(at + 8) & MAX_PAYLOAD) - (U.getLong(at) & MAX_PAYLOAD);
+            }
+            int slot = round % rounds;
+            inner[slot] = (double) sum / pairs;
+            outer[slot] = Math.max(0, (double) (after - between - (between - before)) / pairs - inner[slot]);
+        }
+        self.dead = true;
+        self.depth = 0;
+        U.freeMemory(buffer);
+        return new double[] {quietMean(inner), quietMean(outer), quietDeviation(inner), quietDeviation(outer)};
+    }
+
+    private static void bareRound(int pairs) {
+        for (int i = 0; i < pairs; i++) {
+            calibrationWork = i;
+        }
+    }
+
+    private static void probedRound(int pairs) {
+        for (int i = 0; i < pairs; i++) {
+            probed(i);
+        }
+    }
+
+    /** The shape that the rewriter gives to methods. */
+    private static void probed(int i) {
+        enter(0);
+        try {
+            calibrationWork = i;
+        } catch (Throwable any) {
+            thrown(0);
+            throw any;
+        }
+        exit(0);
+    }
+
+    /** Mean of the lower half: what other programs on the machine add is not the probe's. Sorts its argument. */
+    private static double quietMean(double[] values) {
+        sort(values);
+        double sum = 0;
+        for (int i = 0; i < values.length / 2; i++) {
+            sum += values[i];
+        }
+        return sum / (values.length / 2);
+    }
+
+    /** Standard deviation of the lower half of sorted values. */
+    private static double quietDeviation(double[] values) {
+        double mean = quietMean(values);
+        double sum = 0;
+        for (int i = 0; i < values.length / 2; i++) {
+            sum += (values[i] - mean) * (values[i] - mean);
+        }
+        return Math.sqrt(sum / (values.length / 2));
+    }
+
+    private static void sort(double[] values) {
+        for (int i = 1; i < values.length; i++) {
+            double value = values[i];
+            int at = i;
+            for (; at > 0 && values[at - 1] > value; at--) {
+                values[at] = values[at - 1];
+            }
+            values[at] = value;
+        }
+    }
+
+    /** An instrumented method is entered for the first time. Returns when its callees are instrumented, or a deadline has passed. */
+    private static native void entered(int id);
+
+    /** Waits until a chunk is free, or a deadline has passed. */
+    private static native boolean awaitChunk();
+
+    /** A thread has entered the call graph for the first time. */
+    private static native void started(Thread thread, long tid);
+}

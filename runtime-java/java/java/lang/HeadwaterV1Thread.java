@@ -1,0 +1,35 @@
+package java.lang;
+
+/** What the runtime knows of one thread that has entered the call graph. Written by that thread only, but for {@link #dead}. */
+final class HeadwaterV1Thread {
+    /** {@code Thread.threadId()}, never reused; the key in the runtime's table. */
+    final long tid;
+    /** The profiling session it belongs to: a late writer must not touch a later session's chunks. */
+    final int session;
+    /** Gives its chunk back whenever it leaves the call graph: there may be very many of these. */
+    final boolean virtual;
+
+    /**
+     * 0: outside the call graph. Positive: inside, this many instrumented frames deep. Negative: inside the runtime's own
+     * slow path, where nothing is recorded (JFluid's inProfilerRuntimeMethod).
+     */
+    int depth;
+    /** Address of the next event word; equal to {@link #end} when there is no room. */
+    long position;
+    /** Address behind the chunk's last word. */
+    long end;
+    /** The nanoTime that the chunk's times are relative to. */
+    long base;
+    /** Address of the chunk's head; 0 when there is no chunk or only the sink. */
+    long head;
+    /** Words written to the sink since the last LOST word. */
+    long lost;
+    /** The thread has ended, or is virtual and outside the graph: may be dropped from the table. */
+    volatile boolean dead;
+
+    HeadwaterV1Thread(long tid, int session, boolean virtual) {
+        this.tid = tid;
+        this.session = session;
+        this.virtual = virtual;
+    }
+}

@@ -1,0 +1,135 @@
+//! Processes for the tests of finding and attaching: each is killed by its id when its guard is dropped.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{env, fs};
+
+/// A child process, killed and waited for on drop.
+pub(crate) struct Child(std::process::Child);
+
+impl Child {
+    pub(crate) fn start(program: &str, arguments: &[&str]) -> Child {
+        Child::spawn(Command::new(program).args(arguments).stdin(Stdio::piped()))
+    }
+
+    pub(crate) fn spawn(command: &mut Command) -> Child {
+        Child(command.spawn().expect("the program starts"))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.0.try_wait().expect("our own child").is_none()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// An id that belonged to a process of ours a moment ago.
+pub(crate) fn free_pid() -> u32 {
+    let mut child = Child::start("true", &[]);
+    child.kill();
+    child.pid()
+}
+
+/// The JDKs on this machine, each once.
+pub(crate) fn jdks() -> Vec<PathBuf> {
+    let home = env::var_os("JAVA_HOME").map(PathBuf::from);
+    let installed = fs::read_dir("/usr/lib/jvm").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut jdks: Vec<PathBuf> = home
+        .into_iter()
+        .chain(installed)
+        .filter(|jdk| jdk.join("bin/java").is_file())
+        .filter_map(|jdk| jdk.canonicalize().ok())
+        .collect();
+    jdks.sort();
+    jdks.dedup();
+    assert!(!jdks.is_empty(), "these tests need a JDK in JAVA_HOME or /usr/lib/jvm");
+    jdks
+}
+
+/// A running JVM whose program has started and waits for the end of its standard input.
+pub(crate) struct Target {
+    child: Child,
+    source: PathBuf,
+    directory: PathBuf,
+}
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+impl Target {
+    pub(crate) fn start(jdk: &Path, options: &[&str], arguments: &[&str]) -> Target {
+        Target::start_with(jdk, options, arguments, |_| {})
+    }
+
+    pub(crate) fn start_with(
+        jdk: &Path,
+        options: &[&str],
+        arguments: &[&str],
+        prepare: impl FnOnce(&mut Command),
+    ) -> Target {
+        let name = format!("Headwater{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let directory = env::temp_dir().join(format!("headwater-test-{name}"));
+        fs::create_dir(&directory).expect("a fresh directory");
+        let source = directory.join(format!("{name}.java"));
+        let program = format!(
+            "public class {name} {{ public static void main(String[] a) throws Exception {{
+                System.out.println(\"ready\"); while (System.in.read() >= 0) {{}} }} }}"
+        );
+        fs::write(&source, program).expect("the source is written");
+        let mut command = Command::new(jdk.join("bin/java"));
+        command
+            .args(["-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"])
+            .args(options)
+            .arg(&source)
+            .args(arguments);
+        command.current_dir(&directory).stdin(Stdio::piped()).stdout(Stdio::piped());
+        prepare(&mut command);
+        let mut target = Target { child: Child::spawn(&mut command), source, directory };
+        let mut line = String::new();
+        let stdout = target.child.0.stdout.take().expect("piped");
+        BufReader::new(stdout).read_line(&mut line).expect("the program writes");
+        assert_eq!(line, "ready\n");
+        target
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    pub(crate) fn main(&self) -> &str {
+        self.source.to_str().expect("ASCII")
+    }
+
+    pub(crate) fn unique_name(&self) -> &str {
+        self.source.file_stem().and_then(|stem| stem.to_str()).expect("ASCII")
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.child.kill();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
