@@ -1,1 +1,62 @@
-//! (in progress)
+//! Attaching to a running JVM: HotSpot's dynamic attach protocol, spoken without a JDK.
+//!
+//! HotSpot's side is `attachListener_linux.cpp` (JDK 11 to 17) and `attachListener_posix.cpp` (later). The steps:
+//!
+//! 1. [`TargetHost::of`] takes hold of the process: its identity, its user, its view of the file system.
+//! 2. If the JVM's attach socket does not exist yet, a trigger file and SIGQUIT make the JVM create it. SIGQUIT goes only
+//!    to a process that is certainly HotSpot and has a handler for it: anything else would die of it.
+//! 3. One connection carries one command, whose answer ends with the connection.
+//!
+//! [`TargetHost::create_dir`] gives a directory that both processes can see, for the agent's library and shared files.
+//! What the agent does once it is loaded is none of this module's business.
+
+mod error;
+mod host;
+mod shared_dir;
+mod transport;
+mod trigger;
+
+pub use error::AttachError;
+pub use host::TargetHost;
+pub use shared_dir::SharedDir;
+
+/// Loads an agent library into the JVM and waits until its `Agent_OnAttach` has returned 0.
+///
+/// The path is the library's path as the target sees it. Loading a library again that is loaded already only runs its
+/// `Agent_OnAttach` again: the dynamic linker knows it by its path.
+pub fn load_agent(host: &TargetHost, agent_path_there: &str, options: &str) -> Result<(), AttachError> {
+    // "true": the path is absolute, so the JVM must not decorate it.
+    match transport::execute(host, "load", [agent_path_there, "true", options]) {
+        Ok(answer) => check_load_answer(host, &answer),
+        // JNI_ERR: how JDK 17 and earlier say that there was nothing to call in the library, or no library.
+        Err(AttachError::CommandFailed { code: -1, message, .. }) => Err(not_loaded(host, message)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The JVM's words when `-XX:-EnableDynamicAgentLoading` is set (JDK 9 and later).
+const LOADING_DISABLED: &str = "Dynamic agent loading is not enabled";
+
+/// Reads what the JVM says after the result 0. JDK 11 and later: `return code: N`, N from the agent; before: `N` alone;
+/// nothing from some builds. Any other text says why the library was not loaded (JDK 21 and later answer 0 even then).
+fn check_load_answer(host: &TargetHost, answer: &str) -> Result<(), AttachError> {
+    let codes = answer.lines().map(|line| line.trim().strip_prefix("return code:").unwrap_or(line).trim());
+    match codes.filter_map(|code| code.parse::<i32>().ok()).next_back() {
+        Some(0) => return Ok(()),
+        Some(code) => return Err(AttachError::AgentFailed { pid: host.pid(), code }),
+        None if answer.trim().is_empty() => return Ok(()),
+        None => {}
+    }
+    Err(not_loaded(host, transport::one_line(answer)))
+}
+
+fn not_loaded(host: &TargetHost, message: String) -> AttachError {
+    if message.contains(LOADING_DISABLED) {
+        AttachError::LoadingDisabled { pid: host.pid() }
+    } else {
+        AttachError::NotLoaded { pid: host.pid(), message }
+    }
+}
+
+#[cfg(test)]
+mod tests;

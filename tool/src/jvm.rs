@@ -213,7 +213,8 @@ fn choose<'a>(wanted: &str, jvms: &'a [Jvm]) -> Result<&'a Jvm, TargetError> {
             }
         }
     }
-    let near = near_misses(wanted, jvms.iter().map(Jvm::name), 3).into_iter().map(str::to_owned).collect();
+    let names = jvms.iter().flat_map(|jvm| [jvm.simple_name(), jvm.name()]);
+    let near = near_misses(wanted, names, 3).into_iter().map(str::to_owned).collect();
     Err(TargetError::NoMatch { wanted: wanted.to_owned(), near })
 }
 
@@ -361,7 +362,7 @@ mod tests {
                     "no running JVM has `shop` in the name of its main class or jar; `headwater list` shows the running ones",
                 ),
             ),
-            ("Bnech", Err("no running JVM has `Bnech` in the name of its main class or jar; did you mean Bench.java?")),
+            ("Bnech", Err("no running JVM has `Bnech` in the name of its main class or jar; did you mean Bench?")),
             (
                 "",
                 Err(
@@ -377,13 +378,11 @@ mod tests {
 
     #[test]
     fn a_process_that_is_no_jvm_is_named_with_its_command() {
-        let sleep = Child::start("sleep", &["600"]);
-        let error = resolve(&sleep.pid().to_string()).expect_err("sleep is no JVM");
-        assert!(
-            matches!(&error, TargetError::NotAJvm { pid, command } if *pid == sleep.pid() && command == "sleep 600")
-        );
+        let cat = Child::waiting();
+        let error = resolve(&cat.pid().to_string()).expect_err("cat is no JVM");
+        assert!(matches!(&error, TargetError::NotAJvm { pid, command } if *pid == cat.pid() && command == "cat"));
         assert_eq!(error.exit_code(), 3);
-        assert!(!list().iter().any(|jvm| jvm.pid == sleep.pid()));
+        assert!(!list().iter().any(|jvm| jvm.pid == cat.pid()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Processes for the tests of finding and attaching: each is killed by its id when its guard is dropped.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +16,14 @@ impl Child {
 
     pub(crate) fn spawn(command: &mut Command) -> Child {
         Child(command.spawn().expect("the program starts"))
+    }
+
+    /// A process that is no JVM, has started, and waits.
+    pub(crate) fn waiting() -> Child {
+        let mut child = Child::spawn(Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()));
+        child.0.stdin.as_mut().expect("piped").write_all(b"\n").expect("cat reads");
+        child.0.stdout.as_mut().expect("piped").read_exact(&mut [0]).expect("cat writes");
+        child
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -68,6 +76,23 @@ pub(crate) struct Target {
     directory: PathBuf,
 }
 
+/// Small, and quick to start.
+const MODEST: &[&str] = &["-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
+
+/// A program under a name that no other test uses, in a directory of its own.
+fn program() -> (PathBuf, PathBuf) {
+    let name = format!("Headwater{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let directory = env::temp_dir().join(format!("headwater-test-{name}"));
+    fs::create_dir(&directory).expect("a fresh directory");
+    let source = directory.join(format!("{name}.java"));
+    let program = format!(
+        "public class {name} {{ public static void main(String[] a) throws Exception {{
+            System.out.println(\"ready\"); while (System.in.read() >= 0) {{}} }} }}"
+    );
+    fs::write(&source, program).expect("the source is written");
+    (source, directory)
+}
+
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 impl Target {
@@ -81,23 +106,24 @@ impl Target {
         arguments: &[&str],
         prepare: impl FnOnce(&mut Command),
     ) -> Target {
-        let name = format!("Headwater{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let directory = env::temp_dir().join(format!("headwater-test-{name}"));
-        fs::create_dir(&directory).expect("a fresh directory");
-        let source = directory.join(format!("{name}.java"));
-        let program = format!(
-            "public class {name} {{ public static void main(String[] a) throws Exception {{
-                System.out.println(\"ready\"); while (System.in.read() >= 0) {{}} }} }}"
-        );
-        fs::write(&source, program).expect("the source is written");
+        let (source, directory) = program();
         let mut command = Command::new(jdk.join("bin/java"));
-        command
-            .args(["-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"])
-            .args(options)
-            .arg(&source)
-            .args(arguments);
-        command.current_dir(&directory).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(MODEST).args(options).arg(&source).args(arguments);
         prepare(&mut command);
+        Target::spawn(command, source, directory)
+    }
+
+    /// Starts `java` as the last arguments of another command, which may hide /tmp: the program's directory is then /mnt.
+    pub(crate) fn start_wrapped(jdk: &Path, wrapper: &[&str]) -> Target {
+        let (source, directory) = program();
+        let mut command = Command::new(wrapper[0]);
+        let seen = Path::new("/mnt").join(source.file_name().expect("a file"));
+        command.args(&wrapper[1..]).arg(jdk.join("bin/java")).args(MODEST).arg(seen);
+        Target::spawn(command, source, directory)
+    }
+
+    fn spawn(mut command: Command, source: PathBuf, directory: PathBuf) -> Target {
+        command.current_dir(&directory).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut target = Target { child: Child::spawn(&mut command), source, directory };
         let mut line = String::new();
         let stdout = target.child.0.stdout.take().expect("piped");
@@ -130,6 +156,8 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         self.child.kill();
+        // A JVM that is killed leaves its attach socket.
+        let _ = fs::remove_file(env::temp_dir().join(format!(".java_pid{}", self.pid())));
         let _ = fs::remove_dir_all(&self.directory);
     }
 }

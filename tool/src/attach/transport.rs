@@ -1,0 +1,243 @@
+//! One command to the JVM, and its answer.
+//!
+//! The request is the protocol's version, the command and three arguments, each ended by a zero byte; the answer is the
+//! result as a decimal number, a line feed, and the command's output up to the end of the connection. JDK 24 has a second
+//! version; all JVMs understand the first.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Gid, Uid};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use super::trigger::{ensure_socket, socket_name};
+use super::{AttachError, TargetHost};
+
+const PROTOCOL_VERSION: &str = "1";
+/// `AttachOperation::arg_length_max` in HotSpot, without the zero byte; longer arguments are refused as a bad version.
+const LONGEST_ARGUMENT_BYTES: usize = 1024;
+/// How long the JVM may take to accept the connection and the request.
+const SEND_DEADLINE: Duration = Duration::from_secs(5);
+/// How long it may take to carry out the command: it first brings its threads to a safepoint.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
+/// More than any command's output that we ask for.
+const LONGEST_ANSWER_BYTES: u64 = 16 << 20;
+
+/// Has the JVM carry out one command of its attach mechanism, and returns the output.
+pub(super) fn execute(host: &TargetHost, command: &str, arguments: [&str; 3]) -> Result<String, AttachError> {
+    let request = request(command, arguments)?;
+    ensure_socket(host)?;
+    let answer = match converse(host, command, &request)? {
+        Reply::Answer(answer) => answer,
+        Reply::Closed => match host.owner_to_set() {
+            // Root is refused by JDK 8, and by a JVM in a user namespace where our root is nobody.
+            Some(owner) => match converse_as(owner, host, command, &request)? {
+                Reply::Answer(answer) => answer,
+                Reply::Closed => return Err(refused(host)),
+            },
+            None => return Err(refused(host)),
+        },
+    };
+    decode(host.pid(), command, &answer)
+}
+
+/// The way of root to a JVM that refuses root, taken at once.
+#[cfg(test)]
+pub(super) fn execute_as_target(host: &TargetHost, command: &str, arguments: [&str; 3]) -> Result<String, AttachError> {
+    ensure_socket(host)?;
+    let owner = host.owner_to_set().expect("root and another user's target");
+    match converse_as(owner, host, command, &request(command, arguments)?)? {
+        Reply::Answer(answer) => decode(host.pid(), command, &answer),
+        Reply::Closed => Err(refused(host)),
+    }
+}
+
+/// Whether the JVM closes a connection of ours without an answer. Its socket must exist.
+#[cfg(test)]
+pub(super) fn refuses_us(host: &TargetHost) -> Result<bool, AttachError> {
+    let request = request("jcmd", ["VM.version", "", ""])?;
+    Ok(matches!(converse(host, "jcmd", &request)?, Reply::Closed))
+}
+
+fn refused(host: &TargetHost) -> AttachError {
+    if host.is_alive() {
+        AttachError::Refused { pid: host.pid(), uid: host.uid(), gid: host.gid() }
+    } else {
+        AttachError::Gone { pid: host.pid() }
+    }
+}
+
+fn request(command: &str, arguments: [&str; 3]) -> Result<Vec<u8>, AttachError> {
+    let bad = |why: String| Err(AttachError::BadArgument { command: command.to_owned(), why });
+    let mut request = Vec::new();
+    for part in [&[PROTOCOL_VERSION, command][..], &arguments].concat() {
+        if part.contains('\0') {
+            return bad("contains a zero byte".to_owned());
+        }
+        if part.len() > LONGEST_ARGUMENT_BYTES {
+            return bad(format!("has {} bytes, and at most {LONGEST_ARGUMENT_BYTES} are allowed", part.len()));
+        }
+        request.extend(part.as_bytes());
+        request.push(0);
+    }
+    Ok(request)
+}
+
+enum Reply {
+    Answer(Vec<u8>),
+    /// The connection ended without a byte: HotSpot's way to refuse a user.
+    Closed,
+}
+
+fn converse(host: &TargetHost, command: &str, request: &[u8]) -> Result<Reply, AttachError> {
+    let path = format!("/tmp/{}", socket_name(host));
+    let start = Instant::now();
+    let exchange = || -> io::Result<Vec<u8>> {
+        let mut stream = connect(host)?;
+        stream.write_all(request)?;
+        read_to_end(&mut stream, start + ANSWER_DEADLINE)
+    };
+    match exchange() {
+        Ok(answer) if answer.is_empty() => Ok(Reply::Closed),
+        Ok(answer) => Ok(Reply::Answer(answer)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(Reply::Closed),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                host.status()?;
+                Err(AttachError::NoAnswer { pid: host.pid(), command: command.to_owned(), waited: start.elapsed() })
+            }
+            io::ErrorKind::ConnectionRefused => {
+                host.status()?;
+                Err(AttachError::WrongSocket { path, why: "nobody listens at it".to_owned() })
+            }
+            _ => Err(AttachError::file("talk to the JVM at", &path, error)),
+        },
+    }
+}
+
+/// The same with the target's user and group.
+fn converse_as(owner: (Uid, Gid), host: &TargetHost, command: &str, request: &[u8]) -> Result<Reply, AttachError> {
+    on_thread_of_user(owner, || converse(host, command, request)).map_err(|errno| AttachError::Io {
+        doing: format!("become user id {} to talk to JVM {}", owner.0.as_raw(), host.pid()),
+        source: errno.into(),
+    })?
+}
+
+/// Does something on a thread of its own that has another user and group and no other rights. Linux keeps credentials by
+/// thread: no other thread is ever affected, and the reduced rights end with the thread.
+pub(super) fn on_thread_of_user<T: Send>((uid, gid): (Uid, Gid), task: impl FnOnce() -> T + Send) -> Result<T, Errno> {
+    let thread = || {
+        become_user(uid, gid)?;
+        Ok(task())
+    };
+    thread::scope(|scope| match scope.spawn(thread).join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+fn become_user(uid: Uid, gid: Gid) -> Result<(), Errno> {
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid)
+}
+
+/// Connects through our handle on the target's /tmp: it works across mount namespaces, from a thread with fewer rights,
+/// and is always short enough for a socket address.
+fn connect(host: &TargetHost) -> io::Result<UnixStream> {
+    let path = format!("/proc/self/fd/{}/{}", host.tmp().as_raw_fd(), socket_name(host));
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // The sending timeout also bounds a connect to a full backlog.
+    set_socket_timeout(&socket, Timeout::Send, Some(SEND_DEADLINE))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path.as_str())?)?;
+    Ok(UnixStream::from(socket))
+}
+
+fn read_to_end(stream: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
+    let mut answer = Vec::new();
+    let mut chunk = [0; 8192];
+    while (answer.len() as u64) < LONGEST_ANSWER_BYTES {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => answer.extend_from_slice(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The JVM may close with unread input of ours; what it has said so far counts.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset && !answer.is_empty() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(answer)
+}
+
+/// Splits the answer into result and output; a result other than 0 is an error with the JVM's words.
+fn decode(pid: u32, command: &str, answer: &[u8]) -> Result<String, AttachError> {
+    let text = String::from_utf8_lossy(answer);
+    let (result, output) = text.split_once('\n').unwrap_or((&text, ""));
+    match result.trim().parse::<i32>() {
+        Ok(0) => Ok(output.to_owned()),
+        Ok(code) => {
+            let message = match (one_line(output), code) {
+                // ATTACH_ERROR_BADVERSION, in HotSpot's attachListener.hpp.
+                (said, 101) if said.is_empty() => "it does not know this version of the attach protocol".to_owned(),
+                (said, _) if said.is_empty() => "it gave no reason".to_owned(),
+                (said, _) => said,
+            };
+            Err(AttachError::CommandFailed { pid, command: command.to_owned(), code, message })
+        }
+        Err(_) => Err(AttachError::BadAnswer { pid, answer: text.chars().take(80).collect() }),
+    }
+}
+
+/// Some lines of output as one line for a message.
+pub(super) fn one_line(output: &str) -> String {
+    output.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_five_strings_each_ended_by_zero() {
+        let bytes = request("load", ["/tmp/a.so", "true", ""]).expect("valid");
+        assert_eq!(bytes, b"1\0load\0/tmp/a.so\0true\0\0");
+        let cases =
+            [("a\0b".to_owned(), "contains a zero byte"), ("x".repeat(1025), "has 1025 bytes, and at most 1024")];
+        for (argument, expected) in cases {
+            let error = request("load", [&argument, "", ""]).expect_err("refused").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_a_result_and_an_output() {
+        let cases: &[(&[u8], Result<&str, &str>)] = &[
+            (b"0\n", Ok("")),
+            (b"0", Ok("")),
+            (b"0\nreturn code: 0\n", Ok("return code: 0\n")),
+            (b"101\n", Err("the JVM 7 refused the command `load` (error 101): it does not know this version")),
+            (b"100\n", Err("the JVM 7 refused the command `load` (error 100): it gave no reason")),
+            (b"-1\nno\nway\n", Err("(error -1): no; way")),
+            (b"hello\n", Err("no attach response: `hello")),
+            (b"\xff\n", Err("no attach response")),
+        ];
+        for (answer, expected) in cases {
+            let decoded = decode(7, "load", answer).map_err(|error| error.to_string());
+            match (&decoded, expected) {
+                (Ok(output), Ok(expected)) => assert_eq!(output, expected),
+                (Err(message), Err(expected)) => assert!(message.contains(expected), "{message}"),
+                _ => panic!("{decoded:?} is not {expected:?}"),
+            }
+        }
+    }
+}
