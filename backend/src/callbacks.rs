@@ -57,7 +57,7 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
             return;
         }
         pausing(&session, jni, || {
-            session.ask_and_follow(jni, Some(session::this_thread()), Upcall::ClassPrepared(info));
+            session.ask_and_follow(jni, Upcall::ClassPrepared(info));
         });
     });
 }
@@ -89,7 +89,7 @@ unsafe extern "system" fn class_file_load_hook(
             let loader = session.classes.loader_id(jni, loader).ok()?;
             let id: Option<ClassId> = if class.is_null() { None } else { session.classes.id(class).ok() };
             let upcall = Upcall::ClassBytes { class: id, loader, name: name.to_string(), bytes: bytes.to_vec() };
-            let replacement = session.ask_for_bytes(Some(session::this_thread()), upcall).ok()??;
+            let replacement = session.ask_for_bytes(upcall).ok()??;
             session.classes.mark_instrumented(loader, &name);
             let memory = session.jvmti.allocate(&replacement).ok()?;
             // SAFETY: both are the JVM's places for the outcome.

@@ -181,7 +181,8 @@ impl Connection {
     }
 
     /// Asks the tool and waits for its answer, for a limited time.
-    pub fn ask(&self, thread: Option<ThreadId>, upcall: Upcall) -> Result<Answer, AskError> {
+    pub fn ask(&self, upcall: Upcall) -> Result<Answer, AskError> {
+        let thread = if self.is_reading_thread() { None } else { Some(this_thread()) };
         let request = self.next_request.fetch_add(1, Ordering::Relaxed);
         let what = describe(&upcall);
         lock(&self.waiting).insert(request, None);
@@ -195,7 +196,7 @@ impl Connection {
             Ok(_) => self.unresponsive.store(false, Ordering::Relaxed),
             Err(AskError::Deadline) => {
                 self.unresponsive.store(true, Ordering::Relaxed);
-                self.notice(Notice::DeadlinePassed { waited_for: what });
+                self.notice(Notice::DeadlinePassed { request, waited_for: what });
             }
             Err(AskError::Closed) => {}
         }
@@ -269,6 +270,12 @@ impl Connection {
             }
         }
     }
+}
+
+/// A number for the current thread, to tell the threads that wait for the tool apart. Not the Java thread's id: that
+/// would take a call into Java, in places where none may be made.
+fn this_thread() -> ThreadId {
+    ThreadId(u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()))
 }
 
 fn describe(upcall: &Upcall) -> String {

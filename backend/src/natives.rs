@@ -1,4 +1,7 @@
 //! The runtime class's native methods: its slow paths.
+//!
+//! They carry JNI's own names, by which HotSpot finds them in agent libraries. `RegisterNatives` would do as well, but
+//! JDK 21 and later then warn, in the target's own output, that a platform class's methods are being bound.
 
 use headwater_protocol::message::{Notice, Upcall};
 use headwater_protocol::{MethodId, ThreadId};
@@ -10,23 +13,39 @@ use crate::runtime::Receiver;
 use crate::session;
 
 /// An instrumented method is entered for the first time: its callees are instrumented before this returns.
-pub(crate) unsafe extern "system" fn entered(env: *mut JNIEnv, _class: Receiver, method: jint) {
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_entered(env: *mut JNIEnv, _class: Receiver, method: jint) {
     guard((), || {
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        let thread = Some(session::this_thread());
-        session.ask_and_follow(jni, thread, Upcall::FirstCall(MethodId(method as u32)));
+        session.ask_and_follow(jni, Upcall::FirstCall(MethodId(method as u32)));
     });
 }
 
 /// Waits for a free chunk.
-pub(crate) unsafe extern "system" fn await_chunk(_env: *mut JNIEnv, _class: Receiver) -> jboolean {
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_awaitChunk(_env: *mut JNIEnv, _class: Receiver) -> jboolean {
     guard(false, || session::enter().is_some_and(|session| session.await_chunk()))
 }
 
 /// A thread enters the call graph for the first time.
-pub(crate) unsafe extern "system" fn started(env: *mut JNIEnv, _class: Receiver, thread: jobject, tid: jlong) {
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_started(
+    env: *mut JNIEnv,
+    _class: Receiver,
+    thread: jobject,
+    tid: jlong,
+) {
     guard((), || {
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.

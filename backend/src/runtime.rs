@@ -1,6 +1,6 @@
 //! The runtime class inside the target: defining it, its native methods, and what the agent calls of it.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 
 use headwater_protocol::message::Calibration;
@@ -33,14 +33,17 @@ unsafe impl Sync for Runtime {}
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
 impl Runtime {
-    /// Defines the runtime's classes, or finds those that an earlier session left, and binds their native methods to
-    /// this agent.
+    /// Defines the runtime's classes, or finds those that an earlier session left.
     pub fn install(jni: Jni) -> Result<&'static Runtime, Thrown> {
         if let Some(runtime) = RUNTIME.get() {
             return Ok(runtime);
         }
         let class = match jni.find_class(PROBE_CLASS) {
-            Ok(class) => class,
+            Ok(class) => {
+                // Defined by another build's agent, to which its native methods are bound.
+                bind_natives(jni, class)?;
+                class
+            }
             Err(_) => {
                 for class in CLASSES {
                     let class = jni.define_boot_class(class.name, class.bytes)?;
@@ -49,21 +52,6 @@ impl Runtime {
                 jni.find_class(PROBE_CLASS)?
             }
         };
-        let native = |name: &'static std::ffi::CStr, signature: &'static std::ffi::CStr, function: *mut c_void| {
-            JNINativeMethod {
-                name: name.as_ptr().cast_mut(),
-                signature: signature.as_ptr().cast_mut(),
-                fnPtr: function,
-            }
-        };
-        jni.register_natives(
-            class,
-            &[
-                native(c"entered", c"(I)V", natives::entered as *mut c_void),
-                native(c"awaitChunk", c"()Z", natives::await_chunk as *mut c_void),
-                native(c"started", c"(Ljava/lang/Thread;J)V", natives::started as *mut c_void),
-            ],
-        )?;
         let runtime = Runtime {
             class: jni.new_global(class),
             attach: jni.static_method(class, "attach", "(JIJ)V")?,
@@ -117,6 +105,22 @@ impl Runtime {
         // An exception here was cleared; the pause then counts into the method's time.
         let _ = jni.call_static_void(self.class, self.paused, &arguments);
     }
+}
+
+fn bind_natives(jni: Jni, class: jclass) -> Result<(), Thrown> {
+    let native = |name: &'static CStr, signature: &'static CStr, function: *mut c_void| JNINativeMethod {
+        name: name.as_ptr().cast_mut(),
+        signature: signature.as_ptr().cast_mut(),
+        fnPtr: function,
+    };
+    jni.register_natives(
+        class,
+        &[
+            native(c"entered", c"(I)V", natives::Java_java_lang_HeadwaterV1_entered as *mut c_void),
+            native(c"awaitChunk", c"()Z", natives::Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
+            native(c"started", c"(Ljava/lang/Thread;J)V", natives::Java_java_lang_HeadwaterV1_started as *mut c_void),
+        ],
+    )
 }
 
 /// Type of the natives' receiver, a class.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Answer, Command, Greeting, HotswapResult, Notice, Reply, RequestId, ToTool, Upcall};
 use headwater_protocol::segment::Segment;
-use headwater_protocol::{ClassId, PROTOCOL_VERSION, ThreadId};
+use headwater_protocol::{ClassId, PROTOCOL_VERSION};
 
 use crate::classes::Classes;
 use crate::connection::{AskError, Connection};
@@ -83,12 +83,6 @@ pub fn current() -> Option<Arc<Session>> {
 /// Drops a session whose thread could not be started.
 pub fn forget() {
     *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = None;
-}
-
-/// A number for the current thread, to tell the threads that wait for the tool apart. Not the Java thread's id: that
-/// would take a call into Java, in places where none may be made.
-pub fn this_thread() -> ThreadId {
-    ThreadId(rustix::thread::gettid().as_raw_nonzero().get() as u64)
 }
 
 /// Whether a session is under way.
@@ -192,20 +186,20 @@ impl Session {
     }
 
     /// Asks the tool something on a thread of the target, and executes the hotswaps it answers with.
-    pub fn ask_and_follow(&self, jni: Jni, thread: Option<ThreadId>, upcall: Upcall) {
-        let mut answer = self.connection.ask(thread, upcall);
+    pub fn ask_and_follow(&self, jni: Jni, upcall: Upcall) {
+        let mut answer = self.connection.ask(upcall);
         while let Ok(Answer::Hotswap { classes }) = &answer {
             if classes.is_empty() {
                 return;
             }
             let result = self.hotswap(jni, classes);
-            answer = self.connection.ask(thread, Upcall::Hotswapped(result));
+            answer = self.connection.ask(Upcall::Hotswapped(result));
         }
     }
 
     /// Asks the tool what a class's bytes are to be.
-    pub fn ask_for_bytes(&self, thread: Option<ThreadId>, upcall: Upcall) -> Result<Option<Vec<u8>>, AskError> {
-        match self.connection.ask(thread, upcall)? {
+    pub fn ask_for_bytes(&self, upcall: Upcall) -> Result<Option<Vec<u8>>, AskError> {
+        match self.connection.ask(upcall)? {
             Answer::Bytes(bytes) => Ok(bytes),
             Answer::Hotswap { .. } => Ok(None),
         }

@@ -68,7 +68,7 @@ pub enum ToTool {
     Upcall {
         /// Its number.
         request: RequestId,
-        /// The thread that waits; `None` for the agent's own.
+        /// The thread that waits, by its number in the operating system; `None` for the agent's own.
         thread: Option<ThreadId>,
         /// What happened.
         upcall: Upcall,
@@ -179,6 +179,8 @@ pub enum Notice {
     },
     /// A thread of the target stopped waiting for an answer: some calls may be missing.
     DeadlinePassed {
+        /// The upcall's number.
+        request: RequestId,
         /// The upcall it waited for, in words.
         waited_for: String,
     },

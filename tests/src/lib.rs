@@ -1,1 +1,291 @@
-//! (in progress)
+//! What the end-to-end tests share: installed JDKs, compiled targets, JVMs and tool processes that end with their test.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// No step of a test takes longer, unless it hangs.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A JDK of this machine.
+#[derive(Clone, Debug)]
+pub struct Jdk {
+    /// Its home.
+    pub home: PathBuf,
+    /// Its feature version (17, 25, ...).
+    pub version: u32,
+}
+
+impl Jdk {
+    /// One of its programs.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.home.join("bin").join(name)
+    }
+}
+
+/// Every JDK under JAVA_HOME and /usr/lib/jvm that can compile, each once.
+pub fn jdks() -> Vec<Jdk> {
+    let homes = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter();
+    let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: BTreeMap<PathBuf, Jdk> = BTreeMap::new();
+    for home in homes.chain(installed) {
+        let Ok(home) = home.canonicalize() else { continue };
+        if let Some(version) = feature_version(&home).filter(|_| home.join("bin/javac").exists()) {
+            found.insert(home.clone(), Jdk { home, version });
+        }
+    }
+    assert!(!found.is_empty(), "no JDK under JAVA_HOME or /usr/lib/jvm: apt-get install openjdk-17-jdk-headless");
+    found.into_values().collect()
+}
+
+/// From the JDK's `release` file.
+fn feature_version(home: &Path) -> Option<u32> {
+    let release = std::fs::read_to_string(home.join("release")).ok()?;
+    let line = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION=\""))?;
+    line.split(['.', '"', '-', '+']).next()?.parse().ok()
+}
+
+/// A directory that goes away with the test.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A fresh one.
+    pub fn new(name: &str) -> Scratch {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let unique = format!("headwater-test-{}-{}-{name}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(unique);
+        std::fs::create_dir(&path).expect("a scratch directory");
+        Scratch(path)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What a killed target still holds open is removed with it.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Compiles Java sources from `tests/targets` into a scratch directory.
+pub fn compile(jdk: &Jdk, sources: &[&str]) -> Scratch {
+    let classes = Scratch::new("classes");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets");
+    let output = Command::new(jdk.program("javac"))
+        .args(["-g", "-nowarn", "-proc:none", "-d"])
+        .arg(classes.path())
+        .args(sources.iter().map(|source| directory.join(source)))
+        .output()
+        .expect("javac starts");
+    assert!(output.status.success(), "javac: {}", String::from_utf8_lossy(&output.stderr));
+    classes
+}
+
+/// A process whose lines are read as they come, and which is killed, by its id, when the test is over.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+    /// Everything it has said so far that was looked at, for messages.
+    seen: Vec<String>,
+}
+
+impl Process {
+    /// Starts it.
+    pub fn spawn(command: &mut Command) -> Process {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let stdin = child.stdin.take();
+        let stdout = lines_of(child.stdout.take().expect("piped"));
+        let stderr = lines_of(child.stderr.take().expect("piped"));
+        Process { child, stdin, stdout, stderr, seen: Vec::new() }
+    }
+
+    /// Its id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes a line to its standard input.
+    pub fn say(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("standard input is open");
+        writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("the process reads");
+    }
+
+    /// Waits for a line of its standard output that begins so, and returns that line.
+    pub fn await_line(&mut self, beginning: &str) -> String {
+        Self::find(&self.stdout, &mut self.seen, beginning).unwrap_or_else(|| self.fail(beginning))
+    }
+
+    /// The same for standard error, with a part of a line.
+    pub fn await_error_line(&mut self, part: &str) -> String {
+        loop {
+            match self.stderr.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    self.seen.push(line.clone());
+                    if line.contains(part) {
+                        return line;
+                    }
+                }
+                Err(_) => self.fail(part),
+            }
+        }
+    }
+
+    fn find(from: &Receiver<String>, seen: &mut Vec<String>, beginning: &str) -> Option<String> {
+        while let Ok(line) = from.recv_timeout(PATIENCE) {
+            seen.push(line.clone());
+            if line.starts_with(beginning) {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    fn fail(&mut self, wanted: &str) -> ! {
+        let errors: Vec<String> = self.stderr.try_iter().collect();
+        panic!("{wanted:?} never came.\nseen: {:#?}\nerrors: {errors:#?}", self.seen)
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.pid().cast_signed()).expect("a pid");
+        rustix::process::kill_process(pid, signal).expect("the process is there");
+    }
+
+    /// Closes its standard input and waits for its end; the rest of its output.
+    pub fn finish(mut self) -> Finished {
+        drop(self.stdin.take());
+        let stdout = drain(&self.stdout);
+        let stderr = drain(&self.stderr);
+        let (Some(stdout), Some(stderr)) = (stdout, stderr) else { self.fail("the end of the output") };
+        let status = self.child.wait().expect("it has ended");
+        Finished { status, stdout, stderr }
+    }
+
+    /// Whether it is still running.
+    pub fn is_alive(&mut self) -> bool {
+        self.child.try_wait().expect("our own child").is_none()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How a process ended, and what it said since it was last listened to.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its status.
+    pub status: ExitStatus,
+    /// Lines of standard output.
+    pub stdout: Vec<String>,
+    /// Lines of standard error.
+    pub stderr: Vec<String>,
+}
+
+fn lines_of(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// All lines up to the end of the stream; `None` when that does not come.
+fn drain(from: &Receiver<String>) -> Option<Vec<String>> {
+    let mut lines = Vec::new();
+    loop {
+        match from.recv_timeout(PATIENCE) {
+            Ok(line) => lines.push(line),
+            Err(RecvTimeoutError::Disconnected) => return Some(lines),
+            Err(RecvTimeoutError::Timeout) => return None,
+        }
+    }
+}
+
+/// Starts a JVM under full verification.
+pub fn java(jdk: &Jdk, classes: &Scratch, options: &[&str], main: &[&str]) -> Process {
+    Process::spawn(
+        Command::new(jdk.program("java")).arg("-Xverify:all").args(options).arg("-cp").arg(classes.path()).args(main),
+    )
+}
+
+/// The tool's binary: that of the build these tests belong to.
+pub fn headwater() -> Command {
+    let own = std::env::current_exe().expect("our own path");
+    let binary = own.ancestors().nth(2).expect("target/<profile>/deps/<test>").join("headwater");
+    assert!(binary.exists(), "{} is missing: run the tests by `cargo xtask test`", binary.display());
+    Command::new(binary)
+}
+
+/// Runs the tool to its end.
+pub fn run_headwater(arguments: &[&str]) -> Output {
+    headwater().args(arguments).output().expect("headwater starts")
+}
+
+/// Starts `headwater profile` on a target and waits until its roots are instrumented.
+pub fn profile(target: &Process, arguments: &[&str]) -> Process {
+    let mut tool = Process::spawn(headwater().arg("profile").arg(target.pid().to_string()).args(arguments));
+    tool.await_error_line("instrumented");
+    tool
+}
+
+/// Calls per method of a JSON report: sums over the tree's nodes.
+pub fn calls_by_method(report: &Value) -> BTreeMap<String, u64> {
+    let mut calls = BTreeMap::new();
+    for node in report["nodes"].as_array().expect("nodes") {
+        let method = node["method"].as_str().expect("a method's name").to_owned();
+        // Our own machine names end in the return type, as the JVM has it.
+        *calls.entry(method).or_default() += node["calls"].as_u64().expect("a number of calls");
+    }
+    calls
+}
+
+/// The `COUNT n method` lines of a target's output.
+pub fn counts_of_target(lines: &[String]) -> BTreeMap<String, u64> {
+    lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("COUNT "))
+        .map(|line| {
+            let (count, method) = line.split_once(' ').expect("COUNT n method");
+            (method.to_owned(), count.parse().expect("a number"))
+        })
+        .collect()
+}
+
+/// A report that was written to a file.
+pub fn read_report(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).expect("the report is JSON")
+}

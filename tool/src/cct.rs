@@ -1,1 +1,217 @@
-//! (in progress)
+//! The calling context tree: one node for each chain of calls from a root down to a method (JFluid 5).
+//!
+//! Recursion is not folded: every level is a node of its own.
+
+use headwater_protocol::MethodId;
+use rustc_hash::FxHashMap;
+
+/// A node of a tree, numbered from 0, which is the tree's own root and stands for no method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// Above all roots.
+    pub const TOP: NodeId = NodeId(0);
+
+    /// Its index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+const NONE: u32 = u32::MAX;
+/// Nodes with more children than this are looked up by hash.
+const WIDE: u32 = 16;
+
+/// What is known of a method in one calling context.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The method; meaningless at the top.
+    pub method: MethodId,
+    parent: u32,
+    first_child: u32,
+    next_sibling: u32,
+    children: u32,
+    /// How often it was entered.
+    pub calls: u64,
+    /// How often an exception left it.
+    pub thrown: u64,
+    /// Time between its own and its callees' events, as measured, probes included.
+    pub self_measured_ns: u64,
+}
+
+/// A calling context tree.
+#[derive(Clone, Debug)]
+pub struct Cct {
+    nodes: Vec<Node>,
+    /// Children of wide nodes.
+    wide: FxHashMap<(u32, u32), u32>,
+}
+
+impl Default for Cct {
+    fn default() -> Self {
+        Cct::new()
+    }
+}
+
+impl Cct {
+    /// Only the top.
+    pub fn new() -> Cct {
+        Cct { nodes: vec![Node::new(MethodId::CALIBRATION, NONE)], wide: FxHashMap::default() }
+    }
+
+    /// All nodes, in the order of their numbers; parents come before their children.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().enumerate().map(|(index, node)| (NodeId(index as u32), node))
+    }
+
+    /// How many nodes there are, the top included.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether nothing was ever entered.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() == 1
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// A node, to be counted into.
+    pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id.index()]
+    }
+
+    /// The node above; `None` at the top.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        let parent = self.nodes[id.index()].parent;
+        (parent != NONE).then_some(NodeId(parent))
+    }
+
+    /// The node's child for a method; made when there is none.
+    #[inline]
+    pub fn child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
+        let first = self.nodes[parent.index()].first_child;
+        if first != NONE && self.nodes[first as usize].method == method {
+            return NodeId(first);
+        }
+        self.find_child(parent, method)
+    }
+
+    fn find_child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
+        if self.nodes[parent.index()].children > WIDE {
+            if let Some(found) = self.wide.get(&(parent.0, method.0)) {
+                return NodeId(*found);
+            }
+        } else {
+            let mut before = self.nodes[parent.index()].first_child;
+            while before != NONE {
+                let at = self.nodes[before as usize].next_sibling;
+                if at == NONE {
+                    break;
+                }
+                if self.nodes[at as usize].method == method {
+                    // To the front: what was called last is likely to be called next.
+                    self.nodes[before as usize].next_sibling = self.nodes[at as usize].next_sibling;
+                    self.nodes[at as usize].next_sibling = self.nodes[parent.index()].first_child;
+                    self.nodes[parent.index()].first_child = at;
+                    return NodeId(at);
+                }
+                before = at;
+            }
+        }
+        self.add_child(parent, method)
+    }
+
+    fn add_child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
+        let id = self.nodes.len() as u32;
+        let mut node = Node::new(method, parent.0);
+        let above = &mut self.nodes[parent.index()];
+        node.next_sibling = above.first_child;
+        above.first_child = id;
+        above.children += 1;
+        let children = above.children;
+        self.nodes.push(node);
+        if children == WIDE + 1 {
+            let mut at = id;
+            while at != NONE {
+                let child = &self.nodes[at as usize];
+                self.wide.insert((parent.0, child.method.0), at);
+                at = child.next_sibling;
+            }
+        } else if children > WIDE {
+            self.wide.insert((parent.0, method.0), id);
+        }
+        NodeId(id)
+    }
+
+    /// Adds this tree's counts and times to another.
+    pub fn merge_into(&self, other: &mut Cct) {
+        let mut places = vec![NodeId::TOP; self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate().skip(1) {
+            let place = other.child(places[node.parent as usize], node.method);
+            places[index] = place;
+            let sum = other.node_mut(place);
+            sum.calls += node.calls;
+            sum.thrown += node.thrown;
+            sum.self_measured_ns += node.self_measured_ns;
+        }
+    }
+}
+
+impl Node {
+    fn new(method: MethodId, parent: u32) -> Node {
+        Node {
+            method,
+            parent,
+            first_child: NONE,
+            next_sibling: NONE,
+            children: 0,
+            calls: 0,
+            thrown: 0,
+            self_measured_ns: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_found_again_also_among_many() {
+        let mut tree = Cct::new();
+        let mut first = Vec::new();
+        for round in 0..3 {
+            for method in 1..100 {
+                let id = tree.child(NodeId::TOP, MethodId(method));
+                tree.node_mut(id).calls += 1;
+                if round == 0 { first.push(id) } else { assert_eq!(first[method as usize - 1], id) }
+            }
+        }
+        assert_eq!(tree.len(), 100);
+        assert!(tree.nodes().skip(1).all(|(_, node)| node.calls == 3));
+    }
+
+    #[test]
+    fn a_node_is_small() {
+        assert!(size_of::<Node>() <= 64, "{}", size_of::<Node>());
+    }
+
+    #[test]
+    fn merging_adds() {
+        let mut one = Cct::new();
+        let a = one.child(NodeId::TOP, MethodId(1));
+        let b = one.child(a, MethodId(1));
+        one.node_mut(a).calls = 2;
+        one.node_mut(b).self_measured_ns = 5;
+        let mut sum = one.clone();
+        one.merge_into(&mut sum);
+        assert_eq!(sum.len(), 3);
+        assert_eq!((sum.node(a).calls, sum.node(b).self_measured_ns), (4, 10));
+        assert_eq!(sum.parent(b), Some(a));
+    }
+}

@@ -171,6 +171,11 @@ pub fn list() -> Vec<Jvm> {
     jvms
 }
 
+/// The main class or jar that a `java` command line starts.
+pub fn main_of_command_line(command: &[String]) -> Option<String> {
+    command_line::parse(command, |_| None).map(|launch| launch.main)
+}
+
 /// Finds the JVM that the user means by a pid, or by a unique part of its main class or jar's name.
 ///
 /// A name is tried as the whole name (with or without package, directory or extension), then as a part of it, then as a

@@ -1,14 +1,22 @@
 //! Headwater's tool process as a library: everything the `headwater` binary does, testable without it.
 //!
-//! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the agent into it, [`session`] holds
-//! the conversation with the agent, [`callgraph`] decides which methods to instrument, [`drain`] reads events from shared
-//! memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, and [`report`] shows it.
+//! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the [`agent`] into it, [`link`] is the
+//! socket to it, [`session`] holds the conversation, [`callgraph`] decides which methods to instrument, [`drain`] reads
+//! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, and [`report`] shows
+//! it. [`profiling`] leads through all of them, [`cli`] is the command line.
 
+pub mod agent;
 pub mod attach;
 pub mod callgraph;
 pub mod cct;
+pub mod cli;
+pub mod correction;
 pub mod decode;
+pub mod drain;
 pub mod jvm;
+pub mod link;
 pub mod pattern;
 pub mod profile;
+pub mod profiling;
 pub mod report;
+pub mod session;

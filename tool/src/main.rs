@@ -1,2 +1,5 @@
-//! The `headwater` command.
-fn main() {}
+//! The `headwater` binary.
+
+fn main() -> std::process::ExitCode {
+    headwater::cli::main()
+}

@@ -1,1 +1,195 @@
-//! (in progress)
+//! A profile: the one model that all reports are made from.
+//!
+//! All times are nanoseconds of wall time and corrected: without the probes' own cost, and without the time that threads stood
+//! still on our account (see [`correction`](crate::correction)).
+
+use std::time::Duration;
+
+use headwater_protocol::ThreadId;
+
+/// The profiled JVM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its process id, as this process sees it.
+    pub pid: u32,
+    /// Its main class or jar.
+    pub main: String,
+    /// Its Java version.
+    pub jdk: String,
+}
+
+/// A method of the profile: an index into [`Profile::methods`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MethodIndex(pub usize);
+
+/// A node of a tree: an index into [`Tree::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeIndex(pub usize);
+
+/// A method's names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodName {
+    /// For machines: `a.b.C.m(ILjava/lang/String;)V`.
+    pub machine: String,
+    /// For people: `a.b.C.m(int, String)`.
+    pub display: String,
+}
+
+/// What a root pattern came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// As the user gave it.
+    pub pattern: String,
+    /// The methods that were instrumented for it.
+    pub methods: Vec<MethodIndex>,
+    /// How often they were entered from outside the call graph.
+    pub calls: u64,
+}
+
+/// How time was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    /// What a probe pair adds between its own two timestamps.
+    pub inner_ns: f64,
+    /// Its standard deviation.
+    pub inner_spread_ns: f64,
+    /// What a probe pair adds to its caller.
+    pub outer_ns: f64,
+    /// Its standard deviation.
+    pub outer_spread_ns: f64,
+}
+
+/// A method that should have been instrumented and was not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its machine name.
+    pub method: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How complete the record is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Entries and exits that were recorded.
+    pub recorded: u64,
+    /// Entries and exits that were not, because the tool had fallen behind.
+    pub lost: u64,
+    /// Frames that were closed, and exits that were ignored, because their counterpart was missing.
+    pub healed: u64,
+}
+
+/// What hotswapping cost. None of it is in the nodes' times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hotswap {
+    /// Retransformations.
+    pub batches: u64,
+    /// Classes in them.
+    pub classes: u64,
+    /// Sum of the pauses.
+    pub pause_ns_total: u64,
+    /// The longest.
+    pub pause_ns_max: u64,
+}
+
+/// Time that threads inside the root stood still on our account. None of it is in the nodes' times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// What for.
+    pub reason: &'static str,
+    /// How often.
+    pub count: u64,
+    /// How long altogether.
+    pub duration_ns: u64,
+}
+
+/// A method in one calling context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The caller; `None` for a root.
+    pub parent: Option<NodeIndex>,
+    /// The method.
+    pub method: MethodIndex,
+    /// How often it was entered.
+    pub calls: u64,
+    /// How often an exception left it.
+    pub thrown: u64,
+    /// Time in the method itself and in whatever it calls that is not instrumented.
+    pub self_ns: u64,
+    /// Its own and its callees' time.
+    pub total_ns: u64,
+    /// Uncertainty of `self_ns`.
+    pub error_ns: u64,
+    /// Uncertainty of `total_ns`.
+    pub total_error_ns: u64,
+}
+
+/// A calling context tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// Parents come before their children.
+    pub nodes: Vec<Node>,
+}
+
+impl Tree {
+    /// All calls.
+    pub fn calls(&self) -> u64 {
+        self.nodes.iter().map(|node| node.calls).sum()
+    }
+
+    /// Time of all roots together.
+    pub fn total_ns(&self) -> u64 {
+        self.nodes.iter().filter(|node| node.parent.is_none()).map(|node| node.total_ns).sum()
+    }
+}
+
+/// A thread that was inside a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadProfile {
+    /// The JVM's number.
+    pub id: ThreadId,
+    /// Its name, when it first entered a root.
+    pub name: String,
+    /// Its calls.
+    pub tree: Tree,
+}
+
+/// A profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// The JVM.
+    pub target: Target,
+    /// The roots, in the order that the user gave.
+    pub roots: Vec<Root>,
+    /// How time was measured.
+    pub clock: Clock,
+    /// How long was recorded.
+    pub duration: Duration,
+    /// All methods that were selected.
+    pub methods: Vec<MethodName>,
+    /// How many of them were instrumented.
+    pub instrumented: usize,
+    /// How many of those were called.
+    pub called: usize,
+    /// Those that were not instrumented.
+    pub skipped: Vec<Skipped>,
+    /// How complete the record is.
+    pub events: Events,
+    /// What hotswapping cost.
+    pub hotswap: Hotswap,
+    /// What else was waited for.
+    pub waits: Vec<Wait>,
+    /// The threads that were inside a root.
+    pub threads: Vec<ThreadProfile>,
+    /// All threads' calls in one tree.
+    pub merged: Tree,
+    /// What the reader should know before trusting the numbers.
+    pub warnings: Vec<String>,
+}
+
+impl Profile {
+    /// A node's method.
+    pub fn method_of(&self, node: &Node) -> &MethodName {
+        &self.methods[node.method.0]
+    }
+}

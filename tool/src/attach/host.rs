@@ -77,6 +77,24 @@ impl TargetHost {
         })
     }
 
+    /// Ourselves as a place: for programs that we start, which see what we see and run as the user we are.
+    pub fn ourselves() -> Result<TargetHost, AttachError> {
+        let pid = std::process::id();
+        let inspected = |source: io::Error| AttachError::Io { doing: "inspect our own process".to_owned(), source };
+        let (tmp, tmp_here) = open_tmp(pid).map_err(|source| AttachError::NoTmp { pid, source })?;
+        Ok(TargetHost {
+            pid,
+            vm_pid: Status::of(pid).map_err(inspected)?.inner_pid,
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            start_time: process::start_time(pid).map_err(inspected)?,
+            pidfd: open_pidfd(pid)?,
+            tmp,
+            tmp_here,
+            attach_disabled: false,
+        })
+    }
+
     /// The process id, as we see it.
     pub fn pid(&self) -> u32 {
         self.pid

@@ -1,0 +1,309 @@
+//! Mirrors of the target's classes: names, hierarchy, and, where they matter, methods.
+
+use std::sync::Arc;
+
+use headwater_protocol::message::{ClassInfo, MethodInfo};
+use headwater_protocol::{ClassId, LoaderId};
+use headwater_rewriter::ClassFile;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A class, loaded or being loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ClassKey(u32);
+
+/// An interned name and descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Signature(u32);
+
+/// A declared method.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Declared {
+    access: u16,
+}
+
+const ACC_PRIVATE: u16 = 0x0002;
+const ACC_STATIC: u16 = 0x0008;
+const ACC_FINAL: u16 = 0x0010;
+const ACC_NATIVE: u16 = 0x0100;
+const ACC_INTERFACE: u16 = 0x0200;
+const ACC_ABSTRACT: u16 = 0x0400;
+
+impl Declared {
+    pub(super) fn has_code(self) -> bool {
+        self.access & (ACC_ABSTRACT | ACC_NATIVE) == 0
+    }
+
+    pub(super) fn is_native(self) -> bool {
+        self.access & ACC_NATIVE != 0
+    }
+
+    pub(super) fn is_abstract(self) -> bool {
+        self.access & ACC_ABSTRACT != 0
+    }
+
+    /// May be overridden, or implement something.
+    pub(super) fn is_virtual(self) -> bool {
+        self.access & (ACC_STATIC | ACC_PRIVATE) == 0
+    }
+
+    pub(super) fn is_static(self) -> bool {
+        self.access & ACC_STATIC != 0
+    }
+}
+
+/// What is known of a class.
+#[derive(Clone, Debug)]
+pub(super) struct Mirror {
+    /// None while it is being loaded.
+    pub(super) id: Option<ClassId>,
+    pub(super) name: Arc<str>,
+    pub(super) loader: LoaderId,
+    pub(super) super_class: Option<ClassKey>,
+    pub(super) interfaces: Vec<ClassKey>,
+    /// Direct subtypes.
+    subtypes: Vec<ClassKey>,
+    access: u16,
+    pub(super) initialized: bool,
+    pub(super) modifiable: bool,
+    /// Its hierarchy is known.
+    pub(super) linked: bool,
+    /// HotSpot refuses to retransform it.
+    pub(super) refused: bool,
+    methods: Option<FxHashMap<Signature, Declared>>,
+    /// Names of supertypes, while it is being loaded.
+    pub(super) super_names: Vec<Arc<str>>,
+}
+
+impl Mirror {
+    pub(super) fn is_interface(&self) -> bool {
+        self.access & ACC_INTERFACE != 0
+    }
+
+    pub(super) fn is_final(&self) -> bool {
+        self.access & ACC_FINAL != 0
+    }
+}
+
+/// All classes.
+#[derive(Debug, Default)]
+pub(super) struct Mirrors {
+    classes: Vec<Mirror>,
+    by_id: FxHashMap<ClassId, ClassKey>,
+    by_name: FxHashMap<Arc<str>, Vec<ClassKey>>,
+    signatures: Vec<(Arc<str>, Arc<str>)>,
+    signature_numbers: FxHashMap<(Arc<str>, Arc<str>), Signature>,
+    strings: FxHashSet<Arc<str>>,
+}
+
+impl Mirrors {
+    fn intern(&mut self, text: &str) -> Arc<str> {
+        match self.strings.get(text) {
+            Some(known) => known.clone(),
+            None => {
+                let text: Arc<str> = text.into();
+                self.strings.insert(text.clone());
+                text
+            }
+        }
+    }
+
+    pub(super) fn intern_signature(&mut self, name: &str, descriptor: &str) -> Signature {
+        let key = (self.intern(name), self.intern(descriptor));
+        if let Some(known) = self.signature_numbers.get(&key) {
+            return *known;
+        }
+        let signature = Signature(self.signatures.len() as u32);
+        self.signatures.push(key.clone());
+        self.signature_numbers.insert(key, signature);
+        signature
+    }
+
+    pub(super) fn signature(&self, signature: Signature) -> &(Arc<str>, Arc<str>) {
+        &self.signatures[signature.0 as usize]
+    }
+
+    pub(super) fn get(&self, key: ClassKey) -> &Mirror {
+        &self.classes[key.0 as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, key: ClassKey) -> &mut Mirror {
+        &mut self.classes[key.0 as usize]
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = ClassKey> + use<> {
+        (0..self.classes.len() as u32).map(ClassKey)
+    }
+
+    pub(super) fn by_id(&self, id: ClassId) -> Option<ClassKey> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// All classes of a name.
+    pub(super) fn named(&self, name: &str) -> &[ClassKey] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The classes that a name may mean in a class of this loader: the one that the same loader defines, else all.
+    pub(super) fn visible(&self, name: &str, from: LoaderId) -> Vec<ClassKey> {
+        let all = self.named(name);
+        match all.iter().find(|key| self.get(**key).loader == from) {
+            Some(own) => vec![*own],
+            None => all.to_vec(),
+        }
+    }
+
+    fn add(&mut self, mirror: Mirror) -> ClassKey {
+        let key = ClassKey(self.classes.len() as u32);
+        if !mirror.name.is_empty() {
+            self.by_name.entry(mirror.name.clone()).or_default().push(key);
+        }
+        self.classes.push(mirror);
+        key
+    }
+
+    /// A class whose loading has begun: its hierarchy is known by name only.
+    pub(super) fn loading(&mut self, loader: LoaderId, name: &str, file: &ClassFile<'_>) -> ClassKey {
+        let known = self.named(name).iter().copied().find(|key| {
+            let mirror = self.get(*key);
+            mirror.loader == loader && mirror.id.is_none()
+        });
+        let key = known.unwrap_or_else(|| {
+            let name = self.intern(name);
+            self.add(Mirror::unknown(name, loader))
+        });
+        let mut super_names = Vec::new();
+        super_names.extend(file.super_name().ok().flatten().map(|name| self.intern(&name)));
+        for interface in file.interfaces().unwrap_or_default() {
+            super_names.push(self.intern(&interface));
+        }
+        let methods = file
+            .methods()
+            .iter()
+            .map(|method| (self.intern_signature(&method.name, &method.descriptor), Declared { access: method.access }))
+            .collect();
+        let mirror = self.get_mut(key);
+        mirror.super_names = super_names;
+        mirror.methods = Some(methods);
+        mirror.access = file.access();
+        key
+    }
+
+    /// The mirror of an id; an empty one, for supertypes that are told of later.
+    fn key_of(&mut self, id: ClassId) -> ClassKey {
+        if let Some(key) = self.by_id(id) {
+            return key;
+        }
+        let empty = self.intern("");
+        let key = self.add(Mirror { id: Some(id), ..Mirror::unknown(empty, LoaderId::BOOT) });
+        self.by_id.insert(id, key);
+        key
+    }
+
+    /// A class with its hierarchy. Being told twice is harmless.
+    pub(super) fn linked(&mut self, info: ClassInfo) -> ClassKey {
+        let name = self.intern(&info.name);
+        let key = match self.by_id(info.id) {
+            Some(key) => key,
+            None => {
+                let loading = self.named(&name).iter().copied().find(|key| {
+                    let mirror = self.get(*key);
+                    mirror.loader == info.loader && mirror.id.is_none()
+                });
+                match loading {
+                    Some(key) => {
+                        self.by_id.insert(info.id, key);
+                        self.get_mut(key).id = Some(info.id);
+                        key
+                    }
+                    None => self.key_of(info.id),
+                }
+            }
+        };
+        if self.get(key).linked {
+            self.get_mut(key).initialized |= info.initialized;
+            return key;
+        }
+        if self.get(key).name.is_empty() {
+            self.by_name.entry(name.clone()).or_default().push(key);
+        }
+        let super_class = info.super_class.map(|id| self.key_of(id));
+        let interfaces: Vec<ClassKey> = info.interfaces.iter().map(|id| self.key_of(*id)).collect();
+        for supertype in super_class.iter().chain(&interfaces) {
+            self.get_mut(*supertype).subtypes.push(key);
+        }
+        let mirror = self.get_mut(key);
+        mirror.name = name;
+        mirror.loader = info.loader;
+        mirror.super_class = super_class;
+        mirror.interfaces = interfaces;
+        mirror.access = info.access;
+        mirror.initialized = info.initialized;
+        mirror.modifiable = info.modifiable;
+        mirror.linked = true;
+        mirror.super_names = Vec::new();
+        key
+    }
+
+    pub(super) fn set_methods(&mut self, id: ClassId, methods: Vec<MethodInfo>) {
+        let Some(key) = self.by_id(id) else { return };
+        let methods = methods
+            .into_iter()
+            .map(|method| (self.intern_signature(&method.name, &method.descriptor), Declared { access: method.access }))
+            .collect();
+        self.get_mut(key).methods = Some(methods);
+    }
+
+    /// The declared methods, if they have been told.
+    pub(super) fn methods(&self, key: ClassKey) -> Option<&FxHashMap<Signature, Declared>> {
+        self.get(key).methods.as_ref()
+    }
+
+    pub(super) fn method(&self, key: ClassKey, signature: Signature) -> Option<Declared> {
+        self.methods(key)?.get(&signature).copied()
+    }
+
+    /// A class and everything below it.
+    pub(super) fn subtypes(&self, key: ClassKey) -> Vec<ClassKey> {
+        self.closure(key, |mirror| mirror.subtypes.iter().copied())
+    }
+
+    /// A class and everything above it.
+    pub(super) fn supertypes(&self, key: ClassKey) -> Vec<ClassKey> {
+        self.closure(key, |mirror| mirror.super_class.iter().chain(&mirror.interfaces).copied())
+    }
+
+    fn closure<'m, I: Iterator<Item = ClassKey>>(
+        &'m self,
+        from: ClassKey,
+        next: impl Fn(&'m Mirror) -> I,
+    ) -> Vec<ClassKey> {
+        let mut found = vec![from];
+        let mut known: FxHashSet<ClassKey> = found.iter().copied().collect();
+        let mut at = 0;
+        while let Some(key) = found.get(at).copied() {
+            found.extend(next(self.get(key)).filter(|key| known.insert(*key)));
+            at += 1;
+        }
+        found
+    }
+}
+
+impl Mirror {
+    fn unknown(name: Arc<str>, loader: LoaderId) -> Mirror {
+        Mirror {
+            id: None,
+            name,
+            loader,
+            super_class: None,
+            interfaces: Vec::new(),
+            subtypes: Vec::new(),
+            access: 0,
+            initialized: false,
+            modifiable: true,
+            linked: false,
+            refused: false,
+            methods: None,
+            super_names: Vec::new(),
+        }
+    }
+}

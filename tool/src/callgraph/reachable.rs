@@ -1,0 +1,35 @@
+//! What has been found reachable, remembered for classes that come later.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::PatternIndex;
+use super::filter::Caller;
+use super::mirror::{ClassKey, Signature};
+
+/// A method that is called, and by whom.
+pub(super) type Target = (Signature, Caller);
+
+/// The memory of the call graph.
+#[derive(Debug, Default)]
+pub(super) struct Reachable {
+    /// Virtual calls, by the type that they are made on.
+    pub(super) virtual_on: FxHashMap<ClassKey, FxHashSet<Target>>,
+    /// The same, whatever the type: for classes whose supertypes are not known yet.
+    pub(super) virtual_anywhere: FxHashMap<Signature, Caller>,
+    /// Calls on classes that are not loaded, by name.
+    pub(super) virtual_pending: FxHashMap<Arc<str>, FxHashSet<Target>>,
+    /// Static and special calls on classes that are not loaded.
+    pub(super) direct_pending: FxHashMap<Arc<str>, FxHashSet<Target>>,
+    /// Static and special calls that have been resolved.
+    pub(super) direct_done: FxHashSet<(ClassKey, Signature, Caller)>,
+    /// Abstract methods that are roots.
+    pub(super) abstract_roots: FxHashMap<ClassKey, FxHashSet<(Signature, PatternIndex)>>,
+    /// Classes that code in the graph may initialise.
+    pub(super) initializers: FxHashMap<Arc<str>, Caller>,
+    /// Types that are handed out to code outside the filter.
+    pub(super) handed_out: FxHashMap<ClassKey, Caller>,
+    /// The same, not loaded yet.
+    pub(super) handed_out_pending: FxHashMap<Arc<str>, Caller>,
+}

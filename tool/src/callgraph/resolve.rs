@@ -1,0 +1,268 @@
+//! From calls to the methods that they can run: class hierarchy analysis over the loaded classes (JFluid 6.2), and its
+//! application to classes that come later.
+
+use std::sync::Arc;
+
+use headwater_protocol::{LoaderId, MethodId};
+use rustc_hash::FxHashSet;
+
+use super::filter::Caller;
+use super::mirror::{ClassKey, Signature};
+use super::{CLINIT, CallGraph, PatternIndex};
+
+impl CallGraph {
+    /// A virtual or interface call: every method that it runs on some loaded subtype.
+    pub(super) fn reach_virtual(&mut self, owner: &str, loader: LoaderId, signature: Signature, caller: Caller) {
+        self.reachable.virtual_anywhere.insert(signature, caller);
+        let owners = self.mirrors.visible(owner, loader);
+        if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
+            self.reachable.virtual_pending.entry(owner.into()).or_default().insert((signature, caller));
+        }
+        for owner in owners {
+            if self.reachable.virtual_on.get(&owner).is_some_and(|known| known.contains(&(signature, caller))) {
+                continue;
+            }
+            let needed_before = self.needed.len();
+            for subtype in self.mirrors.subtypes(owner) {
+                self.select_for(subtype, signature, caller);
+            }
+            if self.needed.len() == needed_before {
+                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller));
+            }
+        }
+    }
+
+    /// Selects what a virtual call runs on objects of a class.
+    pub(super) fn select_for(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
+        let mut places = Vec::new();
+        self.selection(class, signature, caller, &mut places);
+        for place in places {
+            self.select(place, signature, caller);
+        }
+    }
+
+    /// The method that a virtual call runs on objects of a class (JVMS 5.4.6): the nearest up the superclasses, which may
+    /// be one that is no subtype of the call's owner; else the superinterfaces' defaults, all of them.
+    pub(super) fn selection(
+        &mut self,
+        class: ClassKey,
+        signature: Signature,
+        caller: Caller,
+        places: &mut Vec<ClassKey>,
+    ) {
+        let mut at = Some(class);
+        while let Some(key) = at {
+            let mirror = self.mirrors.get(key);
+            if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
+                // Above a class that is not instrumented there is none that is.
+                break;
+            }
+            at = mirror.super_class;
+            match self.mirrors.methods(key) {
+                None => {
+                    self.needed.insert(key);
+                }
+                Some(methods) => {
+                    if let Some(method) = methods.get(&signature).filter(|method| !method.is_static()) {
+                        places.push(key);
+                        if !method.is_abstract() {
+                            return;
+                        }
+                        places.pop();
+                    }
+                }
+            }
+        }
+        for key in self.mirrors.supertypes(class) {
+            let mirror = self.mirrors.get(key);
+            if !mirror.is_interface() || !self.options.admits_class(&mirror.name, mirror.loader, caller) {
+                continue;
+            }
+            match self.mirrors.methods(key) {
+                None => {
+                    self.needed.insert(key);
+                }
+                Some(methods) => {
+                    if methods.get(&signature).is_some_and(|method| !method.is_static() && method.has_code())
+                        && !places.contains(&key)
+                    {
+                        places.push(key);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A static or special call: the method that the name resolves to (JVMS 5.4.3.3).
+    pub(super) fn reach_direct(&mut self, owner: &str, loader: LoaderId, signature: Signature, caller: Caller) {
+        let owners = self.mirrors.visible(owner, loader);
+        if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
+            self.reachable.direct_pending.entry(owner.into()).or_default().insert((signature, caller));
+        }
+        for owner in owners {
+            if self.reachable.direct_done.contains(&(owner, signature, caller)) {
+                continue;
+            }
+            let needed_before = self.needed.len();
+            // Superclasses come before superinterfaces where both are on the way up: `supertypes` goes level by level, so
+            // the nearest declaration is found first; a second one, of an interface, does no harm.
+            for key in self.mirrors.supertypes(owner) {
+                let mirror = self.mirrors.get(key);
+                if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
+                    continue;
+                }
+                match self.mirrors.method(key, signature) {
+                    Some(method) if method.has_code() || method.is_native() => {
+                        self.select(key, signature, caller);
+                        break;
+                    }
+                    Some(_) => {}
+                    None if self.mirrors.methods(key).is_none() => {
+                        self.needed.insert(key);
+                    }
+                    None => {}
+                }
+            }
+            if self.needed.len() == needed_before {
+                self.reachable.direct_done.insert((owner, signature, caller));
+            }
+        }
+    }
+
+    /// Code in the graph may initialise a class, and with it its supertypes (JVMS 5.5).
+    pub(super) fn reach_initializer(&mut self, class: &str, loader: LoaderId, caller: Caller) {
+        let classes = self.mirrors.visible(class, loader);
+        if classes.iter().all(|key| !self.mirrors.get(*key).linked) {
+            self.reachable.initializers.insert(class.into(), caller);
+        }
+        for class in classes {
+            self.select_initializers(class, caller);
+        }
+    }
+
+    fn select_initializers(&mut self, class: ClassKey, caller: Caller) {
+        let signature = self.mirrors.intern_signature(CLINIT.0, CLINIT.1);
+        for key in self.mirrors.supertypes(class) {
+            let mirror = self.mirrors.get(key);
+            if mirror.initialized || !self.options.admits_class(&mirror.name, mirror.loader, caller) {
+                continue;
+            }
+            match self.mirrors.methods(key) {
+                None => {
+                    self.needed.insert(key);
+                }
+                Some(methods) if methods.contains_key(&signature) => {
+                    self.select(key, signature, caller);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Applies what is reachable already to a class that has been linked: all its supertypes are known.
+    pub(super) fn apply_to(&mut self, class: ClassKey) {
+        self.select_roots_in(class);
+        let name = self.mirrors.get(class).name.clone();
+        let loader = self.mirrors.get(class).loader;
+        for (signature, caller) in pending(self.reachable.direct_pending.get(&name)) {
+            self.reach_direct(&name, loader, signature, caller);
+        }
+        for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {
+            self.reach_virtual(&name, loader, signature, caller);
+        }
+        if let Some(caller) = self.reachable.initializers.get(&name).copied() {
+            self.select_initializers(class, caller);
+        }
+        for supertype in self.mirrors.supertypes(class) {
+            for (signature, caller) in pending(self.reachable.virtual_on.get(&supertype)) {
+                self.select_for(class, signature, caller);
+            }
+            for (signature, pattern) in pending(self.reachable.abstract_roots.get(&supertype)) {
+                self.select_implementation(class, signature, pattern);
+            }
+            self.hand_out_again(class, supertype);
+        }
+    }
+
+    /// Applies what is reachable already to a class whose loading has begun. Its supertypes are perhaps not loaded yet: then
+    /// the methods that override something by their signature are taken for reachable. That may be too many; it
+    /// misses none, and saves a redefinition. What is inherited is left to [`CallGraph::apply_to`].
+    pub(super) fn apply_while_loading(&mut self, class: ClassKey, name: &str) {
+        for (index, pattern) in self.options.roots.clone().iter().enumerate() {
+            if pattern.matches_class(name) {
+                let roots = self.select_declared(class, |graph, signature| {
+                    let (name, descriptor) = graph.mirrors.signature(signature);
+                    pattern.matches_method(name, descriptor).then_some(Caller::Root)
+                });
+                roots.into_iter().for_each(|root| self.mark_root(root, PatternIndex(index)));
+            }
+        }
+        let name: Arc<str> = name.into();
+        let mut direct = pending(self.reachable.direct_pending.get(&name));
+        direct.extend(pending(self.reachable.virtual_pending.get(&name)));
+        self.select_declared(class, |_, signature| {
+            direct.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
+        });
+        if let Some(caller) = self.reachable.initializers.get(&name).copied() {
+            let initializer = self.mirrors.intern_signature(CLINIT.0, CLINIT.1);
+            self.select_declared(class, |_, signature| (signature == initializer).then_some(caller));
+            // Loaded next, if they are not loaded yet, and initialised with it.
+            for supertype in self.mirrors.get(class).super_names.clone() {
+                self.reachable.initializers.insert(supertype, caller);
+            }
+        }
+        match self.known_supertypes(class) {
+            Some(supertypes) => {
+                for supertype in supertypes {
+                    let targets = pending(self.reachable.virtual_on.get(&supertype));
+                    self.select_declared(class, |_, signature| {
+                        targets.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
+                    });
+                    self.hand_out_again(class, supertype);
+                }
+                // What was not known is asked for when the class has been linked.
+                self.needed.clear();
+            }
+            None => {
+                self.select_declared(class, |graph, signature| {
+                    let method = graph.mirrors.method(class, signature)?;
+                    graph.reachable.virtual_anywhere.get(&signature).copied().filter(|_| method.is_virtual())
+                });
+            }
+        }
+    }
+
+    /// Selects declared methods with code, for whom `wanted` names a caller; their ids.
+    fn select_declared(
+        &mut self,
+        class: ClassKey,
+        wanted: impl Fn(&CallGraph, Signature) -> Option<Caller>,
+    ) -> Vec<MethodId> {
+        let declared: Vec<Signature> =
+            self.mirrors.methods(class).into_iter().flat_map(|m| m.keys().copied()).collect();
+        let select = |signature| wanted(self, signature).and_then(|caller| self.select(class, signature, caller));
+        declared.into_iter().filter_map(select).collect()
+    }
+
+    /// The supertypes of a class that is being loaded; `None` when some are not loaded.
+    fn known_supertypes(&self, class: ClassKey) -> Option<Vec<ClassKey>> {
+        let mirror = self.mirrors.get(class);
+        let mut found = Vec::new();
+        let mut known = FxHashSet::default();
+        for name in &mirror.super_names {
+            let direct = self.mirrors.visible(name, mirror.loader);
+            let linked: Vec<ClassKey> = direct.into_iter().filter(|key| self.mirrors.get(*key).linked).collect();
+            if linked.is_empty() {
+                return None;
+            }
+            for key in linked {
+                found.extend(self.mirrors.supertypes(key).into_iter().filter(|key| known.insert(*key)));
+            }
+        }
+        Some(found)
+    }
+}
+
+fn pending<T: Copy>(targets: Option<&FxHashSet<T>>) -> Vec<T> {
+    targets.into_iter().flatten().copied().collect()
+}

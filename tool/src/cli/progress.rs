@@ -1,0 +1,72 @@
+//! What goes on, on standard error: milestones always, and on a terminal a line that is replaced as it goes on.
+
+use std::io::{self, Write};
+
+use crate::callgraph::RootMatch;
+use crate::profiling::Stage;
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// What a log should have.
+    Milestones,
+    /// On a terminal: also the live line.
+    Live,
+}
+
+/// The progress.
+#[derive(Debug)]
+pub(super) struct Progress {
+    shown: Shown,
+}
+
+impl Progress {
+    pub(super) fn new(shown: Shown) -> Progress {
+        Progress { shown }
+    }
+
+    /// Shows a stage.
+    pub(super) fn show(&self, stage: Stage) {
+        match stage {
+            Stage::Attaching => self.live("attaching ..."),
+            Stage::Preparing => self.live("timing the probes and reading the classes ..."),
+            Stage::RootsInstrumented(roots) => {
+                self.clear();
+                for (pattern, found) in roots {
+                    // A standard error that went away is no reason to stop.
+                    let _ = writeln!(io::stderr(), "headwater: {}", matched(&pattern, found));
+                }
+            }
+            Stage::Recording { root_calls: 0, .. } => self.live("waiting for entry into the root (Ctrl-C ends)"),
+            Stage::Recording { root_calls, events, instrumented } => self.live(&format!(
+                "{root_calls} root calls, {events} events, {instrumented} methods instrumented (Ctrl-C ends and reports)"
+            )),
+            Stage::Detaching => self.live("giving the original code back ..."),
+            Stage::Detached(_) => self.live("detached"),
+        }
+    }
+
+    /// Replaces the live line.
+    fn live(&self, text: &str) {
+        if self.shown == Shown::Live {
+            let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
+        }
+    }
+
+    /// Removes the live line.
+    pub(super) fn clear(&self) {
+        self.live("");
+    }
+}
+
+fn matched(pattern: &str, found: RootMatch) -> String {
+    let plural = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    if found.methods == 0 {
+        return format!("root {pattern}: no such method is loaded yet; it will be instrumented when it is");
+    }
+    format!(
+        "root {pattern}: {} in {} instrumented, waiting for entry",
+        plural(found.methods, "method", "methods"),
+        plural(found.classes, "matching class", "matching classes")
+    )
+}

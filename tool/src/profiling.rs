@@ -1,0 +1,479 @@
+//! One profile from beginning to end: agent in, roots instrumented, events decoded, agent out, result corrected.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headwater_protocol::layout;
+use headwater_protocol::message::{Calibration, HotswapResult};
+use headwater_protocol::segment::{Segment, SegmentError};
+
+use crate::agent;
+use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
+use crate::callgraph::{CallGraph, JdkMethods, Options, RootMatch};
+use crate::decode::Decoder;
+use crate::drain::{Drain, Progress};
+use crate::jvm::Jvm;
+use crate::link::{Caller, Link, LinkError, Listener};
+use crate::pattern::{ClassPattern, MethodPattern};
+use crate::profile::{Profile, Target};
+use crate::session::{Session, SessionError};
+
+mod assemble;
+
+/// How long a thread of the target waits for this process before it goes on without.
+const TARGET_DEADLINE: Duration = Duration::from_secs(3);
+/// How long the agent may take from being loaded to its greeting, and a started program to its first sign.
+const GREETING_DEADLINE: Duration = Duration::from_secs(20);
+
+/// What is to be profiled, and for how long.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The roots.
+    pub roots: Vec<MethodPattern>,
+    /// Only these (all, when empty).
+    pub include: Vec<ClassPattern>,
+    /// Not these.
+    pub exclude: Vec<ClassPattern>,
+    /// Which methods of the JDK.
+    pub jdk: JdkMethods,
+    /// End after this time.
+    pub duration: Option<Duration>,
+    /// End when so many root invocations are complete; no others are counted.
+    pub calls: Option<u64>,
+    /// Size of the shared event buffer.
+    pub buffer_bytes: usize,
+    /// Wait for classes of roots that are not loaded yet, rather than fail.
+    pub await_roots: bool,
+}
+
+/// What made a profile end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The time or the number of calls was reached.
+    Complete,
+    /// The user.
+    Interrupted,
+    /// The target went away.
+    TargetEnded,
+}
+
+/// A profile, and how it ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The result.
+    pub profile: Profile,
+    /// What ended it.
+    pub ending: Ending,
+}
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// The agent could not be brought into the target.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// The agent did not come up.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The conversation broke down before there was anything to report.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// No shared memory.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// A thread of ours could not be started.
+    #[error("a thread could not be started: {0}")]
+    Thread(io::Error),
+    /// The agent was loaded and did not connect.
+    #[error(
+        "the agent was loaded but did not connect within {GREETING_DEADLINE:?}. Is the target stopped, or out of CPU time?"
+    )]
+    Silent,
+    /// A root pattern matches no method.
+    #[error("{}", no_root(pattern, classes, near))]
+    NoRoot {
+        /// As the user gave it.
+        pattern: String,
+        /// How many loaded classes match its class part.
+        classes: usize,
+        /// Names that are like it.
+        near: Vec<String>,
+    },
+    /// The program to be started cannot be.
+    #[error("cannot start {command}: {error}")]
+    Spawn {
+        /// The program.
+        command: String,
+        /// The operating system's reason.
+        error: io::Error,
+    },
+    /// The program ended without a sign of the agent.
+    #[error("the program ended ({status}) before Headwater's agent came up. Is it a Java program, of JDK 11 or later?")]
+    NoAgent {
+        /// How it ended.
+        status: String,
+    },
+}
+
+impl ProfileError {
+    /// The exit code of the contract.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            ProfileError::Attach(error) => error.exit_code(),
+            ProfileError::NoRoot { .. } => 4,
+            ProfileError::Session(SessionError::TargetEnded) => 5,
+            _ => 1,
+        }
+    }
+}
+
+fn no_root(pattern: &str, classes: &usize, near: &[String]) -> String {
+    let mut text = match classes {
+        0 => format!("no loaded class matches the root {pattern}. If its class is loaded only later, say --await-root"),
+        1 => format!("the class of the root {pattern} is loaded, but has no such method with code"),
+        n => format!("{n} loaded classes match the root {pattern}, but none has such a method with code"),
+    };
+    if !near.is_empty() {
+        text.push_str("\nDid you mean one of these?");
+        near.iter().for_each(|name| text.push_str(&format!("\n  {name}")));
+    }
+    text
+}
+
+/// What goes on, for a progress line.
+#[derive(Clone, Debug)]
+pub enum Stage {
+    /// The agent is being loaded.
+    Attaching,
+    /// The probes are being timed, the classes listed, the roots instrumented.
+    Preparing,
+    /// The roots are instrumented: what each pattern matches.
+    RootsInstrumented(Vec<(String, RootMatch)>),
+    /// Recording; told about once a second.
+    Recording {
+        /// Root invocations so far.
+        root_calls: u64,
+        /// Events so far.
+        events: u64,
+        /// Instrumented methods so far.
+        instrumented: usize,
+    },
+    /// The original code is being given back.
+    Detaching,
+    /// It has been.
+    Detached(HotswapResult),
+}
+
+/// Told what goes on.
+pub type Observer<'a> = &'a (dyn Fn(Stage) + Sync);
+
+/// Attaches to a running JVM and profiles it until one of the ends of `settings`, or until `interrupt` is ready.
+pub async fn attach(
+    jvm: &Jvm,
+    settings: &Settings,
+    interrupt: impl Future<Output = ()>,
+    observer: Observer<'_>,
+) -> Result<Outcome, ProfileError> {
+    observer(Stage::Attaching);
+    let host = TargetHost::of(jvm)?;
+    let directory = host.create_dir(&agent::directory(jvm.pid))?;
+    directory.write_executable(agent::FILE, agent::LIBRARY)?;
+    let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
+    let (segment, link, java_version) = connect(host, &directory, &listener, settings).await?;
+    // The agent is mapped and the socket connected: nothing of ours needs to stay in the file system.
+    drop((listener, directory));
+    let target = Target { pid: jvm.pid, main: jvm.main.clone(), jdk: java_version };
+    conduct(link, segment, target, settings, interrupt, observer, Start::Running).await
+}
+
+async fn connect(
+    host: TargetHost,
+    directory: &SharedDir,
+    listener: &Listener,
+    settings: &Settings,
+) -> Result<(Arc<Segment>, Link, String), ProfileError> {
+    let path = format!("{}/{}", directory.there(), agent::FILE);
+    let options = format!("{}/{}", directory.there(), agent::SOCKET);
+    let mut loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
+    let accepted = tokio::select! {
+        // An agent that connects is asked first: it knows best what is wrong.
+        biased;
+        caller = listener.accept() => Some(caller?),
+        loaded = &mut loading => {
+            loaded.map_err(|error| ProfileError::Thread(error.into()))??;
+            // Loaded without an error: its connection must be waiting.
+            tokio::time::timeout(GREETING_DEADLINE, listener.accept()).await.ok().transpose()?
+        }
+    };
+    let connected = welcome(accepted.ok_or(ProfileError::Silent)?, settings)?;
+    // HotSpot looks for the runtime's native methods in the agents that it has finished loading.
+    if !loading.is_finished() {
+        loading.await.map_err(|error| ProfileError::Thread(error.into()))??;
+    }
+    Ok(connected)
+}
+
+fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
+    let greeting = caller.greeting()?;
+    let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes))?;
+    let link = caller.welcome(&file, TARGET_DEADLINE)?;
+    let version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
+    Ok((Arc::new(segment), link, version))
+}
+
+/// Starts a program with the agent in it and profiles it from its first instruction.
+pub async fn run(
+    command: &[String],
+    settings: &Settings,
+    interrupt: impl Future<Output = ()>,
+    observer: Observer<'_>,
+) -> Result<(Outcome, std::process::ExitStatus), ProfileError> {
+    observer(Stage::Attaching);
+    let own = std::process::id();
+    let directory = TargetHost::ourselves()?.create_dir(&agent::directory(own))?;
+    directory.write_executable(agent::FILE, agent::LIBRARY)?;
+    let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
+    let agent_option =
+        format!("-agentpath:{}/{}={}/{}", directory.there(), agent::FILE, directory.there(), agent::SOCKET);
+    let spawn_error = |error| ProfileError::Spawn { command: command.join(" "), error };
+    let mut child = start_program(command, &agent_option).spawn().map_err(spawn_error)?;
+    let pid = child.id().unwrap_or_default();
+
+    let connected = tokio::select! {
+        caller = listener.accept() => caller.map_err(ProfileError::from).and_then(|caller| welcome(caller, settings)),
+        status = child.wait() => {
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            Err(ProfileError::NoAgent { status })
+        }
+    };
+    let (segment, link, java_version) = match connected {
+        Ok(connected) => connected,
+        Err(error) => {
+            // Without a profile the program is of no use to who asked for one.
+            let _ = child.kill().await;
+            return Err(error);
+        }
+    };
+    drop((listener, directory));
+    let target = Target { pid, main: main_of(command), jdk: java_version };
+    let outcome = conduct(link, segment, target, settings, interrupt, observer, Start::Held).await?;
+    let status = child.wait().await.map_err(|error| ProfileError::Spawn { command: command.join(" "), error })?;
+    Ok((outcome, status))
+}
+
+/// The command with the agent's option at its place: after `java` itself, else in an environment variable that the JVM
+/// reads, for scripts that start one.
+fn start_program(command: &[String], agent_option: &str) -> tokio::process::Command {
+    let program = command.first().map_or("java", String::as_str);
+    let arguments = command.get(1..).unwrap_or_default();
+    let mut child = tokio::process::Command::new(program);
+    let is_java = PathBuf::from(program).file_name().is_some_and(|name| name == "java");
+    if is_java {
+        child.arg(agent_option);
+    } else {
+        let others = std::env::var("JAVA_TOOL_OPTIONS").unwrap_or_default();
+        child.env("JAVA_TOOL_OPTIONS", format!("{others} {agent_option}").trim());
+    }
+    child.args(arguments);
+    child
+}
+
+fn main_of(command: &[String]) -> String {
+    crate::jvm::main_of_command_line(command).unwrap_or_else(|| command.join(" "))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// The program runs already.
+    Running,
+    /// Its `main` waits until it is released.
+    Held,
+}
+
+/// Everything between the handshake and the result.
+async fn conduct(
+    link: Link,
+    segment: Arc<Segment>,
+    target: Target,
+    settings: &Settings,
+    interrupt: impl Future<Output = ()>,
+    observer: Observer<'_>,
+    start: Start,
+) -> Result<Outcome, ProfileError> {
+    observer(Stage::Preparing);
+    let graph = CallGraph::new(Options {
+        roots: settings.roots.clone(),
+        include: settings.include.clone(),
+        exclude: settings.exclude.clone(),
+        jdk: settings.jdk,
+    });
+    let mut session = Session::new(link, Arc::clone(&segment), graph);
+    let drain = Drain::start(segment, settings.calls).map_err(ProfileError::Thread)?;
+    let progress = drain.progress();
+    let prepared = prepare(&mut session, settings, observer, start).await;
+    let calibration = match prepared {
+        Ok(calibration) => calibration,
+        Err(error) => {
+            drain.finish();
+            // The agent leaves by itself when the connection closes; asking makes sure that it has, and an error changes
+            // nothing about the one to be reported.
+            let _ = session.detach().await;
+            return Err(error);
+        }
+    };
+    let recording = Instant::now();
+    let (ending, broken) = match record(&mut session, settings, &progress, interrupt, observer).await {
+        Ok(ending) => (ending, None),
+        Err(SessionError::TargetEnded) => (Ending::TargetEnded, None),
+        Err(error) => (Ending::Complete, Some(error)),
+    };
+    let duration = recording.elapsed();
+    let (decoder, ending, detached) = finish(&mut session, drain, ending, observer).await;
+    // The end of a program is what ends its profile, unless something else was to.
+    let ending = match ending {
+        Ending::TargetEnded if start == Start::Held && settings.duration.is_none() && settings.calls.is_none() => {
+            Ending::Complete
+        }
+        other => other,
+    };
+    let mut profile = assemble::profile(&session, &decoder, target, settings, calibration, duration);
+    if ending == Ending::TargetEnded {
+        profile.warnings.push("the target ended before the profile did; open methods are counted up to then".into());
+    }
+    profile.warnings.extend(broken.map(|error| format!("the profile ended early: {error}")));
+    if let Some(Ok(refused)) = detached.as_ref().map(|result| result.as_ref().map(|hotswap| &hotswap.refused)) {
+        if !refused.is_empty() {
+            profile.warnings.push(format!("{} classes could not be given their original code back", refused.len()));
+        }
+    }
+    if let Some(Err(error)) = detached {
+        profile.warnings.push(format!("detaching failed: {error}"));
+    }
+    Ok(Outcome { profile, ending })
+}
+
+async fn prepare(
+    session: &mut Session,
+    settings: &Settings,
+    observer: Observer<'_>,
+    start: Start,
+) -> Result<Calibration, ProfileError> {
+    let calibration = session.calibrate().await?;
+    session.list_classes().await?;
+    session.instrument_roots().await?;
+    let matches = session.graph().root_matches();
+    let roots = || settings.roots.iter().zip(&matches);
+    if !settings.await_roots
+        && start == Start::Running
+        && let Some((pattern, found)) = roots().find(|(_, found)| found.methods == 0)
+    {
+        let near = session.graph().near_misses(pattern);
+        return Err(ProfileError::NoRoot { pattern: pattern.to_string(), classes: found.classes, near });
+    }
+    observer(Stage::RootsInstrumented(roots().map(|(pattern, found)| (pattern.to_string(), *found)).collect()));
+    if start == Start::Held {
+        session.release().await?;
+    }
+    Ok(calibration)
+}
+
+async fn record(
+    session: &mut Session,
+    settings: &Settings,
+    progress: &Progress,
+    interrupt: impl Future<Output = ()>,
+    observer: Observer<'_>,
+) -> Result<Ending, SessionError> {
+    let end = settings.duration.map(|duration| tokio::time::Instant::now() + duration);
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    tokio::pin!(interrupt);
+    loop {
+        let message = tokio::select! {
+            message = session.next_message() => message?,
+            () = &mut interrupt => return Ok(Ending::Interrupted),
+            () = progress.enough() => return Ok(Ending::Complete),
+            () = tokio::time::sleep_until(end.unwrap_or_else(tokio::time::Instant::now)), if end.is_some() => {
+                return Ok(Ending::Complete);
+            }
+            _ = second.tick() => {
+                observer(Stage::Recording {
+                    root_calls: progress.roots_entered(),
+                    events: progress.events(),
+                    instrumented: session.graph().instrumented(),
+                });
+                continue;
+            }
+        };
+        session.serve(message).await?;
+    }
+}
+
+/// Stops recording, reads what is left, and detaches.
+async fn finish(
+    session: &mut Session,
+    drain: Drain,
+    ending: Ending,
+    observer: Observer<'_>,
+) -> (Decoder, Ending, Option<Result<HotswapResult, SessionError>>) {
+    if ending == Ending::TargetEnded {
+        let mut decoder = drain.finish();
+        decoder.finish(monotonic_ns());
+        return (decoder, ending, None);
+    }
+    let stopped = session.stop().await;
+    let time_ns = stopped.as_ref().copied().unwrap_or_else(|_| monotonic_ns());
+    let mut decoder = drain.finish();
+    decoder.finish(time_ns);
+    if matches!(stopped, Err(SessionError::TargetEnded)) {
+        return (decoder, Ending::TargetEnded, None);
+    }
+    observer(Stage::Detaching);
+    let detached = session.detach().await;
+    if let Ok(result) = &detached {
+        observer(Stage::Detached(result.clone()));
+    }
+    match detached {
+        Err(SessionError::TargetEnded) => (decoder, Ending::TargetEnded, None),
+        other => (decoder, ending, Some(other)),
+    }
+}
+
+/// The clock that `System.nanoTime` reads on Linux.
+fn monotonic_ns() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Ends whatever session a target has, also one whose tool is lost; what the agent says about it.
+pub async fn detach(jvm: &Jvm) -> Result<String, ProfileError> {
+    let Some(directory_name) = agent::loaded_directory(jvm.pid) else {
+        return Ok("nothing to detach: Headwater's agent is not in this JVM".to_owned());
+    };
+    let host = TargetHost::of(jvm)?;
+    let directory = host.create_dir(&directory_name)?;
+    directory.write_executable(agent::FILE, agent::LIBRARY)?;
+    let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
+    let path = format!("{}/{}", directory.there(), agent::FILE);
+    let options = format!("detach={}/{}", directory.there(), agent::SOCKET);
+    let loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
+    let report = tokio::time::timeout(GREETING_DEADLINE, async {
+        let mut caller = listener.accept().await?;
+        match caller.greeting() {
+            Err(LinkError::Declined(report)) => Ok(report),
+            Err(error) => Err(error),
+            Ok(_) => Ok("the agent began a session instead of ending one".to_owned()),
+        }
+    });
+    tokio::pin!(report, loading);
+    let report = tokio::select! {
+        biased;
+        report = &mut report => report,
+        loaded = &mut loading => {
+            loaded.map_err(|error| ProfileError::Thread(error.into()))??;
+            report.await
+        }
+    };
+    Ok(report.map_err(|_| ProfileError::Silent)??)
+}

@@ -1,0 +1,150 @@
+//! From what a session has found and recorded to a profile.
+
+use std::time::Duration;
+
+use headwater_protocol::message::Calibration;
+use headwater_protocol::word::PauseReason;
+use rustc_hash::FxHashMap;
+
+use super::Settings;
+use crate::callgraph::{CallGraph, PatternIndex};
+use crate::cct::Cct;
+use crate::correction::correct;
+use crate::decode::Decoder;
+use crate::pattern;
+use crate::profile::{
+    Clock, Events, Hotswap, MethodIndex, MethodName, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+};
+use crate::session::Session;
+
+pub(super) fn profile(
+    session: &Session,
+    decoder: &Decoder,
+    target: Target,
+    settings: &Settings,
+    calibration: Calibration,
+    duration: Duration,
+) -> Profile {
+    let graph = session.graph();
+    let clock = Clock {
+        inner_ns: calibration.inner_ns,
+        inner_spread_ns: calibration.inner_spread_ns,
+        outer_ns: calibration.outer_ns,
+        outer_spread_ns: calibration.outer_spread_ns,
+    };
+    let mut all = Cct::new();
+    for (_, tree) in decoder.threads() {
+        tree.merge_into(&mut all);
+    }
+    let merged = correct(&all, &clock);
+    let totals = session.hotswap_totals();
+    Profile {
+        target,
+        roots: roots(graph, settings, &merged),
+        duration,
+        methods: graph
+            .methods()
+            .iter()
+            .map(|method| MethodName {
+                machine: method.java_name(),
+                display: pattern::display_name(&method.class, &method.name, &method.descriptor),
+            })
+            .collect(),
+        instrumented: graph.instrumented(),
+        called: called(graph, &merged),
+        skipped: graph
+            .skipped()
+            .iter()
+            .map(|(method, reason)| Skipped { method: method.clone(), reason: reason.clone() })
+            .collect(),
+        events: Events { recorded: decoder.events(), lost: decoder.lost(), healed: decoder.healed() },
+        hotswap: Hotswap {
+            batches: totals.batches,
+            classes: totals.classes,
+            pause_ns_total: totals.pause_ns_total,
+            pause_ns_max: totals.pause_ns_max,
+        },
+        waits: waits(decoder),
+        threads: threads(session, decoder, &clock),
+        merged,
+        clock,
+        warnings: warnings(session, decoder),
+    }
+}
+
+fn roots(graph: &CallGraph, settings: &Settings, tree: &Tree) -> Vec<Root> {
+    let mut calls: FxHashMap<MethodIndex, u64> = FxHashMap::default();
+    for node in tree.nodes.iter().filter(|node| node.parent.is_none()) {
+        *calls.entry(node.method).or_default() += node.calls;
+    }
+    settings
+        .roots
+        .iter()
+        .enumerate()
+        .map(|(index, pattern)| {
+            let methods: Vec<MethodIndex> =
+                graph.roots_of(PatternIndex(index)).map(|method| MethodIndex(method.id.0 as usize - 1)).collect();
+            let calls = methods.iter().filter_map(|method| calls.get(method)).sum();
+            Root { pattern: pattern.to_string(), methods, calls }
+        })
+        .collect()
+}
+
+fn called(graph: &CallGraph, tree: &Tree) -> usize {
+    let mut called = vec![false; graph.methods().len()];
+    tree.nodes.iter().filter(|node| node.calls > 0).for_each(|node| called[node.method.0] = true);
+    called.into_iter().filter(|called| *called).count()
+}
+
+fn waits(decoder: &Decoder) -> Vec<Wait> {
+    let described = |reason| match reason {
+        PauseReason::Hotswap => "hotswap",
+        PauseReason::Buffer => "buffer",
+        PauseReason::ClassLoad => "class load",
+    };
+    PauseReason::ALL
+        .into_iter()
+        .map(|reason| {
+            let total = decoder.pauses(reason);
+            Wait { reason: described(reason), count: total.count, duration_ns: total.duration_ns }
+        })
+        .filter(|wait| wait.count > 0)
+        .collect()
+}
+
+fn threads(session: &Session, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile> {
+    decoder
+        .threads()
+        .map(|(id, tree)| {
+            let known = session.threads().iter().find(|(known, _)| *known == id);
+            let name = known.map_or_else(|| format!("thread {}", id.0), |(_, name)| name.clone());
+            ThreadProfile { id, name, tree: correct(tree, clock) }
+        })
+        .collect()
+}
+
+fn warnings(session: &Session, decoder: &Decoder) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut missed: FxHashMap<&str, usize> = FxHashMap::default();
+    for waited_for in session.deadlines_passed() {
+        *missed.entry(waited_for).or_default() += 1;
+    }
+    for (waited_for, times) in missed {
+        warnings.push(format!(
+            "{times} times a thread of the target went on without waiting any longer for {waited_for}: calls may be missing"
+        ));
+    }
+    for (class, reason) in session.unparsable() {
+        warnings.push(format!("the class file of {class} could not be read: {reason}"));
+    }
+    if decoder.lost() > 0 {
+        warnings.push(format!(
+            "{} events were lost: calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
+            decoder.lost()
+        ));
+    }
+    if decoder.unknown() > 0 {
+        warnings.push(format!("{} event words had no meaning", decoder.unknown()));
+    }
+    warnings
+}

@@ -1,0 +1,478 @@
+//! The conversation with the agent: it feeds the [`CallGraph`] with what happens in the target, and executes what the
+//! call graph wants instrumented.
+//!
+//! One hotswap is under way at a time. While a thread of the target executes one, the class files it needs are rewritten
+//! at once; first calls by other threads wait their turn (a method that is being instrumented just now must not be called
+//! before it is), and classes that the hotswap itself loads are looked at when it is over.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use headwater_protocol::message::{
+    Answer, Calibration, ClassInfo, Command, HotswapResult, Notice, Reply, RequestId, ToAgent, ToTool, Upcall,
+};
+use headwater_protocol::segment::Segment;
+use headwater_protocol::wire::WireError;
+use headwater_protocol::{ClassId, LoaderId, ThreadId};
+use headwater_rewriter::{Probes, Request};
+
+use crate::callgraph::{CallGraph, Step};
+use crate::link::Link;
+
+/// What the probes call in the target.
+const PROBES: Probes<'static> = Probes {
+    class: headwater_runtime_java::PROBE_CLASS,
+    enter: headwater_runtime_java::ENTER,
+    exit: headwater_runtime_java::EXIT,
+    throw: headwater_runtime_java::THROWN,
+};
+/// How long a command to the agent may take; hotswapping thousands of classes is the longest.
+const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
+
+/// Why a session ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The target is gone, or its agent is.
+    #[error("the target ended")]
+    TargetEnded,
+    /// The agent could not do what it was asked.
+    #[error("the agent could not {what}: {reason}")]
+    Agent {
+        /// What was asked.
+        what: &'static str,
+        /// The agent's reason.
+        reason: String,
+    },
+    /// The agent does not answer.
+    #[error("the agent did not {what} within {COMMAND_DEADLINE:?}. Is the target stopped, or out of CPU time?")]
+    Deadline {
+        /// What was asked.
+        what: &'static str,
+    },
+    /// A message of the agent made no sense.
+    #[error("the conversation with the agent broke down: {0}")]
+    Wire(WireError),
+}
+
+impl From<WireError> for SessionError {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Io(_) => SessionError::TargetEnded,
+            other => SessionError::Wire(other),
+        }
+    }
+}
+
+/// What hotswapping has cost so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HotswapTotals {
+    /// Retransformations.
+    pub batches: u64,
+    /// Classes in them.
+    pub classes: u64,
+    /// Sum of the pauses.
+    pub pause_ns_total: u64,
+    /// The longest pause.
+    pub pause_ns_max: u64,
+    /// Sum of the retransformations' wall times.
+    pub total_ns: u64,
+}
+
+impl HotswapTotals {
+    fn add(&mut self, result: &HotswapResult) {
+        self.batches += 1;
+        self.classes += u64::from(result.classes);
+        self.pause_ns_total += result.pause_ns;
+        self.pause_ns_max = self.pause_ns_max.max(result.pause_ns);
+        self.total_ns += result.total_ns;
+    }
+}
+
+/// A question of the agent's that waits for its turn.
+#[derive(Debug)]
+struct Pending {
+    request: RequestId,
+    thread: Option<ThreadId>,
+    upcall: Upcall,
+}
+
+/// A hotswap that a thread of the target executes.
+#[derive(Debug)]
+struct Running {
+    request: RequestId,
+    thread: Option<ThreadId>,
+    classes: Vec<ClassId>,
+}
+
+/// One conversation.
+#[derive(Debug)]
+pub struct Session {
+    link: Link,
+    segment: Arc<Segment>,
+    graph: CallGraph,
+    next_request: RequestId,
+    running: Option<Running>,
+    /// Questions that wait until no hotswap is running.
+    queue: VecDeque<Pending>,
+    /// Classes that were linked by a running hotswap.
+    linked_meanwhile: Vec<ClassInfo>,
+    totals: HotswapTotals,
+    threads: Vec<(ThreadId, String)>,
+    deadlines_passed: Vec<String>,
+    unparsable: Vec<(String, String)>,
+    /// Nothing is instrumented any more.
+    stopping: bool,
+}
+
+impl Session {
+    /// Begins with an empty call graph.
+    pub fn new(link: Link, segment: Arc<Segment>, graph: CallGraph) -> Session {
+        Session {
+            link,
+            segment,
+            graph,
+            next_request: 1,
+            running: None,
+            queue: VecDeque::new(),
+            linked_meanwhile: Vec::new(),
+            totals: HotswapTotals::default(),
+            threads: Vec::new(),
+            deadlines_passed: Vec::new(),
+            unparsable: Vec::new(),
+            stopping: false,
+        }
+    }
+
+    /// The call graph as far as it is known.
+    pub fn graph(&self) -> &CallGraph {
+        &self.graph
+    }
+
+    /// What hotswapping has cost.
+    pub fn hotswap_totals(&self) -> HotswapTotals {
+        self.totals
+    }
+
+    /// Threads that entered the call graph, with their names.
+    pub fn threads(&self) -> &[(ThreadId, String)] {
+        &self.threads
+    }
+
+    /// What threads of the target stopped waiting for: some calls may be missing.
+    pub fn deadlines_passed(&self) -> &[String] {
+        &self.deadlines_passed
+    }
+
+    /// Classes that the rewriter could not read, with its reasons.
+    pub fn unparsable(&self) -> &[(String, String)] {
+        &self.unparsable
+    }
+
+    /// Times the probes in the target.
+    pub async fn calibrate(&mut self) -> Result<Calibration, SessionError> {
+        match self.command(Command::Calibrate, "time its probes").await? {
+            Reply::Calibration(calibration) => Ok(calibration),
+            other => Err(unexpected("time its probes", &other)),
+        }
+    }
+
+    /// Learns of all loaded classes.
+    pub async fn list_classes(&mut self) -> Result<(), SessionError> {
+        match self.command(Command::ListClasses, "list its classes").await? {
+            Reply::Classes(classes) => {
+                self.graph.add_classes(classes);
+                self.turn().await
+            }
+            other => Err(unexpected("list its classes", &other)),
+        }
+    }
+
+    /// Lets instrumented methods record, and instruments the roots that are loaded.
+    pub async fn instrument_roots(&mut self) -> Result<(), SessionError> {
+        self.command(Command::Record, "begin recording").await?;
+        let step = self.graph.start();
+        let classes = self.settle(step).await?;
+        self.hotswap_by_agent(classes).await?;
+        self.turn().await
+    }
+
+    /// In start-up mode: lets `main` begin.
+    pub async fn release(&mut self) -> Result<(), SessionError> {
+        self.command(Command::Release, "start the program").await.map(|_| ())
+    }
+
+    /// The next message of the agent, for [`Session::serve`]. May be cancelled: nothing is lost.
+    pub async fn next_message(&mut self) -> Result<ToTool, SessionError> {
+        Ok(self.link.receive().await?)
+    }
+
+    /// Ends recording; the target's time of that moment.
+    pub async fn stop(&mut self) -> Result<i64, SessionError> {
+        self.stopping = true;
+        for pending in std::mem::take(&mut self.queue) {
+            self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await?;
+        }
+        match self.command(Command::Stop, "stop recording").await? {
+            Reply::Stopped { time_ns } => Ok(time_ns),
+            other => Err(unexpected("stop recording", &other)),
+        }
+    }
+
+    /// Gives every class its own code back and ends the agent.
+    pub async fn detach(&mut self) -> Result<HotswapResult, SessionError> {
+        match self.command(Command::Detach, "give the original code back").await? {
+            Reply::Detached { hotswap } => Ok(hotswap),
+            other => Err(unexpected("give the original code back", &other)),
+        }
+    }
+
+    /// Handles one message and whatever it makes possible.
+    pub async fn serve(&mut self, message: ToTool) -> Result<(), SessionError> {
+        match message {
+            ToTool::Notice(notice) => self.note(notice).await?,
+            ToTool::Upcall { request, thread, upcall } => self.called(Pending { request, thread, upcall }).await?,
+            // A reply to a command that was given up: nobody waits for it any more.
+            ToTool::Reply { .. } => {}
+        }
+        self.turn().await
+    }
+
+    /// The queue's turn, as long as no hotswap is running.
+    async fn turn(&mut self) -> Result<(), SessionError> {
+        while self.running.is_none() {
+            let classes = self.settle_linked_meanwhile().await?;
+            self.hotswap_by_agent(classes).await?;
+            let Some(pending) = self.queue.pop_front() else { return Ok(()) };
+            self.decide(pending).await?;
+        }
+        Ok(())
+    }
+
+    async fn called(&mut self, pending: Pending) -> Result<(), SessionError> {
+        match pending.upcall {
+            Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
+                let answer = self.rewrite(class, loader, name, bytes);
+                self.answer(pending.request, Answer::Bytes(answer)).await
+            }
+            Upcall::Hotswapped(ref result) => {
+                let next = self.hotswapped(pending.thread, result).await?;
+                self.tell_to_hotswap(&pending, next).await
+            }
+            Upcall::ClassPrepared(ref info) if self.is_hotswapping(pending.thread) => {
+                self.linked_meanwhile.push(info.clone());
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(_) | Upcall::ClassPrepared(_) => {
+                self.queue.push_back(pending);
+                Ok(())
+            }
+        }
+    }
+
+    /// Decides a question whose turn has come: no hotswap is running.
+    async fn decide(&mut self, pending: Pending) -> Result<(), SessionError> {
+        let step = match &pending.upcall {
+            Upcall::FirstCall(method) => self.graph.first_call(*method),
+            Upcall::ClassPrepared(info) => self.graph.class_prepared(info.clone()),
+            Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => return Ok(()),
+        };
+        let classes = self.settle(step).await?;
+        self.tell_to_hotswap(&pending, classes).await
+    }
+
+    /// Answers a question with a hotswap, which the asking thread then executes.
+    async fn tell_to_hotswap(&mut self, pending: &Pending, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        if !classes.is_empty() {
+            self.mark_roots();
+            self.running = Some(Running { request: pending.request, thread: pending.thread, classes: classes.clone() });
+        }
+        self.answer(pending.request, Answer::Hotswap { classes }).await
+    }
+
+    /// A thread's hotswap is over; what it is to do next.
+    async fn hotswapped(
+        &mut self,
+        thread: Option<ThreadId>,
+        result: &HotswapResult,
+    ) -> Result<Vec<ClassId>, SessionError> {
+        if self.running.take_if(|running| running.thread == thread).is_none() {
+            return Ok(Vec::new());
+        }
+        self.account(result);
+        self.settle_linked_meanwhile().await
+    }
+
+    async fn settle_linked_meanwhile(&mut self) -> Result<Vec<ClassId>, SessionError> {
+        let mut classes = Vec::new();
+        while let Some(info) = self.linked_meanwhile.pop() {
+            let step = self.graph.class_prepared(info);
+            for class in self.settle(step).await? {
+                if !classes.contains(&class) {
+                    classes.push(class);
+                }
+            }
+        }
+        Ok(classes)
+    }
+
+    fn account(&mut self, result: &HotswapResult) {
+        self.totals.add(result);
+        for (class, reason) in &result.refused {
+            self.graph.class_refused(*class, format!("the JVM refuses its class: {reason}"));
+        }
+    }
+
+    /// Fetches the methods that a step needs until it is decided; the classes to hotswap.
+    async fn settle(&mut self, mut step: Step) -> Result<Vec<ClassId>, SessionError> {
+        loop {
+            match step {
+                Step::Hotswap(classes) => return Ok(classes),
+                Step::NeedMethods(classes) => {
+                    let reply = self.command(Command::ListMethods { classes: classes.clone() }, "list methods").await?;
+                    let Reply::Methods(methods) = reply else { return Err(unexpected("list methods", &reply)) };
+                    let missing = classes.iter().filter(|class| methods.iter().all(|(known, _)| known != *class));
+                    let missing: Vec<ClassId> = missing.copied().collect();
+                    for (class, methods) in methods {
+                        self.graph.add_methods(class, methods);
+                    }
+                    for class in missing {
+                        self.graph.add_methods(class, Vec::new());
+                    }
+                    step = self.graph.resume();
+                }
+            }
+        }
+    }
+
+    /// Has the agent's own thread execute a hotswap, and those that it entails.
+    async fn hotswap_by_agent(&mut self, mut classes: Vec<ClassId>) -> Result<(), SessionError> {
+        while !classes.is_empty() {
+            self.mark_roots();
+            self.running = Some(Running { request: 0, thread: None, classes: classes.clone() });
+            let reply = self.command(Command::Hotswap { classes }, "hotswap classes").await?;
+            let Reply::Hotswapped(result) = reply else { return Err(unexpected("hotswap classes", &reply)) };
+            classes = self.hotswapped(None, &result).await?;
+        }
+        Ok(())
+    }
+
+    fn is_hotswapping(&self, thread: Option<ThreadId>) -> bool {
+        self.running.as_ref().is_some_and(|running| running.thread == thread)
+    }
+
+    /// The new bytes of a class, or `None` where it stays as it is.
+    fn rewrite(&mut self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+        let selected = self.graph.class_bytes(class, loader, name, bytes);
+        self.mark_roots();
+        if selected.is_empty() {
+            return None;
+        }
+        let requests: Vec<Request> =
+            selected.iter().map(|method| Request { method_index: method.method_index, id: method.id.0 }).collect();
+        match headwater_rewriter::instrument(bytes, &PROBES, &requests) {
+            Ok(rewritten) => {
+                for (index, refusal) in &rewritten.refused {
+                    if let Some(method) = selected.iter().find(|method| method.method_index == *index) {
+                        self.graph.refused(method.id, refusal.to_string());
+                    }
+                }
+                (rewritten.refused.len() < selected.len()).then_some(rewritten.bytes)
+            }
+            Err(error) => {
+                for method in &selected {
+                    self.graph.refused(method.id, format!("its class file could not be read: {error}"));
+                }
+                self.unparsable.push((name.to_owned(), error.to_string()));
+                None
+            }
+        }
+    }
+
+    /// Declares the roots that are about to be instrumented.
+    fn mark_roots(&mut self) {
+        for method in self.graph.take_new_roots() {
+            self.segment.mark_root(method);
+        }
+    }
+
+    async fn note(&mut self, notice: Notice) -> Result<(), SessionError> {
+        match notice {
+            Notice::ThreadStarted { thread, name } => self.threads.push((thread, name)),
+            Notice::DeadlinePassed { request, waited_for } => {
+                self.deadlines_passed.push(waited_for);
+                self.queue.retain(|pending| pending.request != request);
+                // The thread went on without executing the hotswap that it was told: the agent does it.
+                if let Some(abandoned) = self.running.take_if(|running| running.request == request) {
+                    self.hotswap_by_agent(abandoned.classes).await?;
+                }
+            }
+            Notice::VmDeath => return Err(SessionError::TargetEnded),
+        }
+        Ok(())
+    }
+
+    async fn answer(&mut self, request: RequestId, answer: Answer) -> Result<(), SessionError> {
+        Ok(self.link.send(&ToAgent::Answer { request, answer }).await?)
+    }
+
+    /// Sends a command and waits for its reply; class files are rewritten meanwhile, other questions are queued.
+    async fn command(&mut self, command: Command, what: &'static str) -> Result<Reply, SessionError> {
+        let request = self.next_request;
+        self.next_request += 1;
+        self.link.send(&ToAgent::Command { request, command }).await?;
+        let deadline = tokio::time::Instant::now() + COMMAND_DEADLINE;
+        loop {
+            let message = tokio::time::timeout_at(deadline, self.link.receive())
+                .await
+                .map_err(|_| SessionError::Deadline { what })??;
+            match message {
+                ToTool::Reply { request: answered, reply } if answered == request => {
+                    return reply.map_err(|reason| SessionError::Agent { what, reason });
+                }
+                ToTool::Reply { .. } => {}
+                ToTool::Notice(Notice::ThreadStarted { thread, name }) => self.threads.push((thread, name)),
+                ToTool::Notice(Notice::DeadlinePassed { request, waited_for }) => {
+                    self.deadlines_passed.push(waited_for);
+                    self.queue.retain(|pending| pending.request != request);
+                }
+                ToTool::Notice(Notice::VmDeath) => return Err(SessionError::TargetEnded),
+                ToTool::Upcall { request, thread, upcall } => {
+                    self.called_meanwhile(Pending { request, thread, upcall }).await?;
+                }
+            }
+        }
+    }
+
+    /// A question while a command is under way.
+    async fn called_meanwhile(&mut self, pending: Pending) -> Result<(), SessionError> {
+        match pending.upcall {
+            Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
+                let answer = self.rewrite(class, loader, name, bytes);
+                self.answer(pending.request, Answer::Bytes(answer)).await
+            }
+            Upcall::ClassPrepared(info) if pending.thread.is_none() || self.is_hotswapping(pending.thread) => {
+                self.linked_meanwhile.push(info);
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::Hotswapped(ref result) => {
+                // What was linked by it has its turn after the command.
+                if self.running.take_if(|running| running.thread == pending.thread).is_some() {
+                    self.account(result);
+                }
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(_) | Upcall::ClassPrepared(_) if self.stopping => {
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(_) | Upcall::ClassPrepared(_) => {
+                self.queue.push_back(pending);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn unexpected(what: &'static str, reply: &Reply) -> SessionError {
+    SessionError::Agent { what, reason: format!("it answered something else: {reply:?}") }
+}
