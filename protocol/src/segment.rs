@@ -11,8 +11,8 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
-    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_MAGIC, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED,
-    chunk_data, segment_bytes,
+    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_MAGIC, OFFSET_VERSION, STATE_FREE, STATE_FULL,
+    STATE_OWNED, chunk_data, segment_bytes,
 };
 use crate::{MethodId, PROTOCOL_VERSION, ThreadId};
 
@@ -111,20 +111,25 @@ impl Segment {
         self.u8_at(FLAGS + method.0 as usize).load(Ordering::Relaxed) & FLAG_ENTERED != 0
     }
 
-    /// The chunks that are owned or full now, in the order of their claims.
+    /// The chunks that were claimed before this call and are owned or full now, in the order of their claims.
     ///
     /// A thread claims a chunk only after the one before is complete, so when a chunk is in this list all words of
     /// the same thread's earlier chunks are visible: read them in this order and a thread's events come in order.
+    /// Later claims are left to the next call: a fast thread may fill a chunk behind the scan and own one ahead of it.
     pub fn claimed(&self, into: &mut Vec<ChunkView>) {
         into.clear();
+        // Acquire: pairs with the claimers' getAndAdd, which follows their STATE_CLAIMED. So a chunk of an earlier claim
+        // is not seen free below; and while it is not seen owned, its thread has not claimed another one.
+        let claims = self.u64_at(OFFSET_CLAIMS).load(Ordering::Acquire);
         for index in 0..self.chunks {
             let head = CHUNK_HEADS + index * CHUNK_HEAD_BYTES;
             // Acquire: pairs with the owner's release of OWNED and FULL; the head's other fields are visible then.
             let state = self.u32_at(head + HEAD_STATE).load(Ordering::Acquire);
-            if state == STATE_OWNED || state == STATE_FULL {
+            let claim = self.u64_at(head + HEAD_CLAIM).load(Ordering::Relaxed);
+            if (state == STATE_OWNED || state == STATE_FULL) && claim < claims {
                 into.push(ChunkView {
                     index,
-                    claim: self.u64_at(head + HEAD_CLAIM).load(Ordering::Relaxed),
+                    claim,
                     thread: ThreadId(self.u64_at(head + HEAD_THREAD).load(Ordering::Relaxed)),
                     base_ns: self.u64_at(head + HEAD_BASE_NS).load(Ordering::Relaxed) as i64,
                     full: state == STATE_FULL,
@@ -228,7 +233,7 @@ mod tests {
             })
             .expect("a free chunk");
         let head = CHUNK_HEADS + index * CHUNK_HEAD_BYTES;
-        let claim = segment.u64_at(crate::layout::OFFSET_CLAIMS).fetch_add(1, Ordering::Relaxed);
+        let claim = segment.u64_at(OFFSET_CLAIMS).fetch_add(1, Ordering::SeqCst);
         segment.u64_at(head + HEAD_CLAIM).store(claim, Ordering::Relaxed);
         segment.u64_at(head + HEAD_THREAD).store(thread, Ordering::Relaxed);
         segment.u64_at(head + HEAD_BASE_NS).store(base_ns as u64, Ordering::Relaxed);
@@ -268,6 +273,35 @@ mod tests {
         theirs.read_words(first, 0, &mut read);
         assert_eq!(read, []);
         assert!(theirs.has_free_chunk());
+    }
+
+    #[test]
+    fn a_fast_writers_chunks_come_in_order() {
+        const WORDS: u64 = 60_000;
+        let (ours, file) = Segment::create(6).unwrap();
+        let theirs = Segment::open(&file).unwrap();
+        let writer = std::thread::spawn(move || {
+            for number in 1..=WORDS {
+                while !theirs.has_free_chunk() {
+                    std::hint::spin_loop();
+                }
+                write_chunk(&theirs, 7, 0, &[number], true);
+            }
+        });
+        let (mut chunks, mut words) = (Vec::new(), Vec::new());
+        while words.len() < WORDS as usize {
+            ours.claimed(&mut chunks);
+            for chunk in &chunks {
+                // One that is not full yet is read whole when it is.
+                if !chunk.full {
+                    break;
+                }
+                ours.read_words(chunk.index, 0, &mut words);
+                ours.recycle(chunk.index, 1);
+            }
+        }
+        writer.join().unwrap();
+        assert!(words.is_sorted(), "words overtook each other");
     }
 
     #[test]
