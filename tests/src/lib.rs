@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// No step of a test takes longer, unless it hangs.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A JDK of this machine.
 #[derive(Clone, Debug)]

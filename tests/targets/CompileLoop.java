@@ -14,13 +14,13 @@ import javax.tools.ToolProvider;
 
 /**
  * Compiles Java sources over and over in one JVM and says once a second how often. Arguments: an output directory, then
- * source directories. Ends with its standard input.
+ * directories whose sources are compiled. Ends with its standard input.
  */
 public class CompileLoop {
     public static void main(String[] args) throws Exception {
         List<File> sources = new ArrayList<>();
         for (String directory : Arrays.copyOfRange(args, 1, args.length)) {
-            try (Stream<Path> files = Files.walk(Paths.get(directory))) {
+            try (Stream<Path> files = Files.list(Paths.get(directory))) {
                 sources.addAll(files.filter(file -> file.toString().endsWith(".java")).sorted()
                         .map(Path::toFile).collect(Collectors.toList()));
             }

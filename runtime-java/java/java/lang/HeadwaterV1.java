@@ -12,7 +12,7 @@ import jdk.internal.vm.annotation.ReservedStackAccess;
  * that instrumented code they happen to run records nothing.
  *
  * <p>Only the last call in a probe stores the event, and plain field writes follow it: a StackOverflowError inside a probe
- * leaves either both the word and the depth, or neither.
+ * leaves both the word and the depth changed, or neither.
  */
 public final class HeadwaterV1 {
     // The event word and the segment's layout, as in the crate headwater-protocol; a test compares them.
@@ -42,6 +42,7 @@ public final class HeadwaterV1 {
     private static final int STATE_CLAIMED = 1;
     private static final int STATE_OWNED = 2;
     private static final int STATE_FULL = 3;
+    private static final int NO_METHOD = -1;
     private static final int CHUNK_BYTES = 32 * 1024;
 
     private static final Unsafe U = Unsafe.getUnsafe();
@@ -88,7 +89,9 @@ public final class HeadwaterV1 {
         long position = thread.position;
         U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
         thread.position = position + 8;
-        thread.depth++;
+        if (id == thread.root) {
+            thread.depth++;
+        }
     }
 
     /** Before every return of an instrumented method. */
@@ -96,7 +99,7 @@ public final class HeadwaterV1 {
     public static void exit(int id) {
         HeadwaterV1Thread thread = current();
         if (thread != null && thread.depth > 0) {
-            leave(thread, KIND_EXIT << KIND_SHIFT | (long) id << ID_SHIFT);
+            leave(thread, id, KIND_EXIT);
         }
     }
 
@@ -105,19 +108,19 @@ public final class HeadwaterV1 {
     public static void thrown(int id) {
         HeadwaterV1Thread thread = current();
         if (thread != null && thread.depth > 0) {
-            leave(thread, KIND_THROW << KIND_SHIFT | (long) id << ID_SHIFT);
+            leave(thread, id, KIND_THROW);
         }
     }
 
-    private static void leave(HeadwaterV1Thread thread, long word) {
+    private static void leave(HeadwaterV1Thread thread, int id, long kind) {
         long now = System.nanoTime();
         if (thread.position == thread.end || now - thread.base > MAX_PAYLOAD) {
             now = nextChunk(thread, now);
         }
         long position = thread.position;
-        U.putLong(position, word | now - thread.base);
+        U.putLong(position, kind << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
         thread.position = position + 8;
-        if (--thread.depth == 0 && thread.virtual) {
+        if (id == thread.root && --thread.depth == 0 && thread.virtual) {
             release(thread);
             thread.dead = true;
         }
@@ -161,6 +164,7 @@ public final class HeadwaterV1 {
             long position = thread.position;
             U.putLong(position, KIND_ROOT << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
             thread.position = position + 8;
+            thread.root = id;
             inside = true;
         } finally {
             thread.depth = inside ? 1 : 0;
@@ -406,6 +410,7 @@ public final class HeadwaterV1 {
         long buffer = U.allocateMemory(pairs * 16);
         HeadwaterV1Thread self = new HeadwaterV1Thread(U.getLong(Thread.currentThread(), TID), 0, false);
         self.depth = 1;
+        self.root = NO_METHOD;
         self.base = System.nanoTime();
         synchronized (LOCK) {
             insert(self);

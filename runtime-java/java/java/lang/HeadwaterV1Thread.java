@@ -9,9 +9,14 @@ final class HeadwaterV1Thread {
     /** Gives its chunk back whenever it leaves the call graph: there may be very many of these. */
     final boolean virtual;
 
+    /** The root method by whose call the thread came into the call graph. */
+    int root;
     /**
-     * 0: outside the call graph. Positive: inside, this many instrumented frames deep. Negative: inside the runtime's own
-     * slow path, where nothing is recorded (JFluid's inProfilerRuntimeMethod).
+     * 0: outside the call graph. Positive: inside, with this many calls of {@link #root} on the stack. Negative: inside the
+     * runtime's own slow path, where nothing is recorded (JFluid's inProfilerRuntimeMethod).
+     *
+     * <p>Only the root's calls are counted: other methods' exits may be missing (a superclass constructor that throws
+     * leaves none), and must not keep the thread inside.
      */
     int depth;
     /** Address of the next event word; equal to {@link #end} when there is no room. */
