@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: installed JDKs, compiled targets, JVMs and tool processes that end with their test.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
@@ -8,6 +9,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use serde_json::Value;
+
+pub mod load;
 
 /// No step of a test takes longer, unless it hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -85,16 +88,28 @@ impl Drop for Scratch {
 
 /// Compiles Java sources from `tests/targets` into a scratch directory.
 pub fn compile(jdk: &Jdk, sources: &[&str]) -> Scratch {
+    compile_with(jdk, sources, &[])
+}
+
+/// The same, for sources that need libraries.
+pub fn compile_with(jdk: &Jdk, sources: &[&str], libraries: &[PathBuf]) -> Scratch {
     let classes = Scratch::new("classes");
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets");
     let output = Command::new(jdk.program("javac"))
         .args(["-g", "-nowarn", "-proc:none", "-d"])
         .arg(classes.path())
+        .arg("-cp")
+        .arg(class_path(&classes, libraries))
         .args(sources.iter().map(|source| directory.join(source)))
         .output()
         .expect("javac starts");
     assert!(output.status.success(), "javac: {}", String::from_utf8_lossy(&output.stderr));
     classes
+}
+
+fn class_path(classes: &Scratch, libraries: &[PathBuf]) -> OsString {
+    let own = classes.path().to_owned();
+    std::env::join_paths(std::iter::once(&own).chain(libraries)).expect("no colons in these paths")
 }
 
 /// A process whose lines are read as they come, and which is killed, by its id, when the test is over.
@@ -236,8 +251,18 @@ fn drain(from: &Receiver<String>) -> Option<Vec<String>> {
 
 /// Starts a JVM under full verification.
 pub fn java(jdk: &Jdk, classes: &Scratch, options: &[&str], main: &[&str]) -> Process {
+    java_with(jdk, classes, &[], options, main)
+}
+
+/// The same, for a program that needs libraries.
+pub fn java_with(jdk: &Jdk, classes: &Scratch, libraries: &[PathBuf], options: &[&str], main: &[&str]) -> Process {
     Process::spawn(
-        Command::new(jdk.program("java")).arg("-Xverify:all").args(options).arg("-cp").arg(classes.path()).args(main),
+        Command::new(jdk.program("java"))
+            .arg("-Xverify:all")
+            .args(options)
+            .arg("-cp")
+            .arg(class_path(classes, libraries))
+            .args(main),
     )
 }
 
