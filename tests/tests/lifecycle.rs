@@ -1,0 +1,352 @@
+//! How sessions begin and end: well, badly, and again.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use headwater_tests::{
+    Jdk, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile, read_report,
+    run_headwater,
+};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// The target that most of these tests use, and what it says to `go` lines without a profiler.
+struct Target {
+    jdk: Jdk,
+    _classes: Scratch,
+    process: Process,
+}
+
+impl Target {
+    fn start(jdk: &Jdk) -> Target {
+        let classes = compile(jdk, &["Counter.java", "Counting.java"]);
+        let mut process = java(jdk, &classes, &[], &["Counting"]);
+        process.await_line("READY");
+        Target { jdk: jdk.clone(), _classes: classes, process }
+    }
+
+    /// The root runs once.
+    fn go(&mut self) -> String {
+        self.process.say("go");
+        self.process.await_line("RESULT ")
+    }
+
+    /// Ends it; it must be unharmed.
+    fn quit(mut self) {
+        self.process.say("quit");
+        let finished = self.process.finish();
+        assert!(finished.status.success(), "JDK {}: {:#?}", self.jdk.version, finished.stderr);
+        assert!(finished.stdout.iter().any(|line| line == "BYE"));
+    }
+}
+
+fn undisturbed(jdk: &Jdk, times: usize) -> Vec<String> {
+    let mut target = Target::start(jdk);
+    let results = (0..times).map(|_| target.go()).collect();
+    target.quit();
+    results
+}
+
+fn root_calls(report: &Value) -> u64 {
+    report["roots"][0]["calls"].as_u64().expect("calls")
+}
+
+#[test]
+fn a_target_that_is_killed_leaves_its_results() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let tool = profile(&target.process, &["--root", "Counting::root", "-o", &file.to_string_lossy()]);
+        target.go();
+        target.process.signal(Signal::KILL);
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(5), "{:#?}", tool.stderr);
+        let report = read_report(&file);
+        assert_eq!((root_calls(&report), &report["events"]["lost"]), (1, &Value::from(0)));
+        assert!(report["warnings"][0].as_str().is_some_and(|warning| warning.contains("target ended")));
+    }
+}
+
+#[test]
+fn a_target_that_ends_by_itself_leaves_its_results() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let tool = profile(&target.process, &["--root", "Counting::root", "-o", &file.to_string_lossy()]);
+        target.go();
+        target.quit();
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(5), "{:#?}", tool.stderr);
+        assert_eq!(root_calls(&read_report(&file)), 1);
+    }
+}
+
+#[test]
+fn a_tool_that_is_killed_does_no_harm_and_another_can_attach() {
+    for jdk in jdks() {
+        let expected = undisturbed(&jdk, 4);
+        let mut target = Target::start(&jdk);
+        let tool = profile(&target.process, &["--root", "Counting::root"]);
+        let mut results = vec![target.go()];
+        tool.signal(Signal::KILL);
+        results.push(target.go());
+        drop(tool);
+        results.push(target.go());
+
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let arguments = ["--root", "Counting::root", "--calls", "1", "-o", &file.to_string_lossy()];
+        let tool = profile(&target.process, &arguments);
+        results.push(target.go());
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        assert_eq!(root_calls(&read_report(&file)), 1);
+        assert_eq!(results, expected, "JDK {}", jdk.version);
+        target.quit();
+    }
+}
+
+#[test]
+fn detaching_removes_what_a_killed_tool_left() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let pid = target.process.pid().to_string();
+        let never = run_headwater(&["detach", &pid]);
+        assert!(never.status.success());
+        assert!(String::from_utf8_lossy(&never.stdout).contains("nothing to detach"));
+
+        let tool = profile(&target.process, &["--root", "Counting::root"]);
+        target.go();
+        drop(tool);
+        let detached = run_headwater(&["detach", &pid]);
+        assert!(detached.status.success(), "{}", String::from_utf8_lossy(&detached.stderr));
+        target.go();
+        target.quit();
+    }
+}
+
+#[test]
+fn the_same_jvm_is_profiled_again_and_again() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let out = Scratch::new("report");
+        for (round, root) in ["Counting::root", "Counting$Recursion::run", "Counting$Shapes::*", "Counting::root"]
+            .into_iter()
+            .enumerate()
+        {
+            let file = out.file(&format!("{round}.json"));
+            let arguments = ["--root", root, "--exclude", "Counter", "-o", &file.to_string_lossy()];
+            let tool = profile(&target.process, &arguments);
+            target.go();
+            tool.signal(Signal::INT);
+            let tool = tool.finish();
+            assert!(tool.status.success(), "{root}: {:#?}", tool.stderr);
+            let report = read_report(&file);
+            assert!(root_calls(&report) >= 1, "{root}");
+            assert!(calls_by_method(&report).len() > 1, "{root}");
+            // Nothing of the sessions before is still instrumented.
+            if root == "Counting$Recursion::run" {
+                let methods = calls_by_method(&report);
+                assert!(methods.keys().all(|method| method.starts_with("Counting$Recursion.")), "{methods:#?}");
+            }
+        }
+        target.quit();
+    }
+}
+
+#[test]
+fn detaching_gives_every_class_its_bytes_back() {
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["ClassBytes.java"]);
+        let manifest = classes.file("manifest");
+        std::fs::write(&manifest, "Premain-Class: ClassBytes\nCan-Retransform-Classes: true\n").expect("a file");
+        let jar = classes.file("agent.jar");
+        let made = Command::new(jdk.program("jar"))
+            .args(["--create", "--file"])
+            .arg(&jar)
+            .arg("--manifest")
+            .arg(&manifest)
+            .status();
+        assert!(made.expect("jar starts").success());
+        let agent = format!("-javaagent:{}", jar.display());
+        let mut target = java(&jdk, &classes, &[&agent], &["ClassBytes"]);
+        target.await_line("WORK ");
+        target.say("digest");
+        let before = target.await_line("DIGEST ");
+        assert!(before.starts_with("DIGEST 5 "), "{before}");
+        for _ in 0..2 {
+            let out = Scratch::new("report");
+            let file = out.file("profile.json");
+            let arguments = ["--root", "ClassBytes$Work::root", "--calls", "1", "-o", &file.to_string_lossy()];
+            let tool = profile(&target, &arguments);
+            target.say("go");
+            assert_eq!(target.await_line("WORK "), "WORK 36");
+            assert!(tool.finish().status.success());
+            assert_eq!(calls_by_method(&read_report(&file)).len(), 5);
+            target.say("digest");
+            assert_eq!(target.await_line("DIGEST "), before, "JDK {}", jdk.version);
+        }
+    }
+}
+
+#[test]
+fn a_root_that_matches_nothing_is_refused_with_suggestions() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let pid = target.process.pid().to_string();
+        for (root, suggestion) in [("Counting::rooot", "Counting::root"), ("Countin::root", "Counting")] {
+            let output = run_headwater(&["profile", &pid, "--root", root]);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(4), "{errors}");
+            assert!(errors.contains(suggestion), "{errors}");
+            assert!(output.stdout.is_empty());
+        }
+        target.go();
+        target.quit();
+    }
+}
+
+#[test]
+fn a_root_that_is_loaded_later_is_awaited() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let arguments =
+            ["--root", "Counting$Throwing::run", "--await-root", "--calls", "1", "-o", &file.to_string_lossy()];
+        let tool = profile(&target.process, &arguments);
+        target.go();
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        let report = read_report(&file);
+        assert_eq!(root_calls(&report), 1);
+        assert!(calls_by_method(&report).len() > 1);
+        target.quit();
+    }
+}
+
+#[test]
+fn what_is_no_jvm_is_refused() {
+    let not_java = Process::spawn(&mut Command::new("cat"));
+    for target in [not_java.pid().to_string(), "999999999".into(), "no.such.program.here".into()] {
+        for command in [vec!["profile", &target, "--root", "A::b"], vec!["detach", &target]] {
+            let output = run_headwater(&command);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "{command:?}: {errors}");
+            assert!(errors.starts_with("headwater: "), "{errors}");
+        }
+    }
+    assert!(not_java.finish().status.success());
+}
+
+#[test]
+fn bad_usage_is_refused() {
+    for arguments in [
+        &["profile"][..],
+        &["profile", "1"],
+        &["profile", "1", "--root", "((("],
+        &["profile", "1", "--root", "A::b", "-d", "soon"],
+        &["frobnicate"],
+    ] {
+        assert_eq!(run_headwater(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn another_users_jvm_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        // Without root there is no other user to be.
+        return;
+    }
+    const NOBODY: u32 = 65534;
+    let jdk = jdks().remove(0);
+    let mut target = Target::start(&jdk);
+    let place = Scratch::new("binary");
+    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).expect("our own directory");
+    let binary = place.file("headwater");
+    std::fs::copy(headwater().get_program(), &binary).expect("the binary");
+    let output = Command::new(&binary)
+        .args(["profile", &target.process.pid().to_string(), "--root", "Counting::root"])
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .current_dir("/")
+        .output()
+        .expect("headwater starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("user"), "{errors}");
+    target.go();
+    target.quit();
+}
+
+#[test]
+fn a_program_is_profiled_from_its_start() {
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let mut program = Process::spawn(
+            headwater()
+                .args(["run", "--root", "Counting::main", "--exclude", "Counter", "-o"])
+                .arg(&file)
+                .arg("--")
+                .arg(jdk.program("java"))
+                .args(["-Xverify:all", "-cp"])
+                .arg(classes.path())
+                .arg("Counting"),
+        );
+        program.await_line("READY");
+        program.say("go");
+        program.say("quit");
+        let program = program.finish();
+        assert!(program.status.success(), "{:#?}", program.stderr);
+        let report = read_report(&file);
+        assert_eq!(root_calls(&report), 1, "main itself is the root");
+        let ours = calls_by_method(&report);
+        for (method, count) in counts_of_target(&program.stdout) {
+            // The program also calls these outside its own counting, below main.
+            assert!(ours.get(&method).is_some_and(|calls| *calls >= count), "JDK {}: {method}", jdk.version);
+        }
+        assert_eq!(ours.get("Counting.root(I)V"), Some(&1));
+    }
+}
+
+#[test]
+fn the_list_shows_a_target() {
+    let jdk = jdks().remove(0);
+    let target = Target::start(&jdk);
+    let pid = target.process.pid();
+    let listed: Value = serde_json::from_slice(&run_headwater(&["list", "--format", "json"]).stdout).expect("JSON");
+    let rows = listed.as_array().expect("an array");
+    assert!(rows.iter().any(|row| row["pid"] == pid && row["main"] == "Counting"), "{listed:#}");
+    let text = String::from_utf8(run_headwater(&["list"]).stdout).expect("text");
+    assert!(text.lines().any(|line| line.contains(&pid.to_string()) && line.contains("Counting")), "{text}");
+    target.quit();
+}
+
+#[test]
+fn a_tree_for_each_thread_adds_up_to_the_merged_one() {
+    let jdk = jdks().remove(0);
+    let mut target = Target::start(&jdk);
+    let out = Scratch::new("report");
+    let mut reports = Vec::new();
+    for threads in [false, true] {
+        let file = out.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let mut arguments = vec!["--root", "Counting$Shapes::total", "--calls", "1000", "-o", &file_name];
+        arguments.extend(threads.then_some("--threads"));
+        let tool = profile(&target.process, &arguments).finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        reports.push(read_report(&file));
+    }
+    assert_eq!(calls_by_method(&reports[0]), calls_by_method(&reports[1]));
+    let nodes = |report: &Value| report["nodes"].as_array().expect("nodes").clone();
+    assert!(nodes(&reports[0]).iter().all(|node| node.get("thread").is_none()));
+    let threads = reports[1]["threads"].as_array().expect("threads").clone();
+    assert!(nodes(&reports[1]).iter().all(|node| threads.iter().any(|thread| thread["id"] == node["thread"])));
+    target.go();
+    target.quit();
+}
