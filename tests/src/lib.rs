@@ -93,14 +93,27 @@ pub fn compile(jdk: &Jdk, sources: &[&str]) -> Scratch {
 
 /// The same, for sources that need libraries.
 pub fn compile_with(jdk: &Jdk, sources: &[&str], libraries: &[PathBuf]) -> Scratch {
-    let classes = Scratch::new("classes");
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets");
+    let sources: Vec<PathBuf> = sources.iter().map(|source| directory.join(source)).collect();
+    compile_files(jdk, &sources, libraries)
+}
+
+/// Compiles the text of one source file.
+pub fn compile_text(jdk: &Jdk, text: &str) -> Scratch {
+    let sources = Scratch::new("source");
+    let file = sources.file("Text.java");
+    std::fs::write(&file, text).expect("a source file");
+    compile_files(jdk, &[file], &[])
+}
+
+fn compile_files(jdk: &Jdk, sources: &[PathBuf], libraries: &[PathBuf]) -> Scratch {
+    let classes = Scratch::new("classes");
     let output = Command::new(jdk.program("javac"))
         .args(["-g", "-nowarn", "-proc:none", "-d"])
         .arg(classes.path())
         .arg("-cp")
         .arg(class_path(&classes, libraries))
-        .args(sources.iter().map(|source| directory.join(source)))
+        .args(sources)
         .output()
         .expect("javac starts");
     assert!(output.status.success(), "javac: {}", String::from_utf8_lossy(&output.stderr));

@@ -120,6 +120,8 @@ pub struct CallGraph {
     to_hotswap: FxHashSet<ClassKey>,
     /// Classes whose methods the current work needs.
     needed: FxHashSet<ClassKey>,
+    /// How often methods were needed and not known: unchanged, a step is complete.
+    needs: u64,
     work: Option<Work>,
     skipped: Vec<(String, String)>,
     skipped_before: FxHashSet<(ClassKey, Signature)>,
@@ -138,6 +140,7 @@ impl CallGraph {
             new_roots: Vec::new(),
             to_hotswap: FxHashSet::default(),
             needed: FxHashSet::default(),
+            needs: 0,
             work: None,
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
@@ -214,6 +217,11 @@ impl CallGraph {
         classes
     }
 
+    fn need(&mut self, key: ClassKey) {
+        self.needs += 1;
+        self.needed.insert(key);
+    }
+
     fn record_mut(&mut self, method: MethodId) -> Option<&mut MethodRecord> {
         self.methods.get_mut((method.0 as usize).checked_sub(1)?)
     }
@@ -235,7 +243,7 @@ impl CallGraph {
                 continue;
             }
             let Some(methods) = self.mirrors.methods(key) else {
-                self.needed.insert(key);
+                self.need(key);
                 continue;
             };
             let matching: Vec<(Signature, bool)> = methods

@@ -94,11 +94,11 @@ impl CallGraph {
         if self.reachable.handed_out.contains_key(&key) {
             return;
         }
-        let needed_before = self.needed.len();
+        let needs_before = self.needs;
         for subtype in self.mirrors.subtypes(key) {
             self.expose(subtype, key, caller);
         }
-        if self.needed.len() == needed_before {
+        if self.needs == needs_before {
             self.reachable.handed_out.insert(key, caller);
         }
     }
@@ -128,7 +128,7 @@ impl CallGraph {
                 continue;
             }
             let Some(methods) = self.mirrors.methods(supertype) else {
-                self.needed.insert(supertype);
+                self.need(supertype);
                 continue;
             };
             let signatures: Vec<_> =

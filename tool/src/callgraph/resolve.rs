@@ -22,11 +22,11 @@ impl CallGraph {
             if self.reachable.virtual_on.get(&owner).is_some_and(|known| known.contains(&(signature, caller))) {
                 continue;
             }
-            let needed_before = self.needed.len();
+            let needs_before = self.needs;
             for subtype in self.mirrors.subtypes(owner) {
                 self.select_for(subtype, signature, caller);
             }
-            if self.needed.len() == needed_before {
+            if self.needs == needs_before {
                 self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller));
             }
         }
@@ -60,7 +60,7 @@ impl CallGraph {
             at = mirror.super_class;
             match self.mirrors.methods(key) {
                 None => {
-                    self.needed.insert(key);
+                    self.need(key);
                 }
                 Some(methods) => {
                     if let Some(method) = methods.get(&signature).filter(|method| !method.is_static()) {
@@ -80,7 +80,7 @@ impl CallGraph {
             }
             match self.mirrors.methods(key) {
                 None => {
-                    self.needed.insert(key);
+                    self.need(key);
                 }
                 Some(methods) => {
                     if methods.get(&signature).is_some_and(|method| !method.is_static() && method.has_code())
@@ -103,7 +103,7 @@ impl CallGraph {
             if self.reachable.direct_done.contains(&(owner, signature, caller)) {
                 continue;
             }
-            let needed_before = self.needed.len();
+            let needs_before = self.needs;
             // Superclasses come before superinterfaces where both are on the way up: `supertypes` goes level by level, so
             // the nearest declaration is found first; a second one, of an interface, does no harm.
             for key in self.mirrors.supertypes(owner) {
@@ -118,12 +118,12 @@ impl CallGraph {
                     }
                     Some(_) => {}
                     None if self.mirrors.methods(key).is_none() => {
-                        self.needed.insert(key);
+                        self.need(key);
                     }
                     None => {}
                 }
             }
-            if self.needed.len() == needed_before {
+            if self.needs == needs_before {
                 self.reachable.direct_done.insert((owner, signature, caller));
             }
         }
@@ -149,7 +149,7 @@ impl CallGraph {
             }
             match self.mirrors.methods(key) {
                 None => {
-                    self.needed.insert(key);
+                    self.need(key);
                 }
                 Some(methods) if methods.contains_key(&signature) => {
                     self.select(key, signature, caller);

@@ -1,1 +1,387 @@
+//! The state machine against a JVM that is played: real class files, and what HotSpot would tell of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use headwater_tests::{compile_text, jdks};
+
+use super::*;
+use crate::pattern::ClassPattern;
+
+const APPLICATION: LoaderId = LoaderId(2);
+
+/// A class of the played JVM.
+struct Class {
+    id: ClassId,
+    loader: LoaderId,
+    super_class: Option<String>,
+    interfaces: Vec<String>,
+    access: u16,
+    methods: Vec<MethodInfo>,
+    bytes: Vec<u8>,
+    linked: bool,
+    initialized: bool,
+}
+
+/// A JVM in which classes are loaded and methods entered by hand.
+struct PlayedJvm {
+    graph: CallGraph,
+    classes: BTreeMap<String, Class>,
+    ids: BTreeMap<String, MethodId>,
+    /// Methods whose instrumented code is in place.
+    instrumented: BTreeSet<String>,
+    hotswaps: usize,
+}
+
+impl PlayedJvm {
+    /// The classes of a source text, none of them loaded. `roots` and the rest as on the command line.
+    fn new(source: &str, options: Options) -> PlayedJvm {
+        let compiled = compile_text(&jdks()[0], source);
+        let mut jvm = PlayedJvm {
+            graph: CallGraph::new(options),
+            classes: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            instrumented: BTreeSet::new(),
+            hotswaps: 0,
+        };
+        for (name, super_class, interface, methods) in [
+            ("java/lang/Object", None, false, &["<init>()V", "hashCode()I", "toString()Ljava/lang/String;"][..]),
+            (
+                "java/util/Comparator",
+                Some("java/lang/Object"),
+                true,
+                &["compare(Ljava/lang/Object;Ljava/lang/Object;)I"],
+            ),
+            ("java/lang/Runnable", Some("java/lang/Object"), true, &["run()V"]),
+            (
+                "java/util/Arrays",
+                Some("java/lang/Object"),
+                false,
+                &["sort([Ljava/lang/Object;Ljava/util/Comparator;)V"],
+            ),
+        ] {
+            jvm.add_jdk_class(name, super_class, interface, methods);
+        }
+        for entry in std::fs::read_dir(compiled.path()).expect("compiled classes") {
+            let bytes = std::fs::read(entry.expect("an entry").path()).expect("a class file");
+            jvm.add_class(bytes);
+        }
+        jvm
+    }
+
+    fn add_jdk_class(&mut self, name: &str, super_class: Option<&str>, interface: bool, methods: &[&str]) {
+        let methods = methods.iter().map(|method| {
+            let (name, descriptor) = method.split_at(method.find('(').expect("a descriptor"));
+            let access = if interface {
+                0x0401
+            } else if name == "sort" {
+                0x0009
+            } else {
+                0x0001
+            };
+            MethodInfo { name: name.into(), descriptor: descriptor.into(), access }
+        });
+        let class = Class {
+            id: ClassId(self.classes.len() as u64 + 1),
+            loader: LoaderId::BOOT,
+            super_class: super_class.map(str::to_owned),
+            interfaces: Vec::new(),
+            access: if interface { 0x0601 } else { 0x0001 },
+            methods: methods.collect(),
+            bytes: Vec::new(),
+            linked: true,
+            initialized: true,
+        };
+        self.classes.insert(name.to_owned(), class);
+    }
+
+    fn add_class(&mut self, bytes: Vec<u8>) {
+        let file = ClassFile::parse(&bytes).expect("javac's class files are sound");
+        let name = file.name().expect("a name").to_string();
+        let methods: Vec<MethodInfo> = file
+            .methods()
+            .iter()
+            .map(|method| MethodInfo {
+                name: method.name.to_string(),
+                descriptor: method.descriptor.to_string(),
+                access: method.access,
+            })
+            .collect();
+        let class = Class {
+            id: ClassId(self.classes.len() as u64 + 1),
+            loader: APPLICATION,
+            super_class: file.super_name().expect("sound").map(|name| name.to_string()),
+            interfaces: file.interfaces().expect("sound").iter().map(|name| name.to_string()).collect(),
+            access: file.access(),
+            methods,
+            linked: false,
+            initialized: false,
+            bytes: bytes.clone(),
+        };
+        self.classes.insert(name, class);
+    }
+
+    fn info(&self, name: &str) -> ClassInfo {
+        let class = &self.classes[name];
+        ClassInfo {
+            id: class.id,
+            name: name.to_owned(),
+            loader: class.loader,
+            super_class: class.super_class.as_ref().map(|name| self.classes[name].id),
+            interfaces: class.interfaces.iter().map(|name| self.classes[name].id).collect(),
+            access: class.access,
+            initialized: class.initialized,
+            modifiable: true,
+        }
+    }
+
+    /// The classes that are loaded and initialised before we attach; then the roots are instrumented.
+    fn attach(mut self, loaded: &[&str]) -> PlayedJvm {
+        for name in loaded {
+            let class = self.classes.get_mut(*name).expect("a class of the source");
+            (class.linked, class.initialized) = (true, true);
+        }
+        let infos: Vec<ClassInfo> =
+            self.classes.keys().filter(|name| self.classes[*name].linked).map(|name| self.info(name)).collect();
+        self.graph.add_classes(infos);
+        let step = self.graph.start();
+        self.settle(step);
+        self
+    }
+
+    /// Loads and links a class, after its supertypes.
+    fn load(&mut self, name: &str) {
+        if self.classes[name].linked {
+            return;
+        }
+        let bytes = self.classes[name].bytes.clone();
+        let selected = self.graph.class_bytes(None, APPLICATION, name, &bytes);
+        self.instrument(name, &selected);
+        let class = &self.classes[name];
+        for supertype in class.super_class.iter().chain(&class.interfaces).cloned().collect::<Vec<_>>() {
+            self.load(&supertype);
+        }
+        self.classes.get_mut(name).expect("it was there above").linked = true;
+        let step = self.graph.class_prepared(self.info(name));
+        self.settle(step);
+    }
+
+    /// An instrumented method runs for the first time.
+    fn enter(&mut self, method: &str) {
+        assert!(self.instrumented.contains(method), "{method} is not among {:#?}", self.instrumented);
+        let step = self.graph.first_call(self.ids[method]);
+        self.settle(step);
+    }
+
+    fn settle(&mut self, mut step: Step) {
+        loop {
+            match step {
+                Step::NeedMethods(classes) => {
+                    for id in classes {
+                        let class = self.classes.values().find(|class| class.id == id).expect("a class we told of");
+                        self.graph.add_methods(id, class.methods.clone());
+                    }
+                    step = self.graph.resume();
+                }
+                Step::Hotswap(classes) => {
+                    self.hotswaps += usize::from(!classes.is_empty());
+                    for id in classes {
+                        let (name, class) = self.classes.iter().find(|(_, class)| class.id == id).expect("as above");
+                        assert!(class.linked, "{name} is hotswapped before it is linked");
+                        let (name, bytes) = (name.clone(), class.bytes.clone());
+                        let selected = self.graph.class_bytes(Some(id), APPLICATION, &name, &bytes);
+                        self.instrument(&name, &selected);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn instrument(&mut self, class: &str, selected: &[Selected]) {
+        for method in selected {
+            let info = &self.classes[class].methods[method.method_index];
+            let name = format!("{class}.{}{}", info.name, info.descriptor);
+            self.ids.insert(name.clone(), method.id);
+            self.instrumented.insert(name);
+        }
+    }
+
+    /// What is instrumented, sorted.
+    fn instrumented(&self) -> Vec<&str> {
+        self.instrumented.iter().map(String::as_str).collect()
+    }
+}
+
+fn options(root: &str) -> Options {
+    Options { roots: vec![root.parse().expect("a pattern")], ..Options::default() }
+}
+
+const SHAPES: &str = "
+    class Main {
+        static int root(Shape shape) { return helper() + shape.area(); }
+        static int helper() { return new Main().own(); }
+        private int own() { return 1; }
+        static void unrelated() {}
+    }
+    interface Shape { int area(); default int twice() { return 2 * area(); } }
+    class Square implements Shape { public int area() { return 4; } public int other() { return 0; } }
+    class Disc implements Shape { public int area() { return 3; } }
+    class Hole extends Disc { public int area() { return super.area(); } }
+    class Base { public int area() { return 5; } }
+    class Mixed extends Base implements Shape { }
+";
+
+#[test]
+fn callees_are_selected_when_their_caller_is_entered() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square", "Disc"]);
+    assert_eq!(jvm.instrumented(), ["Main.root(LShape;)I"]);
+    jvm.enter("Main.root(LShape;)I");
+    assert_eq!(jvm.instrumented(), ["Disc.area()I", "Main.helper()I", "Main.root(LShape;)I", "Square.area()I"]);
+    assert_eq!(jvm.hotswaps, 2, "one for the root, one for all its callees");
+    jvm.enter("Main.helper()I");
+    assert_eq!(
+        jvm.instrumented(),
+        ["Disc.area()I", "Main.<init>()V", "Main.helper()I", "Main.own()I", "Main.root(LShape;)I", "Square.area()I"]
+    );
+}
+
+#[test]
+fn a_constructor_and_a_method_of_the_same_class_are_both_found() {
+    // The class's methods are asked for on behalf of the constructor; the interface call must not be forgotten meanwhile.
+    let source = "
+        class Main { static int root() { Shape shape = new Square(); return shape.area(); } }
+        interface Shape { int area(); }
+        class Square implements Shape { public int area() { return 4; } }
+    ";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Shape", "Square"]);
+    jvm.enter("Main.root()I");
+    assert_eq!(jvm.instrumented(), ["Main.root()I", "Square.<init>()V", "Square.area()I"]);
+}
+
+#[test]
+fn a_class_that_is_loaded_later_is_instrumented_while_it_loads() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square"]);
+    jvm.enter("Main.root(LShape;)I");
+    let hotswaps = jvm.hotswaps;
+    jvm.load("Disc");
+    jvm.load("Hole");
+    assert!(jvm.instrumented.contains("Disc.area()I") && jvm.instrumented.contains("Hole.area()I"));
+    assert_eq!(jvm.hotswaps, hotswaps, "no redefinition is needed");
+}
+
+#[test]
+fn an_implementation_may_be_inherited_from_beside_the_interface() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Base"]);
+    jvm.enter("Main.root(LShape;)I");
+    assert!(!jvm.instrumented.contains("Base.area()I"), "it implements nothing yet");
+    jvm.load("Mixed");
+    assert!(jvm.instrumented.contains("Base.area()I"));
+}
+
+#[test]
+fn an_abstract_root_stands_for_its_implementations() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Shape::area")).attach(&["Shape", "Square"]);
+    assert_eq!(jvm.instrumented(), ["Square.area()I"]);
+    assert_eq!(jvm.graph.root_matches(), [RootMatch { classes: 1, methods: 1 }]);
+    jvm.load("Hole");
+    jvm.load("Mixed");
+    assert_eq!(jvm.instrumented(), ["Base.area()I", "Disc.area()I", "Hole.area()I", "Square.area()I"]);
+    assert_eq!(jvm.graph.roots_of(PatternIndex(0)).count(), 4);
+    assert_eq!(jvm.graph.take_new_roots().len(), 4);
+}
+
+#[test]
+fn a_root_may_be_loaded_later() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Square::area")).attach(&["Shape"]);
+    assert_eq!(jvm.graph.root_matches(), [RootMatch::default()]);
+    jvm.load("Square");
+    assert_eq!(jvm.instrumented(), ["Square.area()I"]);
+    assert_eq!(jvm.graph.take_new_roots().len(), 1);
+}
+
+#[test]
+fn lambdas_and_method_references_are_calls() {
+    let source = "
+        class Main {
+            static void root() {
+                Runnable a = () -> helper();
+                Runnable b = Other::target;
+                java.util.function.Supplier<Other> c = Other::new;
+            }
+            static void helper() {}
+        }
+        class Other { static void target() {} }
+    ";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Other"]);
+    jvm.enter("Main.root()V");
+    assert_eq!(jvm.instrumented(), ["Main.lambda$root$0()V", "Main.root()V", "Other.<init>()V", "Other.target()V"]);
+    jvm.enter("Main.lambda$root$0()V");
+    assert!(jvm.instrumented.contains("Main.helper()V"));
+}
+
+#[test]
+fn a_static_initialiser_is_a_callee_while_it_has_not_run() {
+    let source = "
+        class Main { static int root() { return Ready.value + Fresh.value; } }
+        class Ready { static int value = compute(); static int compute() { return 1; } }
+        class Fresh extends Above { static int value = compute(); static int compute() { return 1; } }
+        class Above { static int other = Fresh.compute(); }
+    ";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Ready"]);
+    jvm.enter("Main.root()I");
+    jvm.load("Fresh");
+    assert_eq!(jvm.instrumented(), ["Above.<clinit>()V", "Fresh.<clinit>()V", "Main.root()I"]);
+}
+
+#[test]
+fn what_the_jdk_calls_back_is_found_by_the_types_it_is_given() {
+    let source = "
+        class Main {
+            static void root(Object[] words) { java.util.Arrays.sort(words, new ByLength()); }
+        }
+        class ByLength implements java.util.Comparator<Object> {
+            public int compare(Object a, Object b) { return 0; }
+            void unrelated() {}
+        }
+        class Unused implements Runnable { public void run() {} }
+    ";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "ByLength", "Unused"]);
+    jvm.enter("Main.root([Ljava/lang/Object;)V");
+    assert_eq!(
+        jvm.instrumented(),
+        [
+            "ByLength.<init>()V",
+            "ByLength.compare(Ljava/lang/Object;Ljava/lang/Object;)I",
+            "Main.root([Ljava/lang/Object;)V"
+        ]
+    );
+}
+
+#[test]
+fn filters_hold_for_callees_and_not_for_roots() {
+    let pattern = |text: &str| vec![text.parse::<ClassPattern>().expect("a pattern")];
+    let loaded = ["Main", "Shape", "Square", "Disc"];
+    let mut jvm = PlayedJvm::new(SHAPES, Options { exclude: pattern("Disc"), ..options("Main::root") }).attach(&loaded);
+    jvm.enter("Main.root(LShape;)I");
+    assert_eq!(jvm.instrumented(), ["Main.helper()I", "Main.root(LShape;)I", "Square.area()I"]);
+    let mut jvm = PlayedJvm::new(SHAPES, Options { include: pattern("Disc"), ..options("Main::root") }).attach(&loaded);
+    jvm.enter("Main.root(LShape;)I");
+    assert_eq!(jvm.instrumented(), ["Disc.area()I", "Main.root(LShape;)I"]);
+}
+
+#[test]
+fn a_refused_class_is_left_alone_and_named() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square"]);
+    jvm.enter("Main.root(LShape;)I");
+    let square = jvm.classes["Square"].id;
+    jvm.graph.class_refused(square, "no".into());
+    assert_eq!(jvm.graph.skipped(), [("Square.area()I".to_owned(), "no".to_owned())]);
+    assert_eq!(jvm.graph.instrumented(), 2);
+}
+
+#[test]
+fn near_misses_name_what_there_is() {
+    let jvm = PlayedJvm::new(SHAPES, options("Main::rot")).attach(&["Main", "Shape"]);
+    assert_eq!(jvm.graph.near_misses(&"Main::rot".parse().expect("a pattern")), ["Main::root"]);
+    assert_eq!(jvm.graph.near_misses(&"Shap::area".parse().expect("a pattern")), ["Shape"]);
+}
