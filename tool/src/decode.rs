@@ -7,14 +7,14 @@
 //! that threw has left no exit of its own; nor has a method that a detach tore), an exit of a method that is not on the stack is ignored,
 //! and a root that is entered from outside finds the stack empty. How often that happened is counted.
 
-use headwater_protocol::word::{
-    ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_LOST, KIND_PAUSE, KIND_ROOT, KIND_SHIFT, KIND_THREAD, KIND_THROW,
-    MAX_PAYLOAD, PauseReason,
-};
+use headwater_protocol::word::{Event, PauseReason};
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
+
+#[cfg(test)]
+mod tests;
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,21 +110,18 @@ impl Decoder {
     pub fn words(&mut self, cursor: &mut ChunkCursor, words: &[u64]) {
         let mut index = self.thread_index(cursor.thread);
         for &word in words {
-            let payload = word & MAX_PAYLOAD;
-            let time_ns = cursor.base_ns.wrapping_add(payload as i64);
-            let method = MethodId((word >> ID_SHIFT) as u32 & MethodId::MAX.0);
-            match word >> KIND_SHIFT {
-                KIND_ENTER => self.enter(index, method, time_ns),
-                KIND_EXIT => self.exit(index, method, time_ns, false),
-                KIND_THROW => self.exit(index, method, time_ns, true),
-                KIND_ROOT => self.root(index, method, time_ns),
-                KIND_PAUSE => self.pause(index, method.0, payload),
-                KIND_LOST => self.lost += payload,
-                KIND_THREAD => {
-                    cursor.thread = ThreadId(payload);
-                    index = self.thread_index(cursor.thread);
+            let at = |time_ns: u64| cursor.base_ns.wrapping_add(time_ns as i64);
+            match Event::decode(word) {
+                Some(Event::Enter { method, time_ns, root: false }) => self.enter(index, method, at(time_ns)),
+                Some(Event::Exit { method, time_ns, thrown }) => self.exit(index, method, at(time_ns), thrown),
+                Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
+                Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
+                Some(Event::Lost { count }) => self.lost += count,
+                Some(Event::Thread { thread }) => {
+                    cursor.thread = thread;
+                    index = self.thread_index(thread);
                 }
-                _ => self.unknown += 1,
+                None => self.unknown += 1,
             }
         }
     }
@@ -224,14 +221,15 @@ impl Decoder {
     }
 
     #[cold]
-    fn pause(&mut self, index: usize, reason: u32, duration_ns: u64) {
+    fn pause(&mut self, index: usize, reason: Option<PauseReason>, duration_ns: u64) {
         let thread = &mut self.threads[index];
         if thread.skipping {
             return;
         }
         thread.paused_ns += duration_ns;
-        match self.pauses.get_mut(reason as usize) {
-            Some(total) => {
+        match reason {
+            Some(reason) => {
+                let total = &mut self.pauses[reason.number() as usize];
                 total.count += 1;
                 total.duration_ns += duration_ns;
             }

@@ -1,0 +1,197 @@
+//! The accounting rules case by case, and random programs against the plainest decoder there can be.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// Events of one thread by a short notation: `+1@100` enters method 1 at 100 ns, `*1` enters it as a root, `-1` leaves it, `!1`
+/// leaves it by an exception, `p@30` is a pause of 30 ns, `l@2` two lost events, `t@7` a change to thread 7.
+fn words(text: &str) -> Vec<u64> {
+    text.split_whitespace()
+        .map(|event| {
+            let (what, number) = event.split_once('@').expect("what@number");
+            let number: u64 = number.parse().expect("a number");
+            let method = MethodId(what[1..].parse().unwrap_or(0));
+            match what.as_bytes()[0] {
+                b'+' => Event::Enter { method, time_ns: number, root: false },
+                b'*' => Event::Enter { method, time_ns: number, root: true },
+                b'-' => Event::Exit { method, time_ns: number, thrown: false },
+                b'!' => Event::Exit { method, time_ns: number, thrown: true },
+                b'p' => Event::Pause { reason: Some(PauseReason::Hotswap), duration_ns: number },
+                b'l' => Event::Lost { count: number },
+                b't' => Event::Thread { thread: ThreadId(number) },
+                _ => panic!("{event}"),
+            }
+            .encode()
+        })
+        .collect()
+}
+
+/// The trees: a line a node, `path calls self_ns`, and `!thrown` where there is any.
+fn trees(decoder: &Decoder) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (thread, tree) in decoder.threads() {
+        for (id, node) in tree.nodes().skip(1) {
+            let mut path = Vec::new();
+            let mut at = Some(id);
+            while let Some(id) = at.filter(|id| *id != NodeId::TOP) {
+                path.push(tree.node(id).method.0.to_string());
+                at = tree.parent(id);
+            }
+            path.reverse();
+            let thrown = if node.thrown > 0 { format!(" !{}", node.thrown) } else { String::new() };
+            lines.push(format!("t{} {} {} {}{thrown}", thread.0, path.join("/"), node.calls, node.self_measured_ns));
+        }
+    }
+    lines
+}
+
+fn decoded(text: &str) -> Decoder {
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words(text));
+    decoder
+}
+
+fn check(text: &str, expected: &[&str]) {
+    assert_eq!(trees(&decoded(text)), expected, "{text}");
+}
+
+#[test]
+fn entering_a_callee_stops_the_callers_clock() {
+    check("*1@100 +2@110 -2@150 -1@160", &["t1 1 1 20", "t1 1/2 1 40"]);
+}
+
+#[test]
+fn every_level_of_a_recursion_is_a_node() {
+    check("*1@0 +1@10 +1@30 -1@60 -1@100 -1@150", &["t1 1 1 60", "t1 1/1 1 60", "t1 1/1/1 1 30"]);
+}
+
+#[test]
+fn pauses_are_taken_off_the_clock_they_lie_on() {
+    check("*1@0 +2@10 p@25 +3@40 -3@50 -2@60 -1@70", &["t1 1 1 20", "t1 1/2 1 15", "t1 1/2/3 1 10"]);
+    assert_eq!(decoded("*1@0 p@25 -1@40").pauses(PauseReason::Hotswap), PauseTotal { count: 1, duration_ns: 25 });
+}
+
+#[test]
+fn a_pause_longer_than_its_interval_makes_no_negative_time() {
+    check("*1@0 p@500 -1@40", &["t1 1 1 0"]);
+}
+
+#[test]
+fn exceptions_are_counted_where_they_leave() {
+    check("*1@0 +2@10 +3@20 !3@30 !2@40 -1@50", &["t1 1 1 20", "t1 1/2 1 20 !1", "t1 1/2/3 1 10 !1"]);
+}
+
+#[test]
+fn a_missing_exit_is_healed_by_the_next_one_above() {
+    // A constructor (2) whose superclass constructor throws leaves no exit.
+    let decoder = decoded("*1@0 +2@10 +3@20 -1@50 *1@60 -1@70");
+    assert_eq!(trees(&decoder), ["t1 1 2 20", "t1 1/2 1 10", "t1 1/2/3 1 30"]);
+    assert_eq!((decoder.healed(), decoder.roots_completed(), decoder.open_frames()), (2, 2, 0));
+}
+
+#[test]
+fn an_exit_of_nobody_is_ignored() {
+    let decoder = decoded("*1@0 -7@10 -1@20 -1@30");
+    assert_eq!(trees(&decoder), ["t1 1 1 20"]);
+    assert_eq!(decoder.healed(), 2);
+}
+
+#[test]
+fn a_root_from_outside_finds_the_stack_empty() {
+    let decoder = decoded("*1@0 +2@10 *1@100 -1@110");
+    assert_eq!(trees(&decoder), ["t1 1 2 20", "t1 1/2 1 0"], "nobody knows when the first one ended");
+    assert_eq!((decoder.healed(), decoder.roots_completed()), (2, 2));
+}
+
+#[test]
+fn what_is_below_no_root_has_no_place() {
+    let decoder = decoded("+2@10 -2@20 *1@30 -1@40");
+    assert_eq!(trees(&decoder), ["t1 1 1 10"]);
+    assert_eq!(decoder.healed(), 2);
+}
+
+#[test]
+fn threads_are_kept_apart() {
+    check("*1@0 t@7 *1@5 -1@9 t@1 -1@20", &["t1 1 1 20", "t7 1 1 4"]);
+}
+
+#[test]
+fn lost_events_are_counted() {
+    assert_eq!(decoded("*1@0 l@3 -1@5 l@4").lost(), 7);
+}
+
+#[test]
+fn open_methods_get_their_time_at_the_end() {
+    let mut decoder = decoded("*1@0 +2@10");
+    decoder.finish(100);
+    assert_eq!(trees(&decoder), ["t1 1 1 10", "t1 1/2 1 90"]);
+    assert_eq!(decoder.open_frames(), 2);
+}
+
+#[test]
+fn a_limit_counts_the_first_roots_and_nothing_else() {
+    let mut decoder = Decoder::new(DecodeOptions { root_limit: Some(2) });
+    let text = "*1@0 +2@1 -2@2 -1@3 *1@10 t@7 *1@11 +2@12 -2@13 -1@14 t@1 +2@15 -2@16 -1@20 *1@30 -1@31";
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words(text));
+    assert_eq!(trees(&decoder), ["t1 1 2 11", "t1 1/2 2 2"]);
+    assert_eq!((decoder.roots_entered(), decoder.roots_completed(), decoder.healed()), (2, 2, 0));
+}
+
+#[test]
+fn words_without_meaning_are_counted() {
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &[1, 2]);
+    assert_eq!(decoder.unknown(), 2);
+}
+
+#[test]
+fn random_programs_agree_with_the_plainest_decoder() {
+    for seed in 1..=50_u64 {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut random = move |limit: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % limit
+        };
+        let mut stack: Vec<u64> = Vec::new();
+        let mut expected: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        let (mut now, mut stream) = (0, Vec::new());
+        for step in 0..2_000 {
+            let elapsed = random(50);
+            let path = |stack: &[u64]| stack.iter().map(u64::to_string).collect::<Vec<_>>().join("/");
+            if !stack.is_empty() {
+                expected.entry(path(&stack)).or_default().1 += elapsed;
+            }
+            now += elapsed;
+            let wind_up = step > 1_900;
+            let method = match stack.last() {
+                Some(top) if wind_up || stack.len() > 40 || random(2) == 0 => {
+                    let method = MethodId(*top as u32);
+                    stack.pop();
+                    stream.push(Event::Exit { method, time_ns: now, thrown: random(5) == 0 }.encode());
+                    continue;
+                }
+                _ if wind_up => break,
+                _ => 1 + random(30),
+            };
+            let root = stack.is_empty();
+            stack.push(method);
+            expected.entry(path(&stack)).or_default().0 += 1;
+            stream.push(Event::Enter { method: MethodId(method as u32), time_ns: now, root }.encode());
+        }
+        let mut decoder = Decoder::new(DecodeOptions::default());
+        // In pieces, as the chunks' words come in.
+        let mut cursor = ChunkCursor::new(ThreadId(1), 0);
+        stream.chunks(7).for_each(|piece| decoder.words(&mut cursor, piece));
+        let mut found: Vec<String> =
+            trees(&decoder).iter().map(|line| line.split(" !").next().unwrap_or(line).to_owned()).collect();
+        found.sort();
+        let mut wanted: Vec<String> =
+            expected.iter().map(|(path, (calls, self_ns))| format!("t1 {path} {calls} {self_ns}")).collect();
+        wanted.sort();
+        assert_eq!(found, wanted, "seed {seed}");
+        assert_eq!(decoder.healed(), 0);
+    }
+}
