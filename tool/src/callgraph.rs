@@ -20,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::pattern::{self, MethodPattern};
 
+mod ahead;
 mod callbacks;
 mod filter;
 mod mirror;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use filter::{JdkMethods, Options};
 
+use ahead::Ahead;
 use filter::Caller;
 use mirror::{ClassKey, Mirrors, Signature};
 use reachable::Reachable;
@@ -73,13 +75,15 @@ pub struct MethodRecord {
     pub descriptor: Arc<str>,
     /// The root patterns that it stands for; none, when it is not a root.
     pub root_of: Vec<PatternIndex>,
-    /// Its first call has been seen.
-    pub entered: bool,
     /// Why it is not instrumented after all.
     pub refused: Option<String>,
     key: ClassKey,
-    /// Until its first call.
+    /// From when its code is known until its callees are selected.
     sites: Option<CallSites>,
+    /// Its callees are selected.
+    expanded: bool,
+    /// HotSpot has accepted its instrumented code.
+    in_place: bool,
 }
 
 impl MethodRecord {
@@ -104,6 +108,7 @@ enum Work {
     Roots,
     FirstCall(MethodId),
     Linked(ClassKey),
+    Ahead,
 }
 
 /// The state machine.
@@ -123,6 +128,9 @@ pub struct CallGraph {
     /// How often methods were needed and not known: unchanged, a step is complete.
     needs: u64,
     work: Option<Work>,
+    ahead: Ahead,
+    /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
+    handed_out: Vec<MethodId>,
     skipped: Vec<(String, String)>,
     skipped_before: FxHashSet<(ClassKey, Signature)>,
 }
@@ -142,6 +150,8 @@ impl CallGraph {
             needed: FxHashSet::default(),
             needs: 0,
             work: None,
+            ahead: Ahead::default(),
+            handed_out: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
         }
@@ -175,6 +185,16 @@ impl CallGraph {
         self.begin(Work::Linked(key))
     }
 
+    /// A hotswap is over, and what HotSpot refused has been told: the code of what was instrumented by it is known now.
+    pub fn hotswapped(&mut self) -> Step {
+        for id in std::mem::take(&mut self.handed_out) {
+            if let Some(record) = self.record_mut(id) {
+                record.in_place = true;
+            }
+        }
+        self.begin(Work::Ahead)
+    }
+
     /// Goes on after methods were added.
     pub fn resume(&mut self) -> Step {
         match self.work.take() {
@@ -186,17 +206,13 @@ impl CallGraph {
     fn begin(&mut self, work: Work) -> Step {
         match &work {
             Work::Roots => self.select_roots(),
-            Work::FirstCall(method) => self.select_callees(*method),
+            Work::FirstCall(method) => self.ahead.push(*method, self.options.levels_ahead),
             Work::Linked(key) => self.apply_to(*key),
+            Work::Ahead => {}
         }
+        self.select_ahead();
         let needed: Vec<ClassId> = self.needed.drain().filter_map(|key| self.mirrors.get(key).id).collect();
         if needed.is_empty() {
-            if let Work::FirstCall(method) = work
-                && let Some(record) = self.record_mut(method)
-            {
-                record.entered = true;
-                record.sites = None;
-            }
             return Step::Hotswap(self.hotswap());
         }
         self.work = Some(work);
@@ -224,6 +240,10 @@ impl CallGraph {
 
     fn record_mut(&mut self, method: MethodId) -> Option<&mut MethodRecord> {
         self.methods.get_mut((method.0 as usize).checked_sub(1)?)
+    }
+
+    fn key_of(&self, method: MethodId) -> Option<ClassKey> {
+        Some(self.methods.get((method.0 as usize).checked_sub(1)?)?.key)
     }
 
     fn select_roots(&mut self) {
@@ -334,10 +354,11 @@ impl CallGraph {
             name: name.clone(),
             descriptor: descriptor.clone(),
             root_of: Vec::new(),
-            entered: false,
             refused: None,
             key,
             sites: None,
+            expanded: false,
+            in_place: false,
         });
         self.by_signature.insert((key, signature), id);
         self.by_class.entry(key).or_default().push(id);
@@ -345,11 +366,12 @@ impl CallGraph {
         Some(id)
     }
 
-    /// What a method that is entered for the first time can call next.
-    fn select_callees(&mut self, method: MethodId) {
-        let Some(record) = self.record_mut(method) else { return };
+    /// Selects what a method can call next; those of them that it is likely to call.
+    fn select_callees(&mut self, method: MethodId) -> Vec<MethodId> {
+        let mut likely = Vec::new();
+        let Some(record) = self.record_mut(method) else { return likely };
         // Put back below: the work may have to be done again.
-        let Some(sites) = record.sites.take() else { return };
+        let Some(sites) = record.sites.take() else { return likely };
         let key = record.key;
         let caller = self.options.caller(self.mirrors.get(key).loader);
         let loader = self.mirrors.get(key).loader;
@@ -357,13 +379,13 @@ impl CallGraph {
             let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
             match call.kind {
                 CallKind::Virtual | CallKind::Interface | CallKind::HandleVirtual | CallKind::HandleInterface => {
-                    self.reach_virtual(&call.owner, loader, signature, caller);
+                    self.reach_virtual(&call.owner, loader, signature, caller, &mut likely);
                 }
                 CallKind::Static
                 | CallKind::Special
                 | CallKind::HandleStatic
                 | CallKind::HandleSpecial
-                | CallKind::HandleNew => self.reach_direct(&call.owner, loader, signature, caller),
+                | CallKind::HandleNew => self.reach_direct(&call.owner, loader, signature, caller, &mut likely),
             }
         }
         for class in &sites.initialized {
@@ -373,23 +395,24 @@ impl CallGraph {
         if let Some(record) = self.record_mut(method) {
             record.sites = Some(sites);
         }
+        likely
     }
 
     /// The methods to be instrumented in a class file: of a class that is being retransformed, or (without an id) loaded.
     pub fn class_bytes(&mut self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<Selected> {
         // A class that we cannot read is the JVM's to refuse, or to accept; either way we leave it alone.
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
-        let key = match class {
-            Some(id) => self.mirrors.by_id(id),
-            None => {
-                let key = self.mirrors.loading(loader, name, &file);
-                self.apply_while_loading(key, name);
-                // Whatever was selected by now is instrumented right here.
-                self.to_hotswap.remove(&key);
-                Some(key)
-            }
+        let Some(id) = class else {
+            let key = self.mirrors.loading(loader, name, &file);
+            self.apply_while_loading(key, name);
+            // Whatever was selected by now is instrumented right here.
+            self.to_hotswap.remove(&key);
+            return self.selected_in(key, &file);
         };
-        key.map(|key| self.selected_in(key, &file)).unwrap_or_default()
+        let Some(key) = self.mirrors.by_id(id) else { return Vec::new() };
+        let selected = self.selected_in(key, &file);
+        self.handed_out.extend(selected.iter().map(|method| method.id));
+        selected
     }
 
     fn selected_in(&mut self, key: ClassKey, file: &ClassFile<'_>) -> Vec<Selected> {
@@ -405,7 +428,7 @@ impl CallGraph {
             if record.refused.is_some() || !method.has_code {
                 continue;
             }
-            if record.sites.is_none() && !record.entered {
+            if record.sites.is_none() && !record.expanded {
                 // A method whose code cannot be read is refused by the rewriter, with the reason.
                 record.sites = headwater_rewriter::call_sites(file, method.index).ok();
             }
@@ -428,9 +451,12 @@ impl CallGraph {
     pub fn class_refused(&mut self, class: ClassId, reason: String) {
         let Some(key) = self.mirrors.by_id(class) else { return };
         self.mirrors.get_mut(key).refused = true;
-        for id in self.by_class.get(&key).cloned().unwrap_or_default() {
-            // Those that ran instrumented before stay so: a refused retransformation changes nothing.
-            if self.record_mut(id).is_some_and(|record| !record.entered) {
+        let (refused, others): (Vec<MethodId>, Vec<MethodId>) =
+            std::mem::take(&mut self.handed_out).into_iter().partition(|id| self.key_of(*id) == Some(key));
+        self.handed_out = others;
+        // Those that were instrumented before stay so: a refused retransformation changes nothing.
+        for id in refused {
+            if self.record_mut(id).is_some_and(|record| !record.in_place) {
                 self.refused(id, reason.clone());
             }
         }

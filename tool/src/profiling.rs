@@ -27,6 +27,10 @@ const TARGET_DEADLINE: Duration = Duration::from_secs(3);
 /// How long the agent may take from being loaded to its greeting, and a started program to its first sign.
 const GREETING_DEADLINE: Duration = Duration::from_secs(20);
 
+/// Levels of likely callees that are instrumented along with a method's callees. Measured on javac (root
+/// `JavaCompiler::compile`): 0, 2, 4, 8 levels take 0.50, 0.35, 0.28, 0.25 hotswaps for each method called.
+const LEVELS_AHEAD: u8 = 4;
+
 /// What is to be profiled, and for how long.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -308,6 +312,7 @@ async fn conduct(
         include: settings.include.clone(),
         exclude: settings.exclude.clone(),
         jdk: settings.jdk,
+        levels_ahead: LEVELS_AHEAD,
     });
     let mut session = Session::new(link, Arc::clone(&segment), graph);
     let drain = Drain::start(segment, settings.calls).map_err(ProfileError::Thread)?;
@@ -343,13 +348,12 @@ async fn conduct(
         profile.warnings.push("the target ended before the profile did; open methods are counted up to then".into());
     }
     profile.warnings.extend(broken.map(|error| format!("the profile ended early: {error}")));
-    if let Some(Ok(refused)) = detached.as_ref().map(|result| result.as_ref().map(|hotswap| &hotswap.refused)) {
-        if !refused.is_empty() {
-            profile.warnings.push(format!("{} classes could not be given their original code back", refused.len()));
-        }
-    }
-    if let Some(Err(error)) = detached {
-        profile.warnings.push(format!("detaching failed: {error}"));
+    match detached {
+        Some(Ok(hotswap)) if !hotswap.refused.is_empty() => profile
+            .warnings
+            .push(format!("{} classes could not be given their original code back", hotswap.refused.len())),
+        Some(Err(error)) => profile.warnings.push(format!("detaching failed: {error}")),
+        _ => {}
     }
     Ok(Outcome { profile, ending })
 }

@@ -241,7 +241,7 @@ impl Session {
     /// The queue's turn, as long as no hotswap is running.
     async fn turn(&mut self) -> Result<(), SessionError> {
         while self.running.is_none() {
-            let classes = self.settle_linked_meanwhile().await?;
+            let classes = self.settle_after_hotswap().await?;
             self.hotswap_by_agent(classes).await?;
             let Some(pending) = self.queue.pop_front() else { return Ok(()) };
             self.decide(pending).await?;
@@ -300,11 +300,14 @@ impl Session {
             return Ok(Vec::new());
         }
         self.account(result);
-        self.settle_linked_meanwhile().await
+        self.settle_after_hotswap().await
     }
 
-    async fn settle_linked_meanwhile(&mut self) -> Result<Vec<ClassId>, SessionError> {
-        let mut classes = Vec::new();
+    /// The classes to hotswap next, after a hotswap: on account of the code that became known by it, and of classes that it
+    /// linked.
+    async fn settle_after_hotswap(&mut self) -> Result<Vec<ClassId>, SessionError> {
+        let step = self.graph.hotswapped();
+        let mut classes = self.settle(step).await?;
         while let Some(info) = self.linked_meanwhile.pop() {
             let step = self.graph.class_prepared(info);
             for class in self.settle(step).await? {

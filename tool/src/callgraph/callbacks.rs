@@ -137,7 +137,7 @@ impl CallGraph {
                 let name = &self.mirrors.signature(signature).0;
                 // Constructors are called by name, finalizers on a thread of their own.
                 if !matches!(&**name, "<init>" | "finalize") {
-                    self.select_for(class, signature, caller);
+                    self.select_for(class, signature, caller, &mut Vec::new());
                 }
             }
         }

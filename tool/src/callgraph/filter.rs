@@ -27,6 +27,9 @@ pub struct Options {
     pub exclude: Vec<ClassPattern>,
     /// What of the JDK.
     pub jdk: JdkMethods,
+    /// So many levels of likely callees, below those of a method that is entered, are instrumented along with them. More
+    /// save redefinitions, and instrument more methods that never run.
+    pub levels_ahead: u8,
 }
 
 /// Who reaches a method.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use headwater_protocol::MethodId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::PatternIndex;
@@ -14,16 +15,16 @@ pub(super) type Target = (Signature, Caller);
 /// The memory of the call graph.
 #[derive(Debug, Default)]
 pub(super) struct Reachable {
-    /// Virtual calls, by the type that they are made on.
-    pub(super) virtual_on: FxHashMap<ClassKey, FxHashSet<Target>>,
+    /// Virtual calls, by the type that they are made on, with the method that they run if there is only one.
+    pub(super) virtual_on: FxHashMap<ClassKey, FxHashMap<Target, Option<MethodId>>>,
     /// The same, whatever the type: for classes whose supertypes are not known yet.
     pub(super) virtual_anywhere: FxHashMap<Signature, Caller>,
     /// Calls on classes that are not loaded, by name.
     pub(super) virtual_pending: FxHashMap<Arc<str>, FxHashSet<Target>>,
     /// Static and special calls on classes that are not loaded.
     pub(super) direct_pending: FxHashMap<Arc<str>, FxHashSet<Target>>,
-    /// Static and special calls that have been resolved.
-    pub(super) direct_done: FxHashSet<(ClassKey, Signature, Caller)>,
+    /// Static and special calls that have been resolved, with the method that they run if it is instrumented.
+    pub(super) direct_done: FxHashMap<(ClassKey, Signature, Caller), Option<MethodId>>,
     /// Abstract methods that are roots.
     pub(super) abstract_roots: FxHashMap<ClassKey, FxHashSet<(Signature, PatternIndex)>>,
     /// Classes that code in the graph may initialise.

@@ -8,37 +8,55 @@ use rustc_hash::FxHashSet;
 
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::reachable::Target;
 use super::{CLINIT, CallGraph, PatternIndex};
 
 impl CallGraph {
-    /// A virtual or interface call: every method that it runs on some loaded subtype.
-    pub(super) fn reach_virtual(&mut self, owner: &str, loader: LoaderId, signature: Signature, caller: Caller) {
+    /// A virtual or interface call: every method that it runs on some loaded subtype; likely, if there is only one.
+    pub(super) fn reach_virtual(
+        &mut self,
+        owner: &str,
+        loader: LoaderId,
+        signature: Signature,
+        caller: Caller,
+        likely: &mut Vec<MethodId>,
+    ) {
         self.reachable.virtual_anywhere.insert(signature, caller);
         let owners = self.mirrors.visible(owner, loader);
         if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
             self.reachable.virtual_pending.entry(owner.into()).or_default().insert((signature, caller));
         }
         for owner in owners {
-            if self.reachable.virtual_on.get(&owner).is_some_and(|known| known.contains(&(signature, caller))) {
+            if let Some(known) = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller))) {
+                likely.extend(known);
                 continue;
             }
             let needs_before = self.needs;
+            let mut selected = Vec::new();
             for subtype in self.mirrors.subtypes(owner) {
-                self.select_for(subtype, signature, caller);
+                self.select_for(subtype, signature, caller, &mut selected);
             }
+            selected.sort_unstable();
+            selected.dedup();
+            let only = if let [only] = selected[..] { Some(only) } else { None };
+            likely.extend(only);
             if self.needs == needs_before {
-                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller));
+                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), only);
             }
         }
     }
 
     /// Selects what a virtual call runs on objects of a class.
-    pub(super) fn select_for(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
+    pub(super) fn select_for(
+        &mut self,
+        class: ClassKey,
+        signature: Signature,
+        caller: Caller,
+        selected: &mut Vec<MethodId>,
+    ) {
         let mut places = Vec::new();
         self.selection(class, signature, caller, &mut places);
-        for place in places {
-            self.select(place, signature, caller);
-        }
+        selected.extend(places.into_iter().filter_map(|place| self.select(place, signature, caller)));
     }
 
     /// The method that a virtual call runs on objects of a class (JVMS 5.4.6): the nearest up the superclasses, which may
@@ -94,16 +112,25 @@ impl CallGraph {
     }
 
     /// A static or special call: the method that the name resolves to (JVMS 5.4.3.3).
-    pub(super) fn reach_direct(&mut self, owner: &str, loader: LoaderId, signature: Signature, caller: Caller) {
+    pub(super) fn reach_direct(
+        &mut self,
+        owner: &str,
+        loader: LoaderId,
+        signature: Signature,
+        caller: Caller,
+        likely: &mut Vec<MethodId>,
+    ) {
         let owners = self.mirrors.visible(owner, loader);
         if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
             self.reachable.direct_pending.entry(owner.into()).or_default().insert((signature, caller));
         }
         for owner in owners {
-            if self.reachable.direct_done.contains(&(owner, signature, caller)) {
+            if let Some(known) = self.reachable.direct_done.get(&(owner, signature, caller)) {
+                likely.extend(known);
                 continue;
             }
             let needs_before = self.needs;
+            let mut selected = None;
             // Superclasses come before superinterfaces where both are on the way up: `supertypes` goes level by level, so
             // the nearest declaration is found first; a second one, of an interface, does no harm.
             for key in self.mirrors.supertypes(owner) {
@@ -113,7 +140,7 @@ impl CallGraph {
                 }
                 match self.mirrors.method(key, signature) {
                     Some(method) if method.has_code() || method.is_native() => {
-                        self.select(key, signature, caller);
+                        selected = self.select(key, signature, caller);
                         break;
                     }
                     Some(_) => {}
@@ -123,8 +150,9 @@ impl CallGraph {
                     None => {}
                 }
             }
+            likely.extend(selected);
             if self.needs == needs_before {
-                self.reachable.direct_done.insert((owner, signature, caller));
+                self.reachable.direct_done.insert((owner, signature, caller), selected);
             }
         }
     }
@@ -165,23 +193,27 @@ impl CallGraph {
         let name = self.mirrors.get(class).name.clone();
         let loader = self.mirrors.get(class).loader;
         for (signature, caller) in pending(self.reachable.direct_pending.get(&name)) {
-            self.reach_direct(&name, loader, signature, caller);
+            self.reach_direct(&name, loader, signature, caller, &mut Vec::new());
         }
         for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {
-            self.reach_virtual(&name, loader, signature, caller);
+            self.reach_virtual(&name, loader, signature, caller, &mut Vec::new());
         }
         if let Some(caller) = self.reachable.initializers.get(&name).copied() {
             self.select_initializers(class, caller);
         }
         for supertype in self.mirrors.supertypes(class) {
-            for (signature, caller) in pending(self.reachable.virtual_on.get(&supertype)) {
-                self.select_for(class, signature, caller);
+            for (signature, caller) in self.virtual_calls_on(supertype) {
+                self.select_for(class, signature, caller, &mut Vec::new());
             }
             for (signature, pattern) in pending(self.reachable.abstract_roots.get(&supertype)) {
                 self.select_implementation(class, signature, pattern);
             }
             self.hand_out_again(class, supertype);
         }
+    }
+
+    fn virtual_calls_on(&self, owner: ClassKey) -> Vec<Target> {
+        self.reachable.virtual_on.get(&owner).into_iter().flat_map(|on| on.keys().copied()).collect()
     }
 
     /// Applies what is reachable already to a class whose loading has begun. Its supertypes are perhaps not loaded yet: then
@@ -214,7 +246,7 @@ impl CallGraph {
         match self.known_supertypes(class) {
             Some(supertypes) => {
                 for supertype in supertypes {
-                    let targets = pending(self.reachable.virtual_on.get(&supertype));
+                    let targets = self.virtual_calls_on(supertype);
                     self.select_declared(class, |_, signature| {
                         targets.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
                     });

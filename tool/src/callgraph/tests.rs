@@ -183,7 +183,8 @@ impl PlayedJvm {
                     step = self.graph.resume();
                 }
                 Step::Hotswap(classes) => {
-                    self.hotswaps += usize::from(!classes.is_empty());
+                    let hotswapped = !classes.is_empty();
+                    self.hotswaps += usize::from(hotswapped);
                     for id in classes {
                         let (name, class) = self.classes.iter().find(|(_, class)| class.id == id).expect("as above");
                         assert!(class.linked, "{name} is hotswapped before it is linked");
@@ -191,7 +192,10 @@ impl PlayedJvm {
                         let selected = self.graph.class_bytes(Some(id), APPLICATION, &name, &bytes);
                         self.instrument(&name, &selected);
                     }
-                    return;
+                    if !hotswapped {
+                        return;
+                    }
+                    step = self.graph.hotswapped();
                 }
             }
         }
@@ -256,6 +260,41 @@ fn a_constructor_and_a_method_of_the_same_class_are_both_found() {
     let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Shape", "Square"]);
     jvm.enter("Main.root()I");
     assert_eq!(jvm.instrumented(), ["Main.root()I", "Square.<init>()V", "Square.area()I"]);
+}
+
+#[test]
+fn likely_callees_come_with_their_callers() {
+    let source = "
+        class Main {
+            static int root(Shape shape) { return first() + shape.area(); }
+            static int first() { return second(); }
+            static int second() { return third(); }
+            static int third() { return fourth(); }
+            static int fourth() { return 4; }
+        }
+        interface Shape { int area(); }
+        class Square implements Shape { public int area() { return side(); } int side() { return 2; } }
+        class Disc implements Shape { public int area() { return radius(); } int radius() { return 2; } }
+    ";
+    let ahead = Options { levels_ahead: 2, ..options("Main::root") };
+    let mut jvm = PlayedJvm::new(source, ahead).attach(&["Main", "Shape", "Square", "Disc"]);
+    assert_eq!(jvm.instrumented(), ["Main.root(LShape;)I"], "nobody knows whether it is ever entered");
+    jvm.enter("Main.root(LShape;)I");
+    let found = ["Main.first()I", "Main.second()I", "Main.third()I", "Disc.area()I", "Square.area()I"];
+    assert!(found.iter().all(|method| jvm.instrumented.contains(*method)), "{:#?}", jvm.instrumented);
+    assert_eq!(
+        jvm.instrumented.len(),
+        6,
+        "which of two implementations will run is not known: {:#?}",
+        jvm.instrumented
+    );
+    let hotswaps = jvm.hotswaps;
+    jvm.enter("Main.first()I");
+    jvm.enter("Main.second()I");
+    assert_eq!(jvm.hotswaps, hotswaps, "all their callees are there");
+    jvm.enter("Main.third()I");
+    jvm.enter("Disc.area()I");
+    assert!(jvm.instrumented.contains("Main.fourth()I") && jvm.instrumented.contains("Disc.radius()I"));
 }
 
 #[test]
@@ -374,6 +413,12 @@ fn a_refused_class_is_left_alone_and_named() {
     let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square"]);
     jvm.enter("Main.root(LShape;)I");
     let square = jvm.classes["Square"].id;
+    let area = jvm.ids["Square.area()I"];
+    jvm.graph.class_refused(square, "too late".into());
+    assert_eq!(jvm.graph.skipped(), [], "it runs instrumented already");
+    let bytes = jvm.classes["Square"].bytes.clone();
+    jvm.graph.methods.iter_mut().filter(|method| method.id == area).for_each(|method| method.in_place = false);
+    jvm.graph.class_bytes(Some(square), APPLICATION, "Square", &bytes);
     jvm.graph.class_refused(square, "no".into());
     assert_eq!(jvm.graph.skipped(), [("Square.area()I".to_owned(), "no".to_owned())]);
     assert_eq!(jvm.graph.instrumented(), 2);
