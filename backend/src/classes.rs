@@ -160,12 +160,20 @@ impl Classes {
         instrumented.insert((loader, name.to_owned()));
     }
 
-    /// The loaded classes that have been given other bytes than their own: local references.
-    pub fn instrumented(&self, jni: Jni) -> Result<Vec<jclass>, Error> {
-        let instrumented = std::mem::take(&mut *self.instrumented.lock().unwrap_or_else(PoisonError::into_inner));
+    /// Takes the loaded classes that have been given other bytes than their own: local references. Those that are not loaded
+    /// (yet) stay remembered.
+    ///
+    /// Left out are classes whose initialisation failed: their code can no longer be called, nor can they be retransformed.
+    pub fn take_instrumented(&self, jni: Jni) -> Result<Vec<jclass>, Error> {
+        let mut instrumented = self.instrumented.lock().unwrap_or_else(PoisonError::into_inner);
+        if instrumented.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut classes = Vec::new();
         for class in self.jvmti.loaded_classes()? {
-            if self.is_one_of(jni, class, &instrumented).unwrap_or(false) {
+            let taken = self.key(jni, class).is_ok_and(|key| key.is_some_and(|key| instrumented.remove(&key)));
+            let failed = || self.jvmti.class_status(class).is_ok_and(|status| status & class_status::ERROR != 0);
+            if taken && !failed() {
                 classes.push(class);
             } else {
                 jni.delete_local(class);
@@ -174,14 +182,19 @@ impl Classes {
         Ok(classes)
     }
 
-    fn is_one_of(&self, jni: Jni, class: jclass, names: &HashSet<(LoaderId, String)>) -> Result<bool, Error> {
+    /// Whether there are classes that were given other bytes and have not been taken.
+    pub fn has_instrumented(&self) -> bool {
+        !self.instrumented.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    fn key(&self, jni: Jni, class: jclass) -> Result<Option<(LoaderId, String)>, Error> {
         let signature = self.jvmti.class_signature(class)?;
         let Some(name) = signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')) else {
-            return Ok(false);
+            return Ok(None);
         };
         let loader = self.jvmti.class_loader(class)?;
         let loader_id = self.loader_id(jni, loader);
         jni.delete_local(loader);
-        Ok(names.contains(&(loader_id?, name.to_owned())))
+        Ok(Some((loader_id?, name.to_owned())))
     }
 }

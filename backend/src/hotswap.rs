@@ -49,11 +49,7 @@ pub fn restore(jvmti: Jvmti, jni: Jni, classes: &Classes, instrumented: &[jclass
     let mut total = HotswapResult::default();
     for batch in instrumented.chunks(RESTORE_BATCH) {
         let numbered: Vec<_> = batch.iter().map(|class| (*class, classes.id(*class).unwrap_or(ClassId(0)))).collect();
-        let result = run(jvmti, &numbered);
-        total.classes += result.classes;
-        total.refused.extend(result.refused);
-        total.total_ns += result.total_ns;
-        total.pause_ns = total.pause_ns.max(result.pause_ns);
+        total.add(run(jvmti, &numbered));
         batch.iter().for_each(|class| jni.delete_local(*class));
     }
     total

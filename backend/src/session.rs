@@ -19,6 +19,9 @@ use crate::runtime::Runtime;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
 const LEAVE_DEADLINE: Duration = Duration::from_secs(2);
+/// How long the end of a session waits for classes that have been given instrumented bytes and are not defined yet. Those that
+/// have been unloaded are waited for in vain.
+const DEFINING_DEADLINE: Duration = Duration::from_millis(100);
 /// The events that are on while a profile runs.
 const PROFILE_EVENTS: [EventKind; 3] = [EventKind::ClassFileLoadHook, EventKind::ClassPrepare, EventKind::ThreadEnd];
 
@@ -246,16 +249,30 @@ impl Session {
         self.connection.close();
     }
 
+    /// Gives all classes their own code back.
+    fn restore(&self, jni: Jni) -> HotswapResult {
+        const NAP: Duration = Duration::from_millis(2);
+        let deadline = Instant::now() + DEFINING_DEADLINE;
+        let mut restored = HotswapResult::default();
+        loop {
+            match self.classes.take_instrumented(jni) {
+                Ok(classes) => restored.add(hotswap::restore(self.jvmti, jni, &self.classes, &classes)),
+                Err(error) => restored.refused.push((ClassId(0), error.to_string())),
+            }
+            if !self.classes.has_instrumented() || Instant::now() > deadline {
+                return restored;
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+
     /// Gives everything back, on the agent's own thread, and answers `detach` if there is somebody to be answered.
     fn leave(&self, jni: Jni, detach: Option<RequestId>) {
         // Each step is tried whatever became of the one before.
         let _ = self.runtime.stop(jni);
         self.open_gate();
         self.restoring.store(true, Ordering::Release);
-        let restored = match self.classes.instrumented(jni) {
-            Ok(instrumented) => hotswap::restore(self.jvmti, jni, &self.classes, &instrumented),
-            Err(error) => HotswapResult { refused: vec![(ClassId(0), error.to_string())], ..Default::default() },
-        };
+        let restored = self.restore(jni);
         for event in PROFILE_EVENTS {
             let _ = self.jvmti.disable(event);
         }

@@ -246,6 +246,16 @@ pub struct HotswapResult {
     pub pause_ns: u64,
 }
 
+impl HotswapResult {
+    /// Adds one that followed: the pauses do not add up, the longest counts.
+    pub fn add(&mut self, other: HotswapResult) {
+        self.classes += other.classes;
+        self.refused.extend(other.refused);
+        self.total_ns += other.total_ns;
+        self.pause_ns = self.pause_ns.max(other.pause_ns);
+    }
+}
+
 mod bytes {
     //! Byte strings as such, not as sequences of numbers.
     use serde::{Deserializer, Serializer};

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use headwater_tests::{Jdk, Scratch, calls_by_method, compile, counts_of_target, java, jdks, profile, read_report};
 
+/// Commands that make the root run.
+const COMMANDS: [&str; 3] = ["go", "go!", "go"];
+
 /// What the target says without a profiler, for the same commands.
-fn undisturbed(jdk: &Jdk, classes: &Scratch) -> Vec<String> {
-    let mut target = java(jdk, classes, &[], &["Counting"]);
+fn undisturbed(jdk: &Jdk, classes: &Scratch, main: &str) -> Vec<String> {
+    let mut target = java(jdk, classes, &[], &[main]);
     target.await_line("READY");
-    for line in ["go", "go!", "quit"] {
-        target.say(line);
-    }
+    COMMANDS.iter().chain(&["quit"]).for_each(|line| target.say(line));
     let finished = target.finish();
     assert!(finished.status.success());
     finished.stdout
@@ -21,36 +22,61 @@ fn comparable(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> B
     theirs.keys().map(|method| (method.clone(), ours.get(method).copied().unwrap_or(0))).collect()
 }
 
+/// Profiles `main` on a JDK and compares all counts; the calls by method.
+fn check(jdk: &Jdk, main: &str, options: &[&str]) -> BTreeMap<String, u64> {
+    let context = format!("{main}, JDK {}, {options:?}", jdk.version);
+    let classes = compile(jdk, &["Counter.java", &format!("{main}.java")]);
+    let expected_output = undisturbed(jdk, &classes, main);
+
+    let mut target = java(jdk, &classes, options, &[main]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let (root, calls) = (format!("{main}::root"), COMMANDS.len().to_string());
+    let tool =
+        profile(&target, &["--root", &root, "--calls", &calls, "--exclude", "Counter", "-o", &file.to_string_lossy()]);
+    COMMANDS.iter().for_each(|line| target.say(line));
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "{context}: {:#?}", target.stderr);
+    assert_eq!(target.stdout, expected_output, "{context}: the program's own output");
+
+    let report = read_report(&file);
+    let ours = calls_by_method(&report);
+    let theirs = counts_of_target(&target.stdout);
+    assert!(theirs.len() > 20, "{context}: {theirs:#?}");
+    assert_eq!(comparable(&ours, &theirs), theirs, "{context}");
+    assert_eq!(report["events"]["lost"], 0, "{context}");
+    assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{context}: {}", report["warnings"]);
+    ours
+}
+
 #[test]
 fn calls_equal_the_programs_own_count() {
     for jdk in jdks() {
-        let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
-        let expected_output = undisturbed(&jdk, &classes);
-
-        let mut target = java(&jdk, &classes, &[], &["Counting"]);
-        target.await_line("READY");
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let arguments =
-            ["--root", "Counting::root", "--calls", "2", "--exclude", "Counter", "-o", &file.to_string_lossy()];
-        let tool = profile(&target, &arguments);
-        target.say("go");
-        target.say("go!");
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        target.say("quit");
-        let target = target.finish();
-        assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
-        assert_eq!(target.stdout, expected_output, "JDK {}: the program's own output", jdk.version);
-
-        let report = read_report(&file);
-        let ours = calls_by_method(&report);
-        let theirs = counts_of_target(&target.stdout);
-        assert_eq!(comparable(&ours, &theirs), theirs, "JDK {}", jdk.version);
-        assert_eq!(report["events"]["lost"], 0);
+        let ours = check(&jdk, "Counting", &[]);
         assert!(
             ours.keys().all(|method| !method.contains("Worker.run")),
             "another thread's work is not below the root"
         );
+    }
+}
+
+#[test]
+fn calls_equal_the_programs_own_count_in_a_modern_program() {
+    const RECORDS_AND_SWITCHES: u32 = 17;
+    for jdk in jdks().iter().filter(|jdk| jdk.version >= RECORDS_AND_SWITCHES) {
+        check(jdk, "Modern", &[]);
+    }
+}
+
+#[test]
+fn calls_equal_the_programs_own_count_interpreted_and_fully_compiled() {
+    for jdk in jdks() {
+        for mode in ["-Xint", "-Xcomp"] {
+            check(&jdk, "Counting", &[mode]);
+        }
     }
 }

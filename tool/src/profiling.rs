@@ -349,9 +349,11 @@ async fn conduct(
     }
     profile.warnings.extend(broken.map(|error| format!("the profile ended early: {error}")));
     match detached {
-        Some(Ok(hotswap)) if !hotswap.refused.is_empty() => profile
-            .warnings
-            .push(format!("{} classes could not be given their original code back", hotswap.refused.len())),
+        Some(Ok(HotswapResult { refused, .. })) if !refused.is_empty() => profile.warnings.push(format!(
+            "{} classes could not be given their original code back: {}. Their probes are idle from now on",
+            refused.len(),
+            refused[0].1
+        )),
         Some(Err(error)) => profile.warnings.push(format!("detaching failed: {error}")),
         _ => {}
     }

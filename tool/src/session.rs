@@ -366,6 +366,9 @@ impl Session {
 
     /// The new bytes of a class, or `None` where it stays as it is.
     fn rewrite(&mut self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+        if self.stopping {
+            return None;
+        }
         let selected = self.graph.class_bytes(class, loader, name, bytes);
         self.mark_roots();
         if selected.is_empty() {
