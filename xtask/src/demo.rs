@@ -11,11 +11,11 @@ use crate::machine::{call, cargo, jdk, root};
 /// The program says its rate once a second; when it says nothing for so long, something is wrong.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Seconds of warm-up, until the JIT compiler has seen most of javac.
-const WARM_UP: usize = 20;
+const WARM_UP: usize = 25;
 /// Seconds that each rate is taken over.
 const SAMPLE: usize = 8;
 /// Seconds after detaching until the rate is taken: what was thrown away by the JIT compiler is compiled again.
-const RECOVERY: usize = 10;
+const RECOVERY: usize = 25;
 
 pub(crate) fn run(pattern: &str, seconds: u32) -> Result<(), String> {
     let jdk = jdk()?;
@@ -43,16 +43,20 @@ pub(crate) fn run(pattern: &str, seconds: u32) -> Result<(), String> {
 
     let binary = root().join("target/release/headwater");
     let (pid, duration) = (target.child.id().to_string(), format!("{seconds}s"));
-    let arguments = ["profile", &pid, "--root", pattern, "--duration", &duration, "--min", "1"];
+    let arguments = ["profile", &pid, "--root", pattern, "--duration", &duration, "--min", "1", "--depth", "4"];
     eprintln!("demo: headwater {}", arguments.join(" "));
     target.forget_rates();
     call(Command::new(binary).args(arguments))?;
-    let during = median(target.pending_rates());
+    let mut during = target.pending_rates();
+    during.drain(..during.len() / 2);
     target.rates(RECOVERY)?;
     let after = median(target.rates(SAMPLE)?);
 
     println!("\nthe program's own throughput, compilations per second (median of one-second samples):");
-    println!("  before {before:.2}   during {during:.2}   after {after:.2}   after / before {:.2}", after / before);
+    println!("  before              {before:.2}");
+    println!("  before           {before:6.2}");
+    println!("  while profiled   {:6.2}   (the second half: by then the call graph is found)", median(during));
+    println!("  after            {after:6.2}   ({:.2} of before)", after / before);
     Ok(())
 }
 

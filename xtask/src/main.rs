@@ -25,7 +25,7 @@ enum Command {
         #[arg(long, default_value = "com.sun.tools.javac.main.JavaCompiler::compile")]
         root: String,
         /// How long to profile, in seconds
-        #[arg(long, default_value_t = 10)]
+        #[arg(long, default_value_t = 30)]
         seconds: u32,
     },
     /// Run all tests: unit, golden, end-to-end
