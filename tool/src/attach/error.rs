@@ -205,7 +205,7 @@ pub enum AttachError {
         path: String,
     },
     /// Some other system call failed.
-    #[error("cannot {doing}: {source}; `headwater doctor` looks into it")]
+    #[error("cannot {doing}: {source}")]
     Io {
         /// What was being done.
         doing: String,
