@@ -121,9 +121,20 @@ impl Caller {
 }
 
 impl Link {
-    /// Sends a message.
+    /// Sends a message, and takes in meanwhile what comes: the agent may be in the middle of a long message itself, and
+    /// would not read ours before it has sent it.
     pub async fn send(&mut self, message: &ToAgent) -> Result<(), WireError> {
-        Ok(self.writer.write_all(&wire::encode(message)?).await?)
+        let frame = wire::encode(message)?;
+        let mut rest = &frame[..];
+        while !rest.is_empty() {
+            tokio::select! {
+                written = self.writer.write(rest) => rest = &rest[written?..],
+                read = self.reader.read_buf(&mut self.received) => if read? == 0 {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                },
+            }
+        }
+        Ok(())
     }
 
     /// The next message. May be cancelled and called again.
@@ -141,5 +152,47 @@ impl Link {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_protocol::message::{Answer, Reply};
+    use headwater_tests::{PATIENCE, Scratch};
+
+    use super::*;
+
+    /// More than any socket buffer holds.
+    const MUCH: usize = 8 << 20;
+
+    #[tokio::test]
+    async fn two_long_messages_pass_each_other() {
+        let scratch = Scratch::new("link");
+        let path = scratch.file("socket");
+        let listener = Listener::bind(&path).unwrap();
+        let agent = std::thread::spawn(move || {
+            let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+            let greeting = Greeting {
+                protocol: PROTOCOL_VERSION,
+                pid: 1,
+                vm_version: String::new(),
+                java_version: String::new(),
+                startup: false,
+            };
+            wire::write(&mut stream, &Ok::<_, String>(greeting)).unwrap();
+            let _: Welcome = wire::read(&mut stream).unwrap();
+            let long: Result<Reply, String> = Err("x".repeat(MUCH));
+            wire::write(&mut stream, &ToTool::Reply { request: 1, reply: long }).unwrap();
+            wire::read::<ToAgent>(&mut stream).unwrap()
+        });
+        let mut caller = listener.accept().await.unwrap();
+        caller.greeting().unwrap();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let mut link = caller.welcome(&file, std::time::Duration::from_secs(1)).unwrap();
+        let sent = ToAgent::Answer { request: 2, answer: Answer::Bytes(Some(vec![7; MUCH])) };
+        tokio::time::timeout(PATIENCE, link.send(&sent)).await.expect("no deadlock").unwrap();
+        let received = tokio::time::timeout(PATIENCE, link.receive()).await.expect("no deadlock").unwrap();
+        assert!(matches!(received, ToTool::Reply { request: 1, .. }));
+        assert_eq!(agent.join().unwrap(), sent);
     }
 }
