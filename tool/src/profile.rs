@@ -188,6 +188,14 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The machine names of a root's methods, each once: classes of the same name, of different loaders, are one to the reader.
+    pub fn root_names(&self, root: &Root) -> Vec<&str> {
+        let mut names: Vec<&str> = root.methods.iter().map(|method| self.methods[method.0].machine.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// A node's method.
     pub fn method_of(&self, node: &Node) -> &MethodName {
         &self.methods[node.method.0]

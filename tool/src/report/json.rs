@@ -1,4 +1,4 @@
-//! The profile as one JSON object, schema `headwater/1`; docs/JSON.md describes it field by field.
+//! The profile as one JSON object, schema `headwater/1`; docs/GUIDE.md describes it field by field.
 
 use std::io::{self, Write};
 
@@ -113,11 +113,7 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
         roots: profile
             .roots
             .iter()
-            .map(|root| Root {
-                pattern: &root.pattern,
-                methods: root.methods.iter().map(|method| profile.methods[method.0].machine.as_str()).collect(),
-                calls: root.calls,
-            })
+            .map(|root| Root { pattern: &root.pattern, methods: profile.root_names(root), calls: root.calls })
             .collect(),
         scheme: "b",
         clock: Clock {

@@ -51,7 +51,7 @@ fn header(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let target = &profile.target;
     writeln!(out, "{} (pid {}, JDK {}), {:.1} s", target.main, target.pid, target.jdk, profile.duration.as_secs_f64())?;
     for root in &profile.roots {
-        let state = match (root.methods.len(), root.calls) {
+        let state = match (profile.root_names(root).len(), root.calls) {
             (0, _) => "no such method was loaded".to_owned(),
             (1, 0) => "instrumented, but never entered: waiting for entry".to_owned(),
             (n, 0) => format!("{n} methods instrumented, but none ever entered: waiting for entry"),
@@ -206,6 +206,7 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let events = &profile.events;
     let healed = match events.healed {
         0 => String::new(),
+        1 => ", 1 frame healed".to_owned(),
         n => format!(", {} frames healed", count(n)),
     };
     writeln!(out, "\nevents    {} recorded, {} lost{healed}", count(events.recorded), count(events.lost))?;
