@@ -51,6 +51,7 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
         let Ok(Some(info)) = session.classes.info(jni, class) else { return };
+        session.classes.defined(info.loader, &info.name);
         if info.name.contains("$$Lambda") {
             // A lambda's proxy class has nothing to instrument and inherits nothing that could be: its body is a method
             // of the class that contains it.
@@ -89,8 +90,18 @@ unsafe extern "system" fn class_file_load_hook(
             let loader = session.classes.loader_id(jni, loader).ok()?;
             let id: Option<ClassId> = if class.is_null() { None } else { session.classes.id(class).ok() };
             let upcall = Upcall::ClassBytes { class: id, loader, name: name.to_string(), bytes: bytes.to_vec() };
-            let replacement = session.ask_for_bytes(upcall).ok()??;
-            session.classes.mark_instrumented(loader, &name);
+            let replacement = match session.ask_for_bytes(upcall) {
+                Ok(replacement) => replacement?,
+                Err(_) => {
+                    id.into_iter().for_each(hotswap::hook_unanswered);
+                    return None;
+                }
+            };
+            session.classes.mark_instrumented(loader, &name, class.is_null());
+            // Whoever restores has seen the mark, or is seen here.
+            if session.is_restoring() {
+                return None;
+            }
             let memory = session.jvmti.allocate(&replacement).ok()?;
             // SAFETY: both are the JVM's places for the outcome.
             unsafe { *new_length = replacement.len() as jint };

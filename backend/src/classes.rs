@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headwater_protocol::message::{ClassInfo, MethodInfo};
 use headwater_protocol::{ClassId, LoaderId};
@@ -20,7 +20,15 @@ pub struct Classes {
     /// Two threads must not number the same class at the same time.
     numbering: Mutex<()>,
     /// Classes that have been given other bytes than their own, by loader and name: at load time there is no id yet.
-    instrumented: Mutex<HashSet<(LoaderId, String)>>,
+    instrumented: Mutex<Instrumented>,
+}
+
+/// Classes by loader and name.
+#[derive(Debug, Default)]
+struct Instrumented {
+    all: HashSet<(LoaderId, String)>,
+    /// Those that have been given their bytes while being loaded, and have not been seen loaded yet.
+    being_defined: HashSet<(LoaderId, String)>,
 }
 
 impl Classes {
@@ -154,10 +162,25 @@ impl Classes {
         Ok(found)
     }
 
-    /// Remembers that a class was given other bytes than its own.
-    pub fn mark_instrumented(&self, loader: LoaderId, name: &str) {
-        let mut instrumented = self.instrumented.lock().unwrap_or_else(PoisonError::into_inner);
-        instrumented.insert((loader, name.to_owned()));
+    /// Remembers that a class is given other bytes than its own, while it is loaded or later.
+    pub fn mark_instrumented(&self, loader: LoaderId, name: &str, while_loading: bool) {
+        let mut instrumented = self.lock_instrumented();
+        if while_loading {
+            instrumented.being_defined.insert((loader, name.to_owned()));
+        }
+        instrumented.all.insert((loader, name.to_owned()));
+    }
+
+    /// A class has been seen loaded.
+    pub fn defined(&self, loader: LoaderId, name: &str) {
+        let mut instrumented = self.lock_instrumented();
+        if !instrumented.being_defined.is_empty() {
+            instrumented.being_defined.remove(&(loader, name.to_owned()));
+        }
+    }
+
+    fn lock_instrumented(&self) -> MutexGuard<'_, Instrumented> {
+        self.instrumented.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the loaded classes that have been given other bytes than their own: local references. Those that are not loaded
@@ -165,13 +188,18 @@ impl Classes {
     ///
     /// Left out are classes whose initialisation failed: their code can no longer be called, nor can they be retransformed.
     pub fn take_instrumented(&self, jni: Jni) -> Result<Vec<jclass>, Error> {
-        let mut instrumented = self.instrumented.lock().unwrap_or_else(PoisonError::into_inner);
-        if instrumented.is_empty() {
+        if self.lock_instrumented().all.is_empty() {
             return Ok(Vec::new());
         }
+        let loaded = self.jvmti.loaded_classes()?;
         let mut classes = Vec::new();
-        for class in self.jvmti.loaded_classes()? {
-            let taken = self.key(jni, class).is_ok_and(|key| key.is_some_and(|key| instrumented.remove(&key)));
+        for class in loaded {
+            let key = self.key(jni, class).unwrap_or_default();
+            let taken = key.is_some_and(|key| {
+                let mut instrumented = self.lock_instrumented();
+                instrumented.being_defined.remove(&key);
+                instrumented.all.remove(&key)
+            });
             let failed = || self.jvmti.class_status(class).is_ok_and(|status| status & class_status::ERROR != 0);
             if taken && !failed() {
                 classes.push(class);
@@ -182,9 +210,9 @@ impl Classes {
         Ok(classes)
     }
 
-    /// Whether there are classes that were given other bytes and have not been taken.
-    pub fn has_instrumented(&self) -> bool {
-        !self.instrumented.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    /// Whether classes that were given other bytes are still being loaded.
+    pub fn is_defining(&self) -> bool {
+        !self.lock_instrumented().being_defined.is_empty()
     }
 
     fn key(&self, jni: Jni, class: jclass) -> Result<Option<(LoaderId, String)>, Error> {

@@ -61,6 +61,8 @@ pub struct Connection {
     answered: Condvar,
     next_request: AtomicU64,
     closed: AtomicBool,
+    /// No questions are answered any more; messages can still be sent.
+    ending: AtomicBool,
     unresponsive: AtomicBool,
     deadline: Duration,
     reading_thread: Mutex<Option<OsThread>>,
@@ -128,6 +130,7 @@ impl Connection {
             answered: Condvar::new(),
             next_request: AtomicU64::new(1),
             closed: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
             unresponsive: AtomicBool::new(false),
             deadline: Duration::from_millis(welcome.deadline_ms.into()),
             reading_thread: Mutex::new(None),
@@ -155,6 +158,17 @@ impl Connection {
         let _ = lock(&self.writer).shutdown(std::net::Shutdown::Both);
     }
 
+    /// Wakes whoever waits for an answer: there will be none any more.
+    pub fn answer_nobody(&self) {
+        let _waiting = lock(&self.waiting);
+        self.ending.store(true, Ordering::Release);
+        self.answered.notify_all();
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire) || self.is_closed()
+    }
+
     /// Makes the current thread the one that reads.
     pub fn read_here(&self) {
         *lock(&self.reading_thread) = Some(std::thread::current().id());
@@ -166,7 +180,13 @@ impl Connection {
             return Err(AskError::Closed);
         }
         let frame = wire::encode(message).map_err(|_| AskError::Closed)?;
-        let written = lock(&self.writer).write_all(&frame);
+        let mut writer = lock(&self.writer);
+        if self.is_closed() {
+            // Found out by somebody who had the socket before us.
+            return Err(AskError::Closed);
+        }
+        let written = writer.write_all(&frame);
+        drop(writer);
         if written.is_err() {
             self.close();
             return Err(AskError::Closed);
@@ -182,6 +202,9 @@ impl Connection {
 
     /// Asks the tool and waits for its answer, for a limited time.
     pub fn ask(&self, upcall: Upcall) -> Result<Answer, AskError> {
+        if self.is_ending() {
+            return Err(AskError::Closed);
+        }
         let thread = if self.is_reading_thread() { None } else { Some(this_thread()) };
         let request = self.next_request.fetch_add(1, Ordering::Relaxed);
         let what = describe(&upcall);
@@ -213,7 +236,7 @@ impl Connection {
             if let Some(answer) = waiting.get_mut(&request).and_then(Option::take) {
                 return Ok(answer);
             }
-            if self.is_closed() {
+            if self.is_ending() {
                 return Err(AskError::Closed);
             }
             let left = deadline.saturating_duration_since(Instant::now());

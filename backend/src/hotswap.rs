@@ -4,7 +4,7 @@
 //! class path is needed, and every instrumentation starts from the original), other agents' transformations stay in
 //! place below ours, and a retransformation in which we change nothing gives exactly the original back.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use headwater_protocol::ClassId;
@@ -18,6 +18,13 @@ use crate::jvmti::Jvmti;
 thread_local! {
     /// When this thread's latest class file hook of a retransformation returned.
     static LAST_HOOK: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Classes for which this thread's hooks got no answer.
+    static UNANSWERED: RefCell<Vec<ClassId>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The tool did not say in time what a class that is being retransformed is to become.
+pub fn hook_unanswered(class: ClassId) {
+    UNANSWERED.with_borrow_mut(|unanswered| unanswered.push(class));
 }
 
 /// A class file hook of a retransformation returns now.
@@ -58,7 +65,9 @@ pub fn restore(jvmti: Jvmti, jni: Jni, classes: &Classes, instrumented: &[jclass
 fn run(jvmti: Jvmti, batch: &[(jclass, ClassId)]) -> HotswapResult {
     let mut result = HotswapResult::default();
     let start = Instant::now();
+    UNANSWERED.take();
     attempt(jvmti, batch, &mut result);
+    result.unanswered = UNANSWERED.take();
     result.total_ns = nanos(start);
     result
 }

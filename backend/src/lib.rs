@@ -108,7 +108,10 @@ unsafe extern "system" fn vm_init(env: *mut Env, jni: *mut JNIEnv, _thread: jvmt
                     session.wait_for_release(STARTUP_DEADLINE);
                 }
             }
-            Err(reason) => connection::decline(&socket, &reason),
+            Err(reason) => {
+                let _ = jvmti.dispose();
+                connection::decline(&socket, &reason);
+            }
         }
     });
 }
@@ -161,7 +164,15 @@ unsafe extern "system" fn agent_thread(_jvmti: *mut Env, env: *mut JNIEnv, _: *m
         // Not counted as inside: it is this thread that waits for the others at the end.
         if let Some(session) = session::current() {
             // SAFETY: the JVM calls with the current thread's environment.
-            session.serve(unsafe { Jni::from_raw(env) });
+            let jni = unsafe { Jni::from_raw(env) };
+            let served = guard(false, || {
+                session.serve(jni);
+                true
+            });
+            // A bug of ours must not leave the target as it is now.
+            if !served {
+                session.leave(jni, None);
+            }
         }
     });
 }

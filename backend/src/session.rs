@@ -19,9 +19,9 @@ use crate::runtime::Runtime;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
 const LEAVE_DEADLINE: Duration = Duration::from_secs(2);
-/// How long the end of a session waits for classes that have been given instrumented bytes and are not defined yet. Those that
-/// have been unloaded are waited for in vain.
-const DEFINING_DEADLINE: Duration = Duration::from_millis(100);
+/// How long the end of a session waits for classes that have been given instrumented bytes and are not defined yet. Those whose
+/// definition failed are waited for in vain.
+const DEFINING_DEADLINE: Duration = Duration::from_millis(500);
 /// The events that are on while a profile runs.
 const PROFILE_EVENTS: [EventKind; 3] = [EventKind::ClassFileLoadHook, EventKind::ClassPrepare, EventKind::ThreadEnd];
 
@@ -85,7 +85,10 @@ pub fn current() -> Option<Arc<Session>> {
 
 /// Drops a session whose thread could not be started.
 pub fn forget() {
-    *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = None;
+    let forgotten = CURRENT.write().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(session) = forgotten {
+        session.abandon_segment();
+    }
 }
 
 /// Whether a session is under way.
@@ -117,7 +120,11 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
     };
     let (connection, descriptor) = Connection::open(socket, greeting).map_err(|error| error.to_string())?;
     let segment = Segment::open(&File::from(descriptor)).map_err(|error| error.to_string())?;
-    runtime.attach(jni, &segment).map_err(|error| error.to_string())?;
+    if let Err(error) = runtime.attach(jni, &segment) {
+        // The runtime may know the address already.
+        let _ = segment.abandon();
+        return Err(error.to_string());
+    }
     let session = Arc::new(Session {
         jvmti,
         connection,
@@ -210,7 +217,7 @@ impl Session {
 
     /// Whether original code is being given back.
     pub fn is_restoring(&self) -> bool {
-        self.restoring.load(Ordering::Acquire)
+        self.restoring.load(Ordering::SeqCst)
     }
 
     /// Waits until a chunk is free, in vain at most as long as the deadline.
@@ -218,7 +225,7 @@ impl Session {
         // The tool polls about every millisecond; there is nobody to be woken by.
         const NAP: Duration = Duration::from_micros(200);
         let deadline = Instant::now() + self.connection.deadline();
-        while !self.connection.is_closed() && Instant::now() < deadline {
+        while !self.connection.is_closed() && !self.is_restoring() && Instant::now() < deadline {
             let segment = self.segment.lock().unwrap_or_else(PoisonError::into_inner);
             match segment.as_ref() {
                 Some(segment) if segment.has_free_chunk() => return true,
@@ -249,6 +256,14 @@ impl Session {
         self.connection.close();
     }
 
+    /// Cuts the event buffer off from the tool; the runtime may go on to write into it.
+    fn abandon_segment(&self) {
+        if let Some(segment) = self.segment.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // When even this fails the pages stay shared with a tool that no longer reads them.
+            let _ = segment.abandon();
+        }
+    }
+
     /// Gives all classes their own code back.
     fn restore(&self, jni: Jni) -> HotswapResult {
         const NAP: Duration = Duration::from_millis(2);
@@ -259,7 +274,9 @@ impl Session {
                 Ok(classes) => restored.add(hotswap::restore(self.jvmti, jni, &self.classes, &classes)),
                 Err(error) => restored.refused.push((ClassId(0), error.to_string())),
             }
-            if !self.classes.has_instrumented() || Instant::now() > deadline {
+            // A callback that is under way may still hand instrumented bytes out.
+            let pending = self.classes.is_defining() || self.inside.load(Ordering::Acquire) != 0;
+            if !pending || Instant::now() > deadline {
                 return restored;
             }
             std::thread::sleep(NAP);
@@ -267,11 +284,12 @@ impl Session {
     }
 
     /// Gives everything back, on the agent's own thread, and answers `detach` if there is somebody to be answered.
-    fn leave(&self, jni: Jni, detach: Option<RequestId>) {
+    pub fn leave(&self, jni: Jni, detach: Option<RequestId>) {
         // Each step is tried whatever became of the one before.
         let _ = self.runtime.stop(jni);
         self.open_gate();
-        self.restoring.store(true, Ordering::Release);
+        self.restoring.store(true, Ordering::SeqCst);
+        self.connection.answer_nobody();
         let restored = self.restore(jni);
         for event in PROFILE_EVENTS {
             let _ = self.jvmti.disable(event);
@@ -291,10 +309,7 @@ impl Session {
         if self.inside.load(Ordering::Acquire) == 0 {
             let _ = self.jvmti.dispose();
         }
-        if let Some(segment) = self.segment.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // When even this fails the pages stay shared with a tool that no longer reads them.
-            let _ = segment.abandon();
-        }
+        self.abandon_segment();
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.end_reached.notify_all();
     }

@@ -1,7 +1,7 @@
 //! The shared memory segment, in bytes from its beginning:
 //!
 //! ```text
-//! 0            header page: magic, version, number of chunks, claim counter
+//! 0            header page: magic, version, number of chunks, counters of claims and of lost words
 //! FLAGS        one byte a method id: FLAG_*
 //! CHUNK_HEADS  CHUNK_HEAD_BYTES a chunk: state, claim number, thread, time base, words written
 //! chunk_data() CHUNK_BYTES a chunk: event words, zero from the first unwritten one on
@@ -20,6 +20,8 @@ pub const OFFSET_VERSION: usize = 8;
 pub const OFFSET_CHUNKS: usize = 12;
 /// Offset of the counter that numbers chunk claims (u64, atomic).
 pub const OFFSET_CLAIMS: usize = 64;
+/// Offset of the number of words that could not be stored (u64, atomic).
+pub const OFFSET_LOST: usize = 128;
 
 /// Offset of the method flags.
 pub const FLAGS: usize = 4096;

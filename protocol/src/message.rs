@@ -240,6 +240,8 @@ pub struct HotswapResult {
     pub classes: u32,
     /// Classes that HotSpot refused, with the JVMTI error's name. The others of the batch were retransformed all the same.
     pub refused: Vec<(ClassId, String)>,
+    /// Classes that were retransformed to their original code, because the tool did not say in time what else.
+    pub unanswered: Vec<ClassId>,
     /// Wall time of the retransformation, waits for the tool included.
     pub total_ns: u64,
     /// The part after the last class file was handed over: an upper bound of the time the world stood still.
@@ -251,6 +253,7 @@ impl HotswapResult {
     pub fn add(&mut self, other: HotswapResult) {
         self.classes += other.classes;
         self.refused.extend(other.refused);
+        self.unanswered.extend(other.unanswered);
         self.total_ns += other.total_ns;
         self.pause_ns = self.pause_ns.max(other.pause_ns);
     }

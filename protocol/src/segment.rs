@@ -11,8 +11,8 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
-    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_MAGIC, OFFSET_VERSION, STATE_FREE, STATE_FULL,
-    STATE_OWNED, chunk_data, segment_bytes,
+    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_LOST, OFFSET_MAGIC, OFFSET_VERSION,
+    STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
 };
 use crate::{MethodId, PROTOCOL_VERSION, ThreadId};
 
@@ -164,6 +164,11 @@ impl Segment {
         self.u32_at(head + HEAD_STATE).store(STATE_FREE, Ordering::Release);
     }
 
+    /// Words that writers without a chunk could not store.
+    pub fn lost(&self) -> u64 {
+        self.u64_at(OFFSET_LOST).load(Ordering::Relaxed)
+    }
+
     /// Whether any chunk is free (what a writer without one waits for).
     pub fn has_free_chunk(&self) -> bool {
         (0..self.chunks).any(|index| {
@@ -252,7 +257,7 @@ mod tests {
     fn words_written_on_one_side_are_read_on_the_other() {
         let (ours, file) = Segment::create(3).unwrap();
         let theirs = Segment::open(&file).unwrap();
-        let words: Vec<u64> = (0..5).map(|t| Event::Lost { count: t }.encode()).collect();
+        let words: Vec<u64> = (0..5).map(|t| Event::Thread { thread: ThreadId(t) }.encode()).collect();
         let first = write_chunk(&theirs, 7, -5, &words, true);
         write_chunk(&theirs, 7, 40, &words[..2], false);
 

@@ -10,7 +10,6 @@
 //! `ENTER`, `ROOT`, `EXIT`, `THROW`: id is the method, payload the time in ns since the chunk's base.
 //! `PAUSE`: id is a [`PauseReason`], payload a duration in ns to be taken off the thread's clock; it lies entirely
 //! between the event before and the event after it.
-//! `LOST`: payload is a number of events that this thread could not store.
 //! `THREAD`: payload is the thread that the following words belong to.
 
 use crate::{MethodId, ThreadId};
@@ -36,8 +35,6 @@ pub const KIND_THROW: u64 = 3;
 pub const KIND_ROOT: u64 = 4;
 /// Time to be factored out.
 pub const KIND_PAUSE: u64 = 5;
-/// Events that were lost.
-pub const KIND_LOST: u64 = 6;
 /// The thread of the words that follow.
 pub const KIND_THREAD: u64 = 7;
 
@@ -94,11 +91,6 @@ pub enum Event {
         /// How long.
         duration_ns: u64,
     },
-    /// The thread lost this many events here.
-    Lost {
-        /// How many.
-        count: u64,
-    },
     /// The following words belong to this thread.
     Thread {
         /// The thread.
@@ -119,7 +111,6 @@ impl Event {
             KIND_EXIT => Event::Exit { method, time_ns: payload, thrown: false },
             KIND_THROW => Event::Exit { method, time_ns: payload, thrown: true },
             KIND_PAUSE => Event::Pause { reason: PauseReason::ALL.get(id as usize).copied(), duration_ns: payload },
-            KIND_LOST => Event::Lost { count: payload },
             KIND_THREAD => Event::Thread { thread: ThreadId(payload) },
             _ => return None,
         })
@@ -133,7 +124,6 @@ impl Event {
             Event::Pause { reason, duration_ns } => {
                 (KIND_PAUSE, reason.map_or(MethodId::MAX.0, PauseReason::number), duration_ns)
             }
-            Event::Lost { count } => (KIND_LOST, 0, count),
             Event::Thread { thread } => (KIND_THREAD, 0, thread.0),
         };
         kind << KIND_SHIFT | u64::from(id) << ID_SHIFT | payload.min(MAX_PAYLOAD)
@@ -153,7 +143,6 @@ mod tests {
             Event::Exit { method, time_ns: 7, thrown: false },
             Event::Exit { method, time_ns: 7, thrown: true },
             Event::Pause { reason: Some(PauseReason::Buffer), duration_ns: 12 },
-            Event::Lost { count: 3 },
             Event::Thread { thread: ThreadId(0) },
         ];
         for event in events {

@@ -110,6 +110,63 @@ fn a_tool_that_is_killed_does_no_harm_and_another_can_attach() {
 }
 
 #[test]
+fn a_tool_that_is_stopped_does_not_hold_the_target() {
+    for jdk in jdks() {
+        let expected = undisturbed(&jdk, 2);
+        let mut target = Target::start(&jdk);
+        let tool = profile(&target.process, &["--root", "Counting::root", "--format", "json"]);
+        tool.signal(Signal::STOP);
+        let mut results = vec![target.go()];
+        tool.signal(Signal::CONT);
+        results.push(target.go());
+        tool.signal(Signal::INT);
+        let tool = tool.finish();
+        // The agent may have given the tool up: then it says so, and fails.
+        assert!(matches!(tool.status.code(), Some(0 | 1)), "{:#?}", tool.stderr);
+        let report: Value = serde_json::from_str(&tool.stdout.join("\n")).expect("JSON");
+        assert_ne!(report["warnings"], Value::Array(Vec::new()), "calls are missing, and it must say so");
+        assert_eq!(results, expected, "JDK {}", jdk.version);
+        target.quit();
+    }
+}
+
+#[test]
+fn a_second_tool_is_turned_away_and_the_first_goes_on() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let first = profile(&target.process, &["--root", "Counting::root", "--calls", "1", "--format", "json"]);
+        let second = run_headwater(&["profile", &target.process.pid().to_string(), "--root", "Counting::root"]);
+        let errors = String::from_utf8_lossy(&second.stderr);
+        assert_eq!(second.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("another"), "{errors}");
+        target.go();
+        let first = first.finish();
+        assert!(first.status.success(), "{:#?}", first.stderr);
+        let report: Value = serde_json::from_str(&first.stdout.join("\n")).expect("JSON");
+        assert_eq!(root_calls(&report), 1);
+        target.quit();
+    }
+}
+
+#[test]
+fn detaching_ends_a_session_whose_tool_is_alive() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let tool = profile(&target.process, &["--root", "Counting::root", "--format", "json"]);
+        target.go();
+        let detached = run_headwater(&["detach", &target.process.pid().to_string()]);
+        assert!(detached.status.success(), "{}", String::from_utf8_lossy(&detached.stderr));
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(1), "{:#?}", tool.stderr);
+        let report: Value = serde_json::from_str(&tool.stdout.join("\n")).expect("JSON");
+        assert_eq!(root_calls(&report), 1);
+        assert!(report["warnings"].to_string().contains("ended by somebody else"), "{}", report["warnings"]);
+        target.go();
+        target.quit();
+    }
+}
+
+#[test]
 fn detaching_removes_what_a_killed_tool_left() {
     for jdk in jdks() {
         let mut target = Target::start(&jdk);

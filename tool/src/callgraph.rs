@@ -462,6 +462,15 @@ impl CallGraph {
         }
     }
 
+    /// A class has its original code again, because nobody said in time what else.
+    pub fn hotswap_again(&mut self, class: ClassId) {
+        let Some(key) = self.mirrors.by_id(class) else { return };
+        let mut handed_out = std::mem::take(&mut self.handed_out);
+        handed_out.retain(|id| self.key_of(*id) != Some(key));
+        self.handed_out = handed_out;
+        self.to_hotswap.insert(key);
+    }
+
     /// Roots that have become known since the last call.
     pub fn take_new_roots(&mut self) -> Vec<MethodId> {
         std::mem::take(&mut self.new_roots)

@@ -54,7 +54,6 @@ pub struct Decoder {
     by_id: FxHashMap<ThreadId, usize>,
     latest: usize,
     events: u64,
-    lost: u64,
     healed: u64,
     unknown: u64,
     roots_entered: u64,
@@ -97,7 +96,6 @@ impl Decoder {
             by_id: FxHashMap::default(),
             latest: 0,
             events: 0,
-            lost: 0,
             healed: 0,
             unknown: 0,
             roots_entered: 0,
@@ -116,7 +114,6 @@ impl Decoder {
                 Some(Event::Exit { method, time_ns, thrown }) => self.exit(index, method, at(time_ns), thrown),
                 Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
                 Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
-                Some(Event::Lost { count }) => self.lost += count,
                 Some(Event::Thread { thread }) => {
                     cursor.thread = thread;
                     index = self.thread_index(thread);
@@ -267,11 +264,6 @@ impl Decoder {
     /// Entries and exits that were counted.
     pub fn events(&self) -> u64 {
         self.events
-    }
-
-    /// Events that the target could not store.
-    pub fn lost(&self) -> u64 {
-        self.lost
     }
 
     /// Frames that had to be closed, and exits that had to be ignored, because their counterpart was missing.

@@ -21,7 +21,6 @@ pub struct Progress {
     roots_completed: AtomicU64,
     roots_entered: AtomicU64,
     events: AtomicU64,
-    lost: AtomicU64,
     /// Rung when the wanted number of root invocations is complete.
     enough: Notify,
 }
@@ -35,11 +34,6 @@ impl Progress {
     /// Events that have been decoded.
     pub fn events(&self) -> u64 {
         self.events.load(Ordering::Relaxed)
-    }
-
-    /// Events that the target could not store.
-    pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
     }
 
     /// Returns when as many root invocations are complete as were asked for.
@@ -107,7 +101,6 @@ impl Worker {
             progress.roots_entered.store(self.decoder.roots_entered(), Ordering::Relaxed);
             progress.roots_completed.store(self.decoder.roots_completed(), Ordering::Relaxed);
             progress.events.store(self.decoder.events(), Ordering::Relaxed);
-            progress.lost.store(self.decoder.lost(), Ordering::Relaxed);
             if calls.is_some_and(|calls| self.decoder.roots_completed() >= calls) {
                 progress.enough.notify_one();
             }

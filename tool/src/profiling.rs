@@ -61,6 +61,8 @@ pub enum Ending {
     Interrupted,
     /// The target went away.
     TargetEnded,
+    /// Something broke, or somebody else ended the session; a warning of the profile says what.
+    Broken,
 }
 
 /// A profile, and how it ended.
@@ -260,10 +262,13 @@ pub async fn run(
             return Err(error);
         }
     };
-    drop((listener, directory));
+    drop(listener);
     let target = Target { pid, main: main_of(command), jdk: java_version };
     let outcome = conduct(link, segment, target, settings, interrupt, observer, Start::Held).await?;
+    // The agent's file stays until now: a script may start further JVMs with the same options, and one that does not
+    // find its agent does not start. One that finds it, but no listener, runs on without.
     let status = child.wait().await.map_err(|error| ProfileError::Spawn { command: command.join(" "), error })?;
+    drop(directory);
     Ok((outcome, status))
 }
 
@@ -321,42 +326,34 @@ async fn conduct(
     let calibration = match prepared {
         Ok(calibration) => calibration,
         Err(error) => {
-            drain.finish();
             // The agent leaves by itself when the connection closes; asking makes sure that it has, and an error changes
             // nothing about the one to be reported.
             let _ = session.detach().await;
-            return Err(error);
+            drain.finish();
+            return Err(match error {
+                ProfileError::Session(SessionError::Disconnected) if !is_alive(target.pid) => {
+                    SessionError::TargetEnded.into()
+                }
+                other => other,
+            });
         }
     };
     let recording = Instant::now();
-    let (ending, broken) = match record(&mut session, settings, &progress, interrupt, observer).await {
-        Ok(ending) => (ending, None),
-        Err(SessionError::TargetEnded) => (Ending::TargetEnded, None),
-        Err(error) => (Ending::Complete, Some(error)),
-    };
+    let recorded = record(&mut session, settings, &progress, interrupt, observer).await;
     let duration = recording.elapsed();
-    let (decoder, ending, detached) = finish(&mut session, drain, ending, observer).await;
+    let end = finish(&mut session, drain, recorded, target.pid, observer).await;
     // The end of a program is what ends its profile, unless something else was to.
-    let ending = match ending {
+    let ending = match end.ending {
         Ending::TargetEnded if start == Start::Held && settings.duration.is_none() && settings.calls.is_none() => {
             Ending::Complete
         }
         other => other,
     };
-    let mut profile = assemble::profile(&session, &decoder, target, settings, calibration, duration);
+    let mut profile = assemble::profile(&session, &end.decoder, target, settings, calibration, duration);
     if ending == Ending::TargetEnded {
         profile.warnings.push("the target ended before the profile did; open methods are counted up to then".into());
     }
-    profile.warnings.extend(broken.map(|error| format!("the profile ended early: {error}")));
-    match detached {
-        Some(Ok(HotswapResult { refused, .. })) if !refused.is_empty() => profile.warnings.push(format!(
-            "{} classes could not be given their original code back: {}. Their probes are idle from now on",
-            refused.len(),
-            refused[0].1
-        )),
-        Some(Err(error)) => profile.warnings.push(format!("detaching failed: {error}")),
-        _ => {}
-    }
+    profile.warnings.extend(end.warning);
     Ok(Outcome { profile, ending })
 }
 
@@ -416,34 +413,65 @@ async fn record(
     }
 }
 
+/// How recording ended.
+struct End {
+    ending: Ending,
+    decoder: Decoder,
+    warning: Option<String>,
+}
+
 /// Stops recording, reads what is left, and detaches.
 async fn finish(
     session: &mut Session,
     drain: Drain,
-    ending: Ending,
+    recorded: Result<Ending, SessionError>,
+    pid: u32,
     observer: Observer<'_>,
-) -> (Decoder, Ending, Option<Result<HotswapResult, SessionError>>) {
-    if ending == Ending::TargetEnded {
-        let mut decoder = drain.finish();
-        decoder.finish(monotonic_ns());
-        return (decoder, ending, None);
-    }
-    let stopped = session.stop().await;
-    let time_ns = stopped.as_ref().copied().unwrap_or_else(|_| monotonic_ns());
+) -> End {
+    let (stopped, detached) = match recorded {
+        Err(SessionError::TargetEnded | SessionError::Disconnected) => (None, None),
+        _ => {
+            let stopped = session.stop().await;
+            observer(Stage::Detaching);
+            (Some(stopped), Some(session.detach().await))
+        }
+    };
     let mut decoder = drain.finish();
-    decoder.finish(time_ns);
-    if matches!(stopped, Err(SessionError::TargetEnded)) {
-        return (decoder, Ending::TargetEnded, None);
-    }
-    observer(Stage::Detaching);
-    let detached = session.detach().await;
-    if let Ok(result) = &detached {
-        observer(Stage::Detached(result.clone()));
-    }
-    match detached {
-        Err(SessionError::TargetEnded) => (decoder, Ending::TargetEnded, None),
-        other => (decoder, ending, Some(other)),
-    }
+    decoder.finish(stopped.and_then(Result::ok).unwrap_or_else(monotonic_ns));
+    let (ending, warning) = match (recorded, detached) {
+        (Ok(ending), Some(Ok(result))) => {
+            let warning = not_restored(&result);
+            observer(Stage::Detached(result));
+            (ending, warning)
+        }
+        (Err(error), Some(Ok(_))) => (Ending::Broken, Some(format!("the profile ended early: {error}"))),
+        (Err(SessionError::TargetEnded), _) | (_, Some(Err(SessionError::TargetEnded))) => (Ending::TargetEnded, None),
+        (Err(SessionError::Disconnected), _) | (_, Some(Err(SessionError::Disconnected))) => {
+            if is_alive(pid) {
+                let reason = "the session was ended by somebody else (headwater detach), or because this process did not \
+                              answer for too long; the target has its original code back";
+                (Ending::Broken, Some(reason.to_owned()))
+            } else {
+                (Ending::TargetEnded, None)
+            }
+        }
+        (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
+        (_, None) => (Ending::Broken, None),
+    };
+    End { ending, decoder, warning }
+}
+
+fn not_restored(detached: &HotswapResult) -> Option<String> {
+    let (_, reason) = detached.refused.first()?;
+    Some(format!(
+        "{} classes could not be given their original code back: {reason}. Their probes are idle from now on",
+        detached.refused.len()
+    ))
+}
+
+/// Whether a process still runs its program: one that is ending has none any more.
+fn is_alive(pid: u32) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
 }
 
 /// The clock that `System.nanoTime` reads on Linux.

@@ -5,7 +5,7 @@
 //! at once; first calls by other threads wait their turn (a method that is being instrumented just now must not be called
 //! before it is), and classes that the hotswap itself loads are looked at when it is over.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use headwater_protocol::message::{
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::wire::WireError;
-use headwater_protocol::{ClassId, LoaderId, ThreadId};
+use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
 use headwater_rewriter::{Probes, Request};
 
 use crate::callgraph::{CallGraph, Step};
@@ -33,9 +33,12 @@ const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 /// Why a session ended before its time.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The target is gone, or its agent is.
+    /// The target says that it is ending.
     #[error("the target ended")]
     TargetEnded,
+    /// The agent has closed the connection, or the target is gone.
+    #[error("the agent in the target closed the connection")]
+    Disconnected,
     /// The agent could not do what it was asked.
     #[error("the agent could not {what}: {reason}")]
     Agent {
@@ -58,7 +61,7 @@ pub enum SessionError {
 impl From<WireError> for SessionError {
     fn from(error: WireError) -> Self {
         match error {
-            WireError::Io(_) => SessionError::TargetEnded,
+            WireError::Io(_) => SessionError::Disconnected,
             other => SessionError::Wire(other),
         }
     }
@@ -115,8 +118,16 @@ pub struct Session {
     running: Option<Running>,
     /// Questions that wait until no hotswap is running.
     queue: VecDeque<Pending>,
+    /// The question that is being decided just now.
+    deciding: Option<RequestId>,
+    /// Questions, waiting or being decided, that nobody waits for any more: their hotswaps are executed by the agent.
+    abandoned: HashSet<RequestId>,
+    /// Classes whose hotswap was to be executed by a thread that no longer does.
+    orphaned: Vec<ClassId>,
     /// Classes that were linked by a running hotswap.
     linked_meanwhile: Vec<ClassInfo>,
+    /// Methods that a running hotswap's own thread has entered for the first time.
+    entered_meanwhile: Vec<MethodId>,
     totals: HotswapTotals,
     threads: Vec<(ThreadId, String)>,
     deadlines_passed: Vec<String>,
@@ -135,7 +146,11 @@ impl Session {
             next_request: 1,
             running: None,
             queue: VecDeque::new(),
+            deciding: None,
+            abandoned: HashSet::new(),
+            orphaned: Vec::new(),
             linked_meanwhile: Vec::new(),
+            entered_meanwhile: Vec::new(),
             totals: HotswapTotals::default(),
             threads: Vec::new(),
             deadlines_passed: Vec::new(),
@@ -152,6 +167,11 @@ impl Session {
     /// What hotswapping has cost.
     pub fn hotswap_totals(&self) -> HotswapTotals {
         self.totals
+    }
+
+    /// Events that the target could not store.
+    pub fn lost(&self) -> u64 {
+        self.segment.lost()
     }
 
     /// Threads that entered the call graph, with their names.
@@ -230,7 +250,7 @@ impl Session {
     /// Handles one message and whatever it makes possible.
     pub async fn serve(&mut self, message: ToTool) -> Result<(), SessionError> {
         match message {
-            ToTool::Notice(notice) => self.note(notice).await?,
+            ToTool::Notice(notice) => self.note(notice)?,
             ToTool::Upcall { request, thread, upcall } => self.called(Pending { request, thread, upcall }).await?,
             // A reply to a command that was given up: nobody waits for it any more.
             ToTool::Reply { .. } => {}
@@ -244,7 +264,10 @@ impl Session {
             let classes = self.settle_after_hotswap().await?;
             self.hotswap_by_agent(classes).await?;
             let Some(pending) = self.queue.pop_front() else { return Ok(()) };
-            self.decide(pending).await?;
+            self.deciding = Some(pending.request);
+            let decided = self.decide(pending).await;
+            self.deciding = None;
+            decided?;
         }
         Ok(())
     }
@@ -261,6 +284,11 @@ impl Session {
             }
             Upcall::ClassPrepared(ref info) if self.is_hotswapping(pending.thread) => {
                 self.linked_meanwhile.push(info.clone());
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(method) if self.is_hotswapping(pending.thread) => {
+                // It cannot wait for its own hotswap to end.
+                self.entered_meanwhile.push(method);
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }
             Upcall::FirstCall(_) | Upcall::ClassPrepared(_) => {
@@ -303,19 +331,22 @@ impl Session {
         self.settle_after_hotswap().await
     }
 
-    /// The classes to hotswap next, after a hotswap: on account of the code that became known by it, and of classes that it
-    /// linked.
+    /// The classes to hotswap next, after a hotswap: on account of the code that became known by it, of classes that it linked
+    /// and methods that it ran, and those that were left over.
     async fn settle_after_hotswap(&mut self) -> Result<Vec<ClassId>, SessionError> {
         let step = self.graph.hotswapped();
         let mut classes = self.settle(step).await?;
         while let Some(info) = self.linked_meanwhile.pop() {
             let step = self.graph.class_prepared(info);
-            for class in self.settle(step).await? {
-                if !classes.contains(&class) {
-                    classes.push(class);
-                }
-            }
+            classes.extend(self.settle(step).await?);
         }
+        while let Some(method) = self.entered_meanwhile.pop() {
+            let step = self.graph.first_call(method);
+            classes.extend(self.settle(step).await?);
+        }
+        classes.append(&mut self.orphaned);
+        classes.sort_unstable();
+        classes.dedup();
         Ok(classes)
     }
 
@@ -323,6 +354,9 @@ impl Session {
         self.totals.add(result);
         for (class, reason) in &result.refused {
             self.graph.class_refused(*class, format!("the JVM refuses its class: {reason}"));
+        }
+        for class in &result.unanswered {
+            self.graph.hotswap_again(*class);
         }
     }
 
@@ -402,17 +436,20 @@ impl Session {
         }
     }
 
-    async fn note(&mut self, notice: Notice) -> Result<(), SessionError> {
+    /// A thread went on without an answer, and without executing the hotswap that it was or would be told.
+    fn deadline_passed(&mut self, request: RequestId, waited_for: String) {
+        self.deadlines_passed.push(waited_for);
+        if let Some(running) = self.running.take_if(|running| running.request == request) {
+            self.orphaned.extend(running.classes);
+        } else if self.deciding == Some(request) || self.queue.iter().any(|pending| pending.request == request) {
+            self.abandoned.insert(request);
+        }
+    }
+
+    fn note(&mut self, notice: Notice) -> Result<(), SessionError> {
         match notice {
             Notice::ThreadStarted { thread, name } => self.threads.push((thread, name)),
-            Notice::DeadlinePassed { request, waited_for } => {
-                self.deadlines_passed.push(waited_for);
-                self.queue.retain(|pending| pending.request != request);
-                // The thread went on without executing the hotswap that it was told: the agent does it.
-                if let Some(abandoned) = self.running.take_if(|running| running.request == request) {
-                    self.hotswap_by_agent(abandoned.classes).await?;
-                }
-            }
+            Notice::DeadlinePassed { request, waited_for } => self.deadline_passed(request, waited_for),
             Notice::VmDeath => return Err(SessionError::TargetEnded),
         }
         Ok(())
@@ -437,12 +474,7 @@ impl Session {
                     return reply.map_err(|reason| SessionError::Agent { what, reason });
                 }
                 ToTool::Reply { .. } => {}
-                ToTool::Notice(Notice::ThreadStarted { thread, name }) => self.threads.push((thread, name)),
-                ToTool::Notice(Notice::DeadlinePassed { request, waited_for }) => {
-                    self.deadlines_passed.push(waited_for);
-                    self.queue.retain(|pending| pending.request != request);
-                }
-                ToTool::Notice(Notice::VmDeath) => return Err(SessionError::TargetEnded),
+                ToTool::Notice(notice) => self.note(notice)?,
                 ToTool::Upcall { request, thread, upcall } => {
                     self.called_meanwhile(Pending { request, thread, upcall }).await?;
                 }
@@ -466,6 +498,10 @@ impl Session {
                 if self.running.take_if(|running| running.thread == pending.thread).is_some() {
                     self.account(result);
                 }
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(method) if self.is_hotswapping(pending.thread) => {
+                self.entered_meanwhile.push(method);
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }
             Upcall::FirstCall(_) | Upcall::ClassPrepared(_) if self.stopping => {

@@ -43,12 +43,17 @@ pub(super) enum Caller {
     Jdk,
 }
 
-/// Classes that the probes themselves run, and which must therefore not contain probes.
-const NEVER: [&str; 3] = [
+/// Classes that the probes themselves run, and which must therefore not contain probes, also when the user names them.
+const NEVER: [&str; 8] = [
     "java/lang/HeadwaterV1",
     "java/lang/HeadwaterV1Thread",
-    // Its accessors are Java methods until the JIT compiler replaces them.
+    // Their methods are Java methods until the JIT compiler replaces them.
     "jdk/internal/misc/Unsafe",
+    "java/lang/System",
+    "java/lang/Thread",
+    "java/lang/Object",
+    "java/lang/Class",
+    "java/lang/Math",
 ];
 
 impl Options {

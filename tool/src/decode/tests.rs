@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 
 /// Events of one thread by a short notation: `+1@100` enters method 1 at 100 ns, `*1` enters it as a root, `-1` leaves it, `!1`
-/// leaves it by an exception, `p@30` is a pause of 30 ns, `l@2` two lost events, `t@7` a change to thread 7.
+/// leaves it by an exception, `p@30` is a pause of 30 ns, `t@7` a change to thread 7.
 fn words(text: &str) -> Vec<u64> {
     text.split_whitespace()
         .map(|event| {
@@ -18,7 +18,6 @@ fn words(text: &str) -> Vec<u64> {
                 b'-' => Event::Exit { method, time_ns: number, thrown: false },
                 b'!' => Event::Exit { method, time_ns: number, thrown: true },
                 b'p' => Event::Pause { reason: Some(PauseReason::Hotswap), duration_ns: number },
-                b'l' => Event::Lost { count: number },
                 b't' => Event::Thread { thread: ThreadId(number) },
                 _ => panic!("{event}"),
             }
@@ -114,11 +113,6 @@ fn what_is_below_no_root_has_no_place() {
 #[test]
 fn threads_are_kept_apart() {
     check("*1@0 t@7 *1@5 -1@9 t@1 -1@20", &["t1 1 1 20", "t7 1 1 4"]);
-}
-
-#[test]
-fn lost_events_are_counted() {
-    assert_eq!(decoded("*1@0 l@3 -1@5 l@4").lost(), 7);
 }
 
 #[test]

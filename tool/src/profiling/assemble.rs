@@ -57,7 +57,7 @@ pub(super) fn profile(
             .iter()
             .map(|(method, reason)| Skipped { method: method.clone(), reason: reason.clone() })
             .collect(),
-        events: Events { recorded: decoder.events(), lost: decoder.lost(), healed: decoder.healed() },
+        events: Events { recorded: decoder.events(), lost: session.lost(), healed: decoder.healed() },
         hotswap: Hotswap {
             batches: totals.batches,
             classes: totals.classes,
@@ -137,10 +137,10 @@ fn warnings(session: &Session, decoder: &Decoder) -> Vec<String> {
     for (class, reason) in session.unparsable() {
         warnings.push(format!("the class file of {class} could not be read: {reason}"));
     }
-    if decoder.lost() > 0 {
+    if session.lost() > 0 {
         warnings.push(format!(
             "{} events were lost: calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
-            decoder.lost()
+            session.lost()
         ));
     }
     if decoder.unknown() > 0 {

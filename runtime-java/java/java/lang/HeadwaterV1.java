@@ -24,11 +24,11 @@ public final class HeadwaterV1 {
     private static final long KIND_THROW = 3;
     private static final long KIND_ROOT = 4;
     private static final long KIND_PAUSE = 5;
-    private static final long KIND_LOST = 6;
     private static final long KIND_THREAD = 7;
     private static final int PAUSE_HOTSWAP = 0;
     private static final int PAUSE_BUFFER = 1;
     private static final int OFFSET_CLAIMS = 64;
+    private static final int OFFSET_LOST = 128;
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
     private static final byte FLAG_ROOT = 2;
@@ -43,6 +43,8 @@ public final class HeadwaterV1 {
     private static final int STATE_OWNED = 2;
     private static final int STATE_FULL = 3;
     private static final int NO_METHOD = -1;
+    /** Nanoseconds. */
+    private static final long LONGEST_WAIT = 3_000_000_000L;
     private static final int CHUNK_BYTES = 32 * 1024;
 
     private static final Unsafe U = Unsafe.getUnsafe();
@@ -83,7 +85,7 @@ public final class HeadwaterV1 {
             firstCall(thread, id);
         }
         long now = System.nanoTime();
-        if (thread.position == thread.end || now - thread.base > MAX_PAYLOAD) {
+        if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
             now = nextChunk(thread, now);
         }
         long position = thread.position;
@@ -114,7 +116,7 @@ public final class HeadwaterV1 {
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
         long now = System.nanoTime();
-        if (thread.position == thread.end || now - thread.base > MAX_PAYLOAD) {
+        if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
             now = nextChunk(thread, now);
         }
         long position = thread.position;
@@ -158,7 +160,7 @@ public final class HeadwaterV1 {
                 markEntered(id);
             }
             long now = System.nanoTime();
-            if (thread.position == thread.end || now - thread.base > MAX_PAYLOAD) {
+            if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
                 now = nextChunk(thread, now);
             }
             long position = thread.position;
@@ -190,10 +192,11 @@ public final class HeadwaterV1 {
     }
 
     private static void pause(HeadwaterV1Thread thread, int reason, long duration) {
-        if (thread.position == thread.end) {
+        if (thread.position >= thread.end) {
             nextChunk(thread, System.nanoTime());
         }
-        append(thread, KIND_PAUSE << KIND_SHIFT | (long) reason << ID_SHIFT | Math.min(duration, MAX_PAYLOAD));
+        long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
+        append(thread, KIND_PAUSE << KIND_SHIFT | (long) reason << ID_SHIFT | payload);
     }
 
     private static void append(HeadwaterV1Thread thread, long word) {
@@ -215,14 +218,14 @@ public final class HeadwaterV1 {
         }
         try {
             boolean fromSink = thread.head == 0 && thread.position != 0;
-            if (fromSink) {
-                thread.lost += CHUNK_BYTES / 8;
-            }
             release(thread);
             long waited = 0;
             if (!claim(thread, now) && !fromSink && thread.session == session && recording) {
-                if (awaitChunk()) {
-                    claim(thread, now);
+                boolean claimed = false;
+                // Others may be faster to claim what has become free.
+                while (!claimed && waited < LONGEST_WAIT && awaitChunk()) {
+                    claimed = claim(thread, now);
+                    waited = System.nanoTime() - now;
                 }
                 waited = System.nanoTime() - now;
                 now += waited;
@@ -234,10 +237,6 @@ public final class HeadwaterV1 {
                 return now;
             }
             append(thread, KIND_THREAD << KIND_SHIFT | thread.tid & MAX_PAYLOAD);
-            if (thread.lost != 0) {
-                append(thread, KIND_LOST << KIND_SHIFT | thread.lost & MAX_PAYLOAD);
-                thread.lost = 0;
-            }
             if (waited != 0) {
                 append(thread, KIND_PAUSE << KIND_SHIFT | (long) PAUSE_BUFFER << ID_SHIFT | waited);
             }
@@ -277,6 +276,8 @@ public final class HeadwaterV1 {
             // Release: the tool sees all words when it sees FULL.
             U.putIntRelease(null, thread.head + HEAD_STATE, STATE_FULL);
             thread.head = 0;
+        } else if (thread.position != 0 && thread.session == session) {
+            U.getAndAddLong(null, segment + OFFSET_LOST, thread.position - SINK >> 3);
         }
         thread.position = 0;
         thread.end = 0;
@@ -296,8 +297,13 @@ public final class HeadwaterV1 {
                 thread.dead = false;
                 return thread;
             }
-            thread = new HeadwaterV1Thread(tid, session, VIRTUAL_THREAD != null && VIRTUAL_THREAD.isInstance(self));
-            insert(thread);
+            try {
+                thread = new HeadwaterV1Thread(tid, session, VIRTUAL_THREAD != null && VIRTUAL_THREAD.isInstance(self));
+                insert(thread);
+            } catch (OutOfMemoryError e) {
+                // The program's to meet, not ours to throw.
+                return null;
+            }
         }
         started(self, tid);
         return thread;
@@ -375,6 +381,12 @@ public final class HeadwaterV1 {
     private static long stop() {
         synchronized (LOCK) {
             recording = false;
+            // Threads that still write to the sink will not tell any more.
+            for (HeadwaterV1Thread thread : threads) {
+                if (thread != null && thread.session == session && thread.head == 0 && thread.position != 0) {
+                    U.getAndAddLong(null, segment + OFFSET_LOST, thread.position - SINK >> 3);
+                }
+            }
             threads = NO_THREADS;
             threadCount = 0;
             return System.nanoTime();

@@ -27,8 +27,6 @@ final class HeadwaterV1Thread {
     long base;
     /** Address of the chunk's head; 0 when there is no chunk or only the sink. */
     long head;
-    /** Words written to the sink since the last LOST word. */
-    long lost;
     /** The thread has ended, or is virtual and outside the graph: may be dropped from the table. */
     volatile boolean dead;
 
