@@ -23,8 +23,8 @@ fn comparable(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> B
 }
 
 /// Profiles `main` on a JDK and compares all counts; the calls by method.
-fn check(jdk: &Jdk, main: &str, options: &[&str]) -> BTreeMap<String, u64> {
-    let context = format!("{main}, JDK {}, {options:?}", jdk.version);
+fn check(jdk: &Jdk, main: &str, options: &[&str], tool_options: &[&str]) -> BTreeMap<String, u64> {
+    let context = format!("{main}, JDK {}, {options:?}, {tool_options:?}", jdk.version);
     let classes = compile(jdk, &["Counter.java", &format!("{main}.java")]);
     let expected_output = undisturbed(jdk, &classes, main);
 
@@ -33,8 +33,10 @@ fn check(jdk: &Jdk, main: &str, options: &[&str]) -> BTreeMap<String, u64> {
     let out = Scratch::new("report");
     let file = out.file("profile.json");
     let (root, calls) = (format!("{main}::root"), COMMANDS.len().to_string());
-    let tool =
-        profile(&target, &["--root", &root, "--calls", &calls, "--exclude", "Counter", "-o", &file.to_string_lossy()]);
+    let file = file.to_string_lossy().into_owned();
+    let mut arguments = vec!["--root", &root, "--calls", &calls, "--exclude", "Counter", "-o", &file];
+    arguments.extend(tool_options);
+    let tool = profile(&target, &arguments);
     COMMANDS.iter().for_each(|line| target.say(line));
     let tool = tool.finish();
     assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
@@ -43,7 +45,7 @@ fn check(jdk: &Jdk, main: &str, options: &[&str]) -> BTreeMap<String, u64> {
     assert!(target.status.success(), "{context}: {:#?}", target.stderr);
     assert_eq!(target.stdout, expected_output, "{context}: the program's own output");
 
-    let report = read_report(&file);
+    let report = read_report(file.as_ref());
     let ours = calls_by_method(&report);
     let theirs = counts_of_target(&target.stdout);
     assert!(theirs.len() > 20, "{context}: {theirs:#?}");
@@ -56,7 +58,7 @@ fn check(jdk: &Jdk, main: &str, options: &[&str]) -> BTreeMap<String, u64> {
 #[test]
 fn calls_equal_the_programs_own_count() {
     for jdk in jdks() {
-        let ours = check(&jdk, "Counting", &[]);
+        let ours = check(&jdk, "Counting", &[], &[]);
         assert!(
             ours.keys().all(|method| !method.contains("Worker.run")),
             "another thread's work is not below the root"
@@ -68,7 +70,7 @@ fn calls_equal_the_programs_own_count() {
 fn calls_equal_the_programs_own_count_in_a_modern_program() {
     const RECORDS_AND_SWITCHES: u32 = 17;
     for jdk in jdks().iter().filter(|jdk| jdk.version >= RECORDS_AND_SWITCHES) {
-        check(jdk, "Modern", &[]);
+        check(jdk, "Modern", &[], &[]);
     }
 }
 
@@ -76,7 +78,15 @@ fn calls_equal_the_programs_own_count_in_a_modern_program() {
 fn calls_equal_the_programs_own_count_interpreted_and_fully_compiled() {
     for jdk in jdks() {
         for mode in ["-Xint", "-Xcomp"] {
-            check(&jdk, "Counting", &[mode]);
+            check(&jdk, "Counting", &[mode], &[]);
         }
+    }
+}
+
+#[test]
+fn calls_equal_the_programs_own_count_with_all_of_the_jdk_instrumented() {
+    for jdk in jdks() {
+        let ours = check(&jdk, "Counting", &[], &["--jdk", "all"]);
+        assert!(ours.keys().any(|method| method.starts_with("java.util.ArrayList.")), "{ours:#?}");
     }
 }

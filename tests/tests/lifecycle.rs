@@ -376,6 +376,24 @@ fn a_program_is_profiled_from_its_start() {
 }
 
 #[test]
+fn a_script_may_start_several_jvms() {
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
+        let expected = undisturbed(&jdk, 1);
+        let java = jdk.program("java");
+        let script = format!("{0} -version && {0} -cp {1} Counting", java.display(), classes.path().display());
+        let mut program =
+            Process::spawn(headwater().args(["run", "--root", "Counting::root", "--", "sh", "-c", &script]));
+        program.await_line("READY");
+        program.say("go");
+        assert_eq!(vec![program.await_line("RESULT ")], expected, "JDK {}", jdk.version);
+        program.say("quit");
+        let program = program.finish();
+        assert_eq!(program.status.code(), Some(4), "the first JVM, which was profiled, has no such root");
+    }
+}
+
+#[test]
 fn the_list_shows_a_target() {
     let jdk = jdks().remove(0);
     let target = Target::start(&jdk);
