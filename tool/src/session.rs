@@ -20,6 +20,9 @@ use headwater_rewriter::{Probes, Request};
 use crate::callgraph::{CallGraph, Step};
 use crate::link::Link;
 
+#[cfg(test)]
+mod tests;
+
 /// What the probes call in the target.
 const PROBES: Probes<'static> = Probes {
     class: headwater_runtime_java::PROBE_CLASS,
@@ -279,8 +282,10 @@ impl Session {
                 self.answer(pending.request, Answer::Bytes(answer)).await
             }
             Upcall::Hotswapped(ref result) => {
-                let next = self.hotswapped(pending.thread, result).await?;
-                self.tell_to_hotswap(&pending, next).await
+                self.deciding = Some(pending.request);
+                let next = self.hotswapped(pending.thread, result).await;
+                self.deciding = None;
+                self.tell_to_hotswap(&pending, next?).await
             }
             Upcall::ClassPrepared(ref info) if self.is_hotswapping(pending.thread) => {
                 self.linked_meanwhile.push(info.clone());
@@ -311,6 +316,11 @@ impl Session {
 
     /// Answers a question with a hotswap, which the asking thread then executes.
     async fn tell_to_hotswap(&mut self, pending: &Pending, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        if self.abandoned.remove(&pending.request) {
+            // Nobody would execute it: the agent does, in its turn.
+            self.orphaned.extend(classes);
+            return Ok(());
+        }
         if !classes.is_empty() {
             self.mark_roots();
             self.running = Some(Running { request: pending.request, thread: pending.thread, classes: classes.clone() });

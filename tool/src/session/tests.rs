@@ -1,0 +1,240 @@
+//! The conversation against an agent that is played, for what real JVMs do only when they are very slow.
+
+use std::os::unix::net::UnixStream;
+
+use headwater_protocol::message::{Greeting, MethodInfo, Welcome};
+use headwater_protocol::{PROTOCOL_VERSION, wire};
+use headwater_rewriter::ClassFile;
+use headwater_tests::{PATIENCE, Scratch, compile_text, jdks};
+
+use super::*;
+use crate::callgraph::Options;
+use crate::link::Listener;
+
+const SOURCE: &str = "class Main { static void root() { Other.callee(); } } class Other { static void callee() {} }";
+const MAIN: ClassId = ClassId(1);
+const OTHER: ClassId = ClassId(2);
+const ROOT: MethodId = MethodId(1);
+const APPLICATION: LoaderId = LoaderId(2);
+const PUBLIC: u16 = 1;
+
+/// The agent's end of the socket.
+struct Agent {
+    stream: UnixStream,
+    classes: Scratch,
+}
+
+impl Agent {
+    fn connect(path: &std::path::Path, classes: Scratch) -> Agent {
+        let mut stream = UnixStream::connect(path).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let greeting = Greeting {
+            protocol: PROTOCOL_VERSION,
+            pid: 1,
+            vm_version: String::new(),
+            java_version: String::new(),
+            startup: false,
+        };
+        wire::write(&mut stream, &Ok::<_, String>(greeting)).unwrap();
+        let _: Welcome = wire::read(&mut stream).unwrap();
+        Agent { stream, classes }
+    }
+
+    fn send(&mut self, message: &ToTool) {
+        wire::write(&mut self.stream, message).unwrap();
+    }
+
+    fn ask(&mut self, request: RequestId, thread: u64, upcall: Upcall) {
+        self.send(&ToTool::Upcall { request, thread: Some(ThreadId(thread)), upcall });
+    }
+
+    fn reply(&mut self, request: RequestId, reply: Reply) {
+        self.send(&ToTool::Reply { request, reply: Ok(reply) });
+    }
+
+    fn command(&mut self) -> (RequestId, Command) {
+        match wire::read(&mut self.stream).unwrap() {
+            ToAgent::Command { request, command } => (request, command),
+            other => panic!("a command was expected: {other:?}"),
+        }
+    }
+
+    fn answer(&mut self) -> (RequestId, Answer) {
+        match wire::read(&mut self.stream).unwrap() {
+            ToAgent::Answer { request, answer } => (request, answer),
+            other => panic!("an answer was expected: {other:?}"),
+        }
+    }
+
+    fn name(class: ClassId) -> &'static str {
+        if class == MAIN { "Main" } else { "Other" }
+    }
+
+    fn bytes(&self, class: ClassId) -> Vec<u8> {
+        std::fs::read(self.classes.file(&format!("{}.class", Agent::name(class)))).unwrap()
+    }
+
+    fn info(class: ClassId) -> ClassInfo {
+        ClassInfo {
+            id: class,
+            name: Agent::name(class).to_owned(),
+            loader: APPLICATION,
+            super_class: None,
+            interfaces: Vec::new(),
+            access: PUBLIC,
+            initialized: true,
+            modifiable: true,
+        }
+    }
+
+    /// Replies to a ListMethods command.
+    fn tell_methods(&mut self, request: RequestId, classes: &[ClassId]) {
+        let methods = classes.iter().map(|class| {
+            let bytes = self.bytes(*class);
+            let file = ClassFile::parse(&bytes).unwrap();
+            let methods = file.methods().iter().map(|method| MethodInfo {
+                name: method.name.to_string(),
+                descriptor: method.descriptor.to_string(),
+                access: method.access,
+            });
+            (*class, methods.collect())
+        });
+        let reply = Reply::Methods(methods.collect());
+        self.reply(request, reply);
+    }
+
+    /// The class file hook of a retransformation: whether the class was instrumented.
+    fn hook(&mut self, request: RequestId, thread: Option<ThreadId>, class: ClassId) -> bool {
+        let (name, bytes) = (Agent::name(class).to_owned(), self.bytes(class));
+        let upcall = Upcall::ClassBytes { class: Some(class), loader: APPLICATION, name, bytes };
+        self.send(&ToTool::Upcall { request, thread, upcall });
+        match self.answer() {
+            (answered, Answer::Bytes(bytes)) if answered == request => bytes.is_some(),
+            other => panic!("bytes were expected: {other:?}"),
+        }
+    }
+
+    /// Up to the point where the root is instrumented.
+    fn begin(&mut self) {
+        let (request, command) = self.command();
+        assert_eq!(command, Command::ListClasses);
+        self.reply(request, Reply::Classes(vec![Agent::info(MAIN), Agent::info(OTHER)]));
+        let (request, command) = self.command();
+        assert_eq!(command, Command::Record);
+        self.reply(request, Reply::Done);
+        let (request, command) = self.command();
+        assert_eq!(command, Command::ListMethods { classes: vec![MAIN] });
+        self.tell_methods(request, &[MAIN]);
+        let (request, command) = self.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![MAIN] });
+        assert!(self.hook(1, None, MAIN));
+        self.reply(request, Reply::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+    }
+}
+
+/// Runs a session against an agent's script, until the agent closes the connection.
+async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
+    let scratch = Scratch::new("session");
+    let path = scratch.file("socket");
+    let listener = Listener::bind(&path).unwrap();
+    let classes = compile_text(&jdks()[0], SOURCE);
+    let agent = std::thread::spawn(move || {
+        let mut agent = Agent::connect(&path, classes);
+        agent.begin();
+        script(&mut agent);
+    });
+    let mut caller = listener.accept().await.unwrap();
+    caller.greeting().unwrap();
+    let (segment, file) = Segment::create(2).unwrap();
+    let link = caller.welcome(&file, Duration::from_secs(1)).unwrap();
+    let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
+    let mut session = Session::new(link, Arc::new(segment), graph);
+    session.list_classes().await.unwrap();
+    session.instrument_roots().await.unwrap();
+    let end = loop {
+        match session.next_message().await {
+            Ok(message) => session.serve(message).await.unwrap(),
+            Err(end) => break end,
+        }
+    };
+    assert!(matches!(end, SessionError::Disconnected), "{end}");
+    agent.join().expect("the agent's script went as written");
+    session
+}
+
+fn nothing() -> Answer {
+    Answer::Hotswap { classes: Vec::new() }
+}
+
+#[tokio::test]
+async fn the_asking_thread_executes_the_hotswap() {
+    let session = play(|agent| {
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });
+        agent.tell_methods(request, &[OTHER]);
+        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+        // Somebody else's first call waits its turn.
+        agent.ask(11, 78, Upcall::FirstCall(ROOT));
+        assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
+        agent.ask(13, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        assert_eq!(agent.answer(), (13, nothing()));
+        assert_eq!(agent.answer(), (11, nothing()));
+    })
+    .await;
+    assert_eq!((session.graph().instrumented(), session.hotswap_totals().batches), (2, 2));
+}
+
+#[tokio::test]
+async fn a_hotswap_whose_thread_gave_up_is_executed_by_the_agent() {
+    let session = play(|agent| {
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, _) = agent.command();
+        // While its question is being decided, the thread's patience ends.
+        agent.send(&ToTool::Notice(Notice::DeadlinePassed { request: 10, waited_for: "callees".into() }));
+        agent.tell_methods(request, &[OTHER]);
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
+        assert!(agent.hook(11, None, OTHER));
+        agent.reply(request, Reply::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        // And nobody waits in vain after it.
+        agent.ask(12, 78, Upcall::FirstCall(ROOT));
+        assert_eq!(agent.answer(), (12, nothing()));
+    })
+    .await;
+    assert_eq!(session.deadlines_passed(), ["callees"]);
+    assert_eq!(session.graph().instrumented(), 2);
+}
+
+#[tokio::test]
+async fn a_thread_that_hotswaps_does_not_wait_for_itself() {
+    play(|agent| {
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, _) = agent.command();
+        agent.tell_methods(request, &[OTHER]);
+        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+        agent.ask(11, 77, Upcall::FirstCall(ROOT));
+        assert_eq!(agent.answer(), (11, nothing()));
+        assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
+        agent.ask(13, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        assert_eq!(agent.answer(), (13, nothing()));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_class_that_got_no_answer_is_hotswapped_again() {
+    play(|agent| {
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, _) = agent.command();
+        agent.tell_methods(request, &[OTHER]);
+        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+        let unanswered = HotswapResult { classes: 1, unanswered: vec![OTHER], ..HotswapResult::default() };
+        agent.ask(11, 77, Upcall::Hotswapped(unanswered));
+        assert_eq!(agent.answer(), (11, Answer::Hotswap { classes: vec![OTHER] }));
+        assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
+        agent.ask(13, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        assert_eq!(agent.answer(), (13, nothing()));
+    })
+    .await;
+}
