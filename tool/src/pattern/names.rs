@@ -1,0 +1,66 @@
+//! Methods' names: descriptors (JVMS 4.3), and how reports write them.
+
+/// The end of the field type that a text begins with (JVMS 4.3.2).
+pub(super) fn field_type(text: &str) -> Option<usize> {
+    let dimensions = text.bytes().take_while(|&byte| byte == b'[').count();
+    match text.as_bytes().get(dimensions)? {
+        b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S' | b'Z' => Some(dimensions + 1),
+        b'L' => {
+            let end = text.find(';')?;
+            let name = &text[dimensions + 1..end];
+            (!name.is_empty() && !name.contains(['[', ',', ' '])).then_some(end + 1)
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn is_descriptor_list(mut list: &str) -> bool {
+    while !list.is_empty() {
+        match field_type(list) {
+            Some(end) => list = &list[end..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// The parameter types of a method descriptor, in Java form with full names: `int`, `java.lang.String[]`.
+pub(super) fn parameter_types(descriptor: &str) -> Option<Vec<String>> {
+    let (mut list, _) = descriptor.strip_prefix('(')?.rsplit_once(')')?;
+    let mut types = Vec::new();
+    while !list.is_empty() {
+        let (one, rest) = list.split_at(field_type(list)?);
+        types.push(java_type(one));
+        list = rest;
+    }
+    Some(types)
+}
+
+/// A field type of the class file in Java form.
+fn java_type(descriptor: &str) -> String {
+    let element = descriptor.trim_start_matches('[');
+    let name = match element.as_bytes() {
+        b"B" => "byte".to_owned(),
+        b"C" => "char".to_owned(),
+        b"D" => "double".to_owned(),
+        b"F" => "float".to_owned(),
+        b"I" => "int".to_owned(),
+        b"J" => "long".to_owned(),
+        b"S" => "short".to_owned(),
+        b"Z" => "boolean".to_owned(),
+        _ => element.trim_start_matches('L').trim_end_matches(';').replace('/', "."),
+    };
+    name + &"[]".repeat(descriptor.len() - element.len())
+}
+
+/// A method's name in machine output: `a.b.C.m(ILjava/lang/String;)V`.
+pub fn java_name(class_internal: &str, method: &str, descriptor: &str) -> String {
+    format!("{}.{method}{descriptor}", class_internal.replace('/', "."))
+}
+
+/// A method's name for people, with simple parameter types: `a.b.C.m(int, String)`. [`MethodPattern`] understands it.
+pub fn display_name(class_internal: &str, method: &str, descriptor: &str) -> String {
+    let Some(types) = parameter_types(descriptor) else { return java_name(class_internal, method, descriptor) };
+    let simple: Vec<&str> = types.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
+    format!("{}.{method}({})", class_internal.replace('/', "."), simple.join(", "))
+}
