@@ -394,6 +394,36 @@ fn a_script_may_start_several_jvms() {
 }
 
 #[test]
+fn more_threads_than_chunks_lose_nothing() {
+    const THREADS: u64 = 100;
+    const ROUNDS: u64 = 5;
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["ManyThreads.java"]);
+        let mut target = java(&jdk, &classes, &[], &["ManyThreads", &THREADS.to_string()]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        // A buffer of 1 MiB has about thirty chunks.
+        let arguments = ["--root", "ManyThreads::root", "--buffer", "1", "-o", &file.to_string_lossy()];
+        let tool = profile(&target, &arguments);
+        for _ in 0..ROUNDS {
+            target.say("go");
+            target.await_line("ROUND ");
+        }
+        tool.signal(Signal::INT);
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        let report = read_report(&file);
+        assert_eq!(root_calls(&report), THREADS * ROUNDS, "JDK {}", jdk.version);
+        assert_eq!(calls_by_method(&report)["ManyThreads.leaf(I)I"], 3 * THREADS * ROUNDS, "JDK {}", jdk.version);
+        assert_eq!(report["events"]["lost"], 0, "JDK {}", jdk.version);
+        assert_eq!(report["threads"].as_array().map(Vec::len), Some(THREADS as usize));
+        target.say("q");
+        assert!(target.finish().status.success());
+    }
+}
+
+#[test]
 fn the_list_shows_a_target() {
     let jdk = jdks().remove(0);
     let target = Target::start(&jdk);

@@ -122,9 +122,10 @@ public final class HeadwaterV1 {
         long position = thread.position;
         U.putLong(position, kind << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
         thread.position = position + 8;
-        if (id == thread.root && --thread.depth == 0 && thread.virtual) {
+        if (id == thread.root && --thread.depth == 0 && (thread.virtual || threadCount * 2 > chunks)) {
+            // A thread keeps its chunk for the next time, unless there are too many threads for that.
             release(thread);
-            thread.dead = true;
+            thread.dead = thread.virtual;
         }
     }
 

@@ -6,7 +6,7 @@ final class HeadwaterV1Thread {
     final long tid;
     /** The profiling session it belongs to: a late writer must not touch a later session's chunks. */
     final int session;
-    /** Gives its chunk back whenever it leaves the call graph: there may be very many of these. */
+    /** Forgotten, and its chunk given back, whenever it leaves the call graph: there may be very many of these. */
     final boolean virtual;
 
     /** The root method by whose call the thread came into the call graph. */
