@@ -1,16 +1,16 @@
 //! What a method calls, and what else it mentions that may have code run: for call graphs.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::Error;
-use crate::class_file::{ClassFile, Method};
+use crate::class_file::ClassFile;
 use crate::code::Code;
 use crate::constant_pool::{CLASS, DYNAMIC, METHOD_HANDLE};
 use crate::instructions::{
     ANEWARRAY, CHECKCAST, GETFIELD, GETSTATIC, INSTANCEOF, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESPECIAL, INVOKESTATIC,
     INVOKEVIRTUAL, Instruction, LDC, LDC_W, LDC2_W, MULTIANEWARRAY, NEW, PUTFIELD, PUTSTATIC,
 };
-use crate::reader::Reader;
 
 /// How a method is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,11 +41,11 @@ pub struct CallSite {
     /// How it is called.
     pub kind: CallKind,
     /// Internal name of the class that the call names; not always the one that declares the method.
-    pub owner: String,
+    pub owner: Arc<str>,
     /// The method's name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its descriptor.
-    pub descriptor: String,
+    pub descriptor: Arc<str>,
     /// The owner is an interface.
     pub interface: bool,
     /// Of the instruction, in the code.
@@ -66,29 +66,41 @@ pub struct CallSites {
     pub has_invokedynamic: bool,
 }
 
-/// Nesting of dynamic constants that is followed.
-const MAX_DEPTH: u32 = 16;
-
-/// Analyses a method. One without code calls nothing.
+/// Analyses a method. One without code calls nothing. Takes as long as the code and the constants that it uses are, each
+/// once.
 pub fn call_sites(class: &ClassFile<'_>, method_index: usize) -> Result<CallSites, Error> {
-    let mut collector =
-        Collector { class, sites: CallSites::default(), types: HashSet::new(), initialized: HashSet::new() };
-    let Some(Method { code: Some((from, to)), descriptor, .. }) = class.methods().get(method_index) else {
-        return Ok(collector.sites);
+    let mut collector = Collector {
+        class,
+        sites: CallSites::default(),
+        types: HashSet::new(),
+        initialized: HashSet::new(),
+        members: HashMap::new(),
+        constants: HashSet::new(),
     };
-    let code = Code::parse(class, *from, *to)?;
-    collector.mention_descriptor(descriptor);
-    for instruction in &code.instructions {
-        collector.instruction(&code, instruction)?;
+    let Some(method) = class.methods().get(method_index) else { return Ok(collector.sites) };
+    let Some(code) = class.code(method)? else { return Ok(collector.sites) };
+    collector.mention_descriptor(&method.descriptor());
+    for instruction in code.instructions() {
+        collector.instruction(&code, &instruction)?;
     }
     Ok(collector.sites)
 }
+
+/// In the place of an opcode: the number is that of a bootstrap method.
+const BOOTSTRAP_METHOD: u8 = 2;
+
+/// Owner, name and descriptor of a method, and whether the owner is an interface.
+type Member = (Arc<str>, Arc<str>, Arc<str>, bool);
 
 struct Collector<'c, 'a> {
     class: &'c ClassFile<'a>,
     sites: CallSites,
     types: HashSet<String>,
     initialized: HashSet<String>,
+    /// Methods that have been seen, by constant pool index.
+    members: HashMap<u16, Member>,
+    /// Other constants that have been seen, and whether a class was initialised by them.
+    constants: HashSet<(u16, u8)>,
 }
 
 impl<'a> Collector<'_, 'a> {
@@ -103,112 +115,124 @@ impl<'a> Collector<'_, 'a> {
                     INVOKESTATIC => CallKind::Static,
                     _ => CallKind::Interface,
                 };
-                let member = pool.member(instruction.operand(code.bytes), at)?;
-                self.call(kind, &member, instruction.offset);
+                self.call(kind, instruction.operand(code.bytes), at, instruction.offset)?;
             }
             INVOKEDYNAMIC => {
                 self.sites.has_invokedynamic = true;
-                self.dynamic(instruction.operand(code.bytes), at, instruction.offset, 0)?;
+                self.dynamic(instruction.operand(code.bytes), at, instruction.offset)?;
             }
             GETSTATIC | PUTSTATIC | GETFIELD | PUTFIELD => {
-                let member = pool.member(instruction.operand(code.bytes), at)?;
-                self.mention_class(&member.owner);
-                self.mention_descriptor(&member.descriptor);
-                if matches!(instruction.opcode, GETSTATIC | PUTSTATIC) {
-                    self.initialize(&member.owner);
+                let is_static = u8::from(matches!(instruction.opcode, GETSTATIC | PUTSTATIC));
+                let index = instruction.operand(code.bytes);
+                if self.constants.insert((index, is_static)) {
+                    let member = pool.member(index, at)?;
+                    self.mention_class(&member.owner);
+                    self.mention_descriptor(&member.descriptor);
+                    if is_static == 1 {
+                        self.initialize(&member.owner);
+                    }
                 }
             }
             NEW | ANEWARRAY | CHECKCAST | INSTANCEOF | MULTIANEWARRAY => {
-                let name = pool.class_name(instruction.operand(code.bytes), at)?;
-                self.mention_class(&name);
-                if instruction.opcode == NEW {
-                    self.initialize(&name);
+                let is_new = u8::from(instruction.opcode == NEW);
+                let index = instruction.operand(code.bytes);
+                if self.constants.insert((index, is_new)) {
+                    let name = pool.class_name(index, at)?;
+                    self.mention_class(&name);
+                    if is_new == 1 {
+                        self.initialize(&name);
+                    }
                 }
             }
-            LDC => self.constant(code.bytes[instruction.offset as usize + 1].into(), at, instruction.offset, 0)?,
-            LDC_W | LDC2_W => self.constant(instruction.operand(code.bytes), at, instruction.offset, 0)?,
+            LDC => self.constant(instruction.u1(code.bytes).into(), at, instruction.offset)?,
+            LDC_W | LDC2_W => self.constant(instruction.operand(code.bytes), at, instruction.offset)?,
             _ => {}
         }
         Ok(())
     }
 
-    fn call(&mut self, kind: CallKind, member: &crate::constant_pool::MemberRef<'_>, offset: u32) {
-        self.mention_class(&member.owner);
-        self.mention_descriptor(&member.descriptor);
-        if matches!(kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew) {
-            self.initialize(&member.owner);
-        }
-        if !member.owner.starts_with('[') {
-            self.sites.calls.push(CallSite {
-                kind,
-                owner: member.owner.to_string(),
-                name: member.name.to_string(),
-                descriptor: member.descriptor.to_string(),
-                interface: member.interface,
-                offset,
-            });
-        }
-    }
-
-    /// A constant that is loaded, or an argument of a bootstrap method.
-    fn constant(&mut self, index: u16, at: usize, offset: u32, depth: u32) -> Result<(), Error> {
-        let pool = &self.class.pool;
-        match pool.entry(index, at)?.0 {
-            CLASS => {
-                let name = pool.class_name(index, at)?;
-                self.mention_class(&name);
+    fn call(&mut self, kind: CallKind, index: u16, at: usize, offset: u32) -> Result<(), Error> {
+        let (owner, name, descriptor, interface) = match self.members.get(&index) {
+            Some(member) => member.clone(),
+            None => {
+                let member = self.class.pool.member(index, at)?;
+                self.mention_class(&member.owner);
+                self.mention_descriptor(&member.descriptor);
+                let member = (member.owner.into(), member.name.into(), member.descriptor.into(), member.interface);
+                self.members.insert(index, member);
+                self.members[&index].clone()
             }
-            METHOD_HANDLE => {
-                let (kind, member) = pool.method_handle(index, at)?;
-                let kind = match kind {
-                    5 => CallKind::HandleVirtual,
-                    6 => CallKind::HandleStatic,
-                    7 => CallKind::HandleSpecial,
-                    8 => CallKind::HandleNew,
-                    9 => CallKind::HandleInterface,
-                    // Fields are read and written by nobody's code.
-                    1..=4 => return Ok(()),
-                    _ => return Err(Error::new(at, "a method handle's kind (1 to 9)")),
-                };
-                self.call(kind, &member, offset);
-            }
-            DYNAMIC => self.dynamic(index, at, offset, depth + 1)?,
-            _ => {}
+        };
+        let initializes = matches!(kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
+        if initializes && self.constants.insert((index, 1)) {
+            self.initialize(&owner);
+        }
+        if !owner.starts_with('[') {
+            self.sites.calls.push(CallSite { kind, owner, name, descriptor, interface, offset });
         }
         Ok(())
     }
 
-    /// A dynamic call site or constant: the arguments of its bootstrap method.
-    fn dynamic(&mut self, index: u16, at: usize, offset: u32, depth: u32) -> Result<(), Error> {
-        if depth > MAX_DEPTH {
+    /// A constant that is loaded, or an argument of a bootstrap method; and what it is made of, to any depth.
+    fn constant(&mut self, index: u16, at: usize, offset: u32) -> Result<(), Error> {
+        let mut pending = vec![(index, at)];
+        while let Some((index, at)) = pending.pop() {
+            let pool = &self.class.pool;
+            match pool.entry(index, at)?.0 {
+                CLASS if self.constants.insert((index, 0)) => {
+                    let name = pool.class_name(index, at)?;
+                    self.mention_class(&name);
+                }
+                METHOD_HANDLE => {
+                    let (kind, member) = pool.method_handle(index, at)?;
+                    let kind = match kind {
+                        5 => CallKind::HandleVirtual,
+                        6 => CallKind::HandleStatic,
+                        7 => CallKind::HandleSpecial,
+                        8 => CallKind::HandleNew,
+                        9 => CallKind::HandleInterface,
+                        // Fields are read and written by nobody's code.
+                        1..=4 => continue,
+                        _ => return Err(Error::new(at, "a method handle's kind (1 to 9)")),
+                    };
+                    self.call(kind, member, at, offset)?;
+                }
+                // A constant is made once, however often it is used.
+                DYNAMIC if self.constants.insert((index, 0)) => self.arguments(index, at, &mut pending)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A dynamic call site: what its bootstrap method is given.
+    fn dynamic(&mut self, index: u16, at: usize, offset: u32) -> Result<(), Error> {
+        if !self.constants.insert((index, 0)) {
             return Ok(());
         }
+        let mut arguments = Vec::new();
+        self.arguments(index, at, &mut arguments)?;
+        for (index, at) in arguments {
+            self.constant(index, at, offset)?;
+        }
+        Ok(())
+    }
+
+    /// The arguments of a bootstrap method, with where they stand.
+    fn arguments(&mut self, index: u16, at: usize, to: &mut Vec<(u16, usize)>) -> Result<(), Error> {
         let (bootstrap, name_and_type, at) = self.class.pool.dynamic(index, at)?;
         let (_, descriptor) = self.class.pool.name_and_type(name_and_type, at)?;
         self.mention_descriptor(&descriptor);
-        let mut arguments = self.bootstrap_arguments(bootstrap, at)?;
+        let mut arguments = self.class.bootstrap_arguments(bootstrap, at)?;
+        // Many call sites may share a bootstrap method with many arguments.
+        if !self.constants.insert((bootstrap, BOOTSTRAP_METHOD)) {
+            return Ok(());
+        }
         while !arguments.is_empty() {
             let at = arguments.offset();
-            self.constant(arguments.u2("a bootstrap argument")?, at, offset, depth)?;
+            to.push((arguments.u2("a bootstrap argument")?, at));
         }
         Ok(())
-    }
-
-    /// JVMS 4.7.23. Walks the table, which has no index; methods with very many call sites are rare.
-    fn bootstrap_arguments(&self, wanted: u16, at: usize) -> Result<Reader<'a>, Error> {
-        let missing = || Error::new(at, "a class with bootstrap methods");
-        let (from, to) = self.class.bootstrap_methods.ok_or_else(missing)?;
-        let mut table = self.class.part(from, to);
-        let count = table.u2("the number of bootstrap methods")?;
-        for index in 0..count {
-            table.u2("a bootstrap method")?;
-            let arguments = table.u2("a bootstrap method's number of arguments")?;
-            let arguments = table.part(usize::from(arguments) * 2, "a bootstrap method's arguments")?;
-            if index == wanted {
-                return Ok(arguments);
-            }
-        }
-        Err(Error::new(at, "the number of a bootstrap method"))
     }
 
     fn mention_class(&mut self, name: &str) {

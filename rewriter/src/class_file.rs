@@ -1,9 +1,12 @@
 //! The class file's structure (JVMS 4.1), with its methods' attributes located.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use crate::Error;
-use crate::constant_pool::ConstantPool;
+use crate::code::Code;
+use crate::constant_pool::{ConstantPool, decode_modified_utf8};
+use crate::instructions::Scan;
 use crate::reader::Reader;
 
 /// A class file, read as far as rewriting and analysis need it.
@@ -11,31 +14,47 @@ use crate::reader::Reader;
 pub struct ClassFile<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) pool: ConstantPool<'a>,
-    major_version: u16,
+    /// Major, minor.
+    version: (u16, u16),
     access: u16,
     /// Absolute offset of `this_class`.
-    this_class_at: usize,
+    pub(crate) this_class_at: usize,
     interfaces_at: usize,
-    methods: Vec<Method>,
-    /// Absolute offset of the BootstrapMethods attribute's content, 0 when there is none.
-    pub(crate) bootstrap_methods: Option<(usize, usize)>,
+    methods: Vec<Method<'a>>,
+    /// Absolute offsets of the BootstrapMethods attribute's content.
+    bootstrap_methods: Option<(usize, usize)>,
+    /// Absolute offset of each bootstrap method, once somebody has asked.
+    bootstrap_index: OnceLock<Vec<u32>>,
 }
 
 /// A declared method.
-#[derive(Clone, Debug)]
-pub struct Method {
+#[derive(Clone, Copy, Debug)]
+pub struct Method<'a> {
     /// In the order of declaration, from 0.
     pub index: usize,
-    /// Its name.
-    pub name: String,
-    /// Its descriptor.
-    pub descriptor: String,
     /// Access flags (JVMS table 4.6-A).
     pub access: u16,
-    /// Neither abstract nor native.
-    pub has_code: bool,
+    pub(crate) name: &'a [u8],
+    pub(crate) descriptor: &'a [u8],
     /// Absolute offset of the Code attribute's length field, and of its content's end.
     pub(crate) code: Option<(usize, usize)>,
+}
+
+impl<'a> Method<'a> {
+    /// Its name.
+    pub fn name(&self) -> Cow<'a, str> {
+        decode_modified_utf8(self.name)
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> Cow<'a, str> {
+        decode_modified_utf8(self.descriptor)
+    }
+
+    /// Neither abstract nor native.
+    pub fn has_code(&self) -> bool {
+        self.code.is_some()
+    }
 }
 
 impl<'a> ClassFile<'a> {
@@ -46,8 +65,8 @@ impl<'a> ClassFile<'a> {
         if reader.u4("the magic number CAFEBABE")? != 0xcafe_babe {
             return Err(Error::new(0, "the magic number CAFEBABE"));
         }
-        reader.u2("the minor version")?;
-        let major_version = reader.u2("the major version")?;
+        let minor = reader.u2("the minor version")?;
+        let version = (reader.u2("the major version")?, minor);
         let pool = ConstantPool::parse(bytes, &mut reader)?;
         let access = reader.u2("the access flags")?;
         let this_class_at = reader.offset();
@@ -78,12 +97,27 @@ impl<'a> ClassFile<'a> {
         if !reader.is_empty() {
             return reader.fail("the end of the class file");
         }
-        Ok(ClassFile { bytes, pool, major_version, access, this_class_at, interfaces_at, methods, bootstrap_methods })
+        Ok(ClassFile {
+            bytes,
+            pool,
+            version,
+            access,
+            this_class_at,
+            interfaces_at,
+            methods,
+            bootstrap_methods,
+            bootstrap_index: OnceLock::new(),
+        })
     }
 
     /// The format's version: 45 for Java 1.1, 69 for Java 25.
     pub fn major_version(&self) -> u16 {
-        self.major_version
+        self.version.0
+    }
+
+    /// Major and minor version.
+    pub(crate) fn version(&self) -> (u16, u16) {
+        self.version
     }
 
     /// Access flags (JVMS table 4.1-B).
@@ -91,7 +125,7 @@ impl<'a> ClassFile<'a> {
         self.access
     }
 
-    fn u2_at(&self, at: usize) -> Result<u16, Error> {
+    pub(crate) fn u2_at(&self, at: usize) -> Result<u16, Error> {
         Reader::new(self.bytes.get(at..).unwrap_or_default(), at).u2("a constant's index")
     }
 
@@ -117,8 +151,34 @@ impl<'a> ClassFile<'a> {
     }
 
     /// The declared methods, in their order.
-    pub fn methods(&self) -> &[Method] {
+    pub fn methods(&self) -> &[Method<'a>] {
         &self.methods
+    }
+
+    /// A method's code; `None` if it has none.
+    pub fn code(&self, method: &Method<'_>) -> Result<Option<Code<'a>>, Error> {
+        method.code.map(|(from, to)| Code::parse(self, from, to, &mut Scan::default())).transpose()
+    }
+
+    /// The arguments of a bootstrap method (JVMS 4.7.23); `at` is where its number stands.
+    pub(crate) fn bootstrap_arguments(&self, wanted: u16, at: usize) -> Result<Reader<'a>, Error> {
+        let missing = || Error::new(at, "the number of a bootstrap method");
+        let (from, to) = self.bootstrap_methods.ok_or_else(missing)?;
+        let start = |offset: usize| self.part(offset, to);
+        let index = match self.bootstrap_index.get() {
+            Some(index) => index,
+            None => {
+                let mut table = start(from);
+                let mut index = Vec::new();
+                for _ in 0..table.u2("the number of bootstrap methods")? {
+                    index.push(table.offset() as u32);
+                    skip_bootstrap_method(&mut table)?;
+                }
+                self.bootstrap_index.get_or_init(|| index)
+            }
+        };
+        let offset = index.get(usize::from(wanted)).ok_or_else(missing)?;
+        skip_bootstrap_method(&mut start(*offset as usize))
     }
 
     /// The content of an attribute, by its absolute offsets.
@@ -134,11 +194,18 @@ pub(crate) fn attribute<'a>(reader: &mut Reader<'a>) -> Result<(u16, Reader<'a>)
     Ok((name, reader.part(length as usize, "an attribute")?))
 }
 
-fn method(reader: &mut Reader<'_>, pool: &ConstantPool<'_>, index: usize) -> Result<Method, Error> {
+/// A bootstrap method's arguments; the reader stands behind it.
+fn skip_bootstrap_method<'a>(table: &mut Reader<'a>) -> Result<Reader<'a>, Error> {
+    table.u2("a bootstrap method")?;
+    let arguments = table.u2("a bootstrap method's number of arguments")?;
+    table.part(usize::from(arguments) * 2, "a bootstrap method's arguments")
+}
+
+fn method<'a>(reader: &mut Reader<'a>, pool: &ConstantPool<'a>, index: usize) -> Result<Method<'a>, Error> {
     let access = reader.u2("a method's access flags")?;
     let at = reader.offset();
-    let name = pool.utf8(reader.u2("a method's name")?, at)?.into_owned();
-    let descriptor = pool.utf8(reader.u2("a method's descriptor")?, at + 2)?.into_owned();
+    let name = pool.utf8_bytes(reader.u2("a method's name")?, at)?;
+    let descriptor = pool.utf8_bytes(reader.u2("a method's descriptor")?, at + 2)?;
     let mut code = None;
     for _ in 0..reader.u2("a method's number of attributes")? {
         let at = reader.offset();
@@ -150,5 +217,5 @@ fn method(reader: &mut Reader<'_>, pool: &ConstantPool<'_>, index: usize) -> Res
             code = Some((content.offset() - 4, reader.offset()));
         }
     }
-    Ok(Method { index, name, descriptor, access, has_code: code.is_some(), code })
+    Ok(Method { index, access, name, descriptor, code })
 }

@@ -2,72 +2,190 @@
 
 use crate::Error;
 use crate::class_file::{ClassFile, attribute};
-use crate::instructions::{self, Instruction};
+use crate::frames;
+use crate::instructions::{self, Instruction, Scan};
 use crate::reader::Reader;
 
 /// A row of the exception table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ExceptionRange {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-    pub(crate) handler: u32,
-    pub(crate) catch_type: u16,
+pub struct ExceptionRange {
+    /// The first instruction covered.
+    pub start: u32,
+    /// Where it ends: the first that is not.
+    pub end: u32,
+    /// Where the handler begins.
+    pub handler: u32,
+    /// Constant pool index of the class that is caught; 0 for all.
+    pub catch_type: u16,
 }
 
-/// A method's code.
+/// A row of a LineNumberTable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Where the line's code begins.
+    pub start: u32,
+    /// In the source file.
+    pub line: u16,
+}
+
+/// A row of a LocalVariableTable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Where it begins to have a value.
+    pub start: u32,
+    /// For so many bytes of code.
+    pub length: u32,
+    /// Its local variable.
+    pub index: u16,
+}
+
+/// A method's code, for reading.
 #[derive(Clone, Debug)]
-pub(crate) struct Code<'a> {
+pub struct Code<'a> {
     pub(crate) max_stack: u16,
     pub(crate) max_locals: u16,
     pub(crate) bytes: &'a [u8],
     /// Absolute offset of the first instruction.
     pub(crate) base: usize,
-    pub(crate) instructions: Vec<Instruction>,
-    pub(crate) exceptions: Vec<ExceptionRange>,
-    /// The attributes of the Code attribute: name, content.
-    pub(crate) attributes: Vec<(u16, Reader<'a>)>,
+    /// The exception table's rows: start, end, handler, catch type.
+    exceptions: Reader<'a>,
+    /// The attributes, from their number on.
+    attributes: Reader<'a>,
+    old_header: bool,
+    version: u16,
 }
+
+/// Class files up to this version have shorter fields at the beginning of their Code attributes.
+const OLD_HEADER: (u16, u16) = (45, 2);
 
 impl<'a> Code<'a> {
     /// Reads the Code attribute that lies between two absolute offsets, its length field first.
-    pub(crate) fn parse(class: &ClassFile<'a>, from: usize, to: usize) -> Result<Code<'a>, Error> {
+    pub(crate) fn parse(class: &ClassFile<'a>, from: usize, to: usize, scan: &mut Scan) -> Result<Code<'a>, Error> {
         let mut reader = class.part(from + 4, to);
-        let max_stack = reader.u2("max_stack")?;
-        let max_locals = reader.u2("max_locals")?;
-        let length = reader.u4("the code's length")?;
-        if length == 0 || length > 65_535 {
-            return Err(Error::new(reader.offset() - 4, "a code length of 1 to 65,535"));
-        }
+        let old_header = class.version() <= OLD_HEADER;
+        let (max_stack, max_locals, length) = if old_header {
+            let (stack, locals) = (reader.u1("max_stack")?, reader.u1("max_locals")?);
+            (stack.into(), locals.into(), reader.u2("the code's length")?.into())
+        } else {
+            (reader.u2("max_stack")?, reader.u2("max_locals")?, reader.u4("the code's length")?)
+        };
         let base = reader.offset();
-        let bytes = reader.bytes(length as usize, "the code")?;
-        let instructions = instructions::decode(bytes, base)?;
-        let count = reader.u2("the exception table's length")?;
-        let mut exceptions = Vec::with_capacity(usize::from(count));
-        for _ in 0..count {
-            let at = reader.offset();
-            let range = ExceptionRange {
-                start: reader.u2("an exception range's start")?.into(),
-                end: reader.u2("an exception range's end")?.into(),
-                handler: reader.u2("an exception handler's offset")?.into(),
-                catch_type: reader.u2("a catch type")?,
-            };
-            if range.start >= range.end || range.end > length || range.handler >= length {
-                return Err(Error::new(at, "an exception range within the code"));
-            }
-            exceptions.push(range);
+        if length == 0 || length > 65_535 {
+            return Err(Error::new(base - 4, "a code length of 1 to 65,535"));
         }
-        let count = reader.u2("the code's number of attributes")?;
-        let mut attributes = Vec::with_capacity(usize::from(count));
-        for _ in 0..count {
-            attributes.push(attribute(&mut reader)?);
+        let bytes = reader.bytes(length as usize, "the code")?;
+        scan.run(bytes, base)?;
+        let count = reader.u2("the exception table's length")?;
+        let exceptions = reader.part(usize::from(count) * 8, "the exception table")?;
+        let attributes = reader;
+        for _ in 0..reader.u2("the code's number of attributes")? {
+            attribute(&mut reader)?;
         }
         if !reader.is_empty() {
             return reader.fail("the end of the Code attribute");
         }
-        Ok(Code { max_stack, max_locals, bytes, base, instructions, exceptions, attributes })
+        let version = class.major_version();
+        let code = Code { max_stack, max_locals, bytes, base, exceptions, attributes, old_header, version };
+        for (at, range) in code.exception_rows() {
+            let handler = range.handler < length && scan.is_boundary(range.handler);
+            let bounds = range.end <= length && scan.is_boundary(range.start) && scan.is_boundary(range.end);
+            if range.start >= range.end || !bounds || !handler {
+                return Err(Error::new(at, "an exception range within the code"));
+            }
+        }
+        Ok(code)
     }
 
     pub(crate) fn len(&self) -> u32 {
         self.bytes.len() as u32
+    }
+
+    /// Whether its header has the short fields of the first class files.
+    pub(crate) fn has_old_header(&self) -> bool {
+        self.old_header
+    }
+
+    /// The rows of the exception table with their absolute offsets.
+    pub(crate) fn exception_rows(&self) -> impl Iterator<Item = (usize, ExceptionRange)> + '_ {
+        let base = self.exceptions.offset();
+        self.exceptions.rest().chunks_exact(8).enumerate().map(move |(row, bytes)| {
+            let field = |i: usize| u16::from_be_bytes([bytes[i * 2], bytes[i * 2 + 1]]);
+            let (start, end, handler) = (field(0).into(), field(1).into(), field(2).into());
+            (base + row * 8, ExceptionRange { start, end, handler, catch_type: field(3) })
+        })
+    }
+
+    /// The attributes of the Code attribute: where the name's index stands, the index, the content.
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = (usize, u16, Reader<'a>)> + use<'a> {
+        let mut reader = self.attributes;
+        let count = reader.u2("the code's number of attributes").unwrap_or(0);
+        (0..count).filter_map(move |_| {
+            let at = reader.offset();
+            // It has been read before.
+            attribute(&mut reader).ok().map(|(name, content)| (at, name, content))
+        })
+    }
+
+    /// The content of the attributes of that name.
+    pub(crate) fn attributes_named(&self, class: &ClassFile<'a>, wanted: &[u8]) -> Vec<Reader<'a>> {
+        let named = |at, name| class.pool.utf8_bytes(name, at).is_ok_and(|bytes| bytes == wanted);
+        self.attributes().filter(|(at, name, _)| named(*at, *name)).map(|(_, _, content)| content).collect()
+    }
+
+    /// The content of the StackMapTable, if there is one and the JVM reads it.
+    pub(crate) fn stack_map(&self, class: &ClassFile<'a>) -> Option<Reader<'a>> {
+        let has_frames = self.version >= frames::FIRST_VERSION;
+        has_frames.then(|| self.attributes_named(class, b"StackMapTable").first().copied()).flatten()
+    }
+
+    /// Slots of the operand stack.
+    pub fn max_stack(&self) -> u16 {
+        self.max_stack
+    }
+
+    /// Slots of local variables.
+    pub fn max_locals(&self) -> u16 {
+        self.max_locals
+    }
+
+    /// The instructions, in order.
+    pub fn instructions(&self) -> impl Iterator<Item = Instruction> + 'a {
+        instructions::all(self.bytes)
+    }
+
+    /// The exception table.
+    pub fn exceptions(&self) -> impl Iterator<Item = ExceptionRange> + '_ {
+        self.exception_rows().map(|(_, range)| range)
+    }
+
+    /// All LineNumberTables, one after the other.
+    pub fn lines(&self, class: &ClassFile<'a>) -> Result<Vec<Line>, Error> {
+        let mut lines = Vec::new();
+        for mut table in self.attributes_named(class, b"LineNumberTable") {
+            for _ in 0..table.u2("the number of lines")? {
+                let start = table.u2("a line's offset")?.into();
+                lines.push(Line { start, line: table.u2("a line's number")? });
+            }
+        }
+        Ok(lines)
+    }
+
+    /// All LocalVariableTables, one after the other.
+    pub fn variables(&self, class: &ClassFile<'a>) -> Result<Vec<Variable>, Error> {
+        let mut variables = Vec::new();
+        for mut table in self.attributes_named(class, b"LocalVariableTable") {
+            for _ in 0..table.u2("the number of local variables")? {
+                let start = table.u2("a variable's start")?.into();
+                let length = table.u2("a variable's length")?.into();
+                table.u4("a variable's name and type")?;
+                variables.push(Variable { start, length, index: table.u2("a variable's index")? });
+            }
+        }
+        Ok(variables)
+    }
+
+    /// The offsets of the stack map's frames.
+    pub fn frame_offsets(&self, class: &ClassFile<'a>) -> Result<Vec<u32>, Error> {
+        self.stack_map(class).map_or(Ok(Vec::new()), frames::offsets)
     }
 }

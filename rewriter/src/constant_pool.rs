@@ -7,14 +7,22 @@ use crate::reader::Reader;
 use crate::{Error, Refusal};
 
 pub(crate) const UTF8: u8 = 1;
+pub(crate) const INTEGER: u8 = 3;
+pub(crate) const FLOAT: u8 = 4;
+pub(crate) const LONG: u8 = 5;
+pub(crate) const DOUBLE: u8 = 6;
 pub(crate) const CLASS: u8 = 7;
+pub(crate) const STRING: u8 = 8;
 const METHODREF: u8 = 10;
 const INTERFACE_METHODREF: u8 = 11;
 const FIELDREF: u8 = 9;
 pub(crate) const NAME_AND_TYPE: u8 = 12;
 pub(crate) const METHOD_HANDLE: u8 = 15;
+pub(crate) const METHOD_TYPE: u8 = 16;
 pub(crate) const DYNAMIC: u8 = 17;
 pub(crate) const INVOKE_DYNAMIC: u8 = 18;
+const MODULE: u8 = 19;
+const PACKAGE: u8 = 20;
 
 /// An index of the constant pool's entries.
 #[derive(Clone, Debug)]
@@ -44,12 +52,13 @@ impl<'a> ConstantPool<'a> {
             offsets.push(reader.offset() as u32);
             let length = match reader.u1("a constant's tag")? {
                 UTF8 => usize::from(reader.u2("a string's length")?),
-                3 | 4 | FIELDREF | METHODREF | INTERFACE_METHODREF | NAME_AND_TYPE | DYNAMIC | INVOKE_DYNAMIC => 4,
-                5 | 6 => {
+                INTEGER | FLOAT | FIELDREF | METHODREF | INTERFACE_METHODREF | NAME_AND_TYPE | DYNAMIC
+                | INVOKE_DYNAMIC => 4,
+                LONG | DOUBLE => {
                     offsets.push(0);
                     8
                 }
-                CLASS | 8 | 16 | 19 | 20 => 2,
+                CLASS | STRING | METHOD_TYPE | MODULE | PACKAGE => 2,
                 METHOD_HANDLE => 3,
                 _ => return Err(Error::new(reader.offset() - 1, "a constant's tag (1, 3 to 12, 15 to 20)")),
             };
@@ -101,6 +110,28 @@ impl<'a> ConstantPool<'a> {
         self.utf8(reader.u2("a class's name")?, at)
     }
 
+    /// The bytes of a class constant's name.
+    pub(crate) fn class_bytes(&self, index: u16, at: usize) -> Result<&'a [u8], Error> {
+        let mut reader = self.expect(index, at, CLASS, "the index of a class constant")?;
+        let at = reader.offset();
+        self.utf8_bytes(reader.u2("a class's name")?, at)
+    }
+
+    /// The bytes of a field's or method's name and descriptor; dynamic constants and call sites have them, too.
+    pub(crate) fn signature_bytes(&self, index: u16, at: usize) -> Result<(&'a [u8], &'a [u8]), Error> {
+        let (tag, mut reader) = self.entry(index, at)?;
+        if !matches!(tag, FIELDREF | METHODREF | INTERFACE_METHODREF | DYNAMIC | INVOKE_DYNAMIC) {
+            return Err(Error::new(at, "the index of a field, a method or a dynamic call"));
+        }
+        reader.u2("a class or bootstrap method")?;
+        let at = reader.offset();
+        let mut reader =
+            self.expect(reader.u2("a name and type")?, at, NAME_AND_TYPE, "the index of a name and type")?;
+        let at = reader.offset();
+        let name = self.utf8_bytes(reader.u2("a name")?, at)?;
+        Ok((name, self.utf8_bytes(reader.u2("a descriptor")?, at + 2)?))
+    }
+
     /// Name and descriptor.
     pub(crate) fn name_and_type(&self, index: u16, at: usize) -> Result<(Cow<'a, str>, Cow<'a, str>), Error> {
         let mut reader = self.expect(index, at, NAME_AND_TYPE, "the index of a name and type")?;
@@ -132,17 +163,15 @@ impl<'a> ConstantPool<'a> {
         Ok((bootstrap, reader.u2("a name and type")?, at))
     }
 
-    /// Kind and reference of a method handle.
-    pub(crate) fn method_handle(&self, index: u16, at: usize) -> Result<(u8, MemberRef<'a>), Error> {
+    /// A method handle's kind, and the index of its field or method.
+    pub(crate) fn method_handle(&self, index: u16, at: usize) -> Result<(u8, u16), Error> {
         let mut reader = self.expect(index, at, METHOD_HANDLE, "the index of a method handle")?;
-        let kind = reader.u1("a method handle's kind")?;
-        let at = reader.offset();
-        Ok((kind, self.member(reader.u2("a method handle's reference")?, at)?))
+        Ok((reader.u1("a method handle's kind")?, reader.u2("a method handle's reference")?))
     }
 }
 
 /// Modified UTF-8 (JVMS 4.4.7). Borrowed when it is plain; what no `str` can hold (lone surrogates) is replaced.
-fn decode_modified_utf8(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn decode_modified_utf8(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
     }
@@ -163,18 +192,29 @@ fn decode_modified_utf8(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf16_lossy(&units))
 }
 
-/// Entries to be appended. Each is added once.
-#[derive(Clone, Debug)]
+/// Entries to be appended. Strings, classes and references are added once; numbers each time.
+#[derive(Debug)]
 pub(crate) struct Appended {
     bytes: Vec<u8>,
     next: usize,
-    known: HashMap<Vec<u8>, u16>,
+    /// Where each entry that the probes may want again begins, with its index: about a dozen.
+    known: Vec<(u32, u16)>,
+    /// Class constants by name: of handlers and of frames that had to be made.
+    classes: HashMap<Box<[u8]>, u16>,
+}
+
+/// How much was appended at some time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    bytes: usize,
+    next: usize,
+    known: usize,
 }
 
 impl Appended {
     /// Behind a pool of `len` entries (its count field).
     pub(crate) fn new(len: usize) -> Appended {
-        Appended { bytes: Vec::new(), next: len, known: HashMap::new() }
+        Appended { bytes: Vec::new(), next: len, known: Vec::new(), classes: HashMap::new() }
     }
 
     /// The pool's count with what was appended.
@@ -186,46 +226,76 @@ impl Appended {
         &self.bytes
     }
 
-    fn add(&mut self, entry: Vec<u8>) -> Result<u16, Refusal> {
-        if let Some(index) = self.known.get(&entry) {
-            return Ok(*index);
-        }
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { bytes: self.bytes.len(), next: self.next, known: self.known.len() }
+    }
+
+    /// Forgets what was appended since.
+    pub(crate) fn rewind(&mut self, mark: Mark) {
+        self.bytes.truncate(mark.bytes);
+        self.known.truncate(mark.known);
+        self.next = mark.next;
+        self.classes.retain(|_, index| usize::from(*index) < mark.next);
+    }
+
+    fn add(&mut self, entry: &[u8]) -> Result<u16, Refusal> {
         // The count field, one more than the last index, is a u2.
         if self.next >= usize::from(u16::MAX) {
             return Err(Refusal::ConstantPoolFull);
         }
         let index = self.next as u16;
         self.next += 1;
-        self.bytes.extend_from_slice(&entry);
-        self.known.insert(entry, index);
+        self.bytes.extend_from_slice(entry);
         Ok(index)
     }
 
-    pub(crate) fn utf8(&mut self, text: &str) -> Result<u16, Refusal> {
-        let mut entry = vec![UTF8];
-        entry.extend((text.len() as u16).to_be_bytes());
-        entry.extend(text.bytes());
-        self.add(entry)
+    fn add_once(&mut self, entry: &[u8]) -> Result<u16, Refusal> {
+        let stands_at = |start: u32| self.bytes[start as usize..].starts_with(entry);
+        if let Some((_, index)) = self.known.iter().find(|(start, _)| stands_at(*start)) {
+            return Ok(*index);
+        }
+        let start = self.bytes.len() as u32;
+        let index = self.add(entry)?;
+        self.known.push((start, index));
+        Ok(index)
+    }
+
+    pub(crate) fn utf8(&mut self, text: &[u8]) -> Result<u16, Refusal> {
+        self.add_once(&utf8_entry(text)?)
     }
 
     fn pair(&mut self, tag: u8, first: u16, second: u16) -> Result<u16, Refusal> {
         let ([a, b], [c, d]) = (first.to_be_bytes(), second.to_be_bytes());
-        self.add(vec![tag, a, b, c, d])
+        self.add_once(&[tag, a, b, c, d])
     }
 
-    pub(crate) fn class(&mut self, name: &str) -> Result<u16, Refusal> {
-        let [a, b] = self.utf8(name)?.to_be_bytes();
-        self.add(vec![CLASS, a, b])
+    pub(crate) fn class(&mut self, name: &[u8]) -> Result<u16, Refusal> {
+        if let Some(index) = self.classes.get(name) {
+            return Ok(*index);
+        }
+        let [a, b] = self.add(&utf8_entry(name)?)?.to_be_bytes();
+        let index = self.add(&[CLASS, a, b])?;
+        self.classes.insert(name.into(), index);
+        Ok(index)
     }
 
     pub(crate) fn method(&mut self, owner: &str, name: &str, descriptor: &str) -> Result<u16, Refusal> {
-        let (name, descriptor) = (self.utf8(name)?, self.utf8(descriptor)?);
-        let (class, name_and_type) = (self.class(owner)?, self.pair(NAME_AND_TYPE, name, descriptor)?);
+        let (name, descriptor) = (self.utf8(name.as_bytes())?, self.utf8(descriptor.as_bytes())?);
+        let (class, name_and_type) = (self.class(owner.as_bytes())?, self.pair(NAME_AND_TYPE, name, descriptor)?);
         self.pair(METHODREF, class, name_and_type)
     }
 
     pub(crate) fn integer(&mut self, value: u32) -> Result<u16, Refusal> {
         let [a, b, c, d] = value.to_be_bytes();
-        self.add(vec![3, a, b, c, d])
+        self.add(&[INTEGER, a, b, c, d])
     }
+}
+
+fn utf8_entry(text: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let length = u16::try_from(text.len()).map_err(|_| Refusal::ConstantPoolFull)?;
+    let mut entry = Vec::with_capacity(text.len() + 3);
+    entry.push(UTF8);
+    entry.extend(length.to_be_bytes());
+    entry.extend_from_slice(text);
+    Ok(entry)
 }

@@ -1,58 +1,93 @@
-//! Finding the call of `super(...)` or `this(...)` in a constructor: before it, `this` is uninitialised, and exception
-//! handlers must say so.
+//! Where in a constructor `this` is still to be constructed: there, exception handlers must say so.
 
-use crate::class_file::ClassFile;
-use crate::code::Code;
-use crate::frames;
-use crate::instructions::{ASTORE, ASTORE_0, INVOKESPECIAL, Instruction, NEW, WIDE};
-use crate::reader::Reader;
-use crate::{Error, Refusal};
+use crate::Refusal;
+use crate::constant_pool::ConstantPool;
+use crate::frames::FrameReader;
+use crate::instructions::{self, ASTORE, ASTORE_0, INVOKESPECIAL, Instruction, NEW};
+use crate::types::Type;
+use crate::walk::Walk;
 
-/// The instruction that initialises `this`.
-///
-/// In the order of the code, every `new` is followed by the call that initialises its object, because an uninitialised
-/// object can be passed to nothing else; the call that has no `new` of its own initialises `this`. That holds for what
-/// compilers emit, not for everything that verifies, so the outcome is checked against the stack map frames: `this` must
-/// be uninitialised in all frames up to the call, and in none after it.
-pub(crate) fn super_call(
-    class: &ClassFile<'_>,
-    code: &Code<'_>,
-    frames: Option<Reader<'_>>,
-) -> Result<Instruction, Refusal> {
-    let mut pending = 0u32;
-    let mut found: Option<Instruction> = None;
-    for instruction in &code.instructions {
+/// What a handler has to say of `this`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    /// Nothing: it is constructed, or there is none.
+    Constructed,
+    /// It is still to be constructed, and is in this local variable.
+    Uninitialized(u16),
+    /// There can be no handler: the call of `super(...)` or `this(...)` itself, which HotSpot accepts in no range, or code
+    /// that has `this` in no local variable.
+    Unprotected,
+}
+
+/// From an offset on, up to the next one.
+pub(crate) type PhaseFrom = (u32, Phase);
+
+/// The phases of a method, in the order of its code, the first at 0.
+pub(crate) fn phases(walk: &Walk<'_, '_>, phases: &mut Vec<PhaseFrom>) -> Result<(), Refusal> {
+    phases.clear();
+    if walk.method.name != b"<init>" {
+        phases.push((0, Phase::Constructed));
+        return Ok(());
+    }
+    if let Some(call) = straight(walk)? {
+        phases.push((0, Phase::Uninitialized(0)));
+        phases.push((call.offset, Phase::Unprotected));
+        phases.push((call.end(), Phase::Constructed));
+        return Ok(());
+    }
+    let machine = walk.machine();
+    walk.run(|instruction, state| {
+        let phase = match state {
+            Some(state) if state.this_uninitialized => {
+                let local = state.locals.iter().position(|local| *local == Type::UninitializedThis);
+                match (machine.constructed(state, instruction)?, local) {
+                    (Some(Type::UninitializedThis), _) | (_, None) => Phase::Unprotected,
+                    (_, Some(local)) => Phase::Uninitialized(local as u16),
+                }
+            }
+            Some(_) => Phase::Constructed,
+            None => Phase::Unprotected,
+        };
+        if phases.last().is_none_or(|(_, last)| *last != phase) {
+            phases.push((instruction.offset, phase));
+        }
+        Ok(())
+    })
+}
+
+/// The call of `super(...)` or `this(...)`, where the code comes to it without a branch, a join or another object on the
+/// way: so it is in nearly all constructors, which need not be followed type by type.
+fn straight(walk: &Walk<'_, '_>) -> Result<Option<Instruction>, Refusal> {
+    let code = walk.code;
+    if walk.class.name()? == "java/lang/Object" {
+        return Ok(None);
+    }
+    let mut found = None;
+    for instruction in instructions::all(code.bytes) {
         match instruction.opcode {
-            NEW => pending += 1,
-            INVOKESPECIAL if calls_initializer(class, code, instruction)? => match pending.checked_sub(1) {
-                Some(left) => pending = left,
-                None if found.is_none() => found = Some(*instruction),
-                None => return Err(Refusal::SuperCallUnclear),
-            },
-            _ if stores_local_0(code, instruction) => return Err(Refusal::SuperCallUnclear),
+            INVOKESPECIAL if is_initializer(&walk.class.pool, walk, &instruction)? => {
+                found = Some(instruction);
+                break;
+            }
+            NEW | ASTORE | ASTORE_0 | instructions::WIDE => return Ok(None),
+            _ if !instruction.falls_through(code.bytes) => return Ok(None),
             _ => {}
         }
     }
-    let found = found.ok_or(Refusal::SuperCallUnclear)?;
-    for (offset, uninitialized) in frames.map_or(Ok(Vec::new()), frames::uninitialized_this)? {
-        if uninitialized != (offset <= found.offset) {
-            return Err(Refusal::SuperCallUnclear);
+    let Some(call) = found else { return Ok(None) };
+    let joins = match code.stack_map(walk.class) {
+        Some(table) => FrameReader::new(table)?.next()?.is_some_and(|frame| frame.offset <= call.offset),
+        None => {
+            let mut jumps = walk.scan.branches.iter().flat_map(|branch| branch.jumps(code.bytes));
+            jumps.any(|(_, target)| target <= i64::from(call.offset))
+                || code.exceptions().any(|range| range.handler <= call.offset)
         }
-    }
-    Ok(found)
+    };
+    let branches = walk.scan.branches.first().is_some_and(|branch| branch.offset < call.offset);
+    Ok((!joins && !branches).then_some(call))
 }
 
-fn calls_initializer(class: &ClassFile<'_>, code: &Code<'_>, call: &Instruction) -> Result<bool, Error> {
-    let at = code.base + call.offset as usize + 1;
-    Ok(class.pool.member(call.operand(code.bytes), at)?.name == "<init>")
-}
-
-fn stores_local_0(code: &Code<'_>, instruction: &Instruction) -> bool {
-    let at = instruction.offset as usize;
-    match instruction.opcode {
-        ASTORE => code.bytes[at + 1] == 0,
-        ASTORE_0 => true,
-        WIDE => code.bytes[at + 1] == ASTORE && code.bytes[at + 2..at + 4] == [0, 0],
-        _ => false,
-    }
+fn is_initializer(pool: &ConstantPool<'_>, walk: &Walk<'_, '_>, call: &Instruction) -> Result<bool, Refusal> {
+    let at = walk.code.base + call.offset as usize + 1;
+    Ok(pool.signature_bytes(call.operand(walk.code.bytes), at)?.0 == b"<init>")
 }

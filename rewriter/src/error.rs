@@ -26,15 +26,33 @@ pub enum Refusal {
     /// The class has no room for the probes' constants.
     #[error("its class's constant pool is full")]
     ConstantPoolFull,
-    /// `jsr` and `ret`, of compilers before Java 6.
-    #[error("its code uses subroutines (jsr/ret)")]
+    /// There is no room for the operands of the probes.
+    #[error("its operand stack is full (65,535 slots)")]
+    StackFull,
+    /// There is no room for the rows that the probes need.
+    #[error("its exception table is full (65,535 rows)")]
+    ExceptionTableFull,
+    /// There is no room for the frames that the probes need.
+    #[error("its stack map would grow past what a JVM reads")]
+    StackMapFull,
+    /// Its types cannot be followed with bearable effort.
+    #[error("its control flow is too complex to be followed")]
+    TooComplex,
+    /// A region of lines begins or ends inside a subroutine (jsr/ret).
+    #[error("the lines divide a subroutine (jsr/ret)")]
     Subroutines,
-    /// A conditional branch would need more than 16 bits.
-    #[error("a conditional branch would span more than 32 KiB")]
-    BranchTooFar,
-    /// The call of `super(...)` or `this(...)` could not be told with certainty.
-    #[error("its call of the super constructor cannot be told with certainty")]
-    SuperCallUnclear,
+    /// Two regions of lines overlap without one lying in the other.
+    #[error("the lines overlap with other lines that are probed")]
+    RegionsCross,
+    /// The method has no such line, call or allocation.
+    #[error("there is no such place in its code")]
+    NoSuchPlace,
+    /// No stack slot and no local variable holds the object once it is constructed.
+    #[error("nothing holds the object after its constructor has run")]
+    ObjectDropped,
+    /// Allocations are to be probed without a method to call.
+    #[error("there is no probe for allocations")]
+    NoProbe,
     /// There is nothing to instrument.
     #[error("it has no code")]
     NoCode,
@@ -52,9 +70,15 @@ impl Refusal {
         match self {
             Refusal::CodeTooLarge => "code-too-large",
             Refusal::ConstantPoolFull => "constant-pool-full",
+            Refusal::StackFull => "stack-full",
+            Refusal::ExceptionTableFull => "exception-table-full",
+            Refusal::StackMapFull => "stack-map-full",
+            Refusal::TooComplex => "too-complex",
             Refusal::Subroutines => "subroutines",
-            Refusal::BranchTooFar => "branch-too-far",
-            Refusal::SuperCallUnclear => "super-call-unclear",
+            Refusal::RegionsCross => "regions-cross",
+            Refusal::NoSuchPlace => "no-such-place",
+            Refusal::ObjectDropped => "object-dropped",
+            Refusal::NoProbe => "no-probe",
             Refusal::NoCode => "no-code",
             Refusal::NoSuchMethod => "no-such-method",
             Refusal::Malformed(_) => "malformed",

@@ -1,187 +1,390 @@
-//! The StackMapTable attribute (JVMS 4.7.4), relocated frame by frame.
+//! The StackMapTable attribute (JVMS 4.7.4): read frame by frame, written with offsets relocated and frames added.
 
-use crate::Error;
+use std::collections::HashMap;
+
+use crate::class_file::ClassFile;
+use crate::constant_pool::Appended;
+use crate::layout::Layout;
 use crate::reader::Reader;
-use crate::relocation::Relocated;
+use crate::types::{State, Type};
+use crate::{Error, Refusal};
 
-const ITEM_UNINITIALIZED_THIS: u8 = 6;
-const ITEM_OBJECT: u8 = 7;
-const ITEM_UNINITIALIZED: u8 = 8;
+/// The first version whose classes have stack maps (Java 6).
+pub(crate) const FIRST_VERSION: u16 = 50;
+/// A table is refused beyond this. Real ones have some kilobytes.
+const MAX_BYTES: usize = 16 << 20;
 
-/// Relocated frames in the making.
-#[derive(Debug, Default)]
-pub(crate) struct Frames {
+const TOP: u8 = 0;
+const UNINITIALIZED_THIS: u8 = 6;
+const OBJECT: u8 = 7;
+const UNINITIALIZED: u8 = 8;
+const SAME_LOCALS_EXTENDED: u8 = 247;
+const SAME_EXTENDED: u8 = 251;
+const FULL: u8 = 255;
+
+/// A frame as it stands in the table: relative to the one before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    /// Absolute offset, for messages.
+    pub(crate) at: usize,
+    tag: u8,
+    /// In the code.
+    pub(crate) offset: u32,
+    /// What is behind tag and offset.
+    types: Reader<'a>,
+}
+
+/// The frames of a table, in their order.
+#[derive(Clone, Debug)]
+pub(crate) struct FrameReader<'a> {
+    table: Reader<'a>,
+    left: u16,
+    last: Option<u32>,
+}
+
+impl<'a> FrameReader<'a> {
+    pub(crate) fn new(mut table: Reader<'a>) -> Result<FrameReader<'a>, Error> {
+        let left = table.u2("the number of frames")?;
+        Ok(FrameReader { table, left, last: None })
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Frame<'a>>, Error> {
+        if self.left == 0 {
+            return if self.table.is_empty() { Ok(None) } else { self.table.fail("the end of the stack map table") };
+        }
+        self.left -= 1;
+        let at = self.table.offset();
+        let tag = self.table.u1("a frame's type")?;
+        let delta = match tag {
+            0..=63 => tag.into(),
+            64..=127 => u32::from(tag - 64),
+            SAME_LOCALS_EXTENDED..=FULL => self.table.u2("a frame's offset")?.into(),
+            _ => return Err(Error::new(at, "a frame's type (0 to 127, 247 to 255)")),
+        };
+        let offset = self.last.map_or(0, |last| last + 1) + delta;
+        self.last = Some(offset);
+        let types = self.table;
+        match tag {
+            64..=127 | SAME_LOCALS_EXTENDED => skip_types(&mut self.table, 1)?,
+            252..=254 => skip_types(&mut self.table, (tag - SAME_EXTENDED).into())?,
+            FULL => {
+                for _ in 0..2 {
+                    let count = self.table.u2("a frame's number of types")?;
+                    skip_types(&mut self.table, count)?;
+                }
+            }
+            _ => {}
+        }
+        let length = self.table.position() - types.position();
+        Ok(Some(Frame { at, tag, offset, types: types.first(length) }))
+    }
+}
+
+fn skip_types(table: &mut Reader<'_>, count: u16) -> Result<(), Error> {
+    for _ in 0..count {
+        let at = table.offset();
+        match table.u1("a verification type")? {
+            TOP..=UNINITIALIZED_THIS => {}
+            OBJECT | UNINITIALIZED => {
+                table.u2("a verification type's operand")?;
+            }
+            _ => return Err(Error::new(at, "a verification type (0 to 8)")),
+        }
+    }
+    Ok(())
+}
+
+/// The offsets of all frames.
+pub(crate) fn offsets(table: Reader<'_>) -> Result<Vec<u32>, Error> {
+    let mut frames = FrameReader::new(table)?;
+    let mut offsets = Vec::new();
+    while let Some(frame) = frames.next()? {
+        offsets.push(frame.offset);
+    }
+    Ok(offsets)
+}
+
+impl Frame<'_> {
+    /// Makes of the frame before it (`base`) this frame; and the same of `state`, which was `base` until instructions
+    /// touched it. Takes as long as the frame is, and as much was touched.
+    pub(crate) fn apply_after<'a>(&self, base: &mut State<'a>, state: &mut State<'a>) -> Result<(), Error> {
+        for touched in std::mem::take(&mut state.touched) {
+            if let Some(slot) = state.locals.get_mut(usize::from(touched)) {
+                *slot = base.local(touched);
+            }
+        }
+        state.locals.truncate(base.locals.len());
+        let kept = self.apply(base)?;
+        state.locals.truncate(kept);
+        state.locals.extend_from_slice(&base.locals[kept..]);
+        state.stack.clone_from(&base.stack);
+        state.this_uninitialized = base.this_uninitialized;
+        Ok(())
+    }
+
+    /// So many locals are as they were.
+    fn apply(&self, state: &mut State<'_>) -> Result<usize, Error> {
+        let mut types = self.types;
+        state.stack.clear();
+        let mut kept = state.locals.len();
+        match self.tag {
+            64..=127 | SAME_LOCALS_EXTENDED => push_types(&mut types, 1, &mut state.stack)?,
+            248..=250 => {
+                for _ in self.tag..SAME_EXTENDED {
+                    if state.locals.pop() == Some(Type::Second) {
+                        state.locals.pop();
+                    }
+                }
+                kept = state.locals.len();
+                // At most the first local of a constructor; chopping it is as rare as can be.
+                state.this_uninitialized &= state.locals.contains(&Type::UninitializedThis);
+            }
+            252..=254 => push_types(&mut types, (self.tag - SAME_EXTENDED).into(), &mut state.locals)?,
+            FULL => {
+                kept = 0;
+                state.locals.clear();
+                let count = types.u2("a frame's number of types")?;
+                push_types(&mut types, count, &mut state.locals)?;
+                let count = types.u2("a frame's number of types")?;
+                push_types(&mut types, count, &mut state.stack)?;
+                state.this_uninitialized = state.locals.contains(&Type::UninitializedThis);
+            }
+            _ => {}
+        }
+        state.this_uninitialized |= state.locals[kept..].contains(&Type::UninitializedThis);
+        Ok(kept)
+    }
+}
+
+fn push_types(reader: &mut Reader<'_>, count: u16, to: &mut Vec<Type<'_>>) -> Result<(), Error> {
+    for _ in 0..count {
+        let one = match reader.u1("a verification type")? {
+            TOP => Type::Top,
+            1 => Type::Integer,
+            2 => Type::Float,
+            3 => Type::Double,
+            4 => Type::Long,
+            5 => Type::Null,
+            UNINITIALIZED_THIS => Type::UninitializedThis,
+            OBJECT => Type::Class(reader.u2("a class")?),
+            _ => Type::Uninitialized(reader.u2("the offset of a new")?.into()),
+        };
+        to.push(one);
+        if matches!(one, Type::Long | Type::Double) {
+            to.push(Type::Second);
+        }
+    }
+    Ok(())
+}
+
+/// A frame to be added: what stands behind tag and offset of a full frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Full(Vec<u8>);
+
+impl Full {
+    /// Of a handler of ours: `this` in a local, if it has to be there, and a `Throwable` on the stack.
+    pub(crate) fn of_handler(uninitialized_this: Option<u16>, throwable: u16) -> Full {
+        let mut bytes = Vec::new();
+        match uninitialized_this {
+            Some(local) => {
+                bytes.extend((local + 1).to_be_bytes());
+                bytes.extend(std::iter::repeat_n(TOP, local.into()));
+                bytes.push(UNINITIALIZED_THIS);
+            }
+            None => bytes.extend([0, 0]),
+        }
+        bytes.extend([0, 1, OBJECT]);
+        bytes.extend(throwable.to_be_bytes());
+        Full(bytes)
+    }
+
+    /// Of a state between instructions, in code that has been laid out.
+    pub(crate) fn of_state(
+        class: &ClassFile<'_>,
+        state: &State<'_>,
+        layout: &Layout<'_>,
+        appended: &mut Appended,
+    ) -> Result<Full, Refusal> {
+        let mut bytes = Vec::new();
+        let used = state.locals.iter().rposition(|local| *local != Type::Top).map_or(0, |last| last + 1);
+        for slots in [&state.locals[..used], &state.stack[..]] {
+            let count_at = bytes.len();
+            bytes.extend([0, 0]);
+            let mut count = 0u16;
+            for slot in slots.iter().filter(|slot| **slot != Type::Second) {
+                count = count.checked_add(1).ok_or(Refusal::StackMapFull)?;
+                write_type(class, *slot, layout, appended, &mut bytes)?;
+            }
+            bytes[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+        }
+        Ok(Full(bytes))
+    }
+}
+
+fn write_type(
+    class: &ClassFile<'_>,
+    one: Type<'_>,
+    layout: &Layout<'_>,
+    appended: &mut Appended,
+    out: &mut Vec<u8>,
+) -> Result<(), Refusal> {
+    let (tag, operand) = match one {
+        // Classes with subroutines have no stack maps.
+        Type::Top | Type::Second | Type::ReturnAddress => (TOP, None),
+        Type::Integer => (1, None),
+        Type::Float => (2, None),
+        Type::Double => (3, None),
+        Type::Long => (4, None),
+        Type::Null => (5, None),
+        Type::UninitializedThis => (UNINITIALIZED_THIS, None),
+        Type::Class(index) => (OBJECT, Some(index)),
+        Type::Named(name) => (OBJECT, Some(appended.class(name)?)),
+        Type::ArrayOf(index) => {
+            let element = class.pool.class_bytes(index, 0)?;
+            let name =
+                if element.starts_with(b"[") { [b"[", element].concat() } else { [b"[L", element, b";"].concat() };
+            (OBJECT, Some(appended.class(&name)?))
+        }
+        Type::Uninitialized(new) => (UNINITIALIZED, Some(layout.place(new) as u16)),
+    };
+    out.push(tag);
+    if let Some(operand) = operand {
+        out.extend(operand.to_be_bytes());
+    }
+    Ok(())
+}
+
+/// A table in the making.
+#[derive(Debug)]
+pub(crate) struct FrameWriter<'o> {
+    out: &'o mut Vec<u8>,
+    start: usize,
     count: u16,
     /// New offset of the latest frame.
     last: Option<u32>,
-    bytes: Vec<u8>,
 }
 
-impl Frames {
-    /// The attribute's content.
-    pub(crate) fn finish(self) -> Vec<u8> {
-        let mut content = self.count.to_be_bytes().to_vec();
-        content.extend(self.bytes);
-        content
+impl<'o> FrameWriter<'o> {
+    /// Writes the content of the attribute to the end of `out`.
+    pub(crate) fn new(out: &'o mut Vec<u8>) -> FrameWriter<'o> {
+        let start = out.len();
+        out.extend([0, 0]);
+        FrameWriter { out, start, count: 0, last: None }
     }
 
-    fn delta(&mut self, offset: u32, at: usize) -> Result<u16, Error> {
+    pub(crate) fn finish(self) {
+        self.out[self.start..self.start + 2].copy_from_slice(&self.count.to_be_bytes());
+    }
+
+    /// Distance from the frame before it; an error if that one does not come before it.
+    fn delta(&mut self, offset: u32, at: usize) -> Result<u16, Refusal> {
         let delta = match self.last {
             None => Some(offset),
             Some(last) => offset.checked_sub(last + 1),
         };
         self.last = Some(offset);
-        self.count = self.count.checked_add(1).ok_or_else(|| Error::new(at, "at most 65,535 frames"))?;
-        delta
-            .and_then(|delta| u16::try_from(delta).ok())
-            .ok_or_else(|| Error::new(at, "frames in the order of their offsets"))
+        self.count = self.count.checked_add(1).ok_or(Refusal::StackMapFull)?;
+        if self.out.len() - self.start > MAX_BYTES {
+            return Err(Refusal::StackMapFull);
+        }
+        let delta = delta.and_then(|delta| u16::try_from(delta).ok());
+        Ok(delta.ok_or_else(|| Error::new(at, "frames in the order of their offsets"))?)
     }
 
-    /// Appends the full frame of an exception handler: one local or none, a `Throwable` on the stack.
-    pub(crate) fn handler(&mut self, offset: u32, uninitialized_this: bool, throwable: u16) -> Result<(), Error> {
+    pub(crate) fn full(&mut self, offset: u32, frame: &Full) -> Result<(), Refusal> {
         let delta = self.delta(offset, 0)?;
-        self.bytes.push(255);
-        self.bytes.extend(delta.to_be_bytes());
-        if uninitialized_this {
-            self.bytes.extend([0, 1, ITEM_UNINITIALIZED_THIS]);
-        } else {
-            self.bytes.extend([0, 0]);
-        }
-        self.bytes.extend([0, 1, ITEM_OBJECT]);
-        self.bytes.extend(throwable.to_be_bytes());
+        self.extended(FULL, delta);
+        self.out.extend_from_slice(&frame.0);
         Ok(())
     }
-}
 
-/// Reads a table and relocates it.
-pub(crate) fn relocate(mut table: Reader<'_>, relocated: &Relocated) -> Result<Frames, Error> {
-    let mut frames = Frames::default();
-    let mut old: Option<u32> = None;
-    for _ in 0..table.u2("the number of frames")? {
-        let at = table.offset();
-        let tag = table.u1("a frame's type")?;
-        let old_delta = match tag {
-            0..=63 => u16::from(tag),
-            64..=127 => u16::from(tag - 64),
-            247..=255 => table.u2("a frame's offset")?,
-            _ => return Err(Error::new(at, "a frame's type (0 to 127, 247 to 255)")),
-        };
-        let offset = old.map_or(0, |old| old + 1) + u32::from(old_delta);
-        old = Some(offset);
-        let delta = frames.delta(relocated.target(offset, at)?, at)?;
-        let out = &mut frames.bytes;
-        match tag {
-            // The short forms have no room for larger offsets.
-            0..=63 if delta <= 63 => out.push(delta as u8),
-            64..=127 if delta <= 63 => out.push(64 + delta as u8),
-            0..=63 => push(out, 251, delta),
-            64..=127 => push(out, 247, delta),
-            _ => push(out, tag, delta),
+    fn extended(&mut self, tag: u8, delta: u16) {
+        self.out.push(tag);
+        self.out.extend(delta.to_be_bytes());
+    }
+
+    /// A frame of the old table, relocated; what it is relative to must have been written before it.
+    fn relocated(&mut self, frame: &Frame<'_>, layout: &Layout<'_>) -> Result<(), Refusal> {
+        let delta = self.delta(layout.checked_target(frame.offset, frame.at)?, frame.at)?;
+        // The short forms have no room for larger offsets.
+        match frame.tag {
+            0..=63 if delta <= 63 => self.out.push(delta as u8),
+            64..=127 if delta <= 63 => self.out.push(64 + delta as u8),
+            0..=63 => self.extended(SAME_EXTENDED, delta),
+            64..=127 => self.extended(SAME_LOCALS_EXTENDED, delta),
+            tag => self.extended(tag, delta),
         }
-        match tag {
-            64..=127 | 247 => verification_type(&mut table, relocated, out)?,
-            252..=254 => {
-                for _ in 251..tag {
-                    verification_type(&mut table, relocated, out)?;
-                }
-            }
-            255 => {
+        let start = self.out.len();
+        self.out.extend_from_slice(frame.types.rest());
+        let mut types = frame.types;
+        match frame.tag {
+            64..=127 | SAME_LOCALS_EXTENDED => self.relocate_types(start, &mut types, 1, layout)?,
+            252..=254 => self.relocate_types(start, &mut types, (frame.tag - SAME_EXTENDED).into(), layout)?,
+            FULL => {
                 for _ in 0..2 {
-                    let count = table.u2("a frame's number of types")?;
-                    out.extend(count.to_be_bytes());
-                    for _ in 0..count {
-                        verification_type(&mut table, relocated, out)?;
-                    }
+                    let count = types.u2("a frame's number of types")?;
+                    self.relocate_types(start, &mut types, count, layout)?;
                 }
             }
             _ => {}
         }
+        Ok(())
     }
-    if !table.is_empty() {
-        return table.fail("the end of the stack map table");
-    }
-    Ok(frames)
-}
 
-fn push(out: &mut Vec<u8>, tag: u8, delta: u16) {
-    out.push(tag);
-    out.extend(delta.to_be_bytes());
-}
-
-fn verification_type(table: &mut Reader<'_>, relocated: &Relocated, out: &mut Vec<u8>) -> Result<(), Error> {
-    let at = table.offset();
-    let tag = table.u1("a verification type")?;
-    out.push(tag);
-    match tag {
-        0..=ITEM_UNINITIALIZED_THIS => Ok(()),
-        ITEM_OBJECT => {
-            out.extend(table.u2("a class")?.to_be_bytes());
-            Ok(())
-        }
-        ITEM_UNINITIALIZED => {
-            // Names the `new` instruction itself.
-            let old = table.u2("the offset of a new")?;
-            out.extend((relocated.place(old.into(), at)? as u16).to_be_bytes());
-            Ok(())
-        }
-        _ => Err(Error::new(at, "a verification type (0 to 8)")),
-    }
-}
-
-/// The offsets of all frames, and whether `this` is uninitialised there (JVMS 4.10.1.4, flagThisUninit). Locals are
-/// followed only as far as their first, which is where `this` is.
-pub(crate) fn uninitialized_this(mut table: Reader<'_>) -> Result<Vec<(u32, bool)>, Error> {
-    let mut frames = Vec::new();
-    let mut old: Option<u32> = None;
-    // In a constructor, the first local is uninitializedThis when it begins.
-    let mut locals = 1usize;
-    let mut uninitialized = true;
-    for _ in 0..table.u2("the number of frames")? {
-        let tag = table.u1("a frame's type")?;
-        let delta = match tag {
-            0..=63 => u16::from(tag),
-            64..=127 => u16::from(tag - 64),
-            _ => table.u2("a frame's offset")?,
-        };
-        match tag {
-            0..=63 | 251 => {}
-            64..=127 | 247 => {
-                skip_type(&mut table)?;
+    /// Only the offsets of `new` instructions move. `start` is where `types` was copied to.
+    fn relocate_types(
+        &mut self,
+        start: usize,
+        types: &mut Reader<'_>,
+        count: u16,
+        layout: &Layout<'_>,
+    ) -> Result<(), Error> {
+        for _ in 0..count {
+            match types.u1("a verification type")? {
+                OBJECT => {
+                    types.u2("a class")?;
+                }
+                UNINITIALIZED => {
+                    let (at, position) = (types.offset(), types.position());
+                    let old = types.u2("the offset of a new")?.into();
+                    let new = layout.checked_place(old, at)? as u16;
+                    let place = start + position;
+                    self.out[place..place + 2].copy_from_slice(&new.to_be_bytes());
+                }
+                _ => {}
             }
-            248..=250 => {
-                locals = locals.saturating_sub(usize::from(251 - tag));
-                uninitialized &= locals > 0;
-            }
-            252..=254 => {
-                for _ in 251..tag {
-                    skip_type(&mut table)?;
-                    locals += 1;
+        }
+        Ok(())
+    }
+
+    /// All frames of the old table, and those that are to be added: old offset, new offset, frame. At the same old
+    /// offset an added one comes first. `made` has the frame behind each of them in full.
+    pub(crate) fn all<'f>(
+        &mut self,
+        table: Option<Reader<'_>>,
+        added: impl Iterator<Item = (u32, u32, &'f Full)>,
+        layout: &Layout<'_>,
+        made: &HashMap<u32, Full>,
+    ) -> Result<(), Refusal> {
+        let mut added = added.peekable();
+        if let Some(table) = table {
+            let mut frames = FrameReader::new(table)?;
+            while let Some(frame) = frames.next()? {
+                let mut last_is_added = false;
+                while let Some((_, new, full)) = added.next_if(|(old, ..)| *old <= frame.offset) {
+                    self.full(new, full)?;
+                    last_is_added = true;
+                }
+                match made.get(&frame.offset).filter(|_| last_is_added && frame.tag != FULL) {
+                    // What it was relative to is no longer the frame before it.
+                    Some(full) => self.full(layout.checked_target(frame.offset, frame.at)?, full)?,
+                    None => self.relocated(&frame, layout)?,
                 }
             }
-            255 => {
-                locals = usize::from(table.u2("a frame's number of locals")?);
-                uninitialized = false;
-                for i in 0..locals {
-                    let tag = skip_type(&mut table)?;
-                    uninitialized |= i == 0 && tag == ITEM_UNINITIALIZED_THIS;
-                }
-                for _ in 0..table.u2("a frame's stack depth")? {
-                    skip_type(&mut table)?;
-                }
-            }
-            _ => return table.fail("a frame's type (0 to 127, 247 to 255)"),
         }
-        let offset = old.map_or(0, |old| old + 1) + u32::from(delta);
-        old = Some(offset);
-        frames.push((offset, uninitialized));
+        for (_, new, full) in added {
+            self.full(new, full)?;
+        }
+        Ok(())
     }
-    Ok(frames)
-}
-
-fn skip_type(table: &mut Reader<'_>) -> Result<u8, Error> {
-    let tag = table.u1("a verification type")?;
-    if tag >= ITEM_OBJECT {
-        table.u2("a verification type's operand")?;
-    }
-    Ok(tag)
 }

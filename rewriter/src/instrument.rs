@@ -1,4 +1,4 @@
-//! Entry and exit probes:
+//! Putting probes into a class's methods:
 //!
 //! ```text
 //!     enter(id)                        // first instruction
@@ -6,368 +6,526 @@
 //!     catch (any) { thrown(id); throw }
 //! ```
 //!
-//! The catch-all's ranges leave out the probes and the returns behind them: whatever a probe or a return throws, an exit
-//! is recorded once. In a constructor the ranges before and after the call of `super(...)` have handlers of their own, and the
-//! call itself is in neither: HotSpot accepts no handler there.
+//! The same is done to regions of a method's code, and allocations are reported. [`crate::paths`] finds where probes go,
+//! [`crate::layout`] makes room for them; here is what is done with a class and with a method's Code attribute.
 
-use crate::attributes;
+use std::collections::HashMap;
+
 use crate::class_file::{ClassFile, Method};
-use crate::code::{Code, ExceptionRange};
+use crate::code::Code;
 use crate::constant_pool::Appended;
-use crate::constructor;
-use crate::frames::{self, Frames};
-use crate::instructions::{ATHROW, INVOKESTATIC, JSR, JSR_W, LDC, LDC_W, RET, WIDE};
-use crate::reader::Reader;
-use crate::relocation::{Insertion, Relocated, relocate};
-use crate::type_annotations;
-use crate::{Error, Refusal};
-
-/// The methods that instrumented code calls: static, `(I)V`, visible to every class.
-#[derive(Clone, Copy, Debug)]
-pub struct Probes<'p> {
-    /// Internal name of their class.
-    pub class: &'p str,
-    /// Called as the first instruction, with the method's id.
-    pub enter: &'p str,
-    /// Called before every return.
-    pub exit: &'p str,
-    /// Called when an exception leaves the method.
-    pub throw: &'p str,
-}
-
-/// A method to be instrumented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Which one, in the order of declaration.
-    pub method_index: usize,
-    /// What the probes are called with.
-    pub id: u32,
-}
+use crate::constructor::{self, Phase, PhaseFrom};
+use crate::frames::{self, FrameWriter, Full};
+use crate::instructions::{
+    self, ALOAD, ANEWARRAY, DUP, INVOKEDYNAMIC, INVOKEVIRTUAL, MULTIANEWARRAY, NEW, NEWARRAY, Scan, WIDE,
+};
+use crate::layout::{Layout, Piece, Plan, Shift};
+use crate::paths::{BlockTypes, Handler, Paths, Row, Slot};
+use crate::probes::{Caller, Place, Probe, Probes, Push, Refused, Request};
+use crate::regions::{self, Chains, Region};
+use crate::types::Type;
+use crate::walk::Walk;
+use crate::{Error, Refusal, attributes, type_annotations};
 
 /// The outcome.
 #[derive(Clone, Debug)]
 pub struct Rewritten {
     /// The class file; the same bytes where nothing was instrumented.
     pub bytes: Vec<u8>,
-    /// Methods that are as they were, by index.
-    pub refused: Vec<(usize, Refusal)>,
+    /// What could not be done. The methods are as they were, unless other requests for them succeeded.
+    pub refused: Vec<Refused>,
 }
-
-/// The first version whose classes have stack maps (Java 6).
-const STACK_MAPS: u16 = 50;
 
 /// Instruments methods of a class. Fails only if the class file as a whole cannot be read.
 pub fn instrument(bytes: &[u8], probes: &Probes<'_>, requests: &[Request]) -> Result<Rewritten, Error> {
     let class = ClassFile::parse(bytes)?;
-    let mut appended = Appended::new(class.pool.len());
+    let mut writer = ClassWriter::new(&class);
+    let mut caller = Caller::new(probes);
     let mut refused = Vec::new();
-    let mut replaced = Vec::new();
-    for request in requests {
-        let before = appended.clone();
-        match rewrite_method(&class, &mut appended, probes, *request) {
-            Ok(replacement) => replaced.push(replacement),
-            Err(refusal) => {
-                appended = before;
-                refused.push((request.method_index, refusal));
+    let mut order: Vec<Request> = requests.to_vec();
+    order.sort_by_key(|request| (request.method_index, rank(request.place)));
+    for requests in order.chunk_by(|one, other| one.method_index == other.method_index) {
+        let mut requests = requests.to_vec();
+        // One that cannot be done is left out; the others are tried again.
+        while !requests.is_empty() {
+            let mark = writer.appended.mark();
+            let start = writer.codes.len();
+            let Err((culprit, refusal)) = writer.method(&mut caller, &requests) else { break };
+            writer.codes.truncate(start);
+            caller.rewind(&mut writer.appended, mark);
+            match culprit {
+                Some(index) => refused.push(Refused { request: requests.remove(index), refusal }),
+                None => refused.extend(requests.drain(..).map(|request| Refused { request, refusal: refusal.clone() })),
             }
         }
     }
-    if replaced.is_empty() {
-        return Ok(Rewritten { bytes: bytes.to_vec(), refused });
+    Ok(Rewritten { bytes: writer.finish(), refused })
+}
+
+/// Outer regions come first.
+fn rank(place: Place) -> u32 {
+    match place {
+        Place::Method => 0,
+        Place::Lines { .. } => 1,
+        Place::Call { .. } => 2,
+        Place::Allocation { .. } => 3,
     }
-    Ok(Rewritten { bytes: assemble(&class, &appended, replaced), refused })
 }
 
 /// Takes every method's code apart and puts it together again, without inserting anything: the result equals the input,
 /// or there is a bug here.
 pub fn reassemble(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let class = ClassFile::parse(bytes)?;
-    let mut appended = Appended::new(class.pool.len());
-    let mut replaced = Vec::new();
-    for method in class.methods() {
-        let Some((from, to)) = method.code else { continue };
-        let code = Code::parse(&class, from, to)?;
-        let written = relocate(&code, &[]).and_then(|relocated| {
-            write_code(&class, &mut appended, &code, &relocated, code.max_stack, &Handlers::default())
-        });
-        match written {
-            Ok(content) => replaced.push(Replacement { from, to, content }),
+    let mut writer = ClassWriter::new(&class);
+    for method in class.methods().iter().filter(|method| method.has_code()) {
+        match writer.unchanged(method) {
+            Ok(()) => {}
             Err(Refusal::Malformed(error)) => return Err(error),
-            Err(_) => return Err(Error::new(from, "code that can be written as it was read")),
+            Err(_) => return Err(Error::new(0, "code that can be written as it was read")),
         }
     }
-    Ok(assemble(&class, &appended, replaced))
+    Ok(writer.finish())
 }
 
-/// New content for a Code attribute, which begins with its length field at `from`.
+/// Which request is to blame, if one is, and why.
+type Failure = (Option<usize>, Refusal);
+
+/// The new code of a method: which lies between two old offsets, and is this part of what was written.
+#[derive(Debug)]
 struct Replacement {
     from: usize,
     to: usize,
-    content: Vec<u8>,
+    content: std::ops::Range<usize>,
 }
 
-fn assemble(class: &ClassFile<'_>, appended: &Appended, mut replaced: Vec<Replacement>) -> Vec<u8> {
-    const POOL_COUNT_AT: usize = 8;
-    replaced.sort_by_key(|replacement| replacement.from);
-    let growth: usize = replaced.iter().map(|replacement| replacement.content.len()).sum();
-    let mut out = Vec::with_capacity(class.bytes.len() + appended.bytes().len() + growth);
-    out.extend_from_slice(&class.bytes[..POOL_COUNT_AT]);
-    out.extend((appended.len() as u16).to_be_bytes());
-    out.extend_from_slice(&class.bytes[POOL_COUNT_AT + 2..class.pool.end()]);
-    out.extend_from_slice(appended.bytes());
-    let mut at = class.pool.end();
-    for replacement in &replaced {
-        out.extend_from_slice(&class.bytes[at..replacement.from]);
-        out.extend((replacement.content.len() as u32).to_be_bytes());
-        out.extend_from_slice(&replacement.content);
-        at = replacement.to;
-    }
-    out.extend_from_slice(&class.bytes[at..]);
-    out
+/// A class in the making.
+#[derive(Debug)]
+struct ClassWriter<'c, 'a> {
+    class: &'c ClassFile<'a>,
+    appended: Appended,
+    /// The contents of the new Code attributes, one after the other.
+    codes: Vec<u8>,
+    replaced: Vec<Replacement>,
+    // Room to work in, used again for every method.
+    scan: Scan,
+    plan: Plan,
+    phases: Vec<PhaseFrom>,
+    shifts: Vec<Shift>,
 }
 
-fn rewrite_method(
-    class: &ClassFile<'_>,
-    appended: &mut Appended,
-    probes: &Probes<'_>,
-    request: Request,
-) -> Result<Replacement, Refusal> {
-    let method = class.methods().get(request.method_index).ok_or(Refusal::NoSuchMethod)?;
-    let (from, to) = method.code.ok_or(Refusal::NoCode)?;
-    let code = Code::parse(class, from, to)?;
-    if code.instructions.iter().any(|instruction| is_subroutine(&code, instruction.offset as usize)) {
-        return Err(Refusal::Subroutines);
-    }
-    let push = push_id(appended, request.id)?;
-    let mut call = |name: &str| -> Result<Vec<u8>, Refusal> {
-        let mut bytes = push.clone();
-        bytes.push(INVOKESTATIC);
-        bytes.extend(appended.method(probes.class, name, "(I)V")?.to_be_bytes());
-        Ok(bytes)
-    };
-    let (enter, exit, thrown) = (call(probes.enter)?, call(probes.exit)?, call(probes.throw)?);
-    let insertions = insertions(&code, enter, &exit);
-    let relocated = relocate(&code, &insertions)?;
-    let handlers = handlers(class, method, &code, &insertions, &relocated, thrown)?;
-    let max_stack = code.max_stack.max(1).checked_add(1).ok_or(Refusal::CodeTooLarge)?;
-    let content = write_code(class, appended, &code, &relocated, max_stack, &handlers)?;
-    Ok(Replacement { from, to, content })
-}
-
-fn is_subroutine(code: &Code<'_>, at: usize) -> bool {
-    match code.bytes[at] {
-        JSR | JSR_W | RET => true,
-        WIDE => code.bytes[at + 1] == RET,
-        _ => false,
-    }
-}
-
-/// The shortest instruction that pushes the id.
-fn push_id(appended: &mut Appended, id: u32) -> Result<Vec<u8>, Refusal> {
-    Ok(match id {
-        0..=5 => vec![0x03 + id as u8],
-        6..=0x7f => vec![0x10, id as u8],
-        0x80..=0x7fff => vec![0x11, (id >> 8) as u8, id as u8],
-        _ => {
-            let [high, low] = appended.integer(id)?.to_be_bytes();
-            if high == 0 { vec![LDC, low] } else { vec![LDC_W, high, low] }
-        }
-    })
-}
-
-fn insertions(code: &Code<'_>, enter: Vec<u8>, exit: &[u8]) -> Vec<Insertion> {
-    let mut insertions = Vec::new();
-    // A loop that begins at the first instruction must not enter again.
-    insertions.push(Insertion { before: 0, bytes: enter, captures_branches: false });
-    for instruction in code.instructions.iter().filter(|instruction| instruction.is_return()) {
-        if instruction.offset == 0 {
-            // Nothing can jump here but to leave.
-            insertions[0].bytes.extend_from_slice(exit);
-        } else {
-            let bytes = exit.to_vec();
-            insertions.push(Insertion { before: instruction.offset, bytes, captures_branches: true });
+impl<'c, 'a> ClassWriter<'c, 'a> {
+    fn new(class: &'c ClassFile<'a>) -> ClassWriter<'c, 'a> {
+        ClassWriter {
+            class,
+            appended: Appended::new(class.pool.len()),
+            codes: Vec::new(),
+            replaced: Vec::new(),
+            scan: Scan::default(),
+            plan: Plan::default(),
+            phases: Vec::new(),
+            shifts: Vec::new(),
         }
     }
-    insertions
-}
 
-/// What is appended to a method's code: handlers, the ranges they cover, and their frames.
-#[derive(Debug, Default)]
-struct Handlers {
-    code: Vec<u8>,
-    ranges: Vec<ExceptionRange>,
-    /// Offset of each handler, and whether `this` is uninitialised there.
-    frames: Vec<(u32, bool)>,
-}
-
-fn handlers(
-    class: &ClassFile<'_>,
-    method: &Method,
-    code: &Code<'_>,
-    insertions: &[Insertion],
-    relocated: &Relocated,
-    thrown: Vec<u8>,
-) -> Result<Handlers, Refusal> {
-    let mut covered = covered(code, insertions, relocated)?;
-    let mut handlers = Handlers::default();
-    let is_object = class.name()? == "java/lang/Object";
-    if method.name == "<init>" && !is_object {
-        let table = stack_map_table(class, code)?;
-        let call = constructor::super_call(class, code, table)?;
-        let (start, end) = (relocated.place(call.offset, code.base)?, relocated.place(call.end(), code.base)?);
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        for (from, to) in covered {
-            before.push((from, to.min(start)));
-            after.push((from.max(end), to));
+    /// The class file.
+    fn finish(mut self) -> Vec<u8> {
+        const POOL_COUNT_AT: usize = 8;
+        let class = self.class;
+        if self.replaced.is_empty() {
+            return class.bytes.to_vec();
         }
-        // The type-inferring verifier of old classes is not asked to accept an uninitialised `this` in a handler.
-        if class.major_version() >= STACK_MAPS {
-            handlers.add(relocated, &before, true, &thrown);
+        self.replaced.sort_by_key(|replacement| replacement.from);
+        let mut out = Vec::with_capacity(class.bytes.len() + self.appended.bytes().len() + self.codes.len());
+        out.extend_from_slice(&class.bytes[..POOL_COUNT_AT]);
+        out.extend((self.appended.len() as u16).to_be_bytes());
+        out.extend_from_slice(&class.bytes[POOL_COUNT_AT + 2..class.pool.end()]);
+        out.extend_from_slice(self.appended.bytes());
+        let mut at = class.pool.end();
+        for replacement in &self.replaced {
+            let content = &self.codes[replacement.content.clone()];
+            out.extend_from_slice(&class.bytes[at..replacement.from]);
+            out.extend((content.len() as u32).to_be_bytes());
+            out.extend_from_slice(content);
+            at = replacement.to;
         }
-        covered = after;
+        out.extend_from_slice(&class.bytes[at..]);
+        out
     }
-    handlers.add(relocated, &covered, false, &thrown);
-    Ok(handlers)
-}
 
-impl Handlers {
-    /// A handler for these ranges; empty ones are left out.
-    fn add(&mut self, relocated: &Relocated, ranges: &[(u32, u32)], uninitialized_this: bool, thrown: &[u8]) {
-        let handler = relocated.end() + self.code.len() as u32;
-        let ranges = ranges.iter().filter(|(start, end)| start < end);
-        let ranges: Vec<_> =
-            ranges.map(|&(start, end)| ExceptionRange { start, end, handler, catch_type: 0 }).collect();
-        if ranges.is_empty() {
-            return;
-        }
-        self.ranges.extend(ranges);
-        self.frames.push((handler, uninitialized_this));
-        self.code.extend_from_slice(thrown);
-        self.code.push(ATHROW);
-    }
-}
-
-/// The new code without the probes and the returns behind them.
-fn covered(code: &Code<'_>, insertions: &[Insertion], relocated: &Relocated) -> Result<Vec<(u32, u32)>, Refusal> {
-    let mut ranges = Vec::new();
-    let returns_at_once = code.instructions.first().is_some_and(|instruction| instruction.is_return());
-    let mut start = relocated.place(0, code.base)? + u32::from(returns_at_once);
-    for insertion in insertions.iter().filter(|insertion| insertion.captures_branches) {
-        // A return is one byte long.
-        let place = relocated.place(insertion.before, code.base)?;
-        ranges.push((start, place - insertion.bytes.len() as u32));
-        start = place + 1;
-    }
-    ranges.push((start, relocated.end()));
-    Ok(ranges)
-}
-
-fn stack_map_table<'a>(class: &ClassFile<'a>, code: &Code<'a>) -> Result<Option<Reader<'a>>, Error> {
-    for (name, content) in &code.attributes {
-        if class.pool.utf8_bytes(*name, content.offset())? == b"StackMapTable" {
-            return Ok(Some(*content));
-        }
-    }
-    Ok(None)
-}
-
-/// The content of a Code attribute.
-fn write_code(
-    class: &ClassFile<'_>,
-    appended: &mut Appended,
-    code: &Code<'_>,
-    relocated: &Relocated,
-    max_stack: u16,
-    handlers: &Handlers,
-) -> Result<Vec<u8>, Refusal> {
-    let length = relocated.code.len() + handlers.code.len();
-    if length > 65_535 {
-        return Err(Refusal::CodeTooLarge);
-    }
-    let mut out = Vec::with_capacity(length + 64);
-    out.extend(max_stack.to_be_bytes());
-    out.extend(code.max_locals.to_be_bytes());
-    out.extend((length as u32).to_be_bytes());
-    out.extend_from_slice(&relocated.code);
-    out.extend_from_slice(&handlers.code);
-    write_exceptions(code, relocated, handlers, &mut out)?;
-    write_attributes(class, appended, code, relocated, handlers, &mut out)?;
-    Ok(out)
-}
-
-fn write_exceptions(
-    code: &Code<'_>,
-    relocated: &Relocated,
-    handlers: &Handlers,
-    out: &mut Vec<u8>,
-) -> Result<(), Refusal> {
-    let count = code.exceptions.len() + handlers.ranges.len();
-    out.extend(u16::try_from(count).map_err(|_| Refusal::CodeTooLarge)?.to_be_bytes());
-    let at = relocated.base() + code.bytes.len();
-    for range in &code.exceptions {
-        let (start, end) = (relocated.target(range.start, at)?, relocated.target(range.end, at)?);
-        push_range(out, start, end, relocated.target(range.handler, at)?, range.catch_type);
-    }
-    for range in &handlers.ranges {
-        push_range(out, range.start, range.end, range.handler, range.catch_type);
-    }
-    Ok(())
-}
-
-fn push_range(out: &mut Vec<u8>, start: u32, end: u32, handler: u32, catch_type: u16) {
-    for value in [start as u16, end as u16, handler as u16, catch_type] {
-        out.extend(value.to_be_bytes());
-    }
-}
-
-fn write_attributes(
-    class: &ClassFile<'_>,
-    appended: &mut Appended,
-    code: &Code<'_>,
-    relocated: &Relocated,
-    handlers: &Handlers,
-    out: &mut Vec<u8>,
-) -> Result<(), Refusal> {
-    let wants_frames = class.major_version() >= STACK_MAPS && !handlers.frames.is_empty();
-    let mut has_frames = false;
-    let count_at = out.len();
-    let mut count = code.attributes.len();
-    out.extend([0, 0]);
-    for &(name, content) in &code.attributes {
-        let content = match class.pool.utf8_bytes(name, content.offset())? {
-            b"StackMapTable" if class.major_version() >= STACK_MAPS => {
-                has_frames = true;
-                finish_frames(frames::relocate(content, relocated)?, appended, handlers)?
-            }
-            b"LineNumberTable" => attributes::line_numbers(content, relocated)?,
-            b"LocalVariableTable" | b"LocalVariableTypeTable" => attributes::local_variables(content, relocated)?,
-            b"RuntimeVisibleTypeAnnotations" | b"RuntimeInvisibleTypeAnnotations" => {
-                type_annotations::relocate(content, relocated)?
-            }
-            _ => content.rest().to_vec(),
+    /// A method's code, taken apart and put together.
+    fn unchanged(&mut self, method: &Method<'a>) -> Result<(), Refusal> {
+        let (from, to) = method.code.ok_or(Refusal::NoCode)?;
+        let code = Code::parse(self.class, from, to, &mut self.scan)?;
+        self.plan.clear();
+        let chains = Chains::new(&[]);
+        let phases = [(0, Phase::Constructed)];
+        let mut paths = Paths::new(&code, &self.scan, &chains, &phases, &mut self.plan);
+        paths.find()?;
+        let (rows, types, moved_rows) = (paths.rows, paths.types, paths.moved_rows);
+        let layout = Layout::new(&code, &self.scan, &self.plan, Vec::new())?;
+        let start = self.codes.len();
+        let mut writer = CodeWriter {
+            walk: Walk { class: self.class, method, code: &code, scan: &self.scan },
+            layout: &layout,
+            appended: &mut self.appended,
+            out: &mut self.codes,
         };
-        push_attribute(out, name, &content);
+        writer.write(code.max_stack, &rows, &moved_rows, &types)?;
+        self.replaced.push(Replacement { from, to, content: start..self.codes.len() });
+        Ok(())
     }
-    if wants_frames && !has_frames {
-        let name = appended.utf8("StackMapTable")?;
-        let content = finish_frames(Frames::default(), appended, handlers)?;
-        push_attribute(out, name, &content);
-        count += 1;
+
+    /// A method with probes.
+    fn method(&mut self, caller: &mut Caller<'_>, requests: &[Request]) -> Result<(), Failure> {
+        let all = |refusal: Refusal| (None, refusal);
+        let index = requests.first().map_or(0, |request| request.method_index);
+        let method = self.class.methods().get(index).ok_or(all(Refusal::NoSuchMethod))?;
+        let (from, to) = method.code.ok_or(all(Refusal::NoCode))?;
+        let code = Code::parse(self.class, from, to, &mut self.scan).map_err(|error| all(error.into()))?;
+        let walk = Walk { class: self.class, method, code: &code, scan: &self.scan };
+        self.plan.clear();
+        let mut places = Places { walk, caller, appended: &mut self.appended, plan: &mut self.plan };
+        let (mut regions, pieces) = places.find(requests)?;
+        let allocates = !pieces.is_empty();
+        regions::nest(&mut regions);
+        constructor::phases(&walk, &mut self.phases).map_err(all)?;
+        let chains = Chains::new(&regions);
+        let mut paths = Paths::new(&code, &self.scan, &chains, &self.phases, &mut self.plan);
+        paths.pieces = pieces;
+        paths.find().map_err(all)?;
+        let (rows, types, moved_rows) = (paths.rows, paths.types, paths.moved_rows);
+
+        let shifts = std::mem::take(&mut self.shifts);
+        let layout = Layout::new(&code, &self.scan, &self.plan, shifts).map_err(all)?;
+        // An object and an id, or an id alone; an exception and an id.
+        let max_stack = code.max_stack.max(1).checked_add(1 + u16::from(allocates)).ok_or(all(Refusal::StackFull))?;
+        let start = self.codes.len();
+        let mut writer = CodeWriter { walk, layout: &layout, appended: &mut self.appended, out: &mut self.codes };
+        writer.write(max_stack, &rows, &moved_rows, &types).map_err(all)?;
+        self.shifts = layout.into_shifts();
+        self.replaced.push(Replacement { from, to, content: start..self.codes.len() });
+        Ok(())
     }
-    let count = u16::try_from(count).map_err(|_| Refusal::CodeTooLarge)?;
-    out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
-    Ok(())
 }
 
-fn finish_frames(mut frames: Frames, appended: &mut Appended, handlers: &Handlers) -> Result<Vec<u8>, Refusal> {
-    for &(offset, uninitialized_this) in &handlers.frames {
-        frames.handler(offset, uninitialized_this, appended.class("java/lang/Throwable")?)?;
-    }
-    Ok(frames.finish())
+/// Finds the places that are asked for in a method.
+struct Places<'w, 'c, 'a, 'p> {
+    walk: Walk<'w, 'a>,
+    caller: &'c mut Caller<'p>,
+    appended: &'c mut Appended,
+    plan: &'c mut Plan,
 }
 
-fn push_attribute(out: &mut Vec<u8>, name: u16, content: &[u8]) {
-    out.extend(name.to_be_bytes());
-    out.extend((content.len() as u32).to_be_bytes());
-    out.extend_from_slice(content);
+type Pieces = Vec<(u32, Slot, Piece)>;
+
+impl Places<'_, '_, '_, '_> {
+    /// Regions, and what is inserted behind allocations.
+    fn find(&mut self, requests: &[Request]) -> Result<(Vec<Region>, Pieces), Failure> {
+        let mut regions: Vec<Region> = Vec::new();
+        let mut lines = 0;
+        let mut allocations = HashMap::new();
+        for (index, request) in requests.iter().enumerate() {
+            let ranges = match request.place {
+                Place::Method => Ok(vec![(0, self.walk.code.len())]),
+                Place::Lines { first, last } => self.lines(first, last),
+                Place::Call { offset } => self.call(offset),
+                Place::Allocation { offset } => {
+                    allocations.insert(offset, (index, request.id));
+                    continue;
+                }
+            };
+            let region = ranges.and_then(|ranges| self.region(ranges, request.id)).map_err(|why| (Some(index), why))?;
+            if matches!(request.place, Place::Lines { .. }) {
+                // Whichever comes later lies within, or there is no telling them apart.
+                let nests = |other: &Region| region.nests_in(other) || other.nests_in(&region);
+                if !regions[regions.len() - lines..].iter().all(nests) {
+                    return Err((Some(index), Refusal::RegionsCross));
+                }
+                lines += 1;
+            }
+            regions.push(region);
+        }
+        let pieces = if allocations.is_empty() { Vec::new() } else { self.allocations(allocations)? };
+        Ok((regions, pieces))
+    }
+
+    fn region(&mut self, ranges: Vec<(u32, u32)>, id: u32) -> Result<Region, Refusal> {
+        let push = Push::new(id, self.appended)?;
+        let mut call = |probe| self.caller.call(probe, &[], &push, self.appended, &mut self.plan.arena);
+        Ok(Region { ranges, enter: call(Probe::Enter)?, exit: call(Probe::Exit)?, thrown: call(Probe::Throw)? })
+    }
+
+    fn lines(&self, first: u16, last: u16) -> Result<Vec<(u32, u32)>, Refusal> {
+        let (code, scan) = (self.walk.code, self.walk.scan);
+        let mut lines = code.lines(self.walk.class)?;
+        lines.retain(|line| line.start < code.len() && scan.is_boundary(line.start));
+        lines.sort_by_key(|line| line.start);
+        // Of several lines that begin at an instruction, debuggers take the last.
+        lines.dedup_by(|next, first| {
+            let same = next.start == first.start;
+            if same {
+                first.line = next.line;
+            }
+            same
+        });
+        let ends = lines.iter().skip(1).map(|line| line.start).chain([code.len()]);
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for (line, end) in lines.iter().zip(ends).filter(|(line, _)| (first..=last).contains(&line.line)) {
+            match ranges.last_mut() {
+                Some(before) if before.1 == line.start => before.1 = end,
+                _ => ranges.push((line.start, end)),
+            }
+        }
+        match ranges[..] {
+            [] => Err(Refusal::NoSuchPlace),
+            [(0, end)] if end == code.len() => Ok(ranges),
+            _ if scan.subroutines => Err(Refusal::Subroutines),
+            _ => Ok(ranges),
+        }
+    }
+
+    fn call(&self, offset: u32) -> Result<Vec<(u32, u32)>, Refusal> {
+        let call = self.instruction(offset)?;
+        let is_call = (INVOKEVIRTUAL..=INVOKEDYNAMIC).contains(&call.opcode);
+        if is_call { Ok(vec![(offset, call.end())]) } else { Err(Refusal::NoSuchPlace) }
+    }
+
+    fn instruction(&self, offset: u32) -> Result<instructions::Instruction, Refusal> {
+        let (code, scan) = (self.walk.code, self.walk.scan);
+        let begins = offset < code.len() && scan.is_boundary(offset);
+        if begins { Ok(instructions::at(code.bytes, offset)) } else { Err(Refusal::NoSuchPlace) }
+    }
+
+    /// What is inserted behind allocations, which are given by their offsets, with request and id.
+    fn allocations(&mut self, wanted: HashMap<u32, (usize, u32)>) -> Result<Pieces, Failure> {
+        let mut pieces = Vec::new();
+        let mut objects = HashMap::new();
+        for (&offset, &(request, id)) in &wanted {
+            let one = |refusal| (Some(request), refusal);
+            let instruction = self.instruction(offset).map_err(one)?;
+            match instruction.opcode {
+                NEW => {
+                    objects.insert(offset, (request, id));
+                }
+                NEWARRAY | ANEWARRAY | MULTIANEWARRAY => {
+                    let piece = self.allocated(&[DUP], id).map_err(one)?;
+                    pieces.push((instruction.end(), Slot::Behind, piece));
+                }
+                _ => return Err(one(Refusal::NoSuchPlace)),
+            }
+        }
+        if !objects.is_empty() {
+            self.objects(&objects, &mut pieces)?;
+        }
+        Ok(pieces)
+    }
+
+    /// Behind every call that constructs one of these objects.
+    fn objects(&mut self, wanted: &HashMap<u32, (usize, u32)>, pieces: &mut Pieces) -> Result<(), Failure> {
+        let machine = self.walk.machine();
+        // The call's end, how to push the object, and for which `new`.
+        let mut found: Vec<(u32, Option<Vec<u8>>, u32)> = Vec::new();
+        let walked = self.walk.run(|instruction, state| {
+            let Some(state) = state else { return Ok(()) };
+            let Some(object @ Type::Uninitialized(new)) = machine.constructed(state, instruction)? else {
+                return Ok(());
+            };
+            if wanted.contains_key(&new) {
+                let mut after = state.clone();
+                machine.step(&mut after, instruction)?;
+                let operand = if state.stack[..after.stack.len()].last() == Some(&object) {
+                    Some(vec![DUP])
+                } else {
+                    state.locals.iter().position(|local| *local == object).map(|local| load(local as u16))
+                };
+                found.push((instruction.end(), operand, new));
+            }
+            Ok(())
+        });
+        walked.map_err(|refusal| (None, refusal))?;
+        for (end, operand, new) in found {
+            let (request, id) = wanted[&new];
+            let one = |refusal| (Some(request), refusal);
+            let operand = operand.ok_or(one(Refusal::ObjectDropped))?;
+            pieces.push((end, Slot::Behind, self.allocated(&operand, id).map_err(one)?));
+        }
+        Ok(())
+    }
+
+    fn allocated(&mut self, operand: &[u8], id: u32) -> Result<Piece, Refusal> {
+        let push = Push::new(id, self.appended)?;
+        self.caller.call(Probe::Allocate, operand, &push, self.appended, &mut self.plan.arena)
+    }
+}
+
+/// Pushes a reference from a local variable.
+fn load(local: u16) -> Vec<u8> {
+    match local.to_be_bytes() {
+        [0, low] => vec![ALOAD, low],
+        [high, low] => vec![WIDE, ALOAD, high, low],
+    }
+}
+
+/// Writes a Code attribute's content.
+struct CodeWriter<'w, 'a> {
+    walk: Walk<'w, 'a>,
+    layout: &'w Layout<'w>,
+    appended: &'w mut Appended,
+    out: &'w mut Vec<u8>,
+}
+
+impl CodeWriter<'_, '_> {
+    fn write(&mut self, max_stack: u16, rows: &[Row], moved_rows: &[u16], types: &[BlockTypes]) -> Result<(), Refusal> {
+        let (code, layout) = (self.walk.code, self.layout);
+        if code.has_old_header() {
+            self.out.push(u8::try_from(max_stack).map_err(|_| Refusal::StackFull)?);
+            self.out.push(code.max_locals as u8);
+            self.out.extend((layout.length() as u16).to_be_bytes());
+        } else {
+            self.out.extend(max_stack.to_be_bytes());
+            self.out.extend(code.max_locals.to_be_bytes());
+            self.out.extend(layout.length().to_be_bytes());
+        }
+        layout.emit(code, self.out)?;
+        self.out.extend((rows.len() as u16).to_be_bytes());
+        for row in rows {
+            let handler = match row.handler {
+                Handler::Old(offset) => layout.target(offset),
+                Handler::Block(block) => layout.block(block),
+            };
+            // What is inserted on the way into the range or out of it is not part of it.
+            for offset in [layout.place(row.start), layout.before(row.end), handler] {
+                self.out.extend((offset as u16).to_be_bytes());
+            }
+            self.out.extend(row.catch_type.to_be_bytes());
+        }
+        self.attributes(moved_rows, types)
+    }
+
+    fn attributes(&mut self, moved_rows: &[u16], types: &[BlockTypes]) -> Result<(), Refusal> {
+        let (class, code, layout) = (self.walk.class, self.walk.code, self.layout);
+        let has_frames = class.major_version() >= frames::FIRST_VERSION;
+        let mut wants_frames = has_frames && !types.is_empty();
+        let count_at = self.out.len();
+        let mut count = 0u16;
+        self.out.extend([0, 0]);
+        for (at, name, content) in code.attributes() {
+            self.out.extend(name.to_be_bytes());
+            let length_at = self.out.len();
+            self.out.extend([0; 4]);
+            let start = self.out.len();
+            match class.pool.utf8_bytes(name, at)? {
+                b"StackMapTable" if has_frames => {
+                    wants_frames = false;
+                    self.frames(true, types)?;
+                }
+                name => {
+                    self.out.extend_from_slice(content.rest());
+                    let out = &mut self.out[start..];
+                    // As far as they can be read: nobody else can read them further.
+                    let _ = match name {
+                        b"LineNumberTable" => attributes::line_numbers(content, layout, out),
+                        b"LocalVariableTable" | b"LocalVariableTypeTable" => {
+                            attributes::local_variables(content, layout, out)
+                        }
+                        b"RuntimeVisibleTypeAnnotations" | b"RuntimeInvisibleTypeAnnotations" => {
+                            type_annotations::relocate(content, layout, moved_rows, out)
+                        }
+                        _ => None,
+                    };
+                }
+            }
+            self.end_attribute(length_at);
+            count += 1;
+        }
+        if wants_frames {
+            let name = self.appended.utf8(b"StackMapTable")?;
+            self.out.extend(name.to_be_bytes());
+            let length_at = self.out.len();
+            self.out.extend([0; 4]);
+            self.frames(false, types)?;
+            self.end_attribute(length_at);
+            count = count.checked_add(1).ok_or(Refusal::StackMapFull)?;
+        }
+        self.out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+        Ok(())
+    }
+
+    fn end_attribute(&mut self, length_at: usize) {
+        let length = (self.out.len() - length_at - 4) as u32;
+        self.out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
+    }
+
+    /// The stack map: the old frames (if the method `has` some), those of places that have become the target of a branch,
+    /// and those of the tail's blocks.
+    fn frames(&mut self, has: bool, types: &[BlockTypes]) -> Result<(), Refusal> {
+        let (code, layout) = (self.walk.code, self.layout);
+        let table = if has { code.stack_map(self.walk.class) } else { None };
+        // Old offset, and the new one.
+        let mut joints: Vec<(u32, u32)> = Vec::new();
+        let mut made = HashMap::new();
+        if let Some(table) = table {
+            joints.extend(layout.inverted().map(|branch| (branch.end(), layout.before(branch.end()))));
+            if !joints.is_empty() || types.iter().any(|types| matches!(types, BlockTypes::Old(_))) {
+                let offsets = frames::offsets(table)?;
+                joints.retain(|(old, new)| offsets.binary_search(old).is_err() || layout.target(*old) != *new);
+                let mut wanted: Vec<u32> = joints.iter().map(|(old, _)| *old).collect();
+                // A frame behind one that is added is relative to another than before.
+                let behind = |old: &u32| offsets.get(offsets.partition_point(|offset| offset < old)).copied();
+                wanted.extend(joints.iter().filter_map(|(old, _)| behind(old)));
+                wanted.extend(types.iter().filter_map(|types| match types {
+                    BlockTypes::Old(offset) => Some(*offset),
+                    BlockTypes::Handler(_) => None,
+                }));
+                made = self.states(&wanted)?;
+            }
+        }
+        let throwable = match types.iter().any(|types| matches!(types, BlockTypes::Handler(_))) {
+            true => self.appended.class(b"java/lang/Throwable")?,
+            false => 0,
+        };
+        let mut writer = FrameWriter::new(self.out);
+        let added = joints.iter().filter_map(|(old, new)| Some((*old, *new, made.get(old)?)));
+        writer.all(table, added, layout, &made)?;
+        for (block, types) in types.iter().enumerate() {
+            let offset = layout.block(block);
+            match types {
+                BlockTypes::Handler(phase) => {
+                    let local = match phase {
+                        Phase::Uninitialized(local) => Some(*local),
+                        Phase::Constructed | Phase::Unprotected => None,
+                    };
+                    writer.full(offset, &Full::of_handler(local, throwable))?;
+                }
+                // There is none where there was none: then the JVM does not look at them.
+                BlockTypes::Old(old) => {
+                    if let Some(full) = made.get(old) {
+                        writer.full(offset, full)?;
+                    }
+                }
+            }
+        }
+        writer.finish();
+        Ok(())
+    }
+
+    /// The types before the instructions at these offsets, as frames.
+    fn states(&mut self, wanted: &[u32]) -> Result<HashMap<u32, Full>, Refusal> {
+        let mut wanted = wanted.to_vec();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut made = HashMap::new();
+        let mut left = wanted.into_iter().peekable();
+        let (class, layout) = (self.walk.class, self.layout);
+        let appended = &mut *self.appended;
+        self.walk.run(|instruction, state| {
+            if left.next_if_eq(&instruction.offset).is_some()
+                && let Some(state) = state
+            {
+                made.insert(instruction.offset, Full::of_state(class, state, layout, appended)?);
+            }
+            Ok(())
+        })?;
+        Ok(made)
+    }
 }

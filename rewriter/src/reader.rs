@@ -45,6 +45,12 @@ impl<'a> Reader<'a> {
         Ok(Reader::new(self.bytes(count, expected)?, base))
     }
 
+    /// What is read next, by itself: as much of `count` bytes as there is.
+    pub(crate) fn first(&self, count: usize) -> Reader<'a> {
+        let rest = self.rest();
+        Reader::new(&rest[..count.min(rest.len())], self.offset())
+    }
+
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }

@@ -1,87 +1,95 @@
 //! RuntimeVisibleTypeAnnotations and RuntimeInvisibleTypeAnnotations of a Code attribute (JVMS 4.7.20), relocated in place.
 
-use crate::Error;
 use crate::attributes::{put, variable_range};
+use crate::layout::Layout;
 use crate::reader::Reader;
-use crate::relocation::Relocated;
 
-/// Nesting of annotations that is believed; the format itself has no limit, compilers need two or three.
-const MAX_DEPTH: u32 = 64;
-
-/// Relocates the offsets in the annotations' targets.
-pub(crate) fn relocate(mut table: Reader<'_>, relocated: &Relocated) -> Result<Vec<u8>, Error> {
-    let mut out = table.rest().to_vec();
-    for _ in 0..table.u2("the number of type annotations")? {
-        target(&mut table, relocated, &mut out)?;
-        let path = table.u1("a type path's length")?;
-        table.bytes(usize::from(path) * 2, "a type path")?;
-        annotation(&mut table, 0)?;
+/// Relocates the offsets in the annotations' targets, and the rows of the exception table: `rows` says what has become of
+/// each, if they have moved.
+pub(crate) fn relocate(mut table: Reader<'_>, layout: &Layout<'_>, rows: &[u16], out: &mut [u8]) -> Option<()> {
+    for _ in 0..table.u2("").ok()? {
+        target(&mut table, layout, rows, out)?;
+        let path = table.u1("").ok()?;
+        table.bytes(usize::from(path) * 2, "").ok()?;
+        skip_annotation(&mut table)?;
     }
-    if table.is_empty() { Ok(out) } else { table.fail("the end of the type annotations") }
+    Some(())
 }
 
-fn target(table: &mut Reader<'_>, relocated: &Relocated, out: &mut [u8]) -> Result<(), Error> {
-    match table.u1("a type annotation's target")? {
+fn target(table: &mut Reader<'_>, layout: &Layout<'_>, rows: &[u16], out: &mut [u8]) -> Option<()> {
+    match table.u1("").ok()? {
         // localvar_target
         0x40 | 0x41 => {
-            for _ in 0..table.u2("a target's number of ranges")? {
-                variable_range(table, relocated, out)?;
-                table.u2("a local variable's index")?;
+            for _ in 0..table.u2("").ok()? {
+                variable_range(table, layout, out)?;
+                table.u2("").ok()?;
             }
         }
-        // catch_target: an index of the exception table, whose old rows keep their places.
+        // catch_target
         0x42 => {
-            table.u2("a row of the exception table")?;
+            let position = table.position();
+            let old = table.u2("").ok()?;
+            put(out, position, rows.get(usize::from(old)).copied().unwrap_or(old).into());
         }
         // offset_target, type_argument_target
         kind @ 0x43..=0x4b => {
-            let (position, at) = (table.position(), table.offset());
-            let old = table.u2("a target's offset")?;
-            put(out, position, relocated.place(old.into(), at)?);
+            let position = table.position();
+            let old = u32::from(table.u2("").ok()?);
+            put(out, position, layout.debug_place(old));
             if kind >= 0x47 {
-                table.u1("a type argument's index")?;
+                table.u1("").ok()?;
             }
         }
         // Targets of declarations, which do not belong into a Code attribute but do no harm.
         0x00 | 0x01 | 0x16 => {
-            table.u1("a target's index")?;
+            table.u1("").ok()?;
         }
         0x10 | 0x11 | 0x12 | 0x17 => {
-            table.u2("a target's index")?;
+            table.u2("").ok()?;
         }
         0x13..=0x15 => {}
-        _ => return Err(Error::new(table.offset() - 1, "a type annotation's target")),
+        _ => return None,
     }
-    Ok(())
+    Some(())
 }
 
-fn annotation(table: &mut Reader<'_>, depth: u32) -> Result<(), Error> {
-    table.u2("an annotation's type")?;
-    for _ in 0..table.u2("an annotation's number of elements")? {
-        table.u2("an element's name")?;
-        element(table, depth)?;
+/// Annotations nest; the format has no limit, so neither has this.
+fn skip_annotation(table: &mut Reader<'_>) -> Option<()> {
+    /// What is still to be read at one level.
+    enum Left {
+        /// Named elements of an annotation.
+        Elements(u16),
+        /// Values of an array.
+        Values(u16),
     }
-    Ok(())
-}
-
-fn element(table: &mut Reader<'_>, depth: u32) -> Result<(), Error> {
-    if depth > MAX_DEPTH {
-        return table.fail("annotations nested less deeply");
-    }
-    match table.u1("an element's tag")? {
-        b'e' => {
-            table.u4("an enum constant")?;
-        }
-        b'@' => annotation(table, depth + 1)?,
-        b'[' => {
-            for _ in 0..table.u2("an array's length")? {
-                element(table, depth + 1)?;
+    table.u2("").ok()?;
+    let mut levels = vec![Left::Elements(table.u2("").ok()?)];
+    while let Some(level) = levels.last_mut() {
+        match level {
+            Left::Elements(0) | Left::Values(0) => {
+                levels.pop();
+                continue;
             }
+            Left::Elements(left) => {
+                *left -= 1;
+                table.u2("").ok()?;
+            }
+            Left::Values(left) => *left -= 1,
         }
-        b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S' | b'Z' | b's' | b'c' => {
-            table.u2("a constant")?;
+        match table.u1("").ok()? {
+            b'e' => {
+                table.u4("").ok()?;
+            }
+            b'@' => {
+                table.u2("").ok()?;
+                levels.push(Left::Elements(table.u2("").ok()?));
+            }
+            b'[' => levels.push(Left::Values(table.u2("").ok()?)),
+            b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S' | b'Z' | b's' | b'c' => {
+                table.u2("").ok()?;
+            }
+            _ => return None,
         }
-        _ => return Err(Error::new(table.offset() - 1, "an element's tag")),
     }
-    Ok(())
+    Some(())
 }

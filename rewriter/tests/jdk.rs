@@ -33,7 +33,7 @@ fn check_identity_and_instrument(file: &Path) -> usize {
     );
     let class = ClassFile::parse(&bytes).expect("parsed above");
     for method in class.methods() {
-        call_sites(&class, method.index).unwrap_or_else(|error| panic!("{name}, {}: {error}", method.name));
+        call_sites(&class, method.index).unwrap_or_else(|error| panic!("{name}, {}: {error}", method.name()));
     }
     let requests = all_methods(&class);
     let rewritten = instrument(&bytes, &PROBES, &requests).expect("parsed above");

@@ -422,10 +422,10 @@ impl CallGraph {
         }
         let mut selected = Vec::new();
         for method in file.methods() {
-            let signature = self.mirrors.intern_signature(&method.name, &method.descriptor);
+            let signature = self.mirrors.intern_signature(&method.name(), &method.descriptor());
             let Some(&id) = self.by_signature.get(&(key, signature)) else { continue };
             let Some(record) = self.record_mut(id) else { continue };
-            if record.refused.is_some() || !method.has_code {
+            if record.refused.is_some() || !method.has_code() {
                 continue;
             }
             if record.sites.is_none() && !record.expanded {

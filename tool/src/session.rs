@@ -29,6 +29,7 @@ const PROBES: Probes<'static> = Probes {
     enter: headwater_runtime_java::ENTER,
     exit: headwater_runtime_java::EXIT,
     throw: headwater_runtime_java::THROWN,
+    allocate: None,
 };
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
@@ -419,13 +420,11 @@ impl Session {
             return None;
         }
         let requests: Vec<Request> =
-            selected.iter().map(|method| Request { method_index: method.method_index, id: method.id.0 }).collect();
+            selected.iter().map(|method| Request::method(method.method_index, method.id.0)).collect();
         match headwater_rewriter::instrument(bytes, &PROBES, &requests) {
             Ok(rewritten) => {
-                for (index, refusal) in &rewritten.refused {
-                    if let Some(method) = selected.iter().find(|method| method.method_index == *index) {
-                        self.graph.refused(method.id, refusal.to_string());
-                    }
+                for refused in &rewritten.refused {
+                    self.graph.refused(MethodId(refused.request.id), refused.refusal.to_string());
                 }
                 (rewritten.refused.len() < selected.len()).then_some(rewritten.bytes)
             }

@@ -6,7 +6,7 @@ use headwater_rewriter::{ClassFile, Probes, Request};
 
 /// Of `java/java/lang/HwProbe.java`.
 pub const PROBES: Probes<'static> =
-    Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown" };
+    Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown", allocate: Some("allocated") };
 
 /// Every class file below a directory.
 pub fn class_files(directory: &Path) -> Vec<PathBuf> {
@@ -29,6 +29,6 @@ pub fn class_files(directory: &Path) -> Vec<PathBuf> {
 /// All methods with code, with ids of every size.
 pub fn all_methods(class: &ClassFile<'_>) -> Vec<Request> {
     const SPREAD: u32 = 700;
-    let with_code = class.methods().iter().filter(|method| method.has_code);
-    with_code.map(|method| Request { method_index: method.index, id: method.index as u32 * SPREAD }).collect()
+    let with_code = class.methods().iter().filter(|method| method.has_code());
+    with_code.map(|method| Request::method(method.index, method.index as u32 * SPREAD)).collect()
 }

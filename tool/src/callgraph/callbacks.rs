@@ -82,11 +82,11 @@ impl CallGraph {
             let mirror = self.mirrors.get(*key);
             self.options.admits(&mirror.name, mirror.loader, &call.name, caller)
         });
-        if stays || call.owner == "java/lang/Object" && call.name == "<init>" {
+        if stays || &*call.owner == "java/lang/Object" && &*call.name == "<init>" {
             return false;
         }
         let has_receiver = !matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
-        has_receiver && !HARMLESS.contains(&call.owner.as_str())
+        has_receiver && !HARMLESS.contains(&&*call.owner)
             || parameter_classes(&call.descriptor).any(|class| !HARMLESS.contains(&class))
     }
 

@@ -179,7 +179,9 @@ impl Mirrors {
         let methods = file
             .methods()
             .iter()
-            .map(|method| (self.intern_signature(&method.name, &method.descriptor), Declared { access: method.access }))
+            .map(|method| {
+                (self.intern_signature(&method.name(), &method.descriptor()), Declared { access: method.access })
+            })
             .collect();
         let mirror = self.get_mut(key);
         mirror.super_names = super_names;

@@ -101,8 +101,8 @@ impl PlayedJvm {
             .methods()
             .iter()
             .map(|method| MethodInfo {
-                name: method.name.to_string(),
-                descriptor: method.descriptor.to_string(),
+                name: method.name().into_owned(),
+                descriptor: method.descriptor().into_owned(),
                 access: method.access,
             })
             .collect();

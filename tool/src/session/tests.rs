@@ -93,8 +93,8 @@ impl Agent {
             let bytes = self.bytes(*class);
             let file = ClassFile::parse(&bytes).unwrap();
             let methods = file.methods().iter().map(|method| MethodInfo {
-                name: method.name.to_string(),
-                descriptor: method.descriptor.to_string(),
+                name: method.name().into_owned(),
+                descriptor: method.descriptor().into_owned(),
                 access: method.access,
             });
             (*class, methods.collect())

@@ -1,0 +1,160 @@
+//! What is to be probed, and what the probes call.
+
+use crate::constant_pool::{Appended, Mark};
+use crate::instructions::{INVOKESTATIC, LDC, LDC_W};
+use crate::{Refusal, layout};
+
+/// The methods that instrumented code calls: static, visible to every class.
+#[derive(Clone, Copy, Debug)]
+pub struct Probes<'p> {
+    /// Internal name of their class.
+    pub class: &'p str,
+    /// Called when a method or region is entered, with its id: `(I)V`.
+    pub enter: &'p str,
+    /// Called when it is left: `(I)V`.
+    pub exit: &'p str,
+    /// Called when an exception leaves it: `(I)V`.
+    pub throw: &'p str,
+    /// Called with an object or array that has just been made, and the id of the place: `(Ljava/lang/Object;I)V`.
+    /// `None` if allocations are not probed.
+    pub allocate: Option<&'p str>,
+}
+
+/// What is probed in a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// All of it: entry, and every exit.
+    Method,
+    /// A region of its code: all instructions that belong to lines of the source.
+    Lines {
+        /// The first line.
+        first: u16,
+        /// The last line.
+        last: u16,
+    },
+    /// A call: the invoke instruction at an offset of the code.
+    Call {
+        /// Of the instruction.
+        offset: u32,
+    },
+    /// An allocation: the `new`, `newarray`, `anewarray` or `multianewarray` at an offset of the code. An object is passed
+    /// on once its constructor has run.
+    Allocation {
+        /// Of the instruction.
+        offset: u32,
+    },
+}
+
+/// Something to be probed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Which method, in the order of declaration.
+    pub method_index: usize,
+    /// What the probes are called with.
+    pub id: u32,
+    /// Where.
+    pub place: Place,
+}
+
+impl Request {
+    /// A method's entry and exits.
+    pub fn method(method_index: usize, id: u32) -> Request {
+        Request { method_index, id, place: Place::Method }
+    }
+}
+
+/// A request that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Which one.
+    pub request: Request,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+/// Which probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probe {
+    Enter,
+    Exit,
+    Throw,
+    Allocate,
+}
+
+/// Makes calls of the probes for one class.
+#[derive(Debug)]
+pub(crate) struct Caller<'p> {
+    probes: &'p Probes<'p>,
+    /// Constant pool index of each probe that has been called.
+    indexes: [Option<u16>; 4],
+}
+
+impl<'p> Caller<'p> {
+    pub(crate) fn new(probes: &'p Probes<'p>) -> Caller<'p> {
+        Caller { probes, indexes: [None; 4] }
+    }
+
+    /// Appends the code of a call to an arena; `operand` is the code that pushes what comes before the id.
+    pub(crate) fn call(
+        &mut self,
+        probe: Probe,
+        operand: &[u8],
+        push: &Push,
+        appended: &mut Appended,
+        arena: &mut Vec<u8>,
+    ) -> Result<layout::Piece, Refusal> {
+        let index = match self.indexes[probe as usize] {
+            Some(index) => index,
+            None => {
+                let (name, descriptor) = match probe {
+                    Probe::Enter => (self.probes.enter, "(I)V"),
+                    Probe::Exit => (self.probes.exit, "(I)V"),
+                    Probe::Throw => (self.probes.throw, "(I)V"),
+                    Probe::Allocate => (self.probes.allocate.ok_or(Refusal::NoProbe)?, "(Ljava/lang/Object;I)V"),
+                };
+                let index = appended.method(self.probes.class, name, descriptor)?;
+                self.indexes[probe as usize] = Some(index);
+                index
+            }
+        };
+        let start = arena.len() as u32;
+        arena.extend_from_slice(operand);
+        arena.extend_from_slice(push.bytes());
+        arena.push(INVOKESTATIC);
+        arena.extend(index.to_be_bytes());
+        Ok(start..arena.len() as u32)
+    }
+
+    /// Forgets what was appended to the constant pool since.
+    pub(crate) fn rewind(&mut self, appended: &mut Appended, mark: Mark) {
+        appended.rewind(mark);
+        self.indexes = [None; 4];
+    }
+}
+
+/// The shortest instruction that pushes an id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Push {
+    bytes: [u8; 3],
+    length: usize,
+}
+
+impl Push {
+    pub(crate) fn new(id: u32, appended: &mut Appended) -> Result<Push, Refusal> {
+        let [.., high, low] = id.to_be_bytes();
+        let (bytes, length) = match id {
+            0..=5 => ([0x03 + low, 0, 0], 1),
+            6..=0x7f => ([0x10, low, 0], 2),
+            0x80..=0x7fff => ([0x11, high, low], 3),
+            _ => match appended.integer(id)?.to_be_bytes() {
+                [0, low] => ([LDC, low, 0], 2),
+                [high, low] => ([LDC_W, high, low], 3),
+            },
+        };
+        Ok(Push { bytes, length })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
