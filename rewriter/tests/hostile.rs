@@ -1,11 +1,11 @@
 //! Class files from hell: whatever the bytes, there is an error or a result, never a panic.
 
 use headwater_rewriter::{ClassFile, call_sites, instrument, reassemble};
-use headwater_tests::{compile, jdks};
+use headwater_tests::{class_files, compile, jdks};
 
 mod support;
 
-use support::{PROBES, all_methods, class_files};
+use support::{PROBES, all_methods};
 
 /// xorshift64*: the same bytes in every run.
 struct Random(u64);

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use headwater_rewriter::{ClassFile, call_sites, instrument, reassemble};
-use headwater_tests::{Jdk, Scratch, compile, jdks};
+use headwater_tests::{Jdk, Scratch, class_files, compile, jdks};
 
 mod support;
 
-use support::{PROBES, all_methods, class_files};
+use support::{PROBES, all_methods};
 
 /// The classes of a JDK's modules, a directory a module.
 fn modules(jdk: &Jdk) -> Scratch {

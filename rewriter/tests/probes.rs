@@ -3,11 +3,11 @@
 use std::process::Command;
 
 use headwater_rewriter::{ClassFile, instrument};
-use headwater_tests::{Scratch, compile_text, jdks};
+use headwater_tests::{Scratch, class_files, compile_text, jdks};
 
 mod support;
 
-use support::{PROBES, all_methods, class_files};
+use support::{PROBES, all_methods};
 
 const SOURCE: &str = "
 class Sample {

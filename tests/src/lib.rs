@@ -53,6 +53,24 @@ fn feature_version(home: &Path) -> Option<u32> {
     line.split(['.', '"', '-', '+']).next()?.parse().ok()
 }
 
+/// Every class file below a directory.
+pub fn class_files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(&directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "class") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// A directory that goes away with the test.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);

@@ -1,0 +1,316 @@
+//! Probes elsewhere than at a method's entry and exits: around lines, around calls, behind allocations. A program's trace
+//! shows that a region is entered and left by every way there is, on every JDK, verified.
+
+use std::path::Path;
+use std::process::Command;
+
+use headwater_rewriter::{ClassFile, Place, Probes, Refusal, Request, Rewritten, instrument};
+use headwater_tests::{Jdk, Scratch, compile_text, jdks};
+
+const PROBES: Probes<'static> =
+    Probes { class: "Trace", enter: "enter", exit: "exit", throw: "thrown", allocate: Some("allocated") };
+
+/// The lines between the marks are the region.
+const SOURCE: &str = "
+class Trace {
+    static StringBuilder trace = new StringBuilder();
+    static void enter(int id) { trace.append(\" +\").append(id); }
+    static void exit(int id) { trace.append(\" -\").append(id); }
+    static void thrown(int id) { trace.append(\" !\").append(id); }
+    static void allocated(Object object, int id) {
+        trace.append(' ').append(id).append('=').append(object.getClass().getName());
+        if (object instanceof Base) trace.append(((Base) object).value);
+    }
+    static void say(String text) { trace.append(' ').append(text); }
+    static void end(String name) {
+        System.out.println(name + ':' + trace);
+        trace.setLength(0);
+    }
+}
+
+class Base {
+    final String value;
+    Base(String value) { this.value = value; if (value.equals(\"bad\")) throw new IllegalStateException(value); }
+}
+
+class Derived extends Base {
+    Derived(int n) { super(new String(n > 1 ? Places.name(n) : \"small\")); Trace.say(\"derived\"); }
+}
+
+class Places {
+    static String name(int n) { if (n > 5) throw new ArithmeticException(); return \"n\" + n; }
+
+    static int region(int how) {
+        int sum = 0;
+        for (int i = 0; i < 3; i++) {
+            Trace.say(\"a\" + i);
+            if (how == 1 && i == 1) continue;
+            try {
+                Trace.say(\"b\"); // first
+                if (how == 2) break;
+                if (how == 3 && i == 1) return -1;
+                if (how == 4) throw new IllegalStateException();
+                if (how == 5) throw new UnsupportedOperationException();
+                if (how == 6) { try { name(9); } catch (ArithmeticException e) { Trace.say(\"inner\"); } }
+                switch (how) {
+                    case 7: sum += 7; break;
+                    case 8: continue;
+                    default: sum++;
+                }
+                while (how == 9 && sum < 3) sum++; // last
+            } catch (IllegalStateException e) {
+                Trace.say(\"caught\");
+            }
+        }
+        return sum;
+    }
+
+    static int loop(int n) {
+        do { n--; } while (n > 0); // loop
+        return n;
+    }
+
+    static String calls(int n) {
+        String text = null;
+        try {
+            text = name(n).trim();
+            for (int i = 0; i < n; i++) text = text.concat(name(i));
+        } catch (ArithmeticException e) {
+            text = \"none\";
+        } finally {
+            Trace.say(\"finally\");
+        }
+        return text;
+    }
+
+    static Object allocations(int n) {
+        int[] one = new int[n];
+        String[] two = new String[2];
+        long[][] three = new long[2][n];
+        Object[][] four = new Object[1][];
+        new Base(\"dropped\");
+        Base nested = new Base(new Base(n > 1 ? \"yes\" : \"no\").value + one.length + two.length + three.length + four.length);
+        try {
+            new Base(\"bad\");
+        } catch (IllegalStateException e) {
+            Trace.say(\"caught\");
+        }
+        return n > 1 ? nested : new StringBuilder(nested.value);
+    }
+
+    public static void main(String[] arguments) {
+        for (int how = 0; how < 10; how++) {
+            int result;
+            try {
+                result = region(how);
+            } catch (UnsupportedOperationException e) {
+                result = -2;
+            }
+            Trace.end(\"region \" + how + ' ' + result);
+        }
+        Trace.end(\"loop \" + loop(3));
+        for (int n : new int[] {0, 2, 6}) Trace.end(\"calls \" + calls(n));
+        Trace.end(\"allocations \" + (allocations(2) != null));
+        Trace.end(\"allocations \" + (allocations(1) != null));
+        for (int n : new int[] {1, 2, 6}) {
+            String value;
+            try {
+                value = new Derived(n).value;
+            } catch (ArithmeticException e) {
+                value = \"none\";
+            }
+            Trace.end(\"derived \" + value);
+        }
+    }
+}
+";
+
+fn line(mark: &str) -> u16 {
+    SOURCE.lines().position(|line| line.ends_with(mark)).expect("the mark is there") as u16 + 1
+}
+
+fn method_index(class: &ClassFile<'_>, name: &str) -> usize {
+    class.methods().iter().find(|method| method.name() == name).expect("it is there").index
+}
+
+/// Requests for every instruction of a kind, with ids from `first` on, in the order of the code.
+fn at_opcodes(class: &ClassFile<'_>, name: &str, opcodes: &[u8], first: u32) -> Vec<Request> {
+    let method_index = method_index(class, name);
+    let code = class.code(&class.methods()[method_index]).expect("javac's").expect("it has code");
+    let found = code.instructions().filter(|instruction| opcodes.contains(&instruction.opcode));
+    let requests = found.zip(first..).map(|(instruction, id)| {
+        let offset = instruction.offset;
+        let is_call = (0xb6..=0xba).contains(&instruction.opcode);
+        let place = if is_call { Place::Call { offset } } else { Place::Allocation { offset } };
+        Request { method_index, id, place }
+    });
+    requests.collect()
+}
+
+/// Rewrites a class in place.
+fn rewrite(classes: &Scratch, name: &str, requests: impl FnOnce(&ClassFile<'_>) -> Vec<Request>) -> Rewritten {
+    let file = classes.file(name);
+    let bytes = std::fs::read(&file).expect("a class file");
+    let class = ClassFile::parse(&bytes).expect("javac's");
+    let rewritten = instrument(&bytes, &PROBES, &requests(&class)).expect("javac's");
+    std::fs::write(&file, &rewritten.bytes).expect("a file");
+    rewritten
+}
+
+/// What the program prints, line by line.
+fn run(jdk: &Jdk, classes: &Path) -> Vec<String> {
+    let output = Command::new(jdk.program("java"))
+        .args(["-Xverify:all", "-XX:-StackTraceInThrowable", "-cp"])
+        .arg(classes)
+        .arg("Places")
+        .output()
+        .expect("java starts");
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text.lines().map(str::to_owned).collect()
+}
+
+fn lines_starting<'l>(lines: &'l [String], beginning: &str) -> Vec<&'l str> {
+    lines.iter().filter_map(|line| line.strip_prefix(beginning)).collect()
+}
+
+#[test]
+fn a_region_of_lines_is_entered_and_left_by_every_way() {
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, SOURCE);
+        let rewritten = rewrite(&classes, "Places.class", |class| {
+            let region = Place::Lines { first: line("// first"), last: line("// last") };
+            let only = Place::Lines { first: line("// loop"), last: line("// loop") };
+            let method = method_index(class, "region");
+            vec![
+                Request { method_index: method, id: 1, place: region },
+                Request::method(method, 2),
+                Request { method_index: method_index(class, "loop"), id: 3, place: only },
+            ]
+        });
+        assert_eq!(rewritten.refused, []);
+        let lines = run(&jdk, classes.path());
+        let expected = [
+            "0 3: +2 a0 +1 b -1 a1 +1 b -1 a2 +1 b -1 -2",
+            "1 2: +2 a0 +1 b -1 a1 a2 +1 b -1 -2",
+            "2 0: +2 a0 +1 b -1 -2",
+            "3 -1: +2 a0 +1 b -1 a1 +1 b -1 -2",
+            "4 0: +2 a0 +1 b !1 caught a1 +1 b !1 caught a2 +1 b !1 caught -2",
+            "5 -2: +2 a0 +1 b !1 !2",
+            "6 3: +2 a0 +1 b inner -1 a1 +1 b inner -1 a2 +1 b inner -1 -2",
+            "7 21: +2 a0 +1 b -1 a1 +1 b -1 a2 +1 b -1 -2",
+            "8 0: +2 a0 +1 b -1 a1 +1 b -1 a2 +1 b -1 -2",
+            "9 5: +2 a0 +1 b -1 a1 +1 b -1 a2 +1 b -1 -2",
+        ];
+        assert_eq!(lines_starting(&lines, "region "), expected, "JDK {}", jdk.version);
+        assert_eq!(lines_starting(&lines, "loop "), ["0: +3 -3"], "going round is not entering");
+    }
+}
+
+#[test]
+fn a_call_is_entered_and_left_also_by_an_exception() {
+    const INVOKESTATIC: u8 = 0xb8;
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, SOURCE);
+        let rewritten = rewrite(&classes, "Places.class", |class| {
+            let mut requests = at_opcodes(class, "calls", &[INVOKESTATIC], 1);
+            requests.retain(|request| request.id <= 2);
+            requests.push(Request::method(method_index(class, "calls"), 9));
+            requests
+        });
+        assert_eq!(rewritten.refused, []);
+        let lines = run(&jdk, classes.path());
+        let expected =
+            ["n0: +9 +1 -1 finally -9", "n2n0n1: +9 +1 -1 +2 -2 +2 -2 finally -9", "none: +9 +1 !1 finally -9"];
+        assert_eq!(lines_starting(&lines, "calls "), expected, "JDK {}", jdk.version);
+    }
+}
+
+#[test]
+fn calls_in_a_constructor_before_this_is_constructed() {
+    const CALLS: [u8; 2] = [0xb7, 0xb8];
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, SOURCE);
+        let rewritten = rewrite(&classes, "Derived.class", |class| {
+            let mut requests = at_opcodes(class, "<init>", &CALLS, 1);
+            requests.push(Request::method(0, 9));
+            requests
+        });
+        assert_eq!(rewritten.refused, []);
+        let lines = run(&jdk, classes.path());
+        // Calls: name, new String, super, say.
+        let expected = [
+            "small: +9 +2 -2 +3 -3 +4 derived -4 -9",
+            "n2: +9 +1 -1 +2 -2 +3 -3 +4 derived -4 -9",
+            "none: +9 +1 !1 !9",
+        ];
+        assert_eq!(lines_starting(&lines, "derived "), expected, "JDK {}", jdk.version);
+    }
+}
+
+#[test]
+fn allocations_are_reported_once_the_object_is_constructed() {
+    const ALLOCATIONS: [u8; 4] = [0xbb, 0xbc, 0xbd, 0xc5];
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, SOURCE);
+        let rewritten = rewrite(&classes, "Places.class", |class| {
+            let mut requests = at_opcodes(class, "allocations", &ALLOCATIONS, 1);
+            requests.push(Request::method(method_index(class, "allocations"), 20));
+            requests
+        });
+        assert_eq!(rewritten.refused, []);
+        let rewritten = rewrite(&classes, "Derived.class", |class| at_opcodes(class, "<init>", &ALLOCATIONS, 1));
+        assert_eq!(rewritten.refused, []);
+        let lines = run(&jdk, classes.path());
+        let arrays = "true: +20 1=[I 2=[Ljava.lang.String; 3=[[J 4=[[Ljava.lang.Object; 5=Basedropped";
+        let allocations: Vec<&str> = lines_starting(&lines, "allocations ");
+        let [first, second] = allocations[..] else { panic!("{lines:?}") };
+        assert!(first.starts_with(arrays) && second.starts_with(arrays), "{first}, {second}");
+        assert!(first.contains("7=Baseyes 6=Baseyes2221") && first.ends_with(" caught -20"), "{first}");
+        assert!(second.contains("7=Baseno 6=Baseno1221") && second.contains(" caught 9=java.lang.StringBuilder -20"));
+        let expected = ["small: 1=java.lang.String derived", "n2: 1=java.lang.String derived", "none:"];
+        assert_eq!(lines_starting(&lines, "derived "), expected, "JDK {}", jdk.version);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_refused_and_the_rest_is_done() {
+    let jdk = &jdks()[0];
+    let classes = compile_text(jdk, SOURCE);
+    let rewritten = rewrite(&classes, "Places.class", |class| {
+        let method_index = method_index(class, "loop");
+        let (first, last) = (line("// loop"), line("// loop") + 1);
+        vec![
+            Request { method_index, id: 1, place: Place::Lines { first: 60_000, last: 60_001 } },
+            Request { method_index, id: 2, place: Place::Call { offset: 1 } },
+            Request { method_index, id: 3, place: Place::Allocation { offset: 99_999 } },
+            Request { method_index, id: 4, place: Place::Lines { first, last } },
+            Request { method_index: 999, id: 5, place: Place::Method },
+        ]
+    });
+    let refused: Vec<_> =
+        rewritten.refused.iter().map(|refused| (refused.request.id, refused.refusal.clone())).collect();
+    let expected =
+        [(1, Refusal::NoSuchPlace), (2, Refusal::NoSuchPlace), (3, Refusal::NoSuchPlace), (5, Refusal::NoSuchMethod)];
+    assert_eq!(refused, expected);
+    let lines = run(jdk, classes.path());
+    assert_eq!(lines_starting(&lines, "loop "), ["0: +4 -4"]);
+}
+
+#[test]
+fn line_regions_that_cross_are_refused() {
+    let jdk = &jdks()[0];
+    let classes = compile_text(jdk, SOURCE);
+    let (first, last) = (line("// first"), line("// last"));
+    let rewritten = rewrite(&classes, "Places.class", |class| {
+        let method_index = method_index(class, "region");
+        vec![
+            Request { method_index, id: 1, place: Place::Lines { first, last: last - 3 } },
+            Request { method_index, id: 2, place: Place::Lines { first: first + 3, last } },
+            Request { method_index, id: 3, place: Place::Lines { first: first + 1, last: first + 1 } },
+        ]
+    });
+    let refused: Vec<_> =
+        rewritten.refused.iter().map(|refused| (refused.request.id, refused.refusal.code())).collect();
+    assert_eq!(refused, [(2, "regions-cross")]);
+}
