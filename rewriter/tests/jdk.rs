@@ -1,14 +1,17 @@
 //! Every class of every installed JDK: identity is byte-exact, every method can be instrumented, and javac, instrumented
 //! from its first method to its last, verifies and does what it did before.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use headwater_rewriter::{ClassFile, call_sites, instrument, reassemble};
 use headwater_tests::{Jdk, Scratch, class_files, compile, jdks};
 
+#[path = "support/oracles.rs"]
+mod oracles;
 mod support;
 
+use oracles::Tally;
 use support::{PROBES, all_methods};
 
 /// The classes of a JDK's modules, a directory a module.
@@ -24,7 +27,31 @@ fn modules(jdk: &Jdk) -> Scratch {
     modules
 }
 
-fn check_identity_and_instrument(file: &Path) -> usize {
+/// What is counted of many classes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Checked {
+    methods: usize,
+    cafebabe: Tally,
+    classfile_parser: Tally,
+}
+
+impl std::ops::AddAssign for Checked {
+    fn add_assign(&mut self, other: Checked) {
+        self.methods += other.methods;
+        self.cafebabe += other.cafebabe;
+        self.classfile_parser += other.classfile_parser;
+    }
+}
+
+fn check_all(files: &[PathBuf]) -> Checked {
+    let mut all = Checked::default();
+    for file in files {
+        all += check(file);
+    }
+    all
+}
+
+fn check(file: &Path) -> Checked {
     let bytes = std::fs::read(file).expect("a class file");
     let name = file.display();
     assert!(
@@ -41,7 +68,13 @@ fn check_identity_and_instrument(file: &Path) -> usize {
     // What was written can be read again, and taken apart and put together.
     let again = reassemble(&rewritten.bytes).unwrap_or_else(|error| panic!("{name}, instrumented: {error}"));
     assert!(again == rewritten.bytes, "{name}, instrumented: not the same bytes");
-    requests.len()
+    let seen = oracles::ours(&rewritten.bytes);
+    let name = name.to_string();
+    Checked {
+        methods: requests.len(),
+        cafebabe: oracles::cafebabe(&name, &rewritten.bytes, &seen),
+        classfile_parser: oracles::classfile_parser(&name, &rewritten.bytes, &seen),
+    }
 }
 
 fn instrument_module(from: &Path, to: &Path) {
@@ -81,17 +114,24 @@ fn every_jdk_class_survives() {
         let modules = modules(&jdk);
         let files = class_files(modules.path());
         let half = files.len() / 2;
-        let methods: usize = std::thread::scope(|scope| {
-            let halves = [&files[..half], &files[half..]];
-            let threads = halves
-                .map(|part| scope.spawn(|| part.iter().map(|file| check_identity_and_instrument(file)).sum::<usize>()));
-            threads.into_iter().map(|thread| thread.join().expect("no class failed")).sum()
+        let checked = std::thread::scope(|scope| {
+            let threads = [&files[..half], &files[half..]].map(|part| scope.spawn(|| check_all(part)));
+            let mut all = Checked::default();
+            for thread in threads {
+                all += thread.join().expect("no class failed");
+            }
+            all
         });
-        println!("JDK {}: {} classes, {methods} methods", jdk.version, files.len());
-        assert!(files.len() > 20_000 && methods > 150_000, "JDK {}: is this a whole JDK?", jdk.version);
+        println!("JDK {}: {} classes, {checked:?}", jdk.version, files.len());
+        assert!(files.len() > 20_000 && checked.methods > 150_000, "JDK {}: is this a whole JDK?", jdk.version);
+        for tally in [checked.cafebabe, checked.classfile_parser] {
+            assert!(tally.skipped * 100 < tally.agreed, "JDK {}: {checked:?}", jdk.version);
+        }
 
         let instrumented = Scratch::new("instrumented");
         instrument_module(&modules.path().join("jdk.compiler"), &instrumented.file("jdk.compiler"));
+        let sample: Vec<PathBuf> = class_files(&instrumented.file("jdk.compiler")).into_iter().step_by(30).collect();
+        println!("JDK {}: javap {:?}", jdk.version, oracles::javap(&jdk, &sample));
         let probe = instrumented.file("probe");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
         let compiled = Command::new(jdk.program("javac"))
@@ -121,7 +161,7 @@ fn our_own_targets_survive_on_every_jdk() {
     for jdk in jdks() {
         let classes = compile(&jdk, &["Counter.java", "Counting.java", "CompileLoop.java"]);
         for file in class_files(classes.path()) {
-            check_identity_and_instrument(&file);
+            check(&file);
         }
     }
 }
