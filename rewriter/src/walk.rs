@@ -13,6 +13,9 @@ use crate::{Error, Refusal};
 /// Slots that may be compared while following control flow: seconds of work. Real methods need thousands.
 const BUDGET: u64 = 200_000_000;
 
+/// What is called with an instruction and the state before it.
+type Visit<'v, 'a> = dyn FnMut(&Instruction, Option<&State<'a>>) -> Result<(), Refusal> + 'v;
+
 /// A method to be walked through.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'c, 'a> {
@@ -40,12 +43,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    fn by_frames(
-        &self,
-        entry: State<'a>,
-        table: Reader<'a>,
-        visit: &mut dyn FnMut(&Instruction, Option<&State<'a>>) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+    fn by_frames(&self, entry: State<'a>, table: Reader<'a>, visit: &mut Visit<'_, 'a>) -> Result<(), Refusal> {
         let machine = self.machine();
         let mut frames = FrameReader::new(table)?;
         let mut next = frames.next()?;
@@ -71,11 +69,7 @@ impl<'a> Walk<'_, 'a> {
         Ok(())
     }
 
-    fn by_flow(
-        &self,
-        entry: State<'a>,
-        visit: &mut dyn FnMut(&Instruction, Option<&State<'a>>) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+    fn by_flow(&self, entry: State<'a>, visit: &mut Visit<'_, 'a>) -> Result<(), Refusal> {
         let machine = self.machine();
         let mut states = Flow::new(self)?.run(entry)?;
         let mut state: Option<State<'a>> = None;
