@@ -1,0 +1,157 @@
+import java.util.function.IntUnaryOperator;
+
+/**
+ * Calls a root method over and over and says, twice a second, how many nanoseconds one call took. Argument: which root.
+ * Ends with its standard input.
+ */
+public class Workload {
+    interface Shape {
+        double area();
+    }
+
+    record Square(double side) implements Shape {
+        public double area() {
+            return side * side;
+        }
+    }
+
+    record Circle(double radius) implements Shape {
+        public double area() {
+            return 3.14 * radius * radius;
+        }
+    }
+
+    record Triangle(double base, double height) implements Shape {
+        public double area() {
+            return base * height / 2;
+        }
+    }
+
+    record Scaled(Shape shape, double factor) implements Shape {
+        public double area() {
+            return shape.area() * factor;
+        }
+    }
+
+    static final Shape[] SHAPES = new Shape[64];
+    static int[] values = new int[256];
+    static volatile double sink;
+
+    /** Call-dense: 1 + 100 + 1000 calls of next to nothing. */
+    static int dense(int seed) {
+        int sum = 0;
+        for (int i = 0; i < 100; i++) {
+            sum += middle(seed + i);
+        }
+        return sum;
+    }
+
+    static int middle(int x) {
+        int sum = 0;
+        for (int i = 0; i < 10; i++) {
+            sum += leaf(x + i);
+        }
+        return sum;
+    }
+
+    static int leaf(int x) {
+        return x * 31 + (x >>> 3);
+    }
+
+    /** Polymorphic: 1 + 640 + 160 calls. */
+    static int polymorphic(int seed) {
+        double sum = 0;
+        for (int i = 0; i < 640; i++) {
+            sum += SHAPES[i + seed & 63].area();
+        }
+        return (int) sum;
+    }
+
+    /** Coarse: 1 + 20 calls of some microseconds. */
+    static int coarse(int seed) {
+        int sum = 0;
+        for (int i = 0; i < 20; i++) {
+            sum += sort(seed + i);
+        }
+        return sum;
+    }
+
+    static int sort(int seed) {
+        int[] sorted = values.clone();
+        for (int i = 0; i < sorted.length; i++) {
+            sorted[i] ^= seed * 7919 & 1023;
+        }
+        java.util.Arrays.sort(sorted);
+        return sorted[seed & 255];
+    }
+
+    static int outside(int seed) {
+        return dense(seed);
+    }
+
+    public static void main(String[] args) {
+        for (int i = 0; i < SHAPES.length; i++) {
+            switch (i & 3) {
+                case 0: SHAPES[i] = new Square(i); break;
+                case 1: SHAPES[i] = new Circle(i); break;
+                case 2: SHAPES[i] = new Triangle(i, 2); break;
+                default: SHAPES[i] = new Scaled(SHAPES[i - 3], 2);
+            }
+        }
+        for (int i = 0; i < values.length; i++) {
+            values[i] = i * 7919 & 1023;
+        }
+        IntUnaryOperator root;
+        switch (args[0]) {
+            case "dense": root = Workload::dense; break;
+            case "polymorphic": root = Workload::polymorphic; break;
+            case "coarse": root = Workload::coarse; break;
+            default: throw new IllegalArgumentException(args[0]);
+        }
+        Thread reader = new Thread(() -> {
+            try {
+                while (System.in.read() >= 0) {
+                    // Only the end is of interest.
+                }
+            } catch (java.io.IOException end) {
+                // As good as an end.
+            }
+            System.exit(0);
+        });
+        reader.setDaemon(true);
+        reader.start();
+        for (;;) {
+            System.out.printf("CLOCK %.2f%n", clockPair());
+            round(root);
+        }
+    }
+
+    static void round(IntUnaryOperator root) {
+        int calls = 0;
+        int sum = 0;
+        long start = System.nanoTime();
+        long now;
+        do {
+            for (int i = 0; i < 100; i++) {
+                sum += root.applyAsInt(i);
+            }
+            calls += 100;
+            now = System.nanoTime();
+        } while (now - start < 500_000_000L);
+        sink = sum;
+        System.out.printf("NS %.1f%n", (double) (now - start) / calls);
+    }
+
+    /** Nanoseconds of two reads of the clock. */
+    static double clockPair() {
+        final int pairs = 200_000;
+        long sum = 0;
+        long start = System.nanoTime();
+        for (int i = 0; i < pairs; i++) {
+            sum += System.nanoTime() - System.nanoTime();
+        }
+        long end = System.nanoTime();
+        sink = sum;
+        return (double) (end - start) / pairs;
+    }
+}

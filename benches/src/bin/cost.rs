@@ -1,0 +1,160 @@
+//! What a profile costs and how true it is: nanoseconds added to each call, against two reads of the JVM's own clock; and
+//! the root's charged time against what it takes bare. In one JVM process each, whose own timing is believed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use headwater_tests::{Jdk, Scratch, jdks};
+use serde_json::Value;
+
+/// Half-second rounds of warm-up and of each measurement.
+const WARM_UP: usize = 10;
+const ROUNDS: usize = 8;
+/// How long a profile runs; its second half is measured.
+const PROFILE_SECONDS: u64 = 8;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn main() {
+    let clocks: Vec<String> = std::env::args().skip(1).collect();
+    let clocks = if clocks.is_empty() { vec!["exact".to_owned()] } else { clocks };
+    println!("| JDK | clock | workload | calls | bare ns | added ns a call | 2 nanoTime | ratio | charged / bare | after / bare |");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for jdk in jdks() {
+        let classes = compile(&jdk);
+        for clock in &clocks {
+            for workload in ["dense", "polymorphic", "coarse"] {
+                measure(&jdk, &classes, clock, workload);
+            }
+        }
+    }
+}
+
+fn compile(jdk: &Jdk) -> Scratch {
+    let classes = Scratch::new("classes");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("java/Workload.java");
+    let status = Command::new(jdk.program("javac")).arg("-d").arg(classes.path()).arg(source).status();
+    assert!(status.expect("javac starts").success());
+    classes
+}
+
+fn headwater() -> PathBuf {
+    let own = std::env::current_exe().expect("our own path");
+    let binary = own.with_file_name("headwater");
+    assert!(binary.exists(), "{} is missing: run by `cargo xtask bench`", binary.display());
+    binary
+}
+
+fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &str) {
+    let mut target = Target::start(jdk, classes, workload);
+    target.rounds(WARM_UP);
+    let bare = median(target.rounds(ROUNDS));
+    let report = classes.file("report.json");
+    let root = format!("Workload::{workload}");
+    let seconds = format!("{PROFILE_SECONDS}s");
+    target.forget();
+    let output = Command::new(headwater())
+        .args(["profile", &target.child.id().to_string(), "--root", &root, "--clock", clock, "-d", &seconds])
+        .args(["--format", "json", "-o"])
+        .arg(&report)
+        .output()
+        .expect("headwater starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut during = target.pending();
+    during.drain(..during.len() / 2);
+    let profiled = median(during);
+    target.rounds(4);
+    let after = median(target.rounds(ROUNDS));
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("the report is JSON");
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let roots = nodes.iter().filter(|node| node["parent"].is_null());
+    let (mut calls, mut total) = (0, 0);
+    for root in roots {
+        calls += root["calls"].as_u64().expect("calls");
+        total += root["total_ns"].as_u64().expect("total");
+    }
+    let all: u64 = nodes.iter().map(|node| node["calls"].as_u64().expect("calls")).sum();
+    let per_root = all as f64 / calls as f64;
+    let added = (profiled - bare) / per_root;
+    println!(
+        "| {} | {clock} | {workload} | {per_root:.0} | {bare:.0} | {added:.1} | {:.1} | {:.2} | {:.2} | {:.2} |",
+        jdk.version,
+        target.clock_pair,
+        added / target.clock_pair,
+        total as f64 / calls as f64 / bare,
+        after / bare,
+    );
+}
+
+struct Target {
+    child: std::process::Child,
+    lines: Receiver<String>,
+    /// Nanoseconds of two reads of the clock, as last said.
+    clock_pair: f64,
+}
+
+impl Target {
+    fn start(jdk: &Jdk, classes: &Scratch, workload: &str) -> Target {
+        let mut child = Command::new(jdk.program("java"))
+            .args(["-XX:+UseSerialGC", "-cp"])
+            .arg(classes.path())
+            .args(["Workload", workload])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("java starts");
+        let stdout = child.stdout.take().expect("piped");
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Target { child, lines, clock_pair: f64::NAN }
+    }
+
+    fn rounds(&mut self, count: usize) -> Vec<f64> {
+        let mut rounds = Vec::new();
+        while rounds.len() < count {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => rounds.extend(self.read(&line)),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => panic!("the program has stopped"),
+            }
+        }
+        rounds
+    }
+
+    fn read(&mut self, line: &str) -> Option<f64> {
+        if let Some(clock) = line.strip_prefix("CLOCK ") {
+            self.clock_pair = clock.parse().expect("a number");
+        }
+        line.strip_prefix("NS ")?.parse().ok()
+    }
+
+    fn forget(&mut self) {
+        self.pending();
+    }
+
+    fn pending(&mut self) -> Vec<f64> {
+        let lines: Vec<String> = self.lines.try_iter().collect();
+        lines.iter().filter_map(|line| self.read(line)).collect()
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
