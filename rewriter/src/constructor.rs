@@ -3,7 +3,7 @@
 use crate::Refusal;
 use crate::constant_pool::ConstantPool;
 use crate::frames::FrameReader;
-use crate::instructions::{self, ASTORE, ASTORE_0, INVOKESPECIAL, Instruction, NEW};
+use crate::instructions::{self, ASTORE, ASTORE_3, INVOKESPECIAL, ISTORE, ISTORE_0, Instruction, NEW, WIDE};
 use crate::types::Type;
 use crate::walk::Walk;
 
@@ -69,7 +69,8 @@ fn straight(walk: &Walk<'_, '_>) -> Result<Option<Instruction>, Refusal> {
                 found = Some(instruction);
                 break;
             }
-            NEW | ASTORE | ASTORE_0 | instructions::WIDE => return Ok(None),
+            NEW => return Ok(None),
+            _ if may_store_local_0(&instruction, code.bytes) => return Ok(None),
             _ if !instruction.falls_through(code.bytes) => return Ok(None),
             _ => {}
         }
@@ -85,6 +86,16 @@ fn straight(walk: &Walk<'_, '_>) -> Result<Option<Instruction>, Refusal> {
     };
     let branches = walk.scan.branches.first().is_some_and(|branch| branch.offset < call.offset);
     Ok((!joins && !branches).then_some(call))
+}
+
+fn may_store_local_0(instruction: &Instruction, code: &[u8]) -> bool {
+    match instruction.opcode {
+        WIDE => true,
+        ISTORE..=ASTORE => instruction.u1(code) == 0,
+        // istore_0 to istore_3, then the other types: every fourth is one to local 0.
+        opcode @ ISTORE_0..=ASTORE_3 => (opcode - ISTORE_0).is_multiple_of(4),
+        _ => false,
+    }
 }
 
 fn is_initializer(pool: &ConstantPool<'_>, walk: &Walk<'_, '_>, call: &Instruction) -> Result<bool, Refusal> {
