@@ -7,14 +7,10 @@
 
 use std::path::Path;
 
-use headwater_tests::jdks;
-use krakatau2::{AssemblerOptions, assemble};
-
 #[path = "support/comparison.rs"]
 mod comparison;
-mod support;
 
-use comparison::{Program, differences};
+use comparison::{Program, assembled, check};
 
 /// The text as that version has it.
 fn of_version(text: &str, version: &str) -> String {
@@ -43,22 +39,6 @@ fn directive<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().take_while(|line| line.starts_with(';')).find_map(|line| line.strip_prefix("; ")?.strip_prefix(name))
 }
 
-fn program(name: &str, text: &str) -> Program {
-    let classes =
-        assemble(text, AssemblerOptions::default()).unwrap_or_else(|error| panic!("{}", error.format(name, text)));
-    let classes = classes.into_iter().map(|class| (class.name.expect("a class's name"), class.data)).collect();
-    let lost = directive(text, "lost ").map_or(0, |lost| lost.parse().expect("a number"));
-    Program { name: name.to_owned(), classes, lost, refused: Vec::new() }
-}
-
-fn check(programs: &[Program]) {
-    for jdk in jdks() {
-        let (differences, calls) = differences(&jdk, programs);
-        println!("JDK {}: {} programs, {calls} calls", jdk.version, programs.len());
-        assert!(differences.is_empty(), "JDK {}:\n{}", jdk.version, differences.join("\n"));
-    }
-}
-
 #[test]
 fn fixtures_do_what_they_did_before() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -68,7 +48,9 @@ fn fixtures_do_what_they_did_before() {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).expect("text");
         for version in directive(&text, "versions ").unwrap_or("52 50 49").split(' ') {
-            programs.push(program(&format!("{name}-{version}"), &of_version(&text, version)));
+            let classes = assembled(&name, &of_version(&text, version));
+            let lost = directive(&text, "lost ").map_or(0, |lost| lost.parse().expect("a number"));
+            programs.push(Program { lost, ..Program::new(&format!("{name}-{version}"), classes) });
         }
     }
     programs.sort_by(|one, other| one.name.cmp(&other.name));

@@ -35,4 +35,17 @@ public class Say {
     public static RuntimeException exception(int n) {
         return new RuntimeException("exception " + n);
     }
+
+    /** Nothing for what is less than 1; for 1 the constant "text". */
+    public static String text(int n) {
+        return n < 1 ? null : n == 1 ? "text" : "text " + n;
+    }
+
+    public static int count(String[] strings) {
+        return strings == null ? -1 : strings.length;
+    }
+
+    public static int length(String string) {
+        return string == null ? -1 : string.length();
+    }
 }
