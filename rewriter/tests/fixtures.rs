@@ -7,10 +7,13 @@
 
 use std::path::Path;
 
+#[path = "support/assembly.rs"]
+mod assembly;
 #[path = "support/comparison.rs"]
 mod comparison;
 
-use comparison::{Program, assembled, check};
+use assembly::assembled;
+use comparison::{Program, check};
 
 /// The text as that version has it.
 fn of_version(text: &str, version: &str) -> String {

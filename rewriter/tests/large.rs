@@ -3,10 +3,13 @@
 
 use std::fmt::Write;
 
+#[path = "support/assembly.rs"]
+mod assembly;
 #[path = "support/comparison.rs"]
 mod comparison;
 
-use comparison::{Program, assembled, check};
+use assembly::assembled;
+use comparison::{Program, check};
 
 /// The longest branch forwards.
 const FORWARDS: u32 = 32_767;

@@ -1,4 +1,4 @@
-/** A superclass with many constructors. */
+/** A superclass with many constructors, in the Java of 2002. */
 public class Base {
     public String made;
     public int value;
@@ -24,7 +24,6 @@ public class Base {
         made = "int " + a + " long " + b + " double " + c + " object " + object;
     }
 
-    @Override
     public String toString() {
         return getClass().getName() + " of " + made + ", " + value;
     }

@@ -6,7 +6,6 @@ use std::process::Command;
 
 use headwater_rewriter::{ClassFile, Probes, Request, Rewritten, instrument, reassemble};
 use headwater_tests::{Jdk, Process, Scratch, jdks};
-use krakatau2::{AssemblerOptions, assemble};
 
 /// Of `java/java/lang/HwStack.java`.
 const PROBES: Probes<'static> = Probes { class: "java/lang/HwStack", enter: "enter", exit: "exit", throw: "thrown" };
@@ -28,13 +27,6 @@ impl Program {
     pub fn new(name: &str, classes: Vec<(String, Vec<u8>)>) -> Program {
         Program { name: name.to_owned(), classes, lost: 0, refused: Vec::new() }
     }
-}
-
-/// The classes of a text in Krakatau's assembly language.
-pub fn assembled(name: &str, text: &str) -> Vec<(String, Vec<u8>)> {
-    let classes = assemble(text, AssemblerOptions::default());
-    let classes = classes.unwrap_or_else(|error| panic!("{}", error.format(name, text)));
-    classes.into_iter().map(|class| (class.name.expect("a class's name"), class.data)).collect()
 }
 
 /// Methods left as they are, by index, with the refusal's code.
