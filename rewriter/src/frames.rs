@@ -230,7 +230,7 @@ fn write_type(
 ) -> Result<(), Refusal> {
     let (tag, operand) = match one {
         // Classes with subroutines have no stack maps.
-        Type::Top | Type::Second | Type::ReturnAddress => (TOP, None),
+        Type::Top | Type::Second | Type::ReturnAddress(_) => (TOP, None),
         Type::Integer => (1, None),
         Type::Float => (2, None),
         Type::Double => (3, None),

@@ -32,8 +32,8 @@ pub(crate) enum Type<'a> {
     Named(&'a [u8]),
     /// An array of what a class constant names.
     ArrayOf(u16),
-    /// Where a subroutine returns to.
-    ReturnAddress,
+    /// Where the subroutine that begins at an offset returns to.
+    ReturnAddress(u32),
 }
 
 impl<'a> Type<'a> {
@@ -248,7 +248,10 @@ impl<'a> Machine<'_, 'a> {
             0x95 | 0x96 => (2, Some(Type::Integer)),
             0x99..=0x9e | 0xaa | 0xab | 0xc6 | 0xc7 | 0xbf | 0xc2 | 0xc3 => (1, None),
             0x9f..=0xa6 => (2, None),
-            JSR | JSR_W => (0, Some(Type::ReturnAddress)),
+            JSR | JSR_W => {
+                let subroutine = u32::try_from(instruction.branch_target(self.code)).unwrap_or(u32::MAX);
+                (0, Some(Type::ReturnAddress(subroutine)))
+            }
             GETSTATIC..=PUTFIELD => return self.field(state, instruction, at),
             INVOKEVIRTUAL..=INVOKEDYNAMIC => return self.call(state, instruction, at),
             NEW => (0, Some(Type::Uninitialized(instruction.offset))),
@@ -295,8 +298,8 @@ impl<'a> Machine<'_, 'a> {
         }
     }
 
-    /// The local variable that a load or store instruction names.
-    fn variable(&self, instruction: &Instruction) -> u16 {
+    /// The local variable that a load, store or `ret` names.
+    pub(crate) fn variable(&self, instruction: &Instruction) -> u16 {
         match instruction.opcode {
             WIDE => u16::from_be_bytes([
                 self.code[instruction.offset as usize + 2],

@@ -98,8 +98,8 @@ struct Flow<'w, 'c, 'a> {
     range_starts: HashSet<u32>,
     states: HashMap<u32, Option<State<'a>>>,
     pending: Vec<u32>,
-    /// Behind every `jsr`.
-    returns: Vec<u32>,
+    /// Behind every `jsr`, with where it goes.
+    returns: Vec<(u32, u32)>,
     budget: u64,
 }
 
@@ -110,11 +110,12 @@ impl<'w, 'c, 'a> Flow<'w, 'c, 'a> {
         let mut returns = Vec::new();
         for branch in &scan.branches {
             for (at, target) in branch.jumps(code.bytes) {
-                states.insert(scan.jump(target, code.len(), code.base + at)?, None);
-            }
-            if matches!(branch.opcode, JSR | JSR_W) && branch.end() < code.len() {
-                returns.push(branch.end());
-                states.insert(branch.end(), None);
+                let target = scan.jump(target, code.len(), code.base + at)?;
+                states.insert(target, None);
+                if matches!(branch.opcode, JSR | JSR_W) && branch.end() < code.len() {
+                    returns.push((branch.end(), target));
+                    states.insert(branch.end(), None);
+                }
             }
         }
         let handlers: Vec<_> = code.exceptions().map(|range| (range.start, range.end, range.handler)).collect();
@@ -176,9 +177,11 @@ impl<'w, 'c, 'a> Flow<'w, 'c, 'a> {
                 self.join(target, &state.locals, &state.stack, state.this_uninitialized)?;
             }
         } else if instruction.is_ret(code.bytes) {
-            // Which subroutine this is does not matter here: it may return to behind any call.
-            for target in self.returns.clone() {
-                self.join(target, &state.locals, &state.stack, state.this_uninitialized)?;
+            let from = state.local(self.walk.machine().variable(instruction));
+            for (target, subroutine) in self.returns.clone() {
+                if from == Type::ReturnAddress(subroutine) {
+                    self.join(target, &state.locals, &state.stack, state.this_uninitialized)?;
+                }
             }
         }
         Ok(())

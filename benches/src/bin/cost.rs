@@ -1,10 +1,10 @@
 //! What a profile costs and how true it is: nanoseconds added to each call, against two reads of the JVM's own clock; and
 //! the root's charged time against what it takes bare. In one JVM process each, whose own timing is believed.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use headwater_tests::{Jdk, Scratch, jdks};
@@ -20,7 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn main() {
     let clocks: Vec<String> = std::env::args().skip(1).collect();
     let clocks = if clocks.is_empty() { vec!["exact".to_owned()] } else { clocks };
-    println!("| JDK | clock | workload | calls | bare ns | added ns a call | 2 nanoTime | ratio | charged / bare | after / bare |");
+    println!(
+        "| JDK | clock | workload | calls | bare ns | added ns a call | 2 nanoTime | ratio | charged / bare | after / bare |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for jdk in jdks() {
         let classes = compile(&jdk);
