@@ -11,12 +11,15 @@ use headwater_tests::{Jdk, Process, Scratch, jdks};
 const PROBES: Probes<'static> =
     Probes { class: "java/lang/HwStack", enter: "enter", exit: "exit", throw: "thrown", allocate: None };
 
+/// Names and class files.
+pub type Classes = Vec<(String, Vec<u8>)>;
+
 /// Classes that belong together; `runner/Runner.java` says what of them is run.
 pub struct Program {
     /// A directory's name.
     pub name: String,
-    /// Names and class files.
-    pub classes: Vec<(String, Vec<u8>)>,
+    /// All of them.
+    pub classes: Classes,
     /// How many calls may end by an exception without a probe: where a call of `super(...)` throws.
     pub lost: u64,
     /// Methods that must be refused, with the refusal's code.
@@ -25,7 +28,7 @@ pub struct Program {
 
 impl Program {
     /// One of whose calls none is lost, and no method refused.
-    pub fn new(name: &str, classes: Vec<(String, Vec<u8>)>) -> Program {
+    pub fn new(name: &str, classes: Classes) -> Program {
         Program { name: name.to_owned(), classes, lost: 0, refused: Vec::new() }
     }
 }
@@ -44,7 +47,7 @@ fn requests(class: &ClassFile<'_>) -> Vec<Request> {
 }
 
 /// The program with all its methods instrumented, and which of them were refused.
-fn instrumented(program: &Program) -> (Vec<(String, Vec<u8>)>, Vec<(String, String)>) {
+fn instrumented(program: &Program) -> (Classes, Vec<(String, String)>) {
     let mut refused = Vec::new();
     let mut classes = Vec::new();
     for (name, bytes) in &program.classes {
