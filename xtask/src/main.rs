@@ -1,11 +1,16 @@
-//! The project's chores, executable: `cargo xtask demo | test | runtime`.
+//! The project's chores, executable: `cargo xtask demo | test | runtime | rewrite | corpus`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod class_tree;
 mod demo;
+mod jar;
 mod machine;
+mod rewrite;
+mod rewriting;
 mod runtime;
 mod test;
 
@@ -36,6 +41,21 @@ enum Command {
     },
     /// Compile the Java runtime classes again, after a change to their sources
     Runtime,
+    /// Instrument every method of a jar, a class file or a JDK
+    Rewrite {
+        /// x.jar, x.class or jrt:<home of a JDK>
+        #[arg(value_name = "IN")]
+        input: String,
+        /// A file; for a JDK a directory, which gets one a module
+        #[arg(value_name = "OUT")]
+        output: PathBuf,
+        /// Insert nothing: every class must come out the same
+        #[arg(long)]
+        identity: bool,
+        /// List every refused method
+        #[arg(long)]
+        report: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -43,6 +63,10 @@ fn main() -> ExitCode {
         Command::Demo { root, seconds } => demo::run(&root, seconds),
         Command::Test { arguments } => test::run(&arguments),
         Command::Runtime => runtime::run(),
+        Command::Rewrite { input, output, identity, report } => {
+            let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::Instrument };
+            rewrite::run(&input, &output, pass, report)
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
