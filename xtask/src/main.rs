@@ -1,18 +1,25 @@
 //! The project's chores, executable: `cargo xtask demo | test | runtime | rewrite | corpus`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 mod class_tree;
+mod corpus;
 mod demo;
 mod jar;
+mod libraries;
 mod machine;
+mod probed_jdk;
+mod process;
 mod rewrite;
 mod rewriting;
 mod runtime;
+mod semantics;
 mod test;
+mod verification;
 
 /// The project's chores.
 #[derive(Debug, Parser)]
@@ -56,6 +63,18 @@ enum Command {
         #[arg(long)]
         report: bool,
     },
+    /// Instrument every class of every installed JDK and of the installed jars, and run them
+    Corpus {
+        /// Link every N-th class only; all are rewritten
+        #[arg(long, value_name = "N")]
+        sample: Option<NonZeroUsize>,
+        /// One JDK instead of all
+        #[arg(long, value_name = "HOME")]
+        jdk: Option<PathBuf>,
+        /// Run the programs also for a sample
+        #[arg(long)]
+        semantics: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -66,6 +85,10 @@ fn main() -> ExitCode {
         Command::Rewrite { input, output, identity, report } => {
             let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::Instrument };
             rewrite::run(&input, &output, pass, report)
+        }
+        Command::Corpus { sample, jdk, semantics } => {
+            let every = sample.map_or(1, NonZeroUsize::get);
+            corpus::run(jdk.as_deref(), corpus::Extent { every, semantics: semantics || sample.is_none() })
         }
     };
     match result {

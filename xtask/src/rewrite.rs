@@ -52,8 +52,8 @@ fn print(figures: &Figures, pass: Pass, report: bool) {
 }
 
 fn rewrite_class(input: &Path, output: &Path, pass: Pass) -> Result<Figures, String> {
-    let bytes = std::fs::read(input)
-        .map_err(|error| format!("{}: {error}; give an existing class file", input.display()))?;
+    let bytes =
+        std::fs::read(input).map_err(|error| format!("{}: {error}; give an existing class file", input.display()))?;
     let class = ClassBytes { name: input.to_string_lossy().into_owned(), bytes };
     let (mut rewritten, figures) = rewrite(std::slice::from_ref(&class), pass);
     let bytes = rewritten.pop().flatten().unwrap_or(class.bytes);
