@@ -12,7 +12,7 @@ use crate::machine::{jdk, root};
 use crate::probed_jdk::{Modules, ProbedJdk, file_name};
 use crate::rewrite::changed;
 use crate::rewriting::{ClassBytes, Figures, Pass, rewrite};
-use crate::semantics;
+use crate::semantics::{self, Programs};
 use crate::verification::{Subject, Verified, check_that_it_happens, differences, verify};
 
 /// Of all methods: from this part on, in percent, too many are refused.
@@ -73,7 +73,7 @@ pub(crate) fn check(classes: Vec<ClassBytes>, rewriting: &mut Rewriting) -> Vec<
 pub(crate) struct Extent {
     /// Every n-th class is linked.
     pub(crate) every: usize,
-    pub(crate) semantics: bool,
+    pub(crate) programs: Programs,
 }
 
 pub(crate) fn run(home: Option<&Path>, extent: Extent) -> Result<(), String> {
@@ -99,10 +99,8 @@ pub(crate) fn run(home: Option<&Path>, extent: Extent) -> Result<(), String> {
         let jdk = ProbedJdk::new(jdk, work.join(name.replace(' ', "-").to_lowercase()))?;
         corpus.take_in(rewrite_image(&name, &jdk)?);
         corpus.link(&name, &jdk, &libraries)?;
-        if extent.semantics {
-            println!("programs on {name}");
-            corpus.wrong.extend(semantics::run(&jdk, &libraries)?);
-        }
+        println!("programs on {name}");
+        corpus.wrong.extend(semantics::run(&jdk, &libraries, extent.programs)?);
     }
     println!(
         "all: {} methods, refused {}; {:.0} s",

@@ -71,7 +71,7 @@ enum Command {
         /// One JDK instead of all
         #[arg(long, value_name = "HOME")]
         jdk: Option<PathBuf>,
-        /// Run the programs also for a sample
+        /// Run all programs also for a sample, instead of javac only
         #[arg(long)]
         semantics: bool,
     },
@@ -87,8 +87,9 @@ fn main() -> ExitCode {
             rewrite::run(&input, &output, pass, report)
         }
         Command::Corpus { sample, jdk, semantics } => {
-            let every = sample.map_or(1, NonZeroUsize::get);
-            corpus::run(jdk.as_deref(), corpus::Extent { every, semantics: semantics || sample.is_none() })
+            let whole = sample.is_none() || semantics;
+            let programs = if whole { semantics::Programs::All } else { semantics::Programs::Javac };
+            corpus::run(jdk.as_deref(), corpus::Extent { every: sample.map_or(1, NonZeroUsize::get), programs })
         }
     };
     match result {

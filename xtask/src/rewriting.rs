@@ -9,7 +9,7 @@ use headwater_rewriter::{ClassFile, Method, Probes, Request, call_sites, instrum
 const PROBES: Probes<'static> = Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown" };
 
 /// What HwProbe knows the constructors of `java.lang.Thread` by.
-const THREAD_INIT: u32 = 0;
+const THREAD_INIT: u32 = 1;
 
 /// Methods that must stay as they are for a JVM to boot with them, and why.
 ///
@@ -163,13 +163,14 @@ fn instrument_class(class: &ClassBytes, number: usize, figures: &mut Figures) ->
     Ok(Some(rewritten.bytes))
 }
 
-/// Ids of all sizes, different within a class, and among most classes.
+/// Ids of all sizes, different within a class, and among most classes; odd for constructors.
 fn id(class: &str, number: usize, method: &Method) -> u32 {
     const METHODS_PER_CLASS: usize = 64;
-    if class == "java/lang/Thread" && method.name == "<init>" {
+    let is_constructor = method.name == "<init>";
+    if is_constructor && class == "java/lang/Thread" {
         return THREAD_INIT;
     }
-    (number * METHODS_PER_CLASS + method.index + 1) as u32
+    (number * METHODS_PER_CLASS + method.index + 1) as u32 * 2 + u32::from(is_constructor)
 }
 
 fn check_identity(class: &ClassBytes, figures: &mut Figures) -> Outcome<()> {

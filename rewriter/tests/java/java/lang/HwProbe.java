@@ -8,11 +8,12 @@ import jdk.internal.misc.VM;
 /**
  * What instrumented classes call; keeps a shadow stack a thread, and says at exit what was counted:
  *
- * <pre>PROBES entered left thrown open astray</pre>
+ * <pre>PROBES entered left thrown open abandoned astray</pre>
  *
- * Open are the calls that live threads are still in. Astray are exits that are not those of the innermost open call, and
- * calls that an ended thread has not left. After correct rewriting {@code entered == left + thrown + open}, and
- * {@code astray == 0}.
+ * Open are the calls that live threads are still in. Abandoned are constructors whose {@code super(...)} threw: the JVM
+ * accepts no handler there, so their end is seen when their caller ends. Astray are exits that are not those of the
+ * innermost open call, and calls that an ended thread has not left. After correct rewriting
+ * {@code entered == left + thrown + open + abandoned}, and {@code astray == 0}.
  *
  * <p>Every method of java.base calls it, from the JVM's first bytecode on. So it calls nothing there but native methods,
  * allocates nothing but arrays ({@code Object.<init>} is instrumented, too), and asks for the current thread only once
@@ -21,15 +22,19 @@ import jdk.internal.misc.VM;
  */
 public class HwProbe implements Runnable {
     /** The id of the constructors of java.lang.Thread: the first to be entered makes the main thread. */
-    private static final int THREAD_INIT = 0;
+    private static final int THREAD_INIT = 1;
+
+    /** Set in the ids of constructors. */
+    private static final int CONSTRUCTOR = 1;
 
     /** A thread's state: the counts, the depth, and the ids of the open calls from STACK on. */
     private static final int ENTERED = 0;
     private static final int LEFT = 1;
     private static final int THROWN = 2;
-    private static final int ASTRAY = 3;
-    private static final int DEPTH = 4;
-    private static final int STACK = 5;
+    private static final int ABANDONED = 3;
+    private static final int ASTRAY = 4;
+    private static final int DEPTH = 5;
+    private static final int STACK = 6;
 
     /** The last of the system's hooks (java.lang.Shutdown): it runs when those of the application have run. */
     private static final int LAST_HOOK = 9;
@@ -83,14 +88,19 @@ public class HwProbe implements Runnable {
         if (state == null) {
             return;
         }
-        int depth = (int) state[DEPTH] - 1;
         state[how]++;
+        int depth = (int) state[DEPTH] - 1;
+        int abandoned = 0;
+        while (depth >= 0 && state[STACK + depth] != id && (state[STACK + depth] & CONSTRUCTOR) != 0) {
+            depth--;
+            abandoned++;
+        }
         if (depth < 0 || state[STACK + depth] != id) {
             state[ASTRAY]++;
+            return;
         }
-        if (depth >= 0) {
-            state[DEPTH] = depth;
-        }
+        state[ABANDONED] += abandoned;
+        state[DEPTH] = depth;
     }
 
     /** The current thread's state; null while this class is being initialised. */
@@ -164,6 +174,7 @@ public class HwProbe implements Runnable {
         long left = 0;
         long thrown = 0;
         long open = 0;
+        long abandoned = 0;
         long astray = 0;
         for (int i = 0; i < table.length; i += 2) {
             if (table[i] == null) {
@@ -178,10 +189,11 @@ public class HwProbe implements Runnable {
                 for (int field = STACK - 1; field >= 0; field--) {
                     read[field] = state[field];
                 }
-            } while (read[ENTERED] != read[LEFT] + read[THROWN] + read[DEPTH] && --attempts > 0);
+            } while (read[ENTERED] != read[LEFT] + read[THROWN] + read[ABANDONED] + read[DEPTH] && --attempts > 0);
             entered += read[ENTERED];
             left += read[LEFT];
             thrown += read[THROWN];
+            abandoned += read[ABANDONED];
             astray += read[ASTRAY];
             if (alive) {
                 open += read[DEPTH];
@@ -192,9 +204,9 @@ public class HwProbe implements Runnable {
         if (entered == 0) {
             return;
         }
-        String line = "PROBES " + entered + " " + left + " " + thrown + " " + open + " " + astray + "\n";
+        String counts = entered + " " + left + " " + thrown + " " + open + " " + abandoned + " " + astray;
         try {
-            new FileOutputStream(FileDescriptor.err).write(line.getBytes());
+            new FileOutputStream(FileDescriptor.err).write(("PROBES " + counts + "\n").getBytes());
         } catch (IOException ignored) {
             // Nobody listens any more.
         }
