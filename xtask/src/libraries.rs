@@ -35,9 +35,7 @@ pub(crate) struct Libraries {
 impl Libraries {
     /// Finds them all, and instruments them.
     pub(crate) fn prepare(work: &Path) -> Result<(Libraries, Vec<Rewriting>), String> {
-        for (file, package) in WANTED {
-            ensure(file, package)?;
-        }
+        ensure_installed()?;
         class_tree::empty(work)?;
         let mut copies = BTreeMap::new();
         let mut groups: BTreeMap<&str, Rewriting> = BTreeMap::new();
@@ -74,6 +72,11 @@ impl Libraries {
         let copy = self.copies.get(original).map(PathBuf::as_path);
         copy.ok_or_else(|| format!("{}: not in {}", original.display(), DIRECTORIES.join(", ")))
     }
+}
+
+/// Sees to it that the packages are there that the corpus is made of.
+pub(crate) fn ensure_installed() -> Result<(), String> {
+    WANTED.iter().try_for_each(|(file, package)| ensure(file, package))
 }
 
 /// The jars in a directory, by their canonical paths, each once.
