@@ -51,6 +51,10 @@ impl<'a> Method<'a> {
         decode_modified_utf8(self.descriptor)
     }
 
+    pub(crate) fn is_finalizer(&self) -> bool {
+        (self.name, self.descriptor) == (b"finalize", b"()V")
+    }
+
     /// Neither abstract nor native.
     pub fn has_code(&self) -> bool {
         self.code.is_some()

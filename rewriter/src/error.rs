@@ -53,6 +53,9 @@ pub enum Refusal {
     /// Allocations are to be probed without a method to call.
     #[error("there is no probe for allocations")]
     NoProbe,
+    /// HotSpot takes objects for finalizable unless their `finalize` does nothing but return.
+    #[error("it is an empty finalizer: with probes in it, its class's objects would become finalizable")]
+    EmptyFinalizer,
     /// There is nothing to instrument.
     #[error("it has no code")]
     NoCode,
@@ -79,6 +82,7 @@ impl Refusal {
             Refusal::NoSuchPlace => "no-such-place",
             Refusal::ObjectDropped => "object-dropped",
             Refusal::NoProbe => "no-probe",
+            Refusal::EmptyFinalizer => "empty-finalizer",
             Refusal::NoCode => "no-code",
             Refusal::NoSuchMethod => "no-such-method",
             Refusal::Malformed(_) => "malformed",

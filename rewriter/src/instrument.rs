@@ -17,7 +17,7 @@ use crate::constant_pool::Appended;
 use crate::constructor::{self, Phase, PhaseFrom};
 use crate::frames::{self, FrameWriter, Full};
 use crate::instructions::{
-    self, ALOAD, ANEWARRAY, DUP, INVOKEDYNAMIC, INVOKEVIRTUAL, MULTIANEWARRAY, NEW, NEWARRAY, Scan, WIDE,
+    self, ALOAD, ANEWARRAY, DUP, INVOKEDYNAMIC, INVOKEVIRTUAL, MULTIANEWARRAY, NEW, NEWARRAY, RETURN, Scan, WIDE,
 };
 use crate::layout::{Layout, Piece, Plan, Shift};
 use crate::paths::{BlockTypes, Handler, Paths, Row, Slot};
@@ -182,6 +182,9 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let method = self.class.methods().get(index).ok_or(all(Refusal::NoSuchMethod))?;
         let (from, to) = method.code.ok_or(all(Refusal::NoCode))?;
         let code = Code::parse(self.class, from, to, &mut self.scan).map_err(|error| all(error.into()))?;
+        if method.is_finalizer() && code.bytes == [RETURN] {
+            return Err(all(Refusal::EmptyFinalizer));
+        }
         let walk = Walk { class: self.class, method, code: &code, scan: &self.scan };
         self.plan.clear();
         let mut places = Places { walk, caller, appended: &mut self.appended, plan: &mut self.plan };

@@ -25,6 +25,13 @@ pub struct Jdk {
 }
 
 impl Jdk {
+    /// The one with this home, if it can compile.
+    pub fn at(home: &Path) -> Option<Jdk> {
+        let home = home.canonicalize().ok()?;
+        let version = feature_version(&home).filter(|_| home.join("bin/javac").exists())?;
+        Some(Jdk { home, version })
+    }
+
     /// One of its programs.
     pub fn program(&self, name: &str) -> PathBuf {
         self.home.join("bin").join(name)
@@ -37,9 +44,8 @@ pub fn jdks() -> Vec<Jdk> {
     let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: BTreeMap<PathBuf, Jdk> = BTreeMap::new();
     for home in homes.chain(installed) {
-        let Ok(home) = home.canonicalize() else { continue };
-        if let Some(version) = feature_version(&home).filter(|_| home.join("bin/javac").exists()) {
-            found.insert(home.clone(), Jdk { home, version });
+        if let Some(jdk) = Jdk::at(&home) {
+            found.insert(jdk.home.clone(), jdk);
         }
     }
     assert!(!found.is_empty(), "no JDK under JAVA_HOME or /usr/lib/jvm: apt-get install openjdk-17-jdk-headless");

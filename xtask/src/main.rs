@@ -1,13 +1,25 @@
-//! The project's chores, executable: `cargo xtask demo | test | runtime`.
+//! The project's chores, executable: `cargo xtask demo | test | runtime | rewrite | corpus`.
 
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod class_tree;
+mod corpus;
 mod demo;
+mod jar;
+mod libraries;
 mod machine;
+mod probed_jdk;
+mod process;
+mod rewrite;
+mod rewriting;
 mod runtime;
+mod semantics;
 mod test;
+mod verification;
 
 /// The project's chores.
 #[derive(Debug, Parser)]
@@ -36,6 +48,33 @@ enum Command {
     },
     /// Compile the Java runtime classes again, after a change to their sources
     Runtime,
+    /// Instrument every method of a jar, a class file or a JDK
+    Rewrite {
+        /// x.jar, x.class or jrt:<home of a JDK>
+        #[arg(value_name = "IN")]
+        input: String,
+        /// A file; for a JDK a directory, which gets one a module
+        #[arg(value_name = "OUT")]
+        output: PathBuf,
+        /// Insert nothing: every class must come out the same
+        #[arg(long)]
+        identity: bool,
+        /// List every refused method
+        #[arg(long)]
+        report: bool,
+    },
+    /// Instrument every class of every installed JDK and of the installed jars, and run them
+    Corpus {
+        /// Link every N-th class only; all are rewritten
+        #[arg(long, value_name = "N")]
+        sample: Option<NonZeroUsize>,
+        /// One JDK instead of all
+        #[arg(long, value_name = "HOME")]
+        jdk: Option<PathBuf>,
+        /// Run all programs also for a sample, instead of javac only
+        #[arg(long)]
+        semantics: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -43,6 +82,15 @@ fn main() -> ExitCode {
         Command::Demo { root, seconds } => demo::run(&root, seconds),
         Command::Test { arguments } => test::run(&arguments),
         Command::Runtime => runtime::run(),
+        Command::Rewrite { input, output, identity, report } => {
+            let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::Instrument };
+            rewrite::run(&input, &output, pass, report)
+        }
+        Command::Corpus { sample, jdk, semantics } => {
+            let whole = sample.is_none() || semantics;
+            let programs = if whole { semantics::Programs::All } else { semantics::Programs::Javac };
+            corpus::run(jdk.as_deref(), corpus::Extent { every: sample.map_or(1, NonZeroUsize::get), programs })
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

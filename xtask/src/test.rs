@@ -1,10 +1,26 @@
-//! `cargo xtask test`: everything. The end-to-end tests need a JDK and Tomcat's libraries, and the tool's binary.
+//! `cargo xtask test`: everything. The end-to-end tests need a JDK and Tomcat's libraries, and the tool's binary; of
+//! the corpus a sample is linked.
 
+use crate::corpus::{self, Extent};
+use crate::libraries;
 use crate::machine::{call, cargo, ensure, jdk};
+use crate::semantics::Programs;
+
+/// Every n-th class of the corpus is linked.
+const SAMPLE: usize = 10;
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     jdk()?;
     ensure("/usr/share/java/tomcat10-catalina.jar", "libtomcat10-java")?;
+    // Tests picked by arguments are run alone.
+    let is_whole = arguments.is_empty();
+    if is_whole {
+        libraries::ensure_installed()?;
+    }
     call(cargo().args(["build", "--package", "headwater"]))?;
-    call(cargo().args(["test", "--workspace"]).args(arguments))
+    call(cargo().args(["test", "--workspace"]).args(arguments))?;
+    if is_whole {
+        corpus::run(None, Extent { every: SAMPLE, programs: Programs::Javac })?;
+    }
+    Ok(())
 }

@@ -1,0 +1,184 @@
+//! Class files through the rewriter, on two threads: what came out, and the figures.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use headwater_rewriter::{ClassFile, Method, Probes, Request, call_sites, instrument, reassemble};
+
+/// Of `rewriter/tests/java/java/lang/HwProbe.java`.
+const PROBES: Probes<'static> =
+    Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown", allocate: None };
+
+/// What HwProbe knows the constructors of `java.lang.Thread` by.
+const THREAD_INIT: u32 = 1;
+
+/// A class file in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct ClassBytes {
+    /// Path below its root: `a/b/C.class`.
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What is done with a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// Every method with code gets its probes.
+    Instrument,
+    /// Everything is taken apart and put together again.
+    Identity,
+}
+
+/// A method that was left as it was.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusedMethod {
+    /// `a/b/C.m(desc)`
+    pub(crate) method: String,
+    pub(crate) code: &'static str,
+    pub(crate) reason: String,
+}
+
+/// What happened to a number of classes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) classes: usize,
+    /// Those with code.
+    pub(crate) methods: usize,
+    pub(crate) refused: Vec<RefusedMethod>,
+    /// Classes that could not be read, each with the error.
+    pub(crate) unreadable: Vec<(String, String)>,
+    /// Classes that came out of the identity pass different.
+    pub(crate) different: Vec<String>,
+    /// What went in.
+    bytes: usize,
+    /// Spent in the rewriter, the threads' times added.
+    time: Duration,
+}
+
+impl Figures {
+    pub(crate) fn add(&mut self, other: Figures) {
+        self.classes += other.classes;
+        self.methods += other.methods;
+        self.refused.extend(other.refused);
+        self.unreadable.extend(other.unreadable);
+        self.different.extend(other.different);
+        self.bytes += other.bytes;
+        self.time += other.time;
+    }
+
+    /// Of one thread, in 10^6 bytes a second.
+    pub(crate) fn megabytes_per_second(&self) -> f64 {
+        self.bytes as f64 / 1e6 / self.time.as_secs_f64().max(1e-9)
+    }
+
+    /// Refused methods' part of all, in percent.
+    pub(crate) fn refused_percent(&self) -> f64 {
+        percent(self.refused.len(), self.methods)
+    }
+
+    /// `3 (0.0012 %): code-too-large 3 (0.0012 %)`
+    pub(crate) fn refusals(&self) -> String {
+        let mut by_reason: BTreeMap<&str, usize> = BTreeMap::new();
+        for refused in &self.refused {
+            *by_reason.entry(refused.code).or_default() += 1;
+        }
+        let share = |count: usize| format!("{count} ({:.4} %)", percent(count, self.methods));
+        let reasons: Vec<String> = by_reason.iter().map(|(code, count)| format!("{code} {}", share(*count))).collect();
+        let all = share(self.refused.len());
+        if reasons.is_empty() { all } else { format!("{all}: {}", reasons.join(", ")) }
+    }
+}
+
+fn percent(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// The new bytes of each class, in their order; `None` where it stays as it is.
+pub(crate) fn rewrite(classes: &[ClassBytes], pass: Pass) -> (Vec<Option<Vec<u8>>>, Figures) {
+    let (first, second) = classes.split_at(classes.len() / 2);
+    let ((mut bytes, mut figures), (more_bytes, more_figures)) = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| rewrite_part(first, 0, pass));
+        let second = rewrite_part(second, first.len(), pass);
+        (thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
+    });
+    bytes.extend(more_bytes);
+    figures.add(more_figures);
+    (bytes, figures)
+}
+
+fn rewrite_part(classes: &[ClassBytes], first_number: usize, pass: Pass) -> (Vec<Option<Vec<u8>>>, Figures) {
+    let mut figures = Figures::default();
+    let mut out = Vec::with_capacity(classes.len());
+    for (number, class) in classes.iter().enumerate() {
+        figures.classes += 1;
+        if is_declaration_only(&class.name) {
+            out.push(None);
+            continue;
+        }
+        let rewritten = match pass {
+            Pass::Instrument => instrument_class(class, first_number + number, &mut figures),
+            Pass::Identity => check_identity(class, &mut figures).map(|()| None),
+        };
+        out.push(rewritten.unwrap_or_else(|error| {
+            figures.unreadable.push((class.name.clone(), error.to_string()));
+            None
+        }));
+    }
+    (out, figures)
+}
+
+/// Of modules and packages: they have no code.
+fn is_declaration_only(name: &str) -> bool {
+    let simple_name = name.rsplit('/').next().unwrap_or(name);
+    matches!(simple_name, "module-info.class" | "package-info.class")
+}
+
+type Outcome<T> = Result<T, headwater_rewriter::Error>;
+
+fn instrument_class(class: &ClassBytes, number: usize, figures: &mut Figures) -> Outcome<Option<Vec<u8>>> {
+    let parsed = ClassFile::parse(&class.bytes)?;
+    let name = parsed.name()?;
+    let wanted = parsed.methods().iter().filter(|method| method.has_code());
+    let requests: Vec<Request> =
+        wanted.map(|method| Request::method(method.index, id(&name, number, method))).collect();
+    let start = Instant::now();
+    let rewritten = instrument(&class.bytes, &PROBES, &requests)?;
+    figures.time += start.elapsed();
+    figures.bytes += class.bytes.len();
+    figures.methods += requests.len();
+    for refused in &rewritten.refused {
+        let method = &parsed.methods()[refused.request.method_index];
+        figures.refused.push(RefusedMethod {
+            method: format!("{name}.{}{}", method.name(), method.descriptor()),
+            code: refused.refusal.code(),
+            reason: refused.refusal.to_string(),
+        });
+    }
+    Ok(Some(rewritten.bytes))
+}
+
+/// Ids of all sizes, different within a class, and among most classes; odd for constructors.
+fn id(class: &str, number: usize, method: &Method<'_>) -> u32 {
+    const METHODS_PER_CLASS: usize = 64;
+    let is_constructor = method.name() == "<init>";
+    if is_constructor && class == "java/lang/Thread" {
+        return THREAD_INIT;
+    }
+    (number * METHODS_PER_CLASS + method.index + 1) as u32 * 2 + u32::from(is_constructor)
+}
+
+fn check_identity(class: &ClassBytes, figures: &mut Figures) -> Outcome<()> {
+    let parsed = ClassFile::parse(&class.bytes)?;
+    for method in parsed.methods().iter().filter(|method| method.has_code()) {
+        call_sites(&parsed, method.index)?;
+        figures.methods += 1;
+    }
+    let start = Instant::now();
+    let same = reassemble(&class.bytes)? == class.bytes;
+    figures.time += start.elapsed();
+    figures.bytes += class.bytes.len();
+    if !same {
+        figures.different.push(class.name.clone());
+    }
+    Ok(())
+}
