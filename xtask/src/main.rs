@@ -1,4 +1,4 @@
-//! The project's chores, executable: `cargo xtask demo | test | runtime | rewrite | corpus`.
+//! The project's chores, executable: `cargo xtask demo | test | bench | runtime | rewrite | corpus`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod class_tree;
 mod corpus;
 mod demo;
@@ -46,6 +47,11 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Measure the rewriter's speed, and what a profile costs and how true it is
+    Bench {
+        /// Only this one: rewriter or cost
+        name: Option<String>,
+    },
     /// Compile the Java runtime classes again, after a change to their sources
     Runtime,
     /// Instrument every method of a jar, a class file or a JDK
@@ -81,6 +87,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo { root, seconds } => demo::run(&root, seconds),
         Command::Test { arguments } => test::run(&arguments),
+        Command::Bench { name } => bench::run(name.as_deref()),
         Command::Runtime => runtime::run(),
         Command::Rewrite { input, output, identity, report } => {
             let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::Instrument };

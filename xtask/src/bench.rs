@@ -1,0 +1,18 @@
+//! `cargo xtask bench`: the benchmarks, in a release build, one after the other.
+
+use crate::machine::{call, cargo, jdk};
+
+const BENCHES: [&str; 2] = ["rewriter", "cost"];
+
+pub(crate) fn run(name: Option<&str>) -> Result<(), String> {
+    jdk()?;
+    if let Some(name) = name.filter(|name| !BENCHES.contains(name)) {
+        return Err(format!("{name} is no benchmark: give one of {}", BENCHES.join(", ")));
+    }
+    call(cargo().args(["build", "--release", "--package", "headwater", "--package", "headwater-benches"]))?;
+    for bench in BENCHES.into_iter().filter(|bench| name.is_none_or(|name| name == *bench)) {
+        println!("\n{bench}\n");
+        call(cargo().args(["run", "--quiet", "--release", "--package", "headwater-benches", "--bin", bench]))?;
+    }
+    Ok(())
+}
