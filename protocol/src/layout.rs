@@ -1,7 +1,7 @@
 //! The shared memory segment, in bytes from its beginning:
 //!
 //! ```text
-//! 0            header page: magic, version, number of chunks, counters of claims and of lost words
+//! 0            header page: magic, version, number of chunks, counters of claims and of lost words, coarse clock
 //! FLAGS        one byte a method id: FLAG_*
 //! CHUNK_HEADS  CHUNK_HEAD_BYTES a chunk: state, claim number, thread, time base, words written
 //! chunk_data() CHUNK_BYTES a chunk: event words, zero from the first unwritten one on
@@ -22,6 +22,11 @@ pub const OFFSET_CHUNKS: usize = 12;
 pub const OFFSET_CLAIMS: usize = 64;
 /// Offset of the number of words that could not be stored (u64, atomic).
 pub const OFFSET_LOST: usize = 128;
+
+/// Offset of the coarse clock's period in ns (u32); 0 when times are read from `System.nanoTime()`.
+pub const OFFSET_CLOCK_PERIOD: usize = 16;
+/// Offset of the coarse clock (i64, atomic): the time in ns, kept by the tool. Alone in its cache line.
+pub const OFFSET_CLOCK: usize = 192;
 
 /// Offset of the method flags.
 pub const FLAGS: usize = 4096;

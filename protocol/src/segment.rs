@@ -6,13 +6,14 @@
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use memmap2::{MmapOptions, MmapRaw};
 
 use crate::layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
-    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_LOST, OFFSET_MAGIC, OFFSET_VERSION,
-    STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
+    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK, OFFSET_CLOCK_PERIOD, OFFSET_LOST,
+    OFFSET_MAGIC, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
 };
 use crate::{MethodId, PROTOCOL_VERSION, ThreadId};
 
@@ -50,8 +51,9 @@ pub struct ChunkView {
 }
 
 impl Segment {
-    /// Creates an anonymous file of `chunks` chunks and maps it. The file goes away with its last user.
-    pub fn create(chunks: usize) -> Result<(Segment, File), SegmentError> {
+    /// Creates an anonymous file of `chunks` chunks and maps it. The file goes away with its last user. Times are read
+    /// from the coarse clock in it if that has a period.
+    pub fn create(chunks: usize, clock_period: Option<Duration>) -> Result<(Segment, File), SegmentError> {
         let fd = rustix::fs::memfd_create("headwater", rustix::fs::MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
         let file = File::from(fd);
         file.set_len(segment_bytes(chunks) as u64)?;
@@ -59,6 +61,8 @@ impl Segment {
         let segment = Segment { map, chunks };
         segment.u64_at(OFFSET_MAGIC).store(MAGIC, Ordering::Relaxed);
         segment.u32_at(OFFSET_VERSION).store(PROTOCOL_VERSION, Ordering::Relaxed);
+        let period = clock_period.map_or(0, |period| u32::try_from(period.as_nanos()).unwrap_or(u32::MAX).max(1));
+        segment.u32_at(OFFSET_CLOCK_PERIOD).store(period, Ordering::Relaxed);
         segment.u32_at(OFFSET_CHUNKS).store(chunks as u32, Ordering::Release);
         Ok((segment, file))
     }
@@ -98,6 +102,12 @@ impl Segment {
     /// Size of the mapping.
     pub fn len_bytes(&self) -> usize {
         self.map.len()
+    }
+
+    /// Sets the coarse clock.
+    pub fn set_clock(&self, now_ns: i64) {
+        // Relaxed: a time, and nothing else, is published.
+        self.u64_at(OFFSET_CLOCK).store(now_ns as u64, Ordering::Relaxed);
     }
 
     /// Declares a method to be a root, before it is instrumented.
@@ -255,7 +265,7 @@ mod tests {
 
     #[test]
     fn words_written_on_one_side_are_read_on_the_other() {
-        let (ours, file) = Segment::create(3).unwrap();
+        let (ours, file) = Segment::create(3, None).unwrap();
         let theirs = Segment::open(&file).unwrap();
         let words: Vec<u64> = (0..5).map(|t| Event::Thread { thread: ThreadId(t) }.encode()).collect();
         let first = write_chunk(&theirs, 7, -5, &words, true);
@@ -283,7 +293,7 @@ mod tests {
     #[test]
     fn a_fast_writers_chunks_come_in_order() {
         const WORDS: u64 = 60_000;
-        let (ours, file) = Segment::create(6).unwrap();
+        let (ours, file) = Segment::create(6, None).unwrap();
         let theirs = Segment::open(&file).unwrap();
         let writer = std::thread::spawn(move || {
             for number in 1..=WORDS {
@@ -311,7 +321,7 @@ mod tests {
 
     #[test]
     fn flags_are_shared() {
-        let (ours, file) = Segment::create(2).unwrap();
+        let (ours, file) = Segment::create(2, None).unwrap();
         let theirs = Segment::open(&file).unwrap();
         ours.mark_root(MethodId::MAX);
         assert_eq!(theirs.u8_at(FLAGS + MethodId::MAX.0 as usize).load(Ordering::Relaxed), FLAG_ROOT);
@@ -321,7 +331,7 @@ mod tests {
 
     #[test]
     fn an_abandoned_segment_can_still_be_written() {
-        let (ours, file) = Segment::create(2).unwrap();
+        let (ours, file) = Segment::create(2, None).unwrap();
         let theirs = Segment::open(&file).unwrap();
         let address = theirs.address() + FLAGS;
         theirs.abandon().unwrap();
@@ -332,7 +342,7 @@ mod tests {
 
     #[test]
     fn foreign_files_are_refused() {
-        let (_, file) = Segment::create(2).unwrap();
+        let (_, file) = Segment::create(2, None).unwrap();
         file.set_len(segment_bytes(1) as u64).unwrap();
         assert!(matches!(Segment::open(&file), Err(SegmentError::Foreign(_))));
         file.set_len(100).unwrap();

@@ -52,6 +52,8 @@ fn constants_are_the_protocols() {
         ("PAUSE_HOTSWAP", word::PauseReason::Hotswap.number().into()),
         ("PAUSE_BUFFER", word::PauseReason::Buffer.number().into()),
         ("OFFSET_LOST", layout::OFFSET_LOST as u64),
+        ("OFFSET_CLOCK_PERIOD", layout::OFFSET_CLOCK_PERIOD as u64),
+        ("OFFSET_CLOCK", layout::OFFSET_CLOCK as u64),
         ("OFFSET_CLAIMS", layout::OFFSET_CLAIMS as u64),
         ("FLAGS", layout::FLAGS as u64),
         ("FLAG_ENTERED", layout::FLAG_ENTERED.into()),

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::callgraph::JdkMethods;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
+use crate::profile::ClockMode;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};
 
 mod output;
@@ -88,6 +89,8 @@ enum Scheme {
 enum Clock {
     /// A timestamp at each event
     Exact,
+    /// A coarse clock: exact counts, sampled times, a fraction of the cost
+    Tick,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -117,6 +120,9 @@ struct ProfileArgs {
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
+    /// How often the coarse clock of --clock tick moves
+    #[arg(long, value_name = "TIME", default_value = "100us", value_parser = tick_period)]
+    tick_period: Duration,
     /// Instrument only classes or methods that match (com.acme.**, com.acme.Foo::bar). May be repeated
     #[arg(long, value_name = "PATTERN")]
     include: Vec<ClassPattern>,
@@ -135,8 +141,8 @@ struct ProfileArgs {
 
 impl ProfileArgs {
     fn settings(&self, await_roots: bool) -> Settings {
-        // The only ones there are so far: both are defaults that scripts may spell out.
-        let (Scheme::B, Clock::Exact) = (self.scheme, self.clock);
+        // The only one there is so far: a default that scripts may spell out.
+        let Scheme::B = self.scheme;
         Settings {
             roots: self.roots.clone(),
             include: self.include.clone(),
@@ -148,10 +154,20 @@ impl ProfileArgs {
             },
             duration: self.duration,
             calls: self.calls,
+            clock: match self.clock {
+                Clock::Exact => ClockMode::Exact,
+                Clock::Tick => ClockMode::Tick(self.tick_period),
+            },
             buffer_bytes: self.buffer as usize * (1 << 20),
             await_roots,
         }
     }
+}
+
+fn tick_period(text: &str) -> Result<Duration, String> {
+    let range = Duration::from_micros(10)..=Duration::from_secs(1);
+    let period = duration(text)?;
+    if range.contains(&period) { Ok(period) } else { Err("give a time from 10us to 1s".to_owned()) }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -3,11 +3,36 @@
 //! Of each of a node's n calls, the inner time t_I of its probe pair lies between its own two timestamps; of each of the m calls that
 //! it makes, the outer time t_O lies between its timestamps and its callee's. So
 //! `t_exact = t_meas - n * t_I - m * t_O`, and its uncertainty is `n * s_I + m * s_O` with the spreads of both: the calibration errs in one
-//! direction for all calls alike, so errors add up. What the correction would push below zero is set to zero and
-//! added to the uncertainty.
+//! direction for all calls alike, so errors add up.
+//!
+//! The cost of a probe differs from place to place, so some nodes come out below zero, and others too high by as much. A subtree's
+//! time is the sum of its nodes' as they came out, which evens that out; nodes below zero are then set to zero, and the
+//! others of the subtree give what that took. What was moved is part of the uncertainty.
+//!
+//! Times by a coarse clock are samples: of a time t with steps of p, `sqrt(t * p)` is one standard deviation.
 
 use crate::cct::{Cct, NodeId};
 use crate::profile::{Clock, MethodIndex, Node, NodeIndex, Tree};
+
+/// What is known of a node, or of a subtree, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    /// Corrected; may be below zero.
+    exact: f64,
+    measured: f64,
+    spread: f64,
+    /// How far nodes are below zero.
+    missing: f64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        self.exact += other.exact;
+        self.measured += other.measured;
+        self.spread += other.spread;
+        self.missing += other.missing;
+    }
+}
 
 /// A tree's corrected times.
 pub fn correct(cct: &Cct, clock: &Clock) -> Tree {
@@ -17,13 +42,29 @@ pub fn correct(cct: &Cct, clock: &Clock) -> Tree {
             calls_made[parent.index()] += node.calls;
         }
     }
+    let own = |(id, node): (NodeId, &crate::cct::Node)| {
+        let (n, m) = (node.calls as f64, calls_made[id.index()] as f64);
+        let measured = node.self_measured_ns as f64;
+        let exact = measured - n * clock.inner_ns - m * clock.outer_ns;
+        let spread = n * clock.inner_spread_ns + m * clock.outer_spread_ns;
+        Sum { exact, measured, spread, missing: (-exact).max(0.0) }
+    };
+    let selfs: Vec<Sum> = cct.nodes().map(own).collect();
+    let parents: Vec<usize> = cct.nodes().map(|(id, _)| cct.parent(id).map_or(0, NodeId::index)).collect();
+    // Children come after their parents.
+    let mut totals = selfs.clone();
+    totals[0] = Sum::default();
+    for index in (1..totals.len()).rev() {
+        let total = totals[index];
+        totals[parents[index]].add(total);
+    }
+    let given = give(&selfs, &totals, &parents);
+
+    let sampling = |ns: f64| clock.mode.period().map_or(0.0, |period| (ns * period.as_nanos() as f64).sqrt());
     let mut nodes: Vec<Node> = Vec::with_capacity(cct.len() - 1);
     for (id, node) in cct.nodes().skip(1) {
-        let (n, m) = (node.calls as f64, calls_made[id.index()] as f64);
-        let exact_ns = node.self_measured_ns as f64 - n * clock.inner_ns - m * clock.outer_ns;
-        let spread_ns = n * clock.inner_spread_ns + m * clock.outer_spread_ns;
-        let self_ns = exact_ns.max(0.0).round() as u64;
-        let error_ns = (spread_ns - exact_ns.min(0.0)).round() as u64;
+        let (own, total) = (selfs[id.index()], totals[id.index()]);
+        let self_ns = given[id.index()];
         nodes.push(Node {
             parent: cct.parent(id).filter(|parent| *parent != NodeId::TOP).map(|parent| NodeIndex(parent.index() - 1)),
             method: MethodIndex(node.method.0 as usize - 1),
@@ -31,19 +72,36 @@ pub fn correct(cct: &Cct, clock: &Clock) -> Tree {
             thrown: node.thrown,
             self_ns,
             total_ns: self_ns,
-            error_ns,
-            total_error_ns: error_ns,
+            error_ns: (own.spread + (self_ns as f64 - own.exact).abs() + sampling(own.measured)).round() as u64,
+            total_error_ns: (total.spread + total.missing + sampling(total.measured)).round() as u64,
         });
     }
-    // Children come after their parents: from the end, each node's total is complete when it is added to its parent's.
     for index in (0..nodes.len()).rev() {
         let node = nodes[index];
         if let Some(parent) = node.parent {
             nodes[parent.0].total_ns += node.total_ns;
-            nodes[parent.0].total_error_ns += node.total_error_ns;
         }
     }
     Tree { nodes }
+}
+
+/// The selfs, none below zero, that add up to each root's total.
+fn give(selfs: &[Sum], totals: &[Sum], parents: &[usize]) -> Vec<u64> {
+    // What a node and its children would get, if those below zero got nothing and the others gave nothing.
+    let mut wanted: Vec<f64> = selfs.iter().map(|own| own.exact.max(0.0)).collect();
+    for index in 1..totals.len() {
+        wanted[parents[index]] += totals[index].exact.max(0.0);
+    }
+    let mut share = vec![0.0; totals.len()];
+    let mut given = vec![0; totals.len()];
+    for index in 1..totals.len() {
+        let parent = parents[index];
+        let before = totals[index].exact.max(0.0);
+        let total = if parent == 0 { before } else { before * share[parent] };
+        share[index] = if wanted[index] > 0.0 { total / wanted[index] } else { 0.0 };
+        given[index] = (selfs[index].exact.max(0.0) * share[index]).round() as u64;
+    }
+    given
 }
 
 #[cfg(test)]
@@ -51,8 +109,10 @@ mod tests {
     use headwater_protocol::MethodId;
 
     use super::*;
+    use crate::profile::ClockMode;
 
-    const CLOCK: Clock = Clock { inner_ns: 10.0, inner_spread_ns: 1.0, outer_ns: 20.0, outer_spread_ns: 0.5 };
+    const CLOCK: Clock =
+        Clock { mode: ClockMode::Exact, inner_ns: 10.0, inner_spread_ns: 1.0, outer_ns: 20.0, outer_spread_ns: 0.5 };
 
     /// A root that calls one method; calls and measured self time of each.
     fn corrected(root: (u64, u64), callee: (u64, u64)) -> Tree {
@@ -78,7 +138,9 @@ mod tests {
     #[test]
     fn uncertainty_grows_with_the_calls() {
         let tree = corrected((1, 1_000), (100, 5_000));
-        assert_eq!((tree.nodes[1].error_ns, tree.nodes[0].total_error_ns), (100, 1 + 50 + 100 + 1_010));
+        // The root came out 1,010 below zero: its callee gives that.
+        assert_eq!((tree.nodes[0].self_ns, tree.nodes[1].self_ns), (0, 4_000 - 1_010));
+        assert_eq!((tree.nodes[1].error_ns, tree.nodes[0].total_error_ns), (100 + 1_010, 1 + 50 + 100 + 1_010));
     }
 
     #[test]

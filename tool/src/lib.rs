@@ -20,3 +20,4 @@ pub mod profile;
 pub mod profiling;
 pub mod report;
 pub mod session;
+pub mod ticker;

@@ -46,9 +46,30 @@ pub struct Root {
     pub calls: u64,
 }
 
+/// Where times come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockMode {
+    /// `System.nanoTime()` at each event.
+    Exact,
+    /// A coarse clock, moved once a period: exact counts, sampled times.
+    Tick(Duration),
+}
+
+impl ClockMode {
+    /// Of the coarse clock, if it is one.
+    pub fn period(self) -> Option<Duration> {
+        match self {
+            ClockMode::Exact => None,
+            ClockMode::Tick(period) => Some(period),
+        }
+    }
+}
+
 /// How time was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
+    /// Where times come from.
+    pub mode: ClockMode,
     /// What a probe pair adds between its own two timestamps.
     pub inner_ns: f64,
     /// Its standard deviation.

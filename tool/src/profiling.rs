@@ -17,8 +17,9 @@ use crate::drain::{Drain, Progress};
 use crate::jvm::Jvm;
 use crate::link::{Caller, Link, LinkError, Listener};
 use crate::pattern::{ClassPattern, MethodPattern};
-use crate::profile::{Profile, Target};
+use crate::profile::{ClockMode, Profile, Target};
 use crate::session::{Session, SessionError};
+use crate::ticker::{Ticker, monotonic_ns};
 
 mod assemble;
 
@@ -46,6 +47,8 @@ pub struct Settings {
     pub duration: Option<Duration>,
     /// End when so many root invocations are complete; no others are counted.
     pub calls: Option<u64>,
+    /// Where times come from.
+    pub clock: ClockMode,
     /// Size of the shared event buffer.
     pub buffer_bytes: usize,
     /// Wait for classes of roots that are not loaded yet, rather than fail.
@@ -223,7 +226,7 @@ async fn connect(
 
 fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
     let greeting = caller.greeting()?;
-    let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes))?;
+    let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes), settings.clock.period())?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
     let version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
     Ok((Arc::new(segment), link, version))
@@ -319,6 +322,9 @@ async fn conduct(
         jdk: settings.jdk,
         levels_ahead: LEVELS_AHEAD,
     });
+    let period = settings.clock.period();
+    let ticker = period.map(|period| Ticker::start(Arc::clone(&segment), period));
+    let _ticker = ticker.transpose().map_err(ProfileError::Thread)?;
     let mut session = Session::new(link, Arc::clone(&segment), graph);
     let drain = Drain::start(segment, settings.calls).map_err(ProfileError::Thread)?;
     let progress = drain.progress();
@@ -472,12 +478,6 @@ fn not_restored(detached: &HotswapResult) -> Option<String> {
 /// Whether a process still runs its program: one that is ending has none any more.
 fn is_alive(pid: u32) -> bool {
     std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
-}
-
-/// The clock that `System.nanoTime` reads on Linux.
-fn monotonic_ns() -> i64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
 /// Ends whatever session a target has, also one whose tool is lost; what the agent says about it.

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Root, Skipped, Target, ThreadProfile,
-    Tree, Wait,
+    Clock, ClockMode, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Root, Skipped, Target,
+    ThreadProfile, Tree, Wait,
 };
 use headwater::report::text::TextOptions;
 use headwater::report::{Trees, json, text};
@@ -34,7 +34,13 @@ fn profile() -> Profile {
             Root { pattern: "com.acme.Shop::checkout".into(), methods: vec![MethodIndex(0)], calls: 12 },
             Root { pattern: "com.acme.Shop::refund".into(), methods: vec![MethodIndex(4)], calls: 0 },
         ],
-        clock: Clock { inner_ns: 24.25, inner_spread_ns: 0.125, outer_ns: 26.5, outer_spread_ns: 0.25 },
+        clock: Clock {
+            mode: ClockMode::Exact,
+            inner_ns: 24.25,
+            inner_spread_ns: 0.125,
+            outer_ns: 26.5,
+            outer_spread_ns: 0.25,
+        },
         duration: Duration::from_millis(2_500),
         methods: vec![
             method("com.acme.Shop.checkout(Lcom/acme/Cart;)Z", "com.acme.Shop.checkout(Cart)"),

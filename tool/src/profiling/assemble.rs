@@ -27,6 +27,7 @@ pub(super) fn profile(
 ) -> Profile {
     let graph = session.graph();
     let clock = Clock {
+        mode: settings.clock,
         inner_ns: calibration.inner_ns,
         inner_spread_ns: calibration.inner_spread_ns,
         outer_ns: calibration.outer_ns,

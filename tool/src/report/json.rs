@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Trees;
-use crate::profile::{Node, NodeIndex, Profile, ThreadProfile, Tree};
+use crate::profile::{ClockMode, Node, NodeIndex, Profile, ThreadProfile, Tree};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -42,6 +42,8 @@ struct Root<'a> {
 struct Clock {
     mode: &'static str,
     source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    period_ns: Option<u64>,
     inner_ns: f64,
     outer_ns: f64,
     inner_spread_ns: f64,
@@ -117,8 +119,9 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
             .collect(),
         scheme: "b",
         clock: Clock {
-            mode: "exact",
-            source: "nanoTime",
+            mode: if clock.mode == ClockMode::Exact { "exact" } else { "tick" },
+            source: if clock.mode == ClockMode::Exact { "nanoTime" } else { "coarse" },
+            period_ns: clock.mode.period().map(|period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)),
             inner_ns: clock.inner_ns,
             outer_ns: clock.outer_ns,
             inner_spread_ns: clock.inner_spread_ns,

@@ -225,6 +225,10 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         "probes    {:.1} ns (±{:.1}) in the method and {:.1} ns (±{:.1}) in its caller, for each call",
         clock.inner_ns, clock.inner_spread_ns, clock.outer_ns, clock.outer_spread_ns
     )?;
+    if let Some(period) = clock.mode.period() {
+        let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        writeln!(out, "times     by a clock that moves once in {}: sampled; counts are exact", time(period))?;
+    }
     let hotswap = &profile.hotswap;
     writeln!(
         out,

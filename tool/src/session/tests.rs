@@ -145,7 +145,7 @@ async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
     });
     let mut caller = listener.accept().await.unwrap();
     caller.greeting().unwrap();
-    let (segment, file) = Segment::create(2).unwrap();
+    let (segment, file) = Segment::create(2, None).unwrap();
     let link = caller.welcome(&file, Duration::from_secs(1)).unwrap();
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
     let mut session = Session::new(link, Arc::new(segment), graph);

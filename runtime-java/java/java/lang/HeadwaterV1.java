@@ -29,6 +29,8 @@ public final class HeadwaterV1 {
     private static final int PAUSE_BUFFER = 1;
     private static final int OFFSET_CLAIMS = 64;
     private static final int OFFSET_LOST = 128;
+    private static final int OFFSET_CLOCK_PERIOD = 16;
+    private static final int OFFSET_CLOCK = 192;
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
     private static final byte FLAG_ROOT = 2;
@@ -62,6 +64,8 @@ public final class HeadwaterV1 {
     /** Address of the method flags. The memory stays mapped for good once there has been a session. */
     private static long flags;
     private static long segment;
+    /** Address of the coarse clock that the tool keeps; 0 when times are exact. */
+    private static long clock;
     private static long heads;
     private static long data;
     private static int chunks;
@@ -84,7 +88,7 @@ public final class HeadwaterV1 {
         if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
             firstCall(thread, id);
         }
-        long now = System.nanoTime();
+        long now = now();
         if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
             now = nextChunk(thread, now);
         }
@@ -115,7 +119,7 @@ public final class HeadwaterV1 {
     }
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
-        long now = System.nanoTime();
+        long now = now();
         if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
             now = nextChunk(thread, now);
         }
@@ -127,6 +131,12 @@ public final class HeadwaterV1 {
             release(thread);
             thread.dead = thread.virtual;
         }
+    }
+
+    /** Read once an event. */
+    private static long now() {
+        long coarse = clock;
+        return coarse == 0 ? System.nanoTime() : U.getLongOpaque(null, coarse);
     }
 
     private static HeadwaterV1Thread current() {
@@ -160,7 +170,7 @@ public final class HeadwaterV1 {
                 entered(id);
                 markEntered(id);
             }
-            long now = System.nanoTime();
+            long now = now();
             if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
                 now = nextChunk(thread, now);
             }
@@ -194,7 +204,7 @@ public final class HeadwaterV1 {
 
     private static void pause(HeadwaterV1Thread thread, int reason, long duration) {
         if (thread.position >= thread.end) {
-            nextChunk(thread, System.nanoTime());
+            nextChunk(thread, now());
         }
         long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
         append(thread, KIND_PAUSE << KIND_SHIFT | (long) reason << ID_SHIFT | payload);
@@ -223,12 +233,13 @@ public final class HeadwaterV1 {
             long waited = 0;
             if (!claim(thread, now) && !fromSink && thread.session == session && recording) {
                 boolean claimed = false;
+                long start = System.nanoTime();
                 // Others may be faster to claim what has become free.
                 while (!claimed && waited < LONGEST_WAIT && awaitChunk()) {
                     claimed = claim(thread, now);
-                    waited = System.nanoTime() - now;
+                    waited = System.nanoTime() - start;
                 }
-                waited = System.nanoTime() - now;
+                waited = System.nanoTime() - start;
                 now += waited;
             }
             if (thread.head == 0) {
@@ -367,6 +378,7 @@ public final class HeadwaterV1 {
             chunks = chunkCount;
             data = segmentAddress + chunkData;
             flags = segmentAddress + FLAGS;
+            clock = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) == 0 ? 0 : segmentAddress + OFFSET_CLOCK;
             threads = NO_THREADS;
             threadCount = 0;
         }
@@ -390,7 +402,7 @@ public final class HeadwaterV1 {
             }
             threads = NO_THREADS;
             threadCount = 0;
-            return System.nanoTime();
+            return now();
         }
     }
 
@@ -424,7 +436,7 @@ public final class HeadwaterV1 {
         HeadwaterV1Thread self = new HeadwaterV1Thread(U.getLong(Thread.currentThread(), TID), 0, false);
         self.depth = 1;
         self.root = NO_METHOD;
-        self.base = System.nanoTime();
+        self.base = now();
         synchronized (LOCK) {
             insert(self);
         }
@@ -446,8 +458,10 @@ public final class HeadwaterV1 {
                 sum += (U.getLong(at + 8) & MAX_PAYLOAD) - (U.getLong(at) & MAX_PAYLOAD);
             }
             int slot = round % rounds;
-            inner[slot] = (double) sum / pairs;
-            outer[slot] = Math.max(0, (double) (after - between - (between - before)) / pairs - inner[slot]);
+            double both = (double) (after - between - (between - before)) / pairs;
+            // A coarse clock does not move within a pair: half of the pair is taken to lie before the reading.
+            inner[slot] = clock == 0 ? (double) sum / pairs : both / 2;
+            outer[slot] = Math.max(0, both - inner[slot]);
         }
         self.dead = true;
         self.depth = 0;
