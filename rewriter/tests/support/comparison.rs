@@ -48,9 +48,10 @@ fn instrumented(program: &Program) -> (Vec<(String, Vec<u8>)>, Vec<(String, Stri
     for (name, bytes) in &program.classes {
         let class = ClassFile::parse(bytes).unwrap_or_else(|error| panic!("{}, {name}: {error}", program.name));
         let rewritten = instrument(bytes, &PROBES, &requests(&class)).expect("parsed above");
-        assert!(reassemble(bytes).as_ref() == Ok(bytes), "{}, {name}: not the same bytes", program.name);
-        let again = reassemble(&rewritten.bytes);
-        assert!(again.as_ref() == Ok(&rewritten.bytes), "{}, {name}, instrumented: not the same bytes", program.name);
+        for (bytes, kind) in [(bytes, "original"), (&rewritten.bytes, "instrumented")] {
+            let again = reassemble(bytes).unwrap_or_else(|error| panic!("{}, {name}, {kind}: {error}", program.name));
+            assert!(again == *bytes, "{}, {name}, {kind}: not the same bytes", program.name);
+        }
         for (index, code) in refusals(&rewritten) {
             let method = &class.methods()[index];
             refused.push((format!("{name}.{}{}", method.name, method.descriptor), code));
