@@ -7,6 +7,8 @@
 
 use std::path::Path;
 
+use headwater_tests::jdks;
+
 #[path = "support/assembly.rs"]
 mod assembly;
 #[path = "support/comparison.rs"]
@@ -57,5 +59,5 @@ fn fixtures_do_what_they_did_before() {
         }
     }
     programs.sort_by(|one, other| one.name.cmp(&other.name));
-    check(&programs);
+    check(&jdks(), &programs);
 }

@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use headwater_tests::jdks;
+
 #[path = "support/assembly.rs"]
 mod assembly;
 #[path = "support/comparison.rs"]
@@ -214,7 +216,7 @@ fn conditional_branches_that_become_too_long() {
             programs.push(backwards(&CONDITIONS[4], BACKWARDS - less, version));
         }
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }
 
 /// The branch's other way is a return, and a probe is to be inserted there.
@@ -310,7 +312,7 @@ fn long_branches_of_every_kind() {
         programs.push(constructor(version));
         programs.push(long_goto(version));
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }
 
 /// gotos in both directions at their limit, with an object under construction on the stack.
@@ -372,5 +374,5 @@ fn methods_of_the_largest_size() {
             programs.push(of_size(65_535 - less, version));
         }
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }

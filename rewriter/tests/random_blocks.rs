@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use headwater_rewriter::reassemble;
+use headwater_tests::jdks;
 use krakatau2::{AssemblerOptions, assemble};
 
 #[path = "support/assembly.rs"]
@@ -345,7 +346,7 @@ fn blocks_in_any_order() {
             programs.push(Program::new(&name, assembled(&name, &text(seed(number), old, 0))));
         }
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }
 
 /// With as much padding as the branches bear.
@@ -367,5 +368,5 @@ fn blocks_as_far_apart_as_can_be() {
         let name = name(number, old);
         programs.push(Program::new(&name, assembled(&name, &text(seed(number), old, low))));
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }

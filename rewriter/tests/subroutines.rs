@@ -42,5 +42,5 @@ fn finally_blocks_of_old_compilers() {
         let bytes = std::fs::read(classes.file("Finally.class")).expect("it was compiled");
         programs.push(Program::new(name, vec![("Finally".to_owned(), bytes)]));
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }

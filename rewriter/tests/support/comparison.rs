@@ -5,17 +5,20 @@ use std::path::Path;
 use std::process::Command;
 
 use headwater_rewriter::{ClassFile, Probes, Request, Rewritten, instrument, reassemble};
-use headwater_tests::{Jdk, Process, Scratch, jdks};
+use headwater_tests::{Jdk, Process, Scratch};
 
 /// Of `java/java/lang/HwStack.java`.
 const PROBES: Probes<'static> = Probes { class: "java/lang/HwStack", enter: "enter", exit: "exit", throw: "thrown" };
+
+/// Names and class files.
+pub type Classes = Vec<(String, Vec<u8>)>;
 
 /// Classes that belong together; `runner/Runner.java` says what of them is run.
 pub struct Program {
     /// A directory's name.
     pub name: String,
-    /// Names and class files.
-    pub classes: Vec<(String, Vec<u8>)>,
+    /// What it consists of.
+    pub classes: Classes,
     /// How many calls may end by an exception without a probe: where a call of `super(...)` throws.
     pub lost: u64,
     /// Methods that must be refused, with the refusal's code.
@@ -24,7 +27,7 @@ pub struct Program {
 
 impl Program {
     /// One of whose calls none is lost, and no method refused.
-    pub fn new(name: &str, classes: Vec<(String, Vec<u8>)>) -> Program {
+    pub fn new(name: &str, classes: Classes) -> Program {
         Program { name: name.to_owned(), classes, lost: 0, refused: Vec::new() }
     }
 }
@@ -41,8 +44,8 @@ fn requests(class: &ClassFile<'_>) -> Vec<Request> {
     with_code.map(|method| Request { method_index: method.index, id: method.index as u32 * SPREAD }).collect()
 }
 
-/// The program with all its methods instrumented, and which of them were refused.
-fn instrumented(program: &Program) -> (Vec<(String, Vec<u8>)>, Vec<(String, String)>) {
+/// The program's classes with all methods instrumented, and which of these were refused.
+fn instrumented(program: &Program) -> (Classes, Vec<(String, String)>) {
     let mut refused = Vec::new();
     let mut classes = Vec::new();
     for (name, bytes) in &program.classes {
@@ -112,11 +115,11 @@ fn write<'p>(programs: impl Iterator<Item = (&'p str, &'p [(String, Vec<u8>)])>)
     scratch
 }
 
-/// Runs the programs on every JDK, as they are and instrumented.
-pub fn check(programs: &[Program]) {
+/// Runs the programs on these JDKs, as they are and instrumented.
+pub fn check(jdks: &[Jdk], programs: &[Program]) {
     let mut found = Vec::new();
-    for jdk in jdks() {
-        let (differences, calls) = differences(&jdk, programs);
+    for jdk in jdks {
+        let (differences, calls) = differences(jdk, programs);
         println!("JDK {}: {} programs, {calls} calls, {} differences", jdk.version, programs.len(), differences.len());
         found.extend(differences.into_iter().map(|difference| format!("JDK {}: {difference}", jdk.version)));
     }
