@@ -220,7 +220,7 @@ impl Generator {
     fn body(&mut self) {
         self.line("int a = n, b = 3, c = -1; long l = n; double d = 1.5; String s = \"text\"; Object o = null;");
         for _ in 0..3 {
-            self.statement(3);
+            self.statement(2);
         }
     }
 }

@@ -4,13 +4,15 @@
 use headwater_rewriter::{ClassFile, Probes, Request, instrument, reassemble};
 use libfuzzer_sys::fuzz_target;
 
-const PROBES: Probes<'static> =
-    Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown" };
+const PROBES: Probes<'static> = Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown" };
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(class) = ClassFile::parse(bytes) else { return };
-    let requests: Vec<_> =
-        class.methods().iter().map(|method| Request { method_index: method.index, id: method.index as u32 * 700 }).collect();
+    let requests: Vec<_> = class
+        .methods()
+        .iter()
+        .map(|method| Request { method_index: method.index, id: method.index as u32 * 700 })
+        .collect();
     let Ok(rewritten) = instrument(bytes, &PROBES, &requests) else { return };
     ClassFile::parse(&rewritten.bytes).expect("what we write can be read");
     if rewritten.refused.is_empty() {

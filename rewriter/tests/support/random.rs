@@ -18,7 +18,7 @@ impl Random {
     }
 
     /// One of these.
-    pub fn choose<'t, T: ?Sized>(&mut self, from: &[&'t T]) -> &'t T {
+    pub fn choose<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 }
