@@ -14,8 +14,7 @@ use crate::reader::Reader;
 pub struct ClassFile<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) pool: ConstantPool<'a>,
-    /// Major, minor.
-    version: (u16, u16),
+    major_version: u16,
     access: u16,
     /// Absolute offset of `this_class`.
     pub(crate) this_class_at: usize,
@@ -69,8 +68,8 @@ impl<'a> ClassFile<'a> {
         if reader.u4("the magic number CAFEBABE")? != 0xcafe_babe {
             return Err(Error::new(0, "the magic number CAFEBABE"));
         }
-        let minor = reader.u2("the minor version")?;
-        let version = (reader.u2("the major version")?, minor);
+        reader.u2("the minor version")?;
+        let major_version = reader.u2("the major version")?;
         let pool = ConstantPool::parse(bytes, &mut reader)?;
         let access = reader.u2("the access flags")?;
         let this_class_at = reader.offset();
@@ -104,7 +103,7 @@ impl<'a> ClassFile<'a> {
         Ok(ClassFile {
             bytes,
             pool,
-            version,
+            major_version,
             access,
             this_class_at,
             interfaces_at,
@@ -116,12 +115,7 @@ impl<'a> ClassFile<'a> {
 
     /// The format's version: 45 for Java 1.1, 69 for Java 25.
     pub fn major_version(&self) -> u16 {
-        self.version.0
-    }
-
-    /// Major and minor version.
-    pub(crate) fn version(&self) -> (u16, u16) {
-        self.version
+        self.major_version
     }
 
     /// Access flags (JVMS table 4.1-B).

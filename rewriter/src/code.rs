@@ -51,24 +51,16 @@ pub struct Code<'a> {
     exceptions: Reader<'a>,
     /// The attributes, from their number on.
     attributes: Reader<'a>,
-    old_header: bool,
     version: u16,
 }
-
-/// Class files up to this version have shorter fields at the beginning of their Code attributes.
-const OLD_HEADER: (u16, u16) = (45, 2);
 
 impl<'a> Code<'a> {
     /// Reads the Code attribute that lies between two absolute offsets, its length field first.
     pub(crate) fn parse(class: &ClassFile<'a>, from: usize, to: usize, scan: &mut Scan) -> Result<Code<'a>, Error> {
         let mut reader = class.part(from + 4, to);
-        let old_header = class.version() <= OLD_HEADER;
-        let (max_stack, max_locals, length) = if old_header {
-            let (stack, locals) = (reader.u1("max_stack")?, reader.u1("max_locals")?);
-            (stack.into(), locals.into(), reader.u2("the code's length")?.into())
-        } else {
-            (reader.u2("max_stack")?, reader.u2("max_locals")?, reader.u4("the code's length")?)
-        };
+        let max_stack = reader.u2("max_stack")?;
+        let max_locals = reader.u2("max_locals")?;
+        let length = reader.u4("the code's length")?;
         let base = reader.offset();
         if length == 0 || length > 65_535 {
             return Err(Error::new(base - 4, "a code length of 1 to 65,535"));
@@ -85,7 +77,7 @@ impl<'a> Code<'a> {
             return reader.fail("the end of the Code attribute");
         }
         let version = class.major_version();
-        let code = Code { max_stack, max_locals, bytes, base, exceptions, attributes, old_header, version };
+        let code = Code { max_stack, max_locals, bytes, base, exceptions, attributes, version };
         for (at, range) in code.exception_rows() {
             let handler = range.handler < length && scan.is_boundary(range.handler);
             let bounds = range.end <= length && scan.is_boundary(range.start) && scan.is_boundary(range.end);
@@ -98,11 +90,6 @@ impl<'a> Code<'a> {
 
     pub(crate) fn len(&self) -> u32 {
         self.bytes.len() as u32
-    }
-
-    /// Whether its header has the short fields of the first class files.
-    pub(crate) fn has_old_header(&self) -> bool {
-        self.old_header
     }
 
     /// The rows of the exception table with their absolute offsets.

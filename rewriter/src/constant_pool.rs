@@ -46,6 +46,9 @@ impl<'a> ConstantPool<'a> {
     /// Reads the pool from its count on; the reader stands behind it afterwards.
     pub(crate) fn parse(class: &'a [u8], reader: &mut Reader<'a>) -> Result<ConstantPool<'a>, Error> {
         let count = reader.u2("the constant pool's count")?;
+        if count == 0 {
+            return Err(Error::new(reader.offset() - 2, "a constant pool's count of 1 or more"));
+        }
         let mut offsets = Vec::with_capacity(usize::from(count));
         offsets.push(0);
         while offsets.len() < usize::from(count) {
@@ -54,10 +57,11 @@ impl<'a> ConstantPool<'a> {
                 UTF8 => usize::from(reader.u2("a string's length")?),
                 INTEGER | FLOAT | FIELDREF | METHODREF | INTERFACE_METHODREF | NAME_AND_TYPE | DYNAMIC
                 | INVOKE_DYNAMIC => 4,
-                LONG | DOUBLE => {
+                LONG | DOUBLE if offsets.len() < usize::from(count) => {
                     offsets.push(0);
                     8
                 }
+                LONG | DOUBLE => return Err(Error::new(reader.offset() - 1, "a constant of one entry, the last")),
                 CLASS | STRING | METHOD_TYPE | MODULE | PACKAGE => 2,
                 METHOD_HANDLE => 3,
                 _ => return Err(Error::new(reader.offset() - 1, "a constant's tag (1, 3 to 12, 15 to 20)")),

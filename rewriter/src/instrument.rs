@@ -380,15 +380,9 @@ struct CodeWriter<'w, 'a> {
 impl CodeWriter<'_, '_> {
     fn write(&mut self, max_stack: u16, rows: &[Row], moved_rows: &[u16], types: &[BlockTypes]) -> Result<(), Refusal> {
         let (code, layout) = (self.walk.code, self.layout);
-        if code.has_old_header() {
-            self.out.push(u8::try_from(max_stack).map_err(|_| Refusal::StackFull)?);
-            self.out.push(code.max_locals as u8);
-            self.out.extend((layout.length() as u16).to_be_bytes());
-        } else {
-            self.out.extend(max_stack.to_be_bytes());
-            self.out.extend(code.max_locals.to_be_bytes());
-            self.out.extend(layout.length().to_be_bytes());
-        }
+        self.out.extend(max_stack.to_be_bytes());
+        self.out.extend(code.max_locals.to_be_bytes());
+        self.out.extend(layout.length().to_be_bytes());
         layout.emit(code, self.out)?;
         self.out.extend((rows.len() as u16).to_be_bytes());
         for row in rows {

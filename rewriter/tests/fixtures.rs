@@ -7,6 +7,8 @@
 
 use std::path::Path;
 
+use headwater_tests::jdks;
+
 #[path = "support/assembly.rs"]
 mod assembly;
 #[path = "support/comparison.rs"]
@@ -60,5 +62,30 @@ fn fixtures_do_what_they_did_before() {
         }
     }
     programs.sort_by(|one, other| one.name.cmp(&other.name));
-    check(&programs);
+    check(&jdks(), &programs);
+}
+
+/// Versions 45.0 to 45.2 once had shorter fields in the Code attribute. HotSpot reads those of later versions (and says
+/// `Invalid method Code length` to the others), so that is what they have.
+#[test]
+fn classes_of_the_oldest_versions() {
+    let text = ".version 45 3
+.class public super Oldest
+.super java/lang/Object
+.method public static oldest : (I)I
+    .code stack 2 locals 1
+        iload_0
+        invokestatic Method Say check (I)I
+        ireturn
+    .end code
+.end method
+.end class
+";
+    let mut programs = Vec::new();
+    for minor in 0..=3 {
+        let mut classes = assembled("oldest", text);
+        classes[0].1[4..6].copy_from_slice(&[0, minor]);
+        programs.push(Program::new(&format!("oldest-{minor}"), classes));
+    }
+    check(&jdks(), &programs);
 }

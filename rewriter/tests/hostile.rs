@@ -1,35 +1,58 @@
 //! Class files from hell: whatever the bytes, there is an error or a result, never a panic.
 
-use headwater_rewriter::{ClassFile, call_sites, instrument, reassemble};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use headwater_rewriter::{ClassFile, Rewritten, call_sites, instrument, reassemble};
 use headwater_tests::{class_files, compile, jdks};
 
+#[path = "support/assembly.rs"]
+mod assembly;
+#[path = "support/mutation.rs"]
+mod mutation;
+#[path = "support/random.rs"]
+mod random;
 mod support;
 
-use support::{PROBES, all_methods};
-
-/// xorshift64*: the same bytes in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit
-    }
-}
+use assembly::assembled;
+use mutation::Sample;
+use random::Random;
+use support::{PROBES, all_methods, all_places};
 
 /// Everything that the product does with a class file. True when it could be read.
 fn exercise(bytes: &[u8]) -> bool {
-    let Ok(class) = ClassFile::parse(bytes) else { return false };
-    let _ = (class.name(), class.super_name(), class.interfaces(), reassemble(bytes));
-    for method in class.methods() {
-        let _ = call_sites(&class, method.index);
+    let class = match ClassFile::parse(bytes) {
+        Ok(class) => class,
+        Err(error) => {
+            assert!(error.offset <= bytes.len(), "{error}");
+            return false;
+        }
+    };
+    let _ = (class.name(), class.super_name(), class.interfaces());
+    match reassemble(bytes) {
+        Ok(again) => assert!(again == bytes, "taken apart and put together it is not the same"),
+        Err(error) => assert!(error.offset <= bytes.len(), "{error}"),
     }
-    if let Ok(rewritten) = instrument(bytes, &PROBES, &all_methods(&class)) {
+    for method in class.methods() {
+        if let Err(error) = call_sites(&class, method.index) {
+            assert!(error.offset <= bytes.len(), "{error}");
+        }
+    }
+    for requests in [all_methods(&class), all_places(&class)] {
+        let Ok(rewritten) = instrument(bytes, &PROBES, &requests) else { continue };
         ClassFile::parse(&rewritten.bytes).expect("what we write can be read");
+        if is_complete(&rewritten) {
+            let again = reassemble(&rewritten.bytes).expect("what we write can be taken apart");
+            assert!(again == rewritten.bytes, "instrumented, taken apart and put together it is not the same");
+        }
     }
     true
+}
+
+/// Whether no method was refused.
+fn is_complete(rewritten: &Rewritten) -> bool {
+    rewritten.refused.is_empty()
 }
 
 fn samples() -> Vec<Vec<u8>> {
@@ -66,6 +89,81 @@ fn changed_bytes_never_panic() {
         }
     }
     assert!(readable > ROUNDS, "the changes do not get past the parser");
+}
+
+/// Where changed class files that showed a bug are kept.
+fn found() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/found")
+}
+
+#[test]
+fn what_was_found_stays_fixed() {
+    for entry in std::fs::read_dir(found()).expect("the directory is there") {
+        let path = entry.expect("an entry").path();
+        println!("{}", path.display());
+        if path.extension().is_some_and(|extension| extension == "class") {
+            exercise(&std::fs::read(path).expect("a file"));
+        }
+    }
+}
+
+/// Classes of javac and of other minds.
+fn sound() -> Vec<Sample> {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut sound: Vec<_> = samples().into_iter().map(Sample::new).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(fixtures).expect("the fixtures").map(|entry| entry.expect("an entry").path()).collect();
+    files.sort();
+    for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "j")) {
+        let text = std::fs::read_to_string(file).expect("text");
+        sound.extend(assembled("a fixture", &text).into_iter().map(|(_, bytes)| Sample::new(bytes)));
+    }
+    sound
+}
+
+/// `HEADWATER_MUTATIONS` says how many there are; `HEADWATER_MUTATIONS_SEED` makes them others.
+#[test]
+fn changed_structures_never_panic() {
+    const THREADS: usize = 2;
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<usize>().expect("a number"));
+    let rounds = number("HEADWATER_MUTATIONS").unwrap_or(100_000);
+    let seed = number("HEADWATER_MUTATIONS_SEED").unwrap_or(0);
+    let sound = &sound();
+    let readable: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let seed = (seed * THREADS + thread + 1) as u64;
+                scope.spawn(move || mutate(sound, rounds / THREADS, seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("no input failed")).sum()
+    });
+    println!("{rounds} inputs, {readable} of them could be read");
+    assert!(readable > rounds / 10, "the changes do not get past the parser");
+}
+
+/// How many could be read.
+fn mutate(sound: &[Sample], rounds: usize, seed: u64) -> usize {
+    // A reading that is not linear shows; a busy machine does not.
+    const LONGEST: Duration = Duration::from_secs(5);
+    let mut random = Random(seed);
+    let mut readable = 0;
+    for round in 0..rounds {
+        let sample = &sound[random.below(sound.len())];
+        let bytes = sample.changed(&sound[random.below(sound.len())], &mut random);
+        let start = Instant::now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| exercise(&bytes)));
+        let duration = start.elapsed();
+        match outcome {
+            Ok(could_be_read) if duration < LONGEST => readable += usize::from(could_be_read),
+            _ => {
+                let file = found().join(format!("{seed:016x}-{round}.class"));
+                std::fs::write(&file, &bytes).expect("a file");
+                panic!("after {duration:?}: kept as {}", file.display());
+            }
+        }
+    }
+    readable
 }
 
 #[test]

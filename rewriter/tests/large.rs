@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use headwater_tests::jdks;
+
 #[path = "support/assembly.rs"]
 mod assembly;
 #[path = "support/comparison.rs"]
@@ -214,7 +216,7 @@ fn conditional_branches_that_become_too_long() {
             programs.push(backwards(&CONDITIONS[4], BACKWARDS - less, version));
         }
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }
 
 /// The branch's other way is a return, and a probe is to be inserted there.
@@ -297,6 +299,47 @@ fn chain(version: u32) -> Program {
     one_method("chain", version, &code, 2, 1)
 }
 
+/// A switch between a branch and its target, and nothing else that could grow: its padding does, when what is before the
+/// branch moves by other than a multiple of four. Its tables are long.
+fn over_a_switch(alignment: u32, kind: &str, version: u32) -> Program {
+    const CASES: u32 = 3000;
+    let mut code = Code::new(version);
+    code.ops("iload_0 | ifgt LFAR");
+    let branch = code.size - 3;
+    code.pad_to(100 + alignment - 1).ops("iload_0");
+    code.size += 4 - code.size % 4;
+    if kind == "tableswitch" {
+        code.text.push_str("        tableswitch -1\n");
+        code.size += 12 + 4 * CASES;
+    } else {
+        code.text.push_str("        lookupswitch\n");
+        code.size += 8 + 8 * CASES;
+    }
+    for case in 0..CASES {
+        let key = if kind == "tableswitch" { String::new() } else { format!("{} : ", i64::from(case) * 7 - 7) };
+        writeln!(code.text, "            {key}{}", ["LONE", "LTWO", "LFAR"][case as usize % 3]).expect("memory");
+    }
+    code.text.push_str("            default : LTWO\n");
+    code.label("LTWO").frame("Integer", "").ops("iinc 0 5").label("LONE").frame("Integer", "").ops("iinc 0 7");
+    code.pad_to(branch + FORWARDS).label("LFAR").frame("Integer", "").ops("iload_0 | ireturn");
+    let first = Code::new(version).ops("return").method("static first : ()V", 0, 0);
+    let methods = first + &code.method("static large : (I)I", 2, 1);
+    let name = format!("over-a-{kind}-{alignment}-{version}");
+    Program::new(&name, assembled(&name, &class(version, "Large", "java/lang/Object", &methods)))
+}
+
+#[test]
+fn switches_whose_padding_changes() {
+    let mut programs = Vec::new();
+    for version in [52, 49] {
+        for alignment in 0..4 {
+            programs.push(over_a_switch(alignment, "tableswitch", version));
+            programs.push(over_a_switch(alignment, "lookupswitch", version));
+        }
+    }
+    check(&jdks(), &programs);
+}
+
 #[test]
 fn long_branches_of_every_kind() {
     let mut programs = vec![subroutines(true), subroutines(false)];
@@ -310,7 +353,7 @@ fn long_branches_of_every_kind() {
         programs.push(constructor(version));
         programs.push(long_goto(version));
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }
 
 /// gotos in both directions at their limit, with an object under construction on the stack.
@@ -372,5 +415,5 @@ fn methods_of_the_largest_size() {
             programs.push(of_size(65_535 - less, version));
         }
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }

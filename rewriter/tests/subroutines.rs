@@ -35,12 +35,12 @@ fn finally_blocks_of_old_compilers() {
             .arg(classes.path())
             .args(options)
             .args(["Say.java", "Base.java"].map(|source| tests.join("runner").join(source)))
-            .arg(tests.join("fixtures/Finally.java"))
+            .arg(tests.join("subroutines/Finally.java"))
             .output()
             .expect("java starts");
         assert!(output.status.success(), "ecj: {}", String::from_utf8_lossy(&output.stderr));
         let bytes = std::fs::read(classes.file("Finally.class")).expect("it was compiled");
         programs.push(Program::new(name, vec![("Finally".to_owned(), bytes)]));
     }
-    check(&programs);
+    check(&jdks(), &programs);
 }

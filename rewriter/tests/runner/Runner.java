@@ -73,6 +73,7 @@ public class Runner {
     }
 
     private static void run(Executable executable) {
+        executable.setAccessible(true);
         Class<?>[] parameters = executable.getParameterTypes();
         if (parameters.length == 0) {
             run(executable, executable.toString());

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use headwater_rewriter::{ClassFile, Probes, Request, Rewritten, instrument, reassemble};
-use headwater_tests::{Jdk, Process, Scratch, jdks};
+use headwater_tests::{Jdk, Process, Scratch};
 
 /// Of `java/java/lang/HwStack.java`.
 const PROBES: Probes<'static> =
@@ -18,7 +18,7 @@ pub type Classes = Vec<(String, Vec<u8>)>;
 pub struct Program {
     /// A directory's name.
     pub name: String,
-    /// All of them.
+    /// What it consists of.
     pub classes: Classes,
     /// How many calls may end by an exception without a probe: where a call of `super(...)` throws.
     pub lost: u64,
@@ -46,16 +46,21 @@ fn requests(class: &ClassFile<'_>) -> Vec<Request> {
     with_code.map(|method| Request::method(method.index, method.index as u32 * SPREAD)).collect()
 }
 
-/// The program with all its methods instrumented, and which of them were refused.
-fn instrumented(program: &Program) -> (Classes, Vec<(String, String)>) {
+/// The program's classes with all methods instrumented, and which of these were refused. What is wrong with the class
+/// files is added to `wrong`.
+fn instrumented(program: &Program, wrong: &mut Vec<String>) -> (Classes, Vec<(String, String)>) {
     let mut refused = Vec::new();
     let mut classes = Vec::new();
     for (name, bytes) in &program.classes {
         let class = ClassFile::parse(bytes).unwrap_or_else(|error| panic!("{}, {name}: {error}", program.name));
         let rewritten = instrument(bytes, &PROBES, &requests(&class)).expect("parsed above");
-        assert!(reassemble(bytes).as_ref() == Ok(bytes), "{}, {name}: not the same bytes", program.name);
-        let again = reassemble(&rewritten.bytes);
-        assert!(again.as_ref() == Ok(&rewritten.bytes), "{}, {name}, instrumented: not the same bytes", program.name);
+        for (bytes, kind) in [(bytes, "original"), (&rewritten.bytes, "instrumented")] {
+            match reassemble(bytes) {
+                Ok(again) if again == *bytes => {}
+                Ok(_) => wrong.push(format!("{}: {name}, {kind}, is not the same put together again", program.name)),
+                Err(error) => wrong.push(format!("{}: {name}, {kind}, cannot be read: {error}", program.name)),
+            }
+        }
         for (index, code) in refusals(&rewritten) {
             let method = &class.methods()[index];
             refused.push((format!("{name}.{}{}", method.name(), method.descriptor()), code));
@@ -116,11 +121,11 @@ fn write<'p>(programs: impl Iterator<Item = (&'p str, &'p [(String, Vec<u8>)])>)
     scratch
 }
 
-/// Runs the programs on every JDK, as they are and instrumented.
-pub fn check(programs: &[Program]) {
+/// Runs the programs on these JDKs, as they are and instrumented.
+pub fn check(jdks: &[Jdk], programs: &[Program]) {
     let mut found = Vec::new();
-    for jdk in jdks() {
-        let (differences, calls) = differences(&jdk, programs);
+    for jdk in jdks {
+        let (differences, calls) = differences(jdk, programs);
         println!("JDK {}: {} programs, {calls} calls, {} differences", jdk.version, programs.len(), differences.len());
         found.extend(differences.into_iter().map(|difference| format!("JDK {}: {difference}", jdk.version)));
     }
@@ -137,7 +142,7 @@ fn differences(jdk: &Jdk, programs: &[Program]) -> (Vec<String>, u64) {
     javac(jdk, &[&patch], &[&tests.join("java/java/lang/HwStack.java")], probes.path());
 
     let mut differences = Vec::new();
-    let rewritten: Vec<_> = programs.iter().map(instrumented).collect();
+    let rewritten: Vec<_> = programs.iter().map(|program| instrumented(program, &mut differences)).collect();
     let mut is_instrumented = BTreeMap::new();
     for (program, (_, refused)) in programs.iter().zip(&rewritten) {
         is_instrumented.insert(&program.name, refused.is_empty());
