@@ -84,6 +84,13 @@ fn calls_equal_the_programs_own_count_interpreted_and_fully_compiled() {
 }
 
 #[test]
+fn calls_equal_the_programs_own_count_by_a_coarse_clock() {
+    for jdk in jdks() {
+        check(&jdk, "Counting", &[], &["--clock", "tick", "--tick-period", "50us"]);
+    }
+}
+
+#[test]
 fn calls_equal_the_programs_own_count_with_all_of_the_jdk_instrumented() {
     for jdk in jdks() {
         let ours = check(&jdk, "Counting", &[], &["--jdk", "all"]);

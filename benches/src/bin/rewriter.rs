@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::process::Command;
 
 use headwater_benches::{fastest, rate};
-use headwater_rewriter::{ClassFile, Probes, Request, instrument};
+use headwater_rewriter::{ClassFile, Probes, Refusal, Request, instrument};
 use headwater_tests::{Jdk, Scratch, class_files, jdks};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -18,6 +18,15 @@ const PROBES: Probes<'static> =
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 fn main() {
+    println!("one method of so many branches, every tenth of them a return's; MB/s of instrumenting");
+    for branches in [100, 1_000, 8_000] {
+        for far in [false, true] {
+            let class = branching(branches, far);
+            let time = fastest(ROUNDS * 3, || assert!(instrument_all(&class)));
+            let kind = if far { "far" } else { "near" };
+            println!("  {branches:5} {kind:4} {:6.1} kB {:7.0}", class.len() as f64 / 1e3, rate(class.len(), time));
+        }
+    }
     for jdk in jdks() {
         let classes = java_base(&jdk);
         let bytes: usize = classes.iter().map(Vec::len).sum();
@@ -64,6 +73,27 @@ fn java_base(jdk: &Jdk) -> Vec<Vec<u8>> {
     class_files(modules.path()).iter().map(|file| std::fs::read(file).expect("a class file")).collect()
 }
 
+/// A class with one large method; far branches go to its end, past what a short branch reaches once it is instrumented.
+fn branching(branches: usize, far: bool) -> Vec<u8> {
+    let mut text = String::from(
+        ".version 52 0\n.class public super Branches\n.super java/lang/Object\n\
+         .method public static run : (I)I\n.code stack 2 locals 1\n",
+    );
+    for number in 0..branches {
+        let target = if far && number > branches / 2 { "LEND".to_owned() } else { format!("LNEXT{number}") };
+        text.push_str(&format!("iload_0\nifeq {target}\n"));
+        if number % 10 == 0 {
+            text.push_str("iload_0\nireturn\n");
+        } else {
+            text.push_str("iinc 0 1\n");
+        }
+        text.push_str(&format!("LNEXT{number}:\n.stack same\n"));
+    }
+    text.push_str("iinc 0 1\nLEND:\n.stack same\niload_0\nireturn\n.end code\n.end method\n.end class\n");
+    let classes = krakatau2::assemble(&text, krakatau2::AssemblerOptions {}).expect("it is sound");
+    classes.into_iter().next().expect("a class").data
+}
+
 fn read_code(bytes: &[u8]) -> bool {
     let Ok(class) = ClassFile::parse(black_box(bytes)) else { return false };
     class
@@ -82,5 +112,6 @@ fn instrument_all(bytes: &[u8]) -> bool {
     let class = ClassFile::parse(bytes).expect("a sound class file");
     let with_code = class.methods().iter().filter(|method| method.has_code());
     let requests: Vec<Request> = with_code.map(|method| Request::method(method.index, 40_000)).collect();
-    instrument(black_box(bytes), &PROBES, &requests).is_ok_and(|rewritten| rewritten.refused.is_empty())
+    instrument(black_box(bytes), &PROBES, &requests)
+        .is_ok_and(|rewritten| rewritten.refused.iter().all(|refused| refused.refusal == Refusal::EmptyFinalizer))
 }
