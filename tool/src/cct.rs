@@ -91,6 +91,46 @@ impl Cct {
         (parent != NONE).then_some(NodeId(parent))
     }
 
+    /// A call from a node to a method, after the node has had some more time; the callee's node.
+    #[inline]
+    pub fn enter(&mut self, caller: NodeId, method: MethodId, elapsed_ns: u64) -> NodeId {
+        let node = &mut self.nodes[caller.index()];
+        node.self_measured_ns += elapsed_ns;
+        let first = node.first_child;
+        if let Some(child) = self.nodes.get_mut(first as usize)
+            && child.method == method
+        {
+            child.calls += 1;
+            return NodeId(first);
+        }
+        let child = self.find_child(caller, method);
+        self.nodes[child.index()].calls += 1;
+        child
+    }
+
+    /// A return from a node's method, after it has had some more time; the caller's node. `None`, and nothing done, if the
+    /// node is another method's, or a root's.
+    #[inline]
+    pub fn leave(&mut self, callee: NodeId, method: MethodId, elapsed_ns: u64) -> Option<NodeId> {
+        let node = &mut self.nodes[callee.index()];
+        if node.method != method || node.parent == NodeId::TOP.0 || node.parent == NONE {
+            return None;
+        }
+        node.self_measured_ns += elapsed_ns;
+        Some(NodeId(node.parent))
+    }
+
+    /// How many calls lead to a node.
+    pub fn depth(&self, id: NodeId) -> u64 {
+        let mut depth = 0;
+        let mut at = id;
+        while let Some(parent) = self.parent(at) {
+            depth += 1;
+            at = parent;
+        }
+        depth
+    }
+
     /// The node's child for a method; made when there is none.
     #[inline]
     pub fn child(&mut self, parent: NodeId, method: MethodId) -> NodeId {

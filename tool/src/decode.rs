@@ -7,7 +7,7 @@
 //! that threw has left no exit of its own; nor has a method that a detach tore), an exit of a method that is not on the stack is ignored,
 //! and a root that is entered from outside finds the stack empty. How often that happened is counted.
 
-use headwater_protocol::word::{Event, PauseReason};
+use headwater_protocol::word::{Event, ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_SHIFT, MAX_PAYLOAD, PauseReason};
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -65,7 +65,8 @@ pub struct Decoder {
 struct Thread {
     id: ThreadId,
     tree: Cct,
-    stack: Vec<NodeId>,
+    /// Where the thread is: the path to this node is its simulated stack.
+    top: NodeId,
     /// Time of the latest event, on the thread's clock.
     last_ns: i64,
     /// Pauses since then.
@@ -75,15 +76,52 @@ struct Thread {
 }
 
 impl Thread {
-    /// Gives the time since the latest event to the method that had it.
+    fn is_outside(&self) -> bool {
+        self.top == NodeId::TOP
+    }
+
+    /// What has passed since the latest event, less the pauses.
     #[inline]
-    fn advance(&mut self, now_ns: i64) {
-        if let Some(top) = self.stack.last() {
-            let elapsed = u64::try_from(now_ns - self.last_ns).unwrap_or(0);
-            self.tree.node_mut(*top).self_measured_ns += elapsed.saturating_sub(self.paused_ns);
-        }
+    fn elapsed(&self, now_ns: i64) -> u64 {
+        u64::try_from(now_ns.wrapping_sub(self.last_ns)).unwrap_or(0).saturating_sub(self.paused_ns)
+    }
+
+    #[inline]
+    fn moved_to(&mut self, top: NodeId, now_ns: i64) {
+        self.top = top;
         self.paused_ns = 0;
         self.last_ns = now_ns;
+    }
+
+    /// Gives the time since the latest event to the method that had it.
+    fn advance(&mut self, now_ns: i64) {
+        let elapsed = self.elapsed(now_ns);
+        if !self.is_outside() {
+            self.tree.node_mut(self.top).self_measured_ns += elapsed;
+        }
+        self.moved_to(self.top, now_ns);
+    }
+
+    /// Follows entries and exits as long as there is nothing unusual about them; how many.
+    fn follow(&mut self, base_ns: i64, words: &[u64]) -> usize {
+        if self.skipping || self.is_outside() {
+            return 0;
+        }
+        for (index, &word) in words.iter().enumerate() {
+            let method = MethodId((word >> ID_SHIFT) as u32 & MethodId::MAX.0);
+            let now_ns = base_ns.wrapping_add((word & MAX_PAYLOAD) as i64);
+            let elapsed = self.elapsed(now_ns);
+            let top = match word >> KIND_SHIFT {
+                KIND_ENTER => self.tree.enter(self.top, method, elapsed),
+                KIND_EXIT => match self.tree.leave(self.top, method, elapsed) {
+                    Some(caller) => caller,
+                    None => return index,
+                },
+                _ => return index,
+            };
+            self.moved_to(top, now_ns);
+        }
+        words.len()
     }
 }
 
@@ -107,7 +145,12 @@ impl Decoder {
     /// Decodes words of a chunk, from where the cursor stands. A thread's chunks must come in the order of their claims.
     pub fn words(&mut self, cursor: &mut ChunkCursor, words: &[u64]) {
         let mut index = self.thread_index(cursor.thread);
-        for &word in words {
+        let mut rest = words;
+        while !rest.is_empty() {
+            let followed = self.threads[index].follow(cursor.base_ns, rest);
+            self.events += followed as u64;
+            let Some((&word, behind)) = rest[followed..].split_first() else { return };
+            rest = behind;
             let at = |time_ns: u64| cursor.base_ns.wrapping_add(time_ns as i64);
             match Event::decode(word) {
                 Some(Event::Enter { method, time_ns, root: false }) => self.enter(index, method, at(time_ns)),
@@ -131,7 +174,7 @@ impl Decoder {
             self.threads.push(Thread {
                 id,
                 tree: Cct::new(),
-                stack: Vec::new(),
+                top: NodeId::TOP,
                 last_ns: 0,
                 paused_ns: 0,
                 skipping: false,
@@ -141,29 +184,27 @@ impl Decoder {
         self.latest
     }
 
-    #[inline]
     fn enter(&mut self, index: usize, method: MethodId, now_ns: i64) {
         let thread = &mut self.threads[index];
         if thread.skipping {
             return;
         }
         self.events += 1;
-        let Some(&top) = thread.stack.last() else {
+        if thread.is_outside() {
             // The root's own entry was lost. What is below an unknown caller has no place in the tree.
             self.healed += 1;
             return;
-        };
-        thread.advance(now_ns);
-        let node = thread.tree.child(top, method);
-        thread.tree.node_mut(node).calls += 1;
-        thread.stack.push(node);
+        }
+        let elapsed = thread.elapsed(now_ns);
+        let callee = thread.tree.enter(thread.top, method, elapsed);
+        thread.moved_to(callee, now_ns);
     }
 
     fn root(&mut self, index: usize, method: MethodId, now_ns: i64) {
         let thread = &mut self.threads[index];
-        if !thread.stack.is_empty() {
-            self.healed += thread.stack.len() as u64;
-            thread.stack.clear();
+        if !thread.is_outside() {
+            self.healed += thread.tree.depth(thread.top);
+            thread.top = NodeId::TOP;
             self.roots_completed += 1;
         }
         thread.skipping = self.options.root_limit.is_some_and(|limit| self.roots_entered >= limit);
@@ -172,14 +213,10 @@ impl Decoder {
         }
         self.events += 1;
         self.roots_entered += 1;
-        thread.paused_ns = 0;
-        thread.last_ns = now_ns;
-        let node = thread.tree.child(NodeId::TOP, method);
-        thread.tree.node_mut(node).calls += 1;
-        thread.stack.push(node);
+        let called = thread.tree.enter(NodeId::TOP, method, 0);
+        thread.moved_to(called, now_ns);
     }
 
-    #[inline]
     fn exit(&mut self, index: usize, method: MethodId, now_ns: i64, thrown: bool) {
         let thread = &mut self.threads[index];
         if thread.skipping {
@@ -187,33 +224,16 @@ impl Decoder {
         }
         self.events += 1;
         thread.advance(now_ns);
-        let matches = thread.stack.last().is_some_and(|top| thread.tree.node(*top).method == method);
-        if !matches && !self.heal(index, method) {
+        let Some(left) = innermost(&thread.tree, thread.top, method) else {
+            self.healed += 1;
             return;
-        }
-        let thread = &mut self.threads[index];
-        if let Some(node) = thread.stack.pop() {
-            thread.tree.node_mut(node).thrown += u64::from(thrown);
-        }
-        if thread.stack.is_empty() {
+        };
+        // A constructor whose superclass's constructor threw has left no exit of its own; nor has what a detach tore.
+        self.healed += thread.tree.depth(thread.top) - thread.tree.depth(left);
+        thread.tree.node_mut(left).thrown += u64::from(thrown);
+        thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
+        if thread.is_outside() {
             self.roots_completed += 1;
-        }
-    }
-
-    /// Closes the frames above the method's latest; whether there is one.
-    #[cold]
-    fn heal(&mut self, index: usize, method: MethodId) -> bool {
-        let thread = &mut self.threads[index];
-        match thread.stack.iter().rposition(|node| thread.tree.node(*node).method == method) {
-            Some(place) => {
-                self.healed += (thread.stack.len() - place - 1) as u64;
-                thread.stack.truncate(place + 1);
-                true
-            }
-            None => {
-                self.healed += 1;
-                false
-            }
         }
     }
 
@@ -248,7 +268,7 @@ impl Decoder {
 
     /// Frames that are open.
     pub fn open_frames(&self) -> u64 {
-        self.threads.iter().map(|thread| thread.stack.len() as u64).sum()
+        self.threads.iter().map(|thread| thread.tree.depth(thread.top)).sum()
     }
 
     /// Root invocations that were counted.
@@ -279,5 +299,17 @@ impl Decoder {
     /// How long threads stood still for one reason.
     pub fn pauses(&self, reason: PauseReason) -> PauseTotal {
         self.pauses[reason.number() as usize]
+    }
+}
+
+/// The innermost open call of a method.
+fn innermost(tree: &Cct, top: NodeId, method: MethodId) -> Option<NodeId> {
+    let mut at = top;
+    loop {
+        let parent = tree.parent(at)?;
+        if tree.node(at).method == method {
+            return Some(at);
+        }
+        at = parent;
     }
 }

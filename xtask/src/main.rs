@@ -47,9 +47,9 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Measure the rewriter's speed, and what a profile costs and how true it is
+    /// Measure the rewriter's and the decoder's speed, and what a profile costs and how true it is
     Bench {
-        /// Only this one: rewriter or cost
+        /// Only this one: rewriter, decode or cost
         name: Option<String>,
     },
     /// Compile the Java runtime classes again, after a change to their sources

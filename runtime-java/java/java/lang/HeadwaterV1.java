@@ -48,6 +48,8 @@ public final class HeadwaterV1 {
     /** Nanoseconds. */
     private static final long LONGEST_WAIT = 3_000_000_000L;
     private static final int CHUNK_BYTES = 32 * 1024;
+    /** Half a megabyte. */
+    private static final int WARM_CHUNKS = 16;
 
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long TID = U.objectFieldOffset(Thread.class, "tid");
@@ -69,6 +71,8 @@ public final class HeadwaterV1 {
     private static long heads;
     private static long data;
     private static int chunks;
+    /** Index of a chunk. */
+    private static int lastClaimed;
     private static int session;
     private static boolean recording;
     /** Keeps the calibration's loops from being optimised away. */
@@ -258,29 +262,51 @@ public final class HeadwaterV1 {
         }
     }
 
-    /** Takes a free chunk, lowest first, so that memory that need not be touched stays untouched. */
+    /**
+     * Takes a free chunk: one of the lowest, which are still in the caches, as long as the tool keeps up; else the next
+     * behind the one that was taken last, so that a full buffer is not searched from its beginning each time.
+     */
     private static boolean claim(HeadwaterV1Thread thread, long now) {
         if (thread.session != session) {
             return false;
         }
-        for (int i = 0; i < chunks; i++) {
-            long head = heads + (long) i * CHUNK_HEAD_BYTES;
-            // Acquire: pairs with the tool's release of STATE_FREE, so that the chunk's zeros are there.
-            if (U.getIntVolatile(null, head + HEAD_STATE) == STATE_FREE
-                    && U.compareAndSetInt(null, head + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
-                U.putLong(head + HEAD_CLAIM, U.getAndAddLong(null, segment + OFFSET_CLAIMS, 1));
-                U.putLong(head + HEAD_THREAD, thread.tid);
-                U.putLong(head + HEAD_BASE_NS, now);
-                // Release: pairs with the tool's acquire in Segment::claimed.
-                U.putIntRelease(null, head + HEAD_STATE, STATE_OWNED);
-                thread.head = head;
-                thread.base = now;
-                thread.position = data + (long) i * CHUNK_BYTES;
-                thread.end = thread.position + CHUNK_BYTES;
+        int count = chunks;
+        int warm = count < WARM_CHUNKS ? count : WARM_CHUNKS;
+        for (int i = 0; i < warm; i++) {
+            if (claim(thread, now, i)) {
+                return true;
+            }
+        }
+        // A hint, for which threads race; it may even be of a larger buffer.
+        int hint = lastClaimed;
+        int first = hint < count ? hint : 0;
+        for (int i = 1; i <= count; i++) {
+            int index = first + i < count ? first + i : first + i - count;
+            if (claim(thread, now, index)) {
+                lastClaimed = index;
                 return true;
             }
         }
         return false;
+    }
+
+    private static boolean claim(HeadwaterV1Thread thread, long now, int index) {
+        long head = heads + (long) index * CHUNK_HEAD_BYTES;
+        // Acquire: pairs with the tool's release of STATE_FREE, so that the chunk's zeros are there.
+        if (U.getIntVolatile(null, head + HEAD_STATE) != STATE_FREE
+                || !U.compareAndSetInt(null, head + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
+            return false;
+        }
+        U.putLong(head + HEAD_CLAIM, U.getAndAddLong(null, segment + OFFSET_CLAIMS, 1));
+        U.putLong(head + HEAD_THREAD, thread.tid);
+        U.putLong(head + HEAD_BASE_NS, now);
+        // Release: pairs with the tool's acquire in Segment::claimed.
+        U.putIntRelease(null, head + HEAD_STATE, STATE_OWNED);
+        thread.head = head;
+        thread.base = now;
+        thread.position = data + (long) index * CHUNK_BYTES;
+        thread.end = thread.position + CHUNK_BYTES;
+        return true;
     }
 
     private static void release(HeadwaterV1Thread thread) {
@@ -376,6 +402,7 @@ public final class HeadwaterV1 {
             segment = segmentAddress;
             heads = segmentAddress + CHUNK_HEADS;
             chunks = chunkCount;
+            lastClaimed = 0;
             data = segmentAddress + chunkData;
             flags = segmentAddress + FLAGS;
             clock = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) == 0 ? 0 : segmentAddress + OFFSET_CLOCK;
