@@ -87,9 +87,9 @@ impl Runtime {
 
     /// Times the probes (JFluid 5.3).
     pub fn calibrate(&self, jni: Jni) -> Result<Calibration, Thrown> {
-        let [inner_ns, outer_ns, inner_spread_ns, outer_spread_ns] =
+        let [inner_ns, outer_ns, outside_ns, inner_spread_ns, outer_spread_ns] =
             jni.call_static_doubles(self.class, self.calibrate)?;
-        Ok(Calibration { inner_ns, outer_ns, inner_spread_ns, outer_spread_ns })
+        Ok(Calibration { inner_ns, outer_ns, outside_ns, inner_spread_ns, outer_spread_ns })
     }
 
     /// The current thread is about to end.

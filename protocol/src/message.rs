@@ -195,6 +195,8 @@ pub struct Calibration {
     pub inner_ns: f64,
     /// Outer time: what it adds to its caller.
     pub outer_ns: f64,
+    /// What a pair costs outside the root's context, where nothing is recorded.
+    pub outside_ns: f64,
     /// Standard deviation of the inner time over the rounds.
     pub inner_spread_ns: f64,
     /// Standard deviation of the outer time over the rounds.

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
-    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK, OFFSET_CLOCK_PERIOD, OFFSET_LOST,
-    OFFSET_MAGIC, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
+    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK, OFFSET_CLOCK_PERIOD, OFFSET_CONTROL,
+    OFFSET_LOST, OFFSET_MAGIC, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
 };
 use crate::{MethodId, PROTOCOL_VERSION, ThreadId};
 
@@ -50,10 +51,18 @@ pub struct ChunkView {
     pub full: bool,
 }
 
+/// How the target is to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// Times are read from the coarse clock, if it has a period.
+    pub clock_period: Option<Duration>,
+    /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
+    pub control_every: Option<NonZeroU32>,
+}
+
 impl Segment {
-    /// Creates an anonymous file of `chunks` chunks and maps it. The file goes away with its last user. Times are read
-    /// from the coarse clock in it if that has a period.
-    pub fn create(chunks: usize, clock_period: Option<Duration>) -> Result<(Segment, File), SegmentError> {
+    /// Creates an anonymous file of `chunks` chunks and maps it. The file goes away with its last user.
+    pub fn create(chunks: usize, recording: Recording) -> Result<(Segment, File), SegmentError> {
         let fd = rustix::fs::memfd_create("headwater", rustix::fs::MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
         let file = File::from(fd);
         file.set_len(segment_bytes(chunks) as u64)?;
@@ -61,7 +70,10 @@ impl Segment {
         let segment = Segment { map, chunks };
         segment.u64_at(OFFSET_MAGIC).store(MAGIC, Ordering::Relaxed);
         segment.u32_at(OFFSET_VERSION).store(PROTOCOL_VERSION, Ordering::Relaxed);
-        let period = clock_period.map_or(0, |period| u32::try_from(period.as_nanos()).unwrap_or(u32::MAX).max(1));
+        let control = recording.control_every.map_or(0, NonZeroU32::get);
+        segment.u32_at(OFFSET_CONTROL).store(control, Ordering::Relaxed);
+        let period =
+            recording.clock_period.map_or(0, |period| u32::try_from(period.as_nanos()).unwrap_or(u32::MAX).max(1));
         segment.u32_at(OFFSET_CLOCK_PERIOD).store(period, Ordering::Relaxed);
         segment.u32_at(OFFSET_CHUNKS).store(chunks as u32, Ordering::Release);
         Ok((segment, file))
@@ -265,7 +277,7 @@ mod tests {
 
     #[test]
     fn words_written_on_one_side_are_read_on_the_other() {
-        let (ours, file) = Segment::create(3, None).unwrap();
+        let (ours, file) = Segment::create(3, Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
         let words: Vec<u64> = (0..5).map(|t| Event::Thread { thread: ThreadId(t) }.encode()).collect();
         let first = write_chunk(&theirs, 7, -5, &words, true);
@@ -293,7 +305,7 @@ mod tests {
     #[test]
     fn a_fast_writers_chunks_come_in_order() {
         const WORDS: u64 = 60_000;
-        let (ours, file) = Segment::create(6, None).unwrap();
+        let (ours, file) = Segment::create(6, Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
         let writer = std::thread::spawn(move || {
             for number in 1..=WORDS {
@@ -321,7 +333,7 @@ mod tests {
 
     #[test]
     fn flags_are_shared() {
-        let (ours, file) = Segment::create(2, None).unwrap();
+        let (ours, file) = Segment::create(2, Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
         ours.mark_root(MethodId::MAX);
         assert_eq!(theirs.u8_at(FLAGS + MethodId::MAX.0 as usize).load(Ordering::Relaxed), FLAG_ROOT);
@@ -331,7 +343,7 @@ mod tests {
 
     #[test]
     fn an_abandoned_segment_can_still_be_written() {
-        let (ours, file) = Segment::create(2, None).unwrap();
+        let (ours, file) = Segment::create(2, Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
         let address = theirs.address() + FLAGS;
         theirs.abandon().unwrap();
@@ -342,7 +354,7 @@ mod tests {
 
     #[test]
     fn foreign_files_are_refused() {
-        let (_, file) = Segment::create(2, None).unwrap();
+        let (_, file) = Segment::create(2, Recording::default()).unwrap();
         file.set_len(segment_bytes(1) as u64).unwrap();
         assert!(matches!(Segment::open(&file), Err(SegmentError::Foreign(_))));
         file.set_len(100).unwrap();

@@ -10,6 +10,7 @@
 //! `ENTER`, `ROOT`, `EXIT`, `THROW`: id is the method, payload the time in ns since the chunk's base.
 //! `PAUSE`: id is a [`PauseReason`], payload a duration in ns to be taken off the thread's clock; it lies entirely
 //! between the event before and the event after it.
+//! `CONTROL`: id is a root, payload how long a call of it took that was not recorded.
 //! `THREAD`: payload is the thread that the following words belong to.
 
 use crate::{MethodId, ThreadId};
@@ -35,6 +36,8 @@ pub const KIND_THROW: u64 = 3;
 pub const KIND_ROOT: u64 = 4;
 /// Time to be factored out.
 pub const KIND_PAUSE: u64 = 5;
+/// A control invocation of a root: none of its calls was recorded.
+pub const KIND_CONTROL: u64 = 6;
 /// The thread of the words that follow.
 pub const KIND_THREAD: u64 = 7;
 
@@ -91,6 +94,13 @@ pub enum Event {
         /// How long.
         duration_ns: u64,
     },
+    /// A control invocation of a root is over.
+    Control {
+        /// The root.
+        method: MethodId,
+        /// How long it took.
+        duration_ns: u64,
+    },
     /// The following words belong to this thread.
     Thread {
         /// The thread.
@@ -111,6 +121,7 @@ impl Event {
             KIND_EXIT => Event::Exit { method, time_ns: payload, thrown: false },
             KIND_THROW => Event::Exit { method, time_ns: payload, thrown: true },
             KIND_PAUSE => Event::Pause { reason: PauseReason::ALL.get(id as usize).copied(), duration_ns: payload },
+            KIND_CONTROL => Event::Control { method, duration_ns: payload },
             KIND_THREAD => Event::Thread { thread: ThreadId(payload) },
             _ => return None,
         })
@@ -124,6 +135,7 @@ impl Event {
             Event::Pause { reason, duration_ns } => {
                 (KIND_PAUSE, reason.map_or(MethodId::MAX.0, PauseReason::number), duration_ns)
             }
+            Event::Control { method, duration_ns } => (KIND_CONTROL, method.0, duration_ns),
             Event::Thread { thread } => (KIND_THREAD, 0, thread.0),
         };
         kind << KIND_SHIFT | u64::from(id) << ID_SHIFT | payload.min(MAX_PAYLOAD)
@@ -143,6 +155,7 @@ mod tests {
             Event::Exit { method, time_ns: 7, thrown: false },
             Event::Exit { method, time_ns: 7, thrown: true },
             Event::Pause { reason: Some(PauseReason::Buffer), duration_ns: 12 },
+            Event::Control { method, duration_ns: 5 },
             Event::Thread { thread: ThreadId(0) },
         ];
         for event in events {

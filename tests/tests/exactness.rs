@@ -91,6 +91,33 @@ fn calls_equal_the_programs_own_count_by_a_coarse_clock() {
 }
 
 #[test]
+fn control_invocations_are_told_apart_from_recorded_ones() {
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
+        let mut target = java(&jdk, &classes, &[], &["Counting"]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let arguments =
+            ["--root", "Counting::root", "--control", "4", "--calls", "7", "--exclude", "Counter", "-o", &file_name];
+        let tool = profile(&target, &arguments);
+        // The first finds the graph; of each four that follow the last is a control invocation.
+        (0..8).for_each(|_| target.say("go"));
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        target.say("quit");
+        assert!(target.finish().status.success());
+        let report = read_report(&file);
+        let root = "Counting.root(I)V";
+        assert_eq!(calls_by_method(&report).get(root), Some(&7), "JDK {}", jdk.version);
+        assert_eq!(report["controls"][0]["root"], root);
+        assert_eq!(report["controls"][0]["calls"], 1);
+        assert_eq!(report["events"]["lost"], 0);
+    }
+}
+
+#[test]
 fn calls_equal_the_programs_own_count_with_all_of_the_jdk_instrumented() {
     for jdk in jdks() {
         let ours = check(&jdk, "Counting", &[], &["--jdk", "all"]);

@@ -1,6 +1,7 @@
 //! The command line: arguments, progress, exit codes. What the commands do is elsewhere.
 
 use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -123,6 +124,10 @@ struct ProfileArgs {
     /// How often the coarse clock of --clock tick moves
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = tick_period)]
     tick_period: Duration,
+    /// Of every N calls of a root, time one as a whole without recording it, and fit the probes' cost to that: truer
+    /// times. Counts leave those calls out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    control: Option<u32>,
     /// Instrument only classes or methods that match (com.acme.**, com.acme.Foo::bar). May be repeated
     #[arg(long, value_name = "PATTERN")]
     include: Vec<ClassPattern>,
@@ -158,6 +163,7 @@ impl ProfileArgs {
                 Clock::Exact => ClockMode::Exact,
                 Clock::Tick => ClockMode::Tick(self.tick_period),
             },
+            control: self.control.and_then(NonZeroU32::new),
             buffer_bytes: self.buffer as usize * (1 << 20),
             await_roots,
         }

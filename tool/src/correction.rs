@@ -9,10 +9,64 @@
 //! time is the sum of its nodes' as they came out, which evens that out; nodes below zero are then set to zero, and the
 //! others of the subtree give what that took. What was moved is part of the uncertainty.
 //!
+//! Where roots had control invocations, the cost of a probe pair is fitted to these ([`in_place`]): what calibration says of
+//! an empty method in a loop is then only how it divides between method and caller.
+//!
 //! Times by a coarse clock are samples: of a time t with steps of p, `sqrt(t * p)` is one standard deviation.
 
+use headwater_protocol::MethodId;
+use rustc_hash::FxHashMap;
+
 use crate::cct::{Cct, NodeId};
+use crate::decode::Controls;
 use crate::profile::{Clock, MethodIndex, Node, NodeIndex, Tree};
+
+/// Fewer control invocations say nothing.
+const MIN_CONTROLS: u64 = 3;
+
+/// The clock with the probes' cost as it is in place, by the roots' control invocations: what the recorded calls of a root
+/// took longer than its control invocations is what their probes cost. `None` where there are none, or too few.
+pub fn in_place(cct: &Cct, clock: &Clock, controls: &FxHashMap<MethodId, Controls>, outside_ns: f64) -> Option<Clock> {
+    let (mut excess, mut expected, mut pairs, mut variance) = (0.0, 0.0, 0.0, 0.0);
+    let mut roots: FxHashMap<u32, (f64, f64)> = FxHashMap::default();
+    let mut root_of = vec![0; cct.len()];
+    for (id, node) in cct.nodes().skip(1) {
+        let parent = cct.parent(id).map_or(0, NodeId::index);
+        root_of[id.index()] = if parent == 0 { id.index() } else { root_of[parent] };
+        let (measured, calls) = roots.entry(root_of[id.index()] as u32).or_default();
+        *measured += node.self_measured_ns as f64;
+        *calls += node.calls as f64;
+    }
+    for (id, node) in cct.nodes().filter(|(id, _)| cct.parent(*id) == Some(NodeId::TOP)) {
+        let Some(control) = controls.get(&node.method).filter(|control| control.count >= MIN_CONTROLS) else {
+            continue;
+        };
+        let Some((measured, calls)) = roots.get(&(id.index() as u32)) else { continue };
+        let bare = bare_ns(control, outside_ns, *calls / node.calls as f64);
+        excess += measured - bare * node.calls as f64;
+        variance += (control.error_ns() * node.calls as f64).powi(2);
+        // A root's own outer time lies outside the root.
+        expected += calls * (clock.inner_ns + clock.outer_ns) - node.calls as f64 * clock.outer_ns;
+        pairs += calls;
+    }
+    if expected <= 0.0 {
+        return None;
+    }
+    let factor = (excess / expected).max(0.0);
+    let spread = variance.sqrt() / pairs / 2.0;
+    Some(Clock {
+        inner_ns: clock.inner_ns * factor,
+        outer_ns: clock.outer_ns * factor,
+        inner_spread_ns: clock.inner_spread_ns + spread,
+        outer_spread_ns: clock.outer_spread_ns + spread,
+        ..*clock
+    })
+}
+
+/// What a control invocation would have taken without idle probes in it.
+pub fn bare_ns(control: &Controls, outside_ns: f64, calls_below: f64) -> f64 {
+    (control.mean_ns() - outside_ns * calls_below).max(0.0)
+}
 
 /// What is known of a node, or of a subtree, in ns.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,8 +160,6 @@ fn give(selfs: &[Sum], totals: &[Sum], parents: &[usize]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use headwater_protocol::MethodId;
-
     use super::*;
     use crate::profile::ClockMode;
 
@@ -124,6 +176,25 @@ mod tests {
             cct.node_mut(id).self_measured_ns = measured;
         }
         correct(&cct, &CLOCK)
+    }
+
+    #[test]
+    fn control_invocations_say_what_a_pair_costs_in_place() {
+        let mut cct = Cct::new();
+        let outer = cct.child(NodeId::TOP, MethodId(1));
+        let inner = cct.child(outer, MethodId(2));
+        for (id, calls, measured) in [(outer, 10, 60_000), (inner, 990, 60_000)] {
+            cct.node_mut(id).calls = calls;
+            cct.node_mut(id).self_measured_ns = measured;
+        }
+        // A call with 100 pairs took 12,000 ns recorded and 2,300 otherwise, of which 3 for each idle pair.
+        let mut controls = FxHashMap::from_iter([(MethodId(1), Controls::of(&[2_300, 2_300]))]);
+        assert_eq!(in_place(&cct, &CLOCK, &controls, 3.0), None, "two are too few");
+        controls.insert(MethodId(1), Controls::of(&[2_300, 2_200, 2_400]));
+        let clock = in_place(&cct, &CLOCK, &controls, 3.0).expect("enough");
+        assert_eq!(clock.outer_ns, 2.0 * clock.inner_ns, "they keep their proportion");
+        let tree = correct(&cct, &clock);
+        assert_eq!(tree.nodes[0].total_ns, 10 * (2_300 - 3 * 100), "the root is charged what it takes bare");
     }
 
     #[test]

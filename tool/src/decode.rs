@@ -59,6 +59,43 @@ pub struct Decoder {
     roots_entered: u64,
     roots_completed: u64,
     pauses: [PauseTotal; PauseReason::ALL.len()],
+    controls: FxHashMap<MethodId, Controls>,
+}
+
+/// Calls of a root that were timed as a whole, without a probe's recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Controls {
+    /// How many.
+    pub count: u64,
+    sum_ns: f64,
+    sum_of_squares: f64,
+}
+
+impl Controls {
+    /// Of so many durations in ns.
+    pub fn of(durations: &[u64]) -> Controls {
+        let mut controls = Controls::default();
+        durations.iter().for_each(|duration| controls.add(*duration));
+        controls
+    }
+
+    fn add(&mut self, duration_ns: u64) {
+        let duration = duration_ns as f64;
+        self.count += 1;
+        self.sum_ns += duration;
+        self.sum_of_squares += duration * duration;
+    }
+
+    /// How long one took.
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns / self.count as f64
+    }
+
+    /// Standard error of the mean.
+    pub fn error_ns(&self) -> f64 {
+        let variance = (self.sum_of_squares / self.count as f64 - self.mean_ns() * self.mean_ns()).max(0.0);
+        (variance / self.count as f64).sqrt()
+    }
 }
 
 #[derive(Debug)]
@@ -139,6 +176,7 @@ impl Decoder {
             roots_entered: 0,
             roots_completed: 0,
             pauses: Default::default(),
+            controls: FxHashMap::default(),
         }
     }
 
@@ -157,6 +195,7 @@ impl Decoder {
                 Some(Event::Exit { method, time_ns, thrown }) => self.exit(index, method, at(time_ns), thrown),
                 Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
                 Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
+                Some(Event::Control { method, duration_ns }) => self.control(method, duration_ns),
                 Some(Event::Thread { thread }) => {
                     cursor.thread = thread;
                     index = self.thread_index(thread);
@@ -224,12 +263,12 @@ impl Decoder {
         }
         self.events += 1;
         thread.advance(now_ns);
-        let Some(left) = innermost(&thread.tree, thread.top, method) else {
+        let Some((left, above)) = innermost(&thread.tree, thread.top, method) else {
             self.healed += 1;
             return;
         };
         // A constructor whose superclass's constructor threw has left no exit of its own; nor has what a detach tore.
-        self.healed += thread.tree.depth(thread.top) - thread.tree.depth(left);
+        self.healed += above;
         thread.tree.node_mut(left).thrown += u64::from(thrown);
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
         if thread.is_outside() {
@@ -252,6 +291,15 @@ impl Decoder {
             }
             None => self.unknown += 1,
         }
+    }
+
+    fn control(&mut self, method: MethodId, duration_ns: u64) {
+        self.controls.entry(method).or_default().add(duration_ns);
+    }
+
+    /// The control invocations of each root.
+    pub fn controls(&self) -> &FxHashMap<MethodId, Controls> {
+        &self.controls
     }
 
     /// Recording ended at this time: methods that are still open get their time up to then.
@@ -302,14 +350,16 @@ impl Decoder {
     }
 }
 
-/// The innermost open call of a method.
-fn innermost(tree: &Cct, top: NodeId, method: MethodId) -> Option<NodeId> {
+/// The innermost open call of a method, and how many calls are above it.
+fn innermost(tree: &Cct, top: NodeId, method: MethodId) -> Option<(NodeId, u64)> {
     let mut at = top;
+    let mut above = 0;
     loop {
         let parent = tree.parent(at)?;
         if tree.node(at).method == method {
-            return Some(at);
+            return Some((at, above));
         }
+        above += 1;
         at = parent;
     }
 }

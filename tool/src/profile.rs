@@ -80,6 +80,21 @@ pub struct Clock {
     pub outer_spread_ns: f64,
 }
 
+/// How a root's charged time compares with that of its control invocations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Control {
+    /// The root.
+    pub root: MethodIndex,
+    /// Its total, a call, as reported.
+    pub charged_ns: f64,
+    /// What a control invocation took, less what idle probes cost.
+    pub control_ns: f64,
+    /// Its standard error.
+    pub error_ns: f64,
+    /// How many there were.
+    pub calls: u64,
+}
+
 /// A method that should have been instrumented and was not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
@@ -184,6 +199,8 @@ pub struct Profile {
     pub roots: Vec<Root>,
     /// How time was measured.
     pub clock: Clock,
+    /// The roots that had control invocations.
+    pub controls: Vec<Control>,
     /// How long was recorded.
     pub duration: Duration,
     /// All methods that were selected.

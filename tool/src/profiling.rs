@@ -1,13 +1,14 @@
 //! One profile from beginning to end: agent in, roots instrumented, events decoded, agent out, result corrected.
 
 use std::io;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::layout;
 use headwater_protocol::message::{Calibration, HotswapResult};
-use headwater_protocol::segment::{Segment, SegmentError};
+use headwater_protocol::segment::{Recording, Segment, SegmentError};
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
@@ -49,6 +50,8 @@ pub struct Settings {
     pub calls: Option<u64>,
     /// Where times come from.
     pub clock: ClockMode,
+    /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
+    pub control: Option<NonZeroU32>,
     /// Size of the shared event buffer.
     pub buffer_bytes: usize,
     /// Wait for classes of roots that are not loaded yet, rather than fail.
@@ -226,7 +229,8 @@ async fn connect(
 
 fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
     let greeting = caller.greeting()?;
-    let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes), settings.clock.period())?;
+    let recording = Recording { clock_period: settings.clock.period(), control_every: settings.control };
+    let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes), recording)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
     let version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
     Ok((Arc::new(segment), link, version))

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Root, Skipped, Target,
-    ThreadProfile, Tree, Wait,
+    Clock, ClockMode, Control, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Root, Skipped,
+    Target, ThreadProfile, Tree, Wait,
 };
 use headwater::report::text::TextOptions;
 use headwater::report::{Trees, json, text};
@@ -34,6 +34,13 @@ fn profile() -> Profile {
             Root { pattern: "com.acme.Shop::checkout".into(), methods: vec![MethodIndex(0)], calls: 12 },
             Root { pattern: "com.acme.Shop::refund".into(), methods: vec![MethodIndex(4)], calls: 0 },
         ],
+        controls: vec![Control {
+            root: MethodIndex(0),
+            charged_ns: 1_028_806.5,
+            control_ns: 1_000_000.25,
+            error_ns: 12_500.0,
+            calls: 3,
+        }],
         clock: Clock {
             mode: ClockMode::Exact,
             inner_ns: 24.25,

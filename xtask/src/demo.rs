@@ -53,7 +53,6 @@ pub(crate) fn run(pattern: &str, seconds: u32) -> Result<(), String> {
     let after = median(target.rates(SAMPLE)?);
 
     println!("\nthe program's own throughput, compilations per second (median of one-second samples):");
-    println!("  before              {before:.2}");
     println!("  before           {before:6.2}");
     println!("  while profiled   {:6.2}   (the second half: by then the call graph is found)", median(during));
     println!("  after            {after:6.2}   ({:.2} of before)", after / before);

@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() {
     let clocks: Vec<String> = std::env::args().skip(1).collect();
-    let clocks = if clocks.is_empty() { vec!["exact".to_owned()] } else { clocks };
+    let clocks =
+        if clocks.is_empty() { ["exact", "exact+10", "tick", "tick+10"].map(str::to_owned).to_vec() } else { clocks };
     println!(
         "| JDK | clock | workload | calls | bare ns | added ns a call | 2 nanoTime | ratio | charged / bare | after / bare |"
     );
@@ -49,6 +50,14 @@ fn headwater() -> PathBuf {
     binary
 }
 
+/// `exact` or `tick`; `tick+10` with a control invocation in ten calls.
+fn clock_arguments(clock: &str) -> Vec<&str> {
+    match clock.split_once('+') {
+        Some((clock, control)) => vec!["--clock", clock, "--control", control],
+        None => vec!["--clock", clock],
+    }
+}
+
 fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &str) {
     let mut target = Target::start(jdk, classes, workload);
     target.rounds(WARM_UP);
@@ -58,7 +67,8 @@ fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &str) {
     let seconds = format!("{PROFILE_SECONDS}s");
     target.forget();
     let output = Command::new(headwater())
-        .args(["profile", &target.child.id().to_string(), "--root", &root, "--clock", clock, "-d", &seconds])
+        .args(["profile", &target.child.id().to_string(), "--root", &root, "-d", &seconds])
+        .args(clock_arguments(clock))
         .args(["--format", "json", "-o"])
         .arg(&report)
         .output()

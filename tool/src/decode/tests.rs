@@ -66,6 +66,20 @@ fn every_level_of_a_recursion_is_a_node() {
 }
 
 #[test]
+fn a_deep_stack_that_an_exception_leaves_takes_a_step_a_frame() {
+    // With a step for each frame below, too, this would take minutes.
+    const DEPTH: u64 = 100_000;
+    let at = |time_ns| (MethodId(2), time_ns);
+    let enter = (1..=DEPTH).map(at).map(|(method, time_ns)| Event::Enter { method, time_ns, root: false });
+    let leave = (DEPTH..2 * DEPTH).map(at).map(|(method, time_ns)| Event::Exit { method, time_ns, thrown: true });
+    let root = Event::Enter { method: MethodId(1), time_ns: 0, root: true };
+    let words: Vec<u64> = std::iter::once(root).chain(enter).chain(leave).map(Event::encode).collect();
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words);
+    assert_eq!((decoder.events(), decoder.healed(), decoder.open_frames()), (2 * DEPTH + 1, 0, 1));
+}
+
+#[test]
 fn pauses_are_taken_off_the_clock_they_lie_on() {
     check("*1@0 +2@10 p@25 +3@40 -3@50 -2@60 -1@70", &["t1 1 1 20", "t1 1/2 1 15", "t1 1/2/3 1 10"]);
     assert_eq!(decoded("*1@0 p@25 -1@40").pauses(PauseReason::Hotswap), PauseTotal { count: 1, duration_ns: 25 });

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use headwater_protocol::MethodId;
 use headwater_protocol::message::Calibration;
 use headwater_protocol::word::PauseReason;
 use rustc_hash::FxHashMap;
@@ -9,11 +10,11 @@ use rustc_hash::FxHashMap;
 use super::Settings;
 use crate::callgraph::{CallGraph, PatternIndex};
 use crate::cct::Cct;
-use crate::correction::correct;
+use crate::correction::{bare_ns, correct, in_place};
 use crate::decode::Decoder;
 use crate::pattern;
 use crate::profile::{
-    Clock, Events, Hotswap, MethodIndex, MethodName, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, Control, Events, Hotswap, MethodIndex, MethodName, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::Session;
 
@@ -37,6 +38,7 @@ pub(super) fn profile(
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);
     }
+    let clock = in_place(&all, &clock, decoder.controls(), calibration.outside_ns).unwrap_or(clock);
     let merged = correct(&all, &clock);
     let totals = session.hotswap_totals();
     Profile {
@@ -67,10 +69,37 @@ pub(super) fn profile(
         },
         waits: waits(decoder),
         threads: threads(session, decoder, &clock),
+        controls: controls(decoder, &merged, calibration.outside_ns),
         merged,
         clock,
         warnings: warnings(session, decoder),
     }
+}
+
+fn controls(decoder: &Decoder, tree: &Tree, outside_ns: f64) -> Vec<Control> {
+    let mut calls_below = vec![0; tree.nodes.len()];
+    for (index, node) in tree.nodes.iter().enumerate().rev() {
+        calls_below[index] += node.calls;
+        if let Some(parent) = node.parent {
+            calls_below[parent.0] += calls_below[index];
+        }
+    }
+    let roots = tree.nodes.iter().zip(&calls_below).filter(|(node, _)| node.parent.is_none());
+    let mut controls: Vec<Control> = roots
+        .filter_map(|(node, calls_below)| {
+            let control = decoder.controls().get(&MethodId(node.method.0 as u32 + 1))?;
+            let calls = node.calls as f64;
+            Some(Control {
+                root: node.method,
+                charged_ns: node.total_ns as f64 / calls,
+                control_ns: bare_ns(control, outside_ns, *calls_below as f64 / calls),
+                error_ns: control.error_ns(),
+                calls: control.count,
+            })
+        })
+        .collect();
+    controls.sort_by_key(|control| control.root.0);
+    controls
 }
 
 fn roots(graph: &CallGraph, settings: &Settings, tree: &Tree) -> Vec<Root> {

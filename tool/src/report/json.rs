@@ -14,6 +14,7 @@ struct Report<'a> {
     roots: Vec<Root<'a>>,
     scheme: &'static str,
     clock: Clock,
+    controls: Vec<Control<'a>>,
     duration_ns: u64,
     methods: Methods<'a>,
     events: Events,
@@ -48,6 +49,16 @@ struct Clock {
     outer_ns: f64,
     inner_spread_ns: f64,
     outer_spread_ns: f64,
+}
+
+/// A root's charged time against its control invocations'.
+#[derive(Serialize)]
+struct Control<'a> {
+    root: &'a str,
+    charged_ns: f64,
+    control_ns: f64,
+    error_ns: f64,
+    calls: u64,
 }
 
 #[derive(Serialize)]
@@ -127,6 +138,17 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
             inner_spread_ns: clock.inner_spread_ns,
             outer_spread_ns: clock.outer_spread_ns,
         },
+        controls: profile
+            .controls
+            .iter()
+            .map(|control| Control {
+                root: &profile.methods[control.root.0].machine,
+                charged_ns: control.charged_ns,
+                control_ns: control.control_ns,
+                error_ns: control.error_ns,
+                calls: control.calls,
+            })
+            .collect(),
         duration_ns: u64::try_from(profile.duration.as_nanos()).unwrap_or(u64::MAX),
         methods: Methods {
             instrumented: profile.instrumented,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::Trees;
-use crate::profile::{Node, NodeIndex, Profile, Tree};
+use crate::profile::{Control, Node, NodeIndex, Profile, Tree};
 
 mod units;
 
@@ -225,6 +225,18 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         "probes    {:.1} ns (±{:.1}) in the method and {:.1} ns (±{:.1}) in its caller, for each call",
         clock.inner_ns, clock.inner_spread_ns, clock.outer_ns, clock.outer_spread_ns
     )?;
+    for control in &profile.controls {
+        let Control { charged_ns, control_ns, error_ns, calls, .. } = *control;
+        writeln!(
+            out,
+            "accuracy  {}: charged {} a call, {} control calls {} (±{})",
+            profile.methods[control.root.0].display,
+            time(charged_ns as u64),
+            count(calls),
+            time(control_ns as u64),
+            time(error_ns as u64)
+        )?;
+    }
     if let Some(period) = clock.mode.period() {
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         writeln!(out, "times     by a clock that moves once in {}: sampled; counts are exact", time(period))?;

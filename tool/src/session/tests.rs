@@ -3,6 +3,7 @@
 use std::os::unix::net::UnixStream;
 
 use headwater_protocol::message::{Greeting, MethodInfo, Welcome};
+use headwater_protocol::segment::Recording;
 use headwater_protocol::{PROTOCOL_VERSION, wire};
 use headwater_rewriter::ClassFile;
 use headwater_tests::{PATIENCE, Scratch, compile_text, jdks};
@@ -145,7 +146,7 @@ async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
     });
     let mut caller = listener.accept().await.unwrap();
     caller.greeting().unwrap();
-    let (segment, file) = Segment::create(2, None).unwrap();
+    let (segment, file) = Segment::create(2, Recording::default()).unwrap();
     let link = caller.welcome(&file, Duration::from_secs(1)).unwrap();
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
     let mut session = Session::new(link, Arc::new(segment), graph);

@@ -24,12 +24,14 @@ public final class HeadwaterV1 {
     private static final long KIND_THROW = 3;
     private static final long KIND_ROOT = 4;
     private static final long KIND_PAUSE = 5;
+    private static final long KIND_CONTROL = 6;
     private static final long KIND_THREAD = 7;
     private static final int PAUSE_HOTSWAP = 0;
     private static final int PAUSE_BUFFER = 1;
     private static final int OFFSET_CLAIMS = 64;
     private static final int OFFSET_LOST = 128;
     private static final int OFFSET_CLOCK_PERIOD = 16;
+    private static final int OFFSET_CONTROL = 20;
     private static final int OFFSET_CLOCK = 192;
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
@@ -66,6 +68,8 @@ public final class HeadwaterV1 {
     /** Address of the method flags. The memory stays mapped for good once there has been a session. */
     private static long flags;
     private static long segment;
+    /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none. */
+    private static int controlEvery;
     /** Address of the coarse clock that the tool keeps; 0 when times are exact. */
     private static long clock;
     private static long heads;
@@ -108,8 +112,12 @@ public final class HeadwaterV1 {
     @ReservedStackAccess
     public static void exit(int id) {
         HeadwaterV1Thread thread = current();
-        if (thread != null && thread.depth > 0) {
-            leave(thread, id, KIND_EXIT);
+        if (thread != null) {
+            if (thread.depth > 0) {
+                leave(thread, id, KIND_EXIT);
+            } else if (thread.controlDepth > 0 && id == thread.root) {
+                leaveControl(thread, id);
+            }
         }
     }
 
@@ -117,8 +125,12 @@ public final class HeadwaterV1 {
     @ReservedStackAccess
     public static void thrown(int id) {
         HeadwaterV1Thread thread = current();
-        if (thread != null && thread.depth > 0) {
-            leave(thread, id, KIND_THROW);
+        if (thread != null) {
+            if (thread.depth > 0) {
+                leave(thread, id, KIND_THROW);
+            } else if (thread.controlDepth > 0 && id == thread.root) {
+                leaveControl(thread, id);
+            }
         }
     }
 
@@ -130,11 +142,31 @@ public final class HeadwaterV1 {
         long position = thread.position;
         U.putLong(position, kind << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
         thread.position = position + 8;
-        if (id == thread.root && --thread.depth == 0 && (thread.virtual || threadCount * 2 > chunks)) {
-            // A thread keeps its chunk for the next time, unless there are too many threads for that.
+        if (id == thread.root && --thread.depth == 0) {
+            outside(thread);
+        }
+    }
+
+    /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
+    private static void outside(HeadwaterV1Thread thread) {
+        if (thread.virtual || threadCount * 2 > chunks) {
             release(thread);
             thread.dead = thread.virtual;
         }
+    }
+
+    private static void leaveControl(HeadwaterV1Thread thread, int id) {
+        if (--thread.controlDepth != 0) {
+            return;
+        }
+        long duration = System.nanoTime() - thread.controlStart;
+        thread.depth = 0;
+        if (thread.position >= thread.end) {
+            nextChunk(thread, now());
+        }
+        long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
+        append(thread, KIND_CONTROL << KIND_SHIFT | (long) id << ID_SHIFT | payload);
+        outside(thread);
     }
 
     /** Read once an event. */
@@ -165,9 +197,19 @@ public final class HeadwaterV1 {
                 return;
             }
         } else if (thread.depth < 0) {
+            if (thread.controlDepth > 0 && id == thread.root) {
+                thread.controlDepth++;
+            }
             return;
         }
         thread.depth = -1;
+        if (controlEvery != 0 && (U.getByte(flags + id) & FLAG_ENTERED) != 0 && ++thread.uncontrolled >= controlEvery) {
+            thread.uncontrolled = 0;
+            thread.root = id;
+            thread.controlDepth = 1;
+            thread.controlStart = System.nanoTime();
+            return;
+        }
         boolean inside = false;
         try {
             if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
@@ -405,6 +447,7 @@ public final class HeadwaterV1 {
             lastClaimed = 0;
             data = segmentAddress + chunkData;
             flags = segmentAddress + FLAGS;
+            controlEvery = U.getInt(segmentAddress + OFFSET_CONTROL);
             clock = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) == 0 ? 0 : segmentAddress + OFFSET_CLOCK;
             threads = NO_THREADS;
             threadCount = 0;
@@ -453,7 +496,7 @@ public final class HeadwaterV1 {
     /**
      * JFluid 5.3: what a probe pair costs between its own timestamps (inner) and outside them (outer), in compiled code.
      *
-     * @return inner, outer, and the standard deviations of both, in ns
+     * @return inner, outer, what a pair costs outside the root's context, and the standard deviations of the first two, in ns
      */
     private static double[] calibrate() {
         final int rounds = 64;
@@ -470,6 +513,7 @@ public final class HeadwaterV1 {
         markEntered(0);
         double[] inner = new double[rounds];
         double[] outer = new double[rounds];
+        double[] outside = new double[rounds];
         long start = System.nanoTime();
         // The last rounds count: by then the loops are compiled. An interpreter alone gets through at least the rounds.
         for (int round = 0; round < rounds || System.nanoTime() - start < budget; round++) {
@@ -480,6 +524,10 @@ public final class HeadwaterV1 {
             long between = System.nanoTime();
             probedRound(pairs);
             long after = System.nanoTime();
+            self.depth = 0;
+            probedRound(pairs);
+            long afterOutside = System.nanoTime();
+            self.depth = 1;
             long sum = 0;
             for (long at = buffer; at < self.position; at += 16) {
                 sum += (U.getLong(at + 8) & MAX_PAYLOAD) - (U.getLong(at) & MAX_PAYLOAD);
@@ -489,11 +537,14 @@ public final class HeadwaterV1 {
             // A coarse clock does not move within a pair: half of the pair is taken to lie before the reading.
             inner[slot] = clock == 0 ? (double) sum / pairs : both / 2;
             outer[slot] = Math.max(0, both - inner[slot]);
+            outside[slot] = Math.max(0, (double) (afterOutside - after - (between - before)) / pairs);
         }
         self.dead = true;
         self.depth = 0;
         U.freeMemory(buffer);
-        return new double[] {quietMean(inner), quietMean(outer), quietDeviation(inner), quietDeviation(outer)};
+        return new double[] {
+            quietMean(inner), quietMean(outer), quietMean(outside), quietDeviation(inner), quietDeviation(outer)
+        };
     }
 
     private static void bareRound(int pairs) {

@@ -19,6 +19,12 @@ final class HeadwaterV1Thread {
      * leaves none), and must not keep the thread inside.
      */
     int depth;
+    /** In a control invocation: how many calls of {@link #root} are on the stack; {@link #depth} is negative then. */
+    int controlDepth;
+    /** Calls of roots since the last control invocation. */
+    int uncontrolled;
+    /** When the control invocation began. */
+    long controlStart;
     /** Address of the next event word; equal to {@link #end} when there is no room. */
     long position;
     /** Address behind the chunk's last word. */
