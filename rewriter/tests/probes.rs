@@ -100,3 +100,21 @@ fn line_numbers_point_to_the_same_code() {
         .expect("a line number table");
     assert_eq!((line, address), ("6", "0"), "a breakpoint on the line still stops before its first instruction");
 }
+
+#[test]
+fn an_empty_finalizer_stays_one() {
+    let source = "class Sample { protected void finalize() { } }
+        class Other { protected void finalize() { System.gc(); } static void finalize(int n) { } }";
+    let classes = compile_text(&jdks()[0], source);
+    let refused = class_files(classes.path()).into_iter().flat_map(|file| {
+        let bytes = std::fs::read(file).expect("a class file");
+        let class = ClassFile::parse(&bytes).expect("javac's");
+        instrument(&bytes, &PROBES, &all_methods(&class)).expect("javac's").refused
+    });
+    let refused: Vec<&str> = refused.map(|refused| refused.refusal.code()).collect();
+    assert_eq!(
+        refused,
+        ["empty-finalizer"],
+        "HotSpot takes objects for finalizable unless their finalizer only returns"
+    );
+}
