@@ -125,16 +125,6 @@ impl<'a> Code<'a> {
         has_frames.then(|| self.attributes_named(class, b"StackMapTable").first().copied()).flatten()
     }
 
-    /// Slots of the operand stack.
-    pub fn max_stack(&self) -> u16 {
-        self.max_stack
-    }
-
-    /// Slots of local variables.
-    pub fn max_locals(&self) -> u16 {
-        self.max_locals
-    }
-
     /// The instructions, in order.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction> + 'a {
         instructions::all(self.bytes)

@@ -109,9 +109,7 @@ impl<'a> ConstantPool<'a> {
 
     /// The name of a class constant.
     pub(crate) fn class_name(&self, index: u16, at: usize) -> Result<Cow<'a, str>, Error> {
-        let mut reader = self.expect(index, at, CLASS, "the index of a class constant")?;
-        let at = reader.offset();
-        self.utf8(reader.u2("a class's name")?, at)
+        Ok(decode_modified_utf8(self.class_bytes(index, at)?))
     }
 
     /// The bytes of a class constant's name.

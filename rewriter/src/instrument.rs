@@ -6,8 +6,8 @@
 //!     catch (any) { thrown(id); throw }
 //! ```
 //!
-//! The same is done to regions of a method's code, and allocations are reported. [`crate::paths`] finds where probes go,
-//! [`crate::layout`] makes room for them; here is what is done with a class and with a method's Code attribute.
+//! The same is done to regions of a method's code, and allocations are reported. [`crate::places`] finds what is asked for,
+//! [`crate::paths`] where its probes go, [`crate::layout`] makes room for them; here is what is done with a class and with a method's Code attribute.
 
 use std::collections::HashMap;
 
@@ -16,14 +16,12 @@ use crate::code::Code;
 use crate::constant_pool::Appended;
 use crate::constructor::{self, Phase, PhaseFrom};
 use crate::frames::{self, FrameWriter, Full};
-use crate::instructions::{
-    self, ALOAD, ANEWARRAY, DUP, INVOKEDYNAMIC, INVOKEVIRTUAL, MULTIANEWARRAY, NEW, NEWARRAY, RETURN, Scan, WIDE,
-};
-use crate::layout::{Layout, Piece, Plan, Shift};
-use crate::paths::{BlockTypes, Handler, Paths, Row, Slot};
-use crate::probes::{Caller, Place, Probe, Probes, Push, Refused, Request};
-use crate::regions::{self, Chains, Region};
-use crate::types::Type;
+use crate::instructions::{RETURN, Scan};
+use crate::layout::{Layout, Plan, Shift};
+use crate::paths::{BlockTypes, Handler, Paths, Row};
+use crate::places::{Failure, Places};
+use crate::probes::{Caller, Place, Probes, Refused, Request};
+use crate::regions::{self, Chains};
 use crate::walk::Walk;
 use crate::{Error, Refusal, attributes, type_annotations};
 
@@ -86,9 +84,6 @@ pub fn reassemble(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     }
     Ok(writer.finish())
 }
-
-/// Which request is to blame, if one is, and why.
-type Failure = (Option<usize>, Refusal);
 
 /// The new code of a method: which lies between two old offsets, and is this part of what was written.
 #[derive(Debug)]
@@ -208,164 +203,6 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         self.shifts = layout.into_shifts();
         self.replaced.push(Replacement { from, to, content: start..self.codes.len() });
         Ok(())
-    }
-}
-
-/// Finds the places that are asked for in a method.
-struct Places<'w, 'c, 'a, 'p> {
-    walk: Walk<'w, 'a>,
-    caller: &'c mut Caller<'p>,
-    appended: &'c mut Appended,
-    plan: &'c mut Plan,
-}
-
-type Pieces = Vec<(u32, Slot, Piece)>;
-
-impl Places<'_, '_, '_, '_> {
-    /// Regions, and what is inserted behind allocations.
-    fn find(&mut self, requests: &[Request]) -> Result<(Vec<Region>, Pieces), Failure> {
-        let mut regions: Vec<Region> = Vec::new();
-        let mut lines = 0;
-        let mut allocations = HashMap::new();
-        for (index, request) in requests.iter().enumerate() {
-            let ranges = match request.place {
-                Place::Method => Ok(vec![(0, self.walk.code.len())]),
-                Place::Lines { first, last } => self.lines(first, last),
-                Place::Call { offset } => self.call(offset),
-                Place::Allocation { offset } => {
-                    allocations.insert(offset, (index, request.id));
-                    continue;
-                }
-            };
-            let region = ranges.and_then(|ranges| self.region(ranges, request.id)).map_err(|why| (Some(index), why))?;
-            if matches!(request.place, Place::Lines { .. }) {
-                // Whichever comes later lies within, or there is no telling them apart.
-                let nests = |other: &Region| region.nests_in(other) || other.nests_in(&region);
-                if !regions[regions.len() - lines..].iter().all(nests) {
-                    return Err((Some(index), Refusal::RegionsCross));
-                }
-                lines += 1;
-            }
-            regions.push(region);
-        }
-        let pieces = if allocations.is_empty() { Vec::new() } else { self.allocations(allocations)? };
-        Ok((regions, pieces))
-    }
-
-    fn region(&mut self, ranges: Vec<(u32, u32)>, id: u32) -> Result<Region, Refusal> {
-        let push = Push::new(id, self.appended)?;
-        let mut call = |probe| self.caller.call(probe, &[], &push, self.appended, &mut self.plan.arena);
-        Ok(Region { ranges, enter: call(Probe::Enter)?, exit: call(Probe::Exit)?, thrown: call(Probe::Throw)? })
-    }
-
-    fn lines(&self, first: u16, last: u16) -> Result<Vec<(u32, u32)>, Refusal> {
-        let (code, scan) = (self.walk.code, self.walk.scan);
-        let mut lines = code.lines(self.walk.class)?;
-        lines.retain(|line| line.start < code.len() && scan.is_boundary(line.start));
-        lines.sort_by_key(|line| line.start);
-        // Of several lines that begin at an instruction, debuggers take the last.
-        lines.dedup_by(|next, first| {
-            let same = next.start == first.start;
-            if same {
-                first.line = next.line;
-            }
-            same
-        });
-        let ends = lines.iter().skip(1).map(|line| line.start).chain([code.len()]);
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        for (line, end) in lines.iter().zip(ends).filter(|(line, _)| (first..=last).contains(&line.line)) {
-            match ranges.last_mut() {
-                Some(before) if before.1 == line.start => before.1 = end,
-                _ => ranges.push((line.start, end)),
-            }
-        }
-        match ranges[..] {
-            [] => Err(Refusal::NoSuchPlace),
-            [(0, end)] if end == code.len() => Ok(ranges),
-            _ if scan.subroutines => Err(Refusal::Subroutines),
-            _ => Ok(ranges),
-        }
-    }
-
-    fn call(&self, offset: u32) -> Result<Vec<(u32, u32)>, Refusal> {
-        let call = self.instruction(offset)?;
-        let is_call = (INVOKEVIRTUAL..=INVOKEDYNAMIC).contains(&call.opcode);
-        if is_call { Ok(vec![(offset, call.end())]) } else { Err(Refusal::NoSuchPlace) }
-    }
-
-    fn instruction(&self, offset: u32) -> Result<instructions::Instruction, Refusal> {
-        let (code, scan) = (self.walk.code, self.walk.scan);
-        let begins = offset < code.len() && scan.is_boundary(offset);
-        if begins { Ok(instructions::at(code.bytes, offset)) } else { Err(Refusal::NoSuchPlace) }
-    }
-
-    /// What is inserted behind allocations, which are given by their offsets, with request and id.
-    fn allocations(&mut self, wanted: HashMap<u32, (usize, u32)>) -> Result<Pieces, Failure> {
-        let mut pieces = Vec::new();
-        let mut objects = HashMap::new();
-        for (&offset, &(request, id)) in &wanted {
-            let one = |refusal| (Some(request), refusal);
-            let instruction = self.instruction(offset).map_err(one)?;
-            match instruction.opcode {
-                NEW => {
-                    objects.insert(offset, (request, id));
-                }
-                NEWARRAY | ANEWARRAY | MULTIANEWARRAY => {
-                    let piece = self.allocated(&[DUP], id).map_err(one)?;
-                    pieces.push((instruction.end(), Slot::Behind, piece));
-                }
-                _ => return Err(one(Refusal::NoSuchPlace)),
-            }
-        }
-        if !objects.is_empty() {
-            self.objects(&objects, &mut pieces)?;
-        }
-        Ok(pieces)
-    }
-
-    /// Behind every call that constructs one of these objects.
-    fn objects(&mut self, wanted: &HashMap<u32, (usize, u32)>, pieces: &mut Pieces) -> Result<(), Failure> {
-        let machine = self.walk.machine();
-        // The call's end, how to push the object, and for which `new`.
-        let mut found: Vec<(u32, Option<Vec<u8>>, u32)> = Vec::new();
-        let walked = self.walk.run(|instruction, state| {
-            let Some(state) = state else { return Ok(()) };
-            let Some(object @ Type::Uninitialized(new)) = machine.constructed(state, instruction)? else {
-                return Ok(());
-            };
-            if wanted.contains_key(&new) {
-                let mut after = state.clone();
-                machine.step(&mut after, instruction)?;
-                let operand = if state.stack[..after.stack.len()].last() == Some(&object) {
-                    Some(vec![DUP])
-                } else {
-                    state.locals.iter().position(|local| *local == object).map(|local| load(local as u16))
-                };
-                found.push((instruction.end(), operand, new));
-            }
-            Ok(())
-        });
-        walked.map_err(|refusal| (None, refusal))?;
-        for (end, operand, new) in found {
-            let (request, id) = wanted[&new];
-            let one = |refusal| (Some(request), refusal);
-            let operand = operand.ok_or(one(Refusal::ObjectDropped))?;
-            pieces.push((end, Slot::Behind, self.allocated(&operand, id).map_err(one)?));
-        }
-        Ok(())
-    }
-
-    fn allocated(&mut self, operand: &[u8], id: u32) -> Result<Piece, Refusal> {
-        let push = Push::new(id, self.appended)?;
-        self.caller.call(Probe::Allocate, operand, &push, self.appended, &mut self.plan.arena)
-    }
-}
-
-/// Pushes a reference from a local variable.
-fn load(local: u16) -> Vec<u8> {
-    match local.to_be_bytes() {
-        [0, low] => vec![ALOAD, low],
-        [high, low] => vec![WIDE, ALOAD, high, low],
     }
 }
 

@@ -21,6 +21,7 @@ mod instructions;
 mod instrument;
 mod layout;
 mod paths;
+mod places;
 mod probes;
 mod reader;
 mod regions;

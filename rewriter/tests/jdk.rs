@@ -2,10 +2,9 @@
 //! files see in the result what we see. What JVMs say of them is for `cargo xtask corpus`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use headwater_rewriter::{ClassFile, Refusal, call_sites, instrument, reassemble};
-use headwater_tests::{Jdk, Scratch, class_files, compile, jdks};
+use headwater_tests::{Scratch, class_files, compile, jdks, modules};
 
 #[path = "support/oracles.rs"]
 mod oracles;
@@ -13,19 +12,6 @@ mod support;
 
 use oracles::Tally;
 use support::{PROBES, all_methods};
-
-/// The classes of a JDK's modules, a directory a module.
-fn modules(jdk: &Jdk) -> Scratch {
-    let modules = Scratch::new("modules");
-    let status = Command::new(jdk.program("jimage"))
-        .arg("extract")
-        .arg("--dir")
-        .arg(modules.path())
-        .arg(jdk.home.join("lib/modules"))
-        .status();
-    assert!(status.expect("jimage starts").success());
-    modules
-}
 
 /// What is counted of many classes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,7 +68,7 @@ fn check(file: &Path) -> Checked {
 #[test]
 fn every_jdk_class_survives() {
     for jdk in jdks() {
-        let modules = modules(&jdk);
+        let modules = modules(&jdk, None);
         let files = class_files(modules.path());
         let half = files.len() / 2;
         let checked = std::thread::scope(|scope| {

@@ -274,6 +274,20 @@ fn allocations_are_reported_once_the_object_is_constructed() {
 }
 
 #[test]
+fn two_requests_for_one_allocation_are_both_served() {
+    const NEW: u8 = 0xbb;
+    let jdk = &jdks()[0];
+    let classes = compile_text(jdk, SOURCE);
+    let rewritten = rewrite(&classes, "Derived.class", |class| {
+        let [one] = at_opcodes(class, "<init>", &[NEW], 1)[..] else { panic!("one allocation") };
+        vec![one, Request { id: 2, ..one }]
+    });
+    assert_eq!(rewritten.refused, []);
+    let lines = run(jdk, classes.path());
+    assert_eq!(lines_starting(&lines, "derived small"), [": 1=java.lang.String 2=java.lang.String derived"]);
+}
+
+#[test]
 fn what_is_not_there_is_refused_and_the_rest_is_done() {
     let jdk = &jdks()[0];
     let classes = compile_text(jdk, SOURCE);

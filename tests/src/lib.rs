@@ -52,6 +52,20 @@ pub fn jdks() -> Vec<Jdk> {
     found.into_values().collect()
 }
 
+/// The classes of a JDK's image, a directory a module; of one module only, if it is named.
+pub fn modules(jdk: &Jdk, module: Option<&str>) -> Scratch {
+    let modules = Scratch::new("modules");
+    let include = module.map(|module| format!("regex:/{module}/.*"));
+    let status = Command::new(jdk.program("jimage"))
+        .args(["extract", "--dir"])
+        .arg(modules.path())
+        .args(include.iter().flat_map(|include| ["--include", include]))
+        .arg(jdk.home.join("lib/modules"))
+        .status();
+    assert!(status.expect("jimage starts").success());
+    modules
+}
+
 /// From the JDK's `release` file.
 fn feature_version(home: &Path) -> Option<u32> {
     let release = std::fs::read_to_string(home.join("release")).ok()?;
@@ -184,6 +198,11 @@ impl Process {
     pub fn say(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().expect("standard input is open");
         writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("the process reads");
+    }
+
+    /// Every line of its standard output that nobody has waited for yet.
+    pub fn pending_lines(&mut self) -> Vec<String> {
+        self.stdout.try_iter().collect()
     }
 
     /// Waits for a line of its standard output that begins so, and returns that line.

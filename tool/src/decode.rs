@@ -72,8 +72,8 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// Of so many durations in ns.
-    pub fn of(durations: &[u64]) -> Controls {
+    #[cfg(test)]
+    pub(crate) fn of(durations: &[u64]) -> Controls {
         let mut controls = Controls::default();
         durations.iter().for_each(|duration| controls.add(*duration));
         controls

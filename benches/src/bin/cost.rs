@@ -1,13 +1,10 @@
 //! What a profile costs and how true it is: nanoseconds added to each call, against two reads of the JVM's own clock; and
 //! the root's charged time against what it takes bare. In one JVM process each, whose own timing is believed.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::process::Command;
 
-use headwater_tests::{Jdk, Scratch, jdks};
+use headwater_tests::{Jdk, Process, Scratch, jdks};
 use serde_json::Value;
 
 /// Half-second rounds of warm-up and of each measurement.
@@ -15,7 +12,6 @@ const WARM_UP: usize = 10;
 const ROUNDS: usize = 8;
 /// How long a profile runs; its second half is measured.
 const PROFILE_SECONDS: u64 = 8;
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() {
     let clocks: Vec<String> = std::env::args().skip(1).collect();
@@ -65,9 +61,9 @@ fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &str) {
     let report = classes.file("report.json");
     let root = format!("Workload::{workload}");
     let seconds = format!("{PROFILE_SECONDS}s");
-    target.forget();
+    target.pending();
     let output = Command::new(headwater())
-        .args(["profile", &target.child.id().to_string(), "--root", &root, "-d", &seconds])
+        .args(["profile", &target.process.pid().to_string(), "--root", &root, "-d", &seconds])
         .args(clock_arguments(clock))
         .args(["--format", "json", "-o"])
         .arg(&report)
@@ -101,68 +97,40 @@ fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &str) {
     );
 }
 
+/// A running workload.
 struct Target {
-    child: std::process::Child,
-    lines: Receiver<String>,
+    process: Process,
     /// Nanoseconds of two reads of the clock, as last said.
     clock_pair: f64,
 }
 
 impl Target {
     fn start(jdk: &Jdk, classes: &Scratch, workload: &str) -> Target {
-        let mut child = Command::new(jdk.program("java"))
-            .args(["-XX:+UseSerialGC", "-cp"])
-            .arg(classes.path())
-            .args(["Workload", workload])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("java starts");
-        let stdout = child.stdout.take().expect("piped");
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Target { child, lines, clock_pair: f64::NAN }
+        let mut java = Command::new(jdk.program("java"));
+        java.args(["-XX:+UseSerialGC", "-cp"]).arg(classes.path()).args(["Workload", workload]);
+        Target { process: Process::spawn(&mut java), clock_pair: f64::NAN }
     }
 
     fn rounds(&mut self, count: usize) -> Vec<f64> {
-        let mut rounds = Vec::new();
-        while rounds.len() < count {
-            match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => rounds.extend(self.read(&line)),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => panic!("the program has stopped"),
-            }
-        }
-        rounds
+        (0..count)
+            .filter_map(|_| {
+                let line = self.process.await_line("NS ");
+                self.read(&line)
+            })
+            .collect()
     }
 
-    fn read(&mut self, line: &str) -> Option<f64> {
-        if let Some(clock) = line.strip_prefix("CLOCK ") {
-            self.clock_pair = clock.parse().expect("a number");
-        }
-        line.strip_prefix("NS ")?.parse().ok()
-    }
-
-    fn forget(&mut self) {
-        self.pending();
-    }
-
+    /// The rounds that have come in meanwhile.
     fn pending(&mut self) -> Vec<f64> {
-        let lines: Vec<String> = self.lines.try_iter().collect();
+        let lines = self.process.pending_lines();
         lines.iter().filter_map(|line| self.read(line)).collect()
     }
-}
 
-impl Drop for Target {
-    fn drop(&mut self) {
-        // Both fail only when it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// `NS <a call> CLOCK <two reads>`
+    fn read(&mut self, line: &str) -> Option<f64> {
+        let (call, clock) = line.strip_prefix("NS ")?.split_once(" CLOCK ")?;
+        self.clock_pair = clock.parse().ok()?;
+        call.parse().ok()
     }
 }
 

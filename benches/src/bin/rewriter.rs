@@ -3,11 +3,10 @@
 
 use std::alloc::System;
 use std::hint::black_box;
-use std::process::Command;
 
 use headwater_benches::{fastest, rate};
 use headwater_rewriter::{ClassFile, Probes, Refusal, Request, instrument};
-use headwater_tests::{Jdk, Scratch, class_files, jdks};
+use headwater_tests::{Jdk, class_files, jdks, modules};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 const ROUNDS: usize = 7;
@@ -63,13 +62,7 @@ fn main() {
 }
 
 fn java_base(jdk: &Jdk) -> Vec<Vec<u8>> {
-    let modules = Scratch::new("modules");
-    let status = Command::new(jdk.program("jimage"))
-        .args(["extract", "--include", "regex:/java.base/.*", "--dir"])
-        .arg(modules.path())
-        .arg(jdk.home.join("lib/modules"))
-        .status();
-    assert!(status.expect("jimage starts").success());
+    let modules = modules(jdk, Some("java.base"));
     class_files(modules.path()).iter().map(|file| std::fs::read(file).expect("a class file")).collect()
 }
 

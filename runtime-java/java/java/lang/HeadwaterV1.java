@@ -113,11 +113,7 @@ public final class HeadwaterV1 {
     public static void exit(int id) {
         HeadwaterV1Thread thread = current();
         if (thread != null) {
-            if (thread.depth > 0) {
-                leave(thread, id, KIND_EXIT);
-            } else if (thread.controlDepth > 0 && id == thread.root) {
-                leaveControl(thread, id);
-            }
+            leave(thread, id, KIND_EXIT);
         }
     }
 
@@ -126,15 +122,17 @@ public final class HeadwaterV1 {
     public static void thrown(int id) {
         HeadwaterV1Thread thread = current();
         if (thread != null) {
-            if (thread.depth > 0) {
-                leave(thread, id, KIND_THROW);
-            } else if (thread.controlDepth > 0 && id == thread.root) {
-                leaveControl(thread, id);
-            }
+            leave(thread, id, KIND_THROW);
         }
     }
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
+        if (thread.depth <= 0) {
+            if (thread.controlDepth > 0 && id == thread.root) {
+                leaveControl(thread, id);
+            }
+            return;
+        }
         long now = now();
         if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
             now = nextChunk(thread, now);
@@ -202,14 +200,16 @@ public final class HeadwaterV1 {
             }
             return;
         }
-        thread.depth = -1;
         if (controlEvery != 0 && (U.getByte(flags + id) & FLAG_ENTERED) != 0 && ++thread.uncontrolled >= controlEvery) {
+            // The last call that can overflow the stack: after it the thread is in the control invocation, or is not.
+            thread.controlStart = System.nanoTime();
             thread.uncontrolled = 0;
             thread.root = id;
             thread.controlDepth = 1;
-            thread.controlStart = System.nanoTime();
+            thread.depth = -1;
             return;
         }
+        thread.depth = -1;
         boolean inside = false;
         try {
             if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {

@@ -13,7 +13,7 @@ final class HeadwaterV1Thread {
     int root;
     /**
      * 0: outside the call graph. Positive: inside, with this many calls of {@link #root} on the stack. Negative: inside the
-     * runtime's own slow path, where nothing is recorded (JFluid's inProfilerRuntimeMethod).
+     * runtime's own slow path (JFluid's inProfilerRuntimeMethod) or in a control invocation: nothing is recorded.
      *
      * <p>Only the root's calls are counted: other methods' exits may be missing (a superclass constructor that throws
      * leaves none), and must not keep the thread inside.
