@@ -28,6 +28,8 @@ mod assemble;
 const TARGET_DEADLINE: Duration = Duration::from_secs(3);
 /// How long the agent may take from being loaded to its greeting, and a started program to its first sign.
 const GREETING_DEADLINE: Duration = Duration::from_secs(20);
+/// How long what an agent said before it failed may take to be seen here.
+const LAST_WORDS_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Levels of likely callees that are instrumented along with a method's callees. Measured on javac (root
 /// `JavaCompiler::compile`): 0, 2, 4, 8 levels take 0.50, 0.35, 0.28, 0.25 hotswaps for each method called.
@@ -208,23 +210,44 @@ async fn connect(
 ) -> Result<(Arc<Segment>, Link, String), ProfileError> {
     let path = format!("{}/{}", directory.there(), agent::FILE);
     let options = format!("{}/{}", directory.there(), agent::SOCKET);
-    let mut loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
-    let accepted = tokio::select! {
-        // An agent that connects is asked first: it knows best what is wrong.
-        biased;
-        caller = listener.accept() => Some(caller?),
-        loaded = &mut loading => {
-            loaded.map_err(|error| ProfileError::Thread(error.into()))??;
-            // Loaded without an error: its connection must be waiting.
-            tokio::time::timeout(GREETING_DEADLINE, listener.accept()).await.ok().transpose()?
-        }
-    };
-    let connected = welcome(accepted.ok_or(ProfileError::Silent)?, settings)?;
+    let loading = load(host, path, options);
+    tokio::pin!(loading);
+    let (caller, loaded) = caller(listener, loading.as_mut()).await?;
+    let connected = welcome(caller, settings)?;
     // HotSpot looks for the runtime's native methods in the agents that it has finished loading.
-    if !loading.is_finished() {
-        loading.await.map_err(|error| ProfileError::Thread(error.into()))??;
+    if !loaded {
+        loading.await?;
     }
     Ok(connected)
+}
+
+/// Has the JVM load the agent, on a thread of its own: the JVM answers when the agent has begun.
+async fn load(host: TargetHost, path: String, options: String) -> Result<(), ProfileError> {
+    let loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
+    Ok(loading.await.map_err(|error| ProfileError::Thread(error.into()))??)
+}
+
+/// The agent's connection, and whether its loading has ended: an agent that connects is asked first, because it knows best
+/// what is wrong.
+async fn caller(
+    listener: &Listener,
+    loading: impl Future<Output = Result<(), ProfileError>>,
+) -> Result<(Caller, bool), ProfileError> {
+    let loaded = tokio::select! {
+        biased;
+        caller = listener.accept() => return Ok((caller?, false)),
+        loaded = loading => loaded,
+    };
+    // The agent connects before it returns, but the JVM's answer may be the first that we see.
+    let patience = match &loaded {
+        Ok(()) => GREETING_DEADLINE,
+        Err(ProfileError::Attach(AttachError::AgentFailed { .. })) => LAST_WORDS_DEADLINE,
+        Err(_) => Duration::ZERO,
+    };
+    match tokio::time::timeout(patience, listener.accept()).await {
+        Ok(caller) => Ok((caller?, true)),
+        Err(_) => Err(loaded.err().unwrap_or(ProfileError::Silent)),
+    }
 }
 
 fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
@@ -495,23 +518,45 @@ pub async fn detach(jvm: &Jvm) -> Result<String, ProfileError> {
     let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
     let path = format!("{}/{}", directory.there(), agent::FILE);
     let options = format!("detach={}/{}", directory.there(), agent::SOCKET);
-    let loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
-    let report = tokio::time::timeout(GREETING_DEADLINE, async {
-        let mut caller = listener.accept().await?;
-        match caller.greeting() {
-            Err(LinkError::Declined(report)) => Ok(report),
-            Err(error) => Err(error),
-            Ok(_) => Ok("the agent began a session instead of ending one".to_owned()),
-        }
-    });
-    tokio::pin!(report, loading);
-    let report = tokio::select! {
-        biased;
-        report = &mut report => report,
-        loaded = &mut loading => {
-            loaded.map_err(|error| ProfileError::Thread(error.into()))??;
-            report.await
-        }
-    };
-    Ok(report.map_err(|_| ProfileError::Silent)??)
+    let loading = load(host, path, options);
+    tokio::pin!(loading);
+    let (mut caller, _) = caller(&listener, loading).await?;
+    match caller.greeting() {
+        Err(LinkError::Declined(report)) => Ok(report),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok("the agent began a session instead of ending one".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_protocol::message::Greeting;
+    use headwater_protocol::wire;
+    use headwater_tests::Scratch;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_agent_that_fails_is_heard_first() {
+        let scratch = Scratch::new("profiling");
+        let path = scratch.file("socket");
+        let listener = Listener::bind(&path).unwrap();
+        let loading = async {
+            let mut agent = std::os::unix::net::UnixStream::connect(&path).unwrap();
+            wire::write(&mut agent, &Err::<Greeting, _>("another".to_owned())).unwrap();
+            Err(AttachError::AgentFailed { pid: 1, code: 1 }.into())
+        };
+        let (mut caller, loaded) = caller(&listener, loading).await.unwrap();
+        assert!(loaded);
+        assert!(matches!(caller.greeting(), Err(LinkError::Declined(reason)) if reason == "another"));
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_fails_without_a_word_is_not_waited_for() {
+        let scratch = Scratch::new("profiling");
+        let listener = Listener::bind(&scratch.file("socket")).unwrap();
+        let failed = || Err(AttachError::AgentFailed { pid: 1, code: 7 }.into());
+        let error = caller(&listener, std::future::ready(failed())).await.unwrap_err();
+        assert!(matches!(error, ProfileError::Attach(AttachError::AgentFailed { code: 7, .. })), "{error}");
+    }
 }
