@@ -70,8 +70,7 @@ impl Segment {
         let segment = Segment { map, chunks };
         segment.u64_at(OFFSET_MAGIC).store(MAGIC, Ordering::Relaxed);
         segment.u32_at(OFFSET_VERSION).store(PROTOCOL_VERSION, Ordering::Relaxed);
-        let control = recording.control_every.map_or(0, NonZeroU32::get);
-        segment.u32_at(OFFSET_CONTROL).store(control, Ordering::Relaxed);
+        segment.set_control(recording.control_every);
         let period =
             recording.clock_period.map_or(0, |period| u32::try_from(period.as_nanos()).unwrap_or(u32::MAX).max(1));
         segment.u32_at(OFFSET_CLOCK_PERIOD).store(period, Ordering::Relaxed);
@@ -122,6 +121,13 @@ impl Segment {
         self.u64_at(OFFSET_CLOCK).store(now_ns as u64, Ordering::Relaxed);
     }
 
+    /// From the next beginning of recording on, one call of a root by a thread in so many is not recorded but timed as a
+    /// whole. With one in one nothing is recorded at all.
+    pub fn set_control(&self, every: Option<NonZeroU32>) {
+        // Relaxed: the command to record, which makes the target read it, is a stronger edge.
+        self.u32_at(OFFSET_CONTROL).store(every.map_or(0, NonZeroU32::get), Ordering::Relaxed);
+    }
+
     /// Declares a method to be a root, before it is instrumented.
     pub fn mark_root(&self, method: MethodId) {
         // Relaxed: the hotswap that makes the method call the runtime is a much stronger edge than any here.
@@ -131,6 +137,12 @@ impl Segment {
     /// Whether the method's first call has been handled.
     pub fn was_entered(&self, method: MethodId) -> bool {
         self.u8_at(FLAGS + method.0 as usize).load(Ordering::Relaxed) & FLAG_ENTERED != 0
+    }
+
+    /// The number of the next claim of a chunk.
+    pub fn claims(&self) -> u64 {
+        // Relaxed: a number, and nothing that it stands for.
+        self.u64_at(OFFSET_CLAIMS).load(Ordering::Relaxed)
     }
 
     /// The chunks that were claimed before this call and are owned or full now, in the order of their claims.
@@ -193,9 +205,16 @@ impl Segment {
 
     /// Whether any chunk is free (what a writer without one waits for).
     pub fn has_free_chunk(&self) -> bool {
-        (0..self.chunks).any(|index| {
-            self.u32_at(CHUNK_HEADS + index * CHUNK_HEAD_BYTES + HEAD_STATE).load(Ordering::Acquire) == STATE_FREE
-        })
+        (0..self.chunks).any(|index| self.is_free(index))
+    }
+
+    /// How many chunks are free.
+    pub fn free_chunks(&self) -> usize {
+        (0..self.chunks).filter(|index| self.is_free(*index)).count()
+    }
+
+    fn is_free(&self, index: usize) -> bool {
+        self.u32_at(CHUNK_HEADS + index * CHUNK_HEAD_BYTES + HEAD_STATE).load(Ordering::Acquire) == STATE_FREE
     }
 
     /// The mapping's memory stays where it is for as long as the process lives, but is cut off from the other

@@ -133,6 +133,8 @@ pub struct CallGraph {
     handed_out: Vec<MethodId>,
     skipped: Vec<(String, String)>,
     skipped_before: FxHashSet<(ClassKey, Signature)>,
+    /// Only roots are handed out any more.
+    roots_only: bool,
 }
 
 impl CallGraph {
@@ -154,6 +156,7 @@ impl CallGraph {
             handed_out: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
+            roots_only: false,
         }
     }
 
@@ -177,6 +180,17 @@ impl CallGraph {
     /// An instrumented method is about to run for the first time.
     pub fn first_call(&mut self, method: MethodId) -> Step {
         self.begin(Work::FirstCall(method))
+    }
+
+    /// From now on nothing but the roots is instrumented; the classes to be retransformed for that.
+    pub fn keep_only_roots(&mut self) -> Vec<ClassId> {
+        self.roots_only = true;
+        self.to_hotswap.clear();
+        let others = self.methods.iter().filter(|method| method.refused.is_none() && method.root_of.is_empty());
+        let mut classes: Vec<ClassId> = others.filter_map(|method| self.mirrors.get(method.key).id).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        classes
     }
 
     /// A class has been linked; none of its code has run yet.
@@ -206,11 +220,14 @@ impl CallGraph {
     fn begin(&mut self, work: Work) -> Step {
         match &work {
             Work::Roots => self.select_roots(),
+            Work::FirstCall(_) if self.roots_only => {}
             Work::FirstCall(method) => self.ahead.push(*method, self.options.levels_ahead),
             Work::Linked(key) => self.apply_to(*key),
             Work::Ahead => {}
         }
-        self.select_ahead();
+        if !self.roots_only {
+            self.select_ahead();
+        }
         let needed: Vec<ClassId> = self.needed.drain().filter_map(|key| self.mirrors.get(key).id).collect();
         if needed.is_empty() {
             return Step::Hotswap(self.hotswap());
@@ -420,12 +437,13 @@ impl CallGraph {
         if ids.is_empty() {
             return Vec::new();
         }
+        let roots_only = self.roots_only;
         let mut selected = Vec::new();
         for method in file.methods() {
             let signature = self.mirrors.intern_signature(&method.name(), &method.descriptor());
             let Some(&id) = self.by_signature.get(&(key, signature)) else { continue };
             let Some(record) = self.record_mut(id) else { continue };
-            if record.refused.is_some() || !method.has_code() {
+            if record.refused.is_some() || !method.has_code() || roots_only && record.root_of.is_empty() {
                 continue;
             }
             if record.sites.is_none() && !record.expanded {

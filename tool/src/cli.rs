@@ -11,7 +11,7 @@ use crate::callgraph::JdkMethods;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
-use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};
+use crate::profiling::{self, BareTiming, Ending, Outcome, ProfileError, Settings};
 
 mod output;
 mod progress;
@@ -128,6 +128,10 @@ struct ProfileArgs {
     /// times. Counts leave those calls out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     control: Option<u32>,
+    /// After the profile, time the root's calls without it, so that the probes' cost can be fitted to that: truer times.
+    /// auto: when the root is called often enough, up to a third of the profile's time and 10s at most; off; or for how long
+    #[arg(long, value_name = "TIME", default_value = "auto", value_parser = bare_timing)]
+    bare: BareTiming,
     /// Instrument only classes or methods that match (com.acme.**, com.acme.Foo::bar). May be repeated
     #[arg(long, value_name = "PATTERN")]
     include: Vec<ClassPattern>,
@@ -164,6 +168,7 @@ impl ProfileArgs {
                 Clock::Tick => ClockMode::Tick(self.tick_period),
             },
             control: self.control.and_then(NonZeroU32::new),
+            bare: self.bare,
             buffer_bytes: self.buffer as usize * (1 << 20),
             await_roots,
         }
@@ -174,6 +179,17 @@ fn tick_period(text: &str) -> Result<Duration, String> {
     let range = Duration::from_micros(10)..=Duration::from_secs(1);
     let period = duration(text)?;
     if range.contains(&period) { Ok(period) } else { Err("give a time from 10us to 1s".to_owned()) }
+}
+
+fn bare_timing(text: &str) -> Result<BareTiming, String> {
+    match text {
+        "auto" => Ok(BareTiming::Auto),
+        "off" => Ok(BareTiming::Off),
+        time => match duration(time) {
+            Ok(time) => Ok(BareTiming::For(time)),
+            Err(error) => Err(format!("give auto, off, or a time such as 5s: {error}")),
+        },
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -79,7 +79,8 @@ impl Controls {
         controls
     }
 
-    fn add(&mut self, duration_ns: u64) {
+    /// One more.
+    pub fn add(&mut self, duration_ns: u64) {
         let duration = duration_ns as f64;
         self.count += 1;
         self.sum_ns += duration;
@@ -89,6 +90,15 @@ impl Controls {
     /// How long one took.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns / self.count as f64
+    }
+
+    /// Those that are not among earlier ones.
+    pub fn since(&self, earlier: &Controls) -> Controls {
+        Controls {
+            count: self.count - earlier.count,
+            sum_ns: self.sum_ns - earlier.sum_ns,
+            sum_of_squares: self.sum_of_squares - earlier.sum_of_squares,
+        }
     }
 
     /// Standard error of the mean.

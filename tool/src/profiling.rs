@@ -21,8 +21,10 @@ use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::{ClockMode, Profile, Target};
 use crate::session::{Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
+use crate::timing::RootTimes;
 
 mod assemble;
+mod bare;
 
 /// How long a thread of the target waits for this process before it goes on without.
 const TARGET_DEADLINE: Duration = Duration::from_secs(3);
@@ -54,10 +56,24 @@ pub struct Settings {
     pub clock: ClockMode,
     /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
     pub control: Option<NonZeroU32>,
+    /// Whether the roots' calls are timed without a profile, after it, and how long at most.
+    pub bare: BareTiming,
     /// Size of the shared event buffer.
     pub buffer_bytes: usize,
     /// Wait for classes of roots that are not loaded yet, rather than fail.
     pub await_roots: bool,
+}
+
+/// Whether the roots' calls are timed without a profile, after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BareTiming {
+    /// When they are called often enough; up to a third of the profile's time, and ten seconds at most.
+    #[default]
+    Auto,
+    /// No.
+    Off,
+    /// So long at most, until their times are steady.
+    For(Duration),
 }
 
 /// What made a profile end.
@@ -174,6 +190,8 @@ pub enum Stage {
         /// Instrumented methods so far.
         instrumented: usize,
     },
+    /// The roots' calls are being timed without a profile.
+    TimingRoots,
     /// The original code is being given back.
     Detaching,
     /// It has been.
@@ -353,7 +371,7 @@ async fn conduct(
     let ticker = period.map(|period| Ticker::start(Arc::clone(&segment), period));
     let _ticker = ticker.transpose().map_err(ProfileError::Thread)?;
     let mut session = Session::new(link, Arc::clone(&segment), graph);
-    let drain = Drain::start(segment, settings.calls).map_err(ProfileError::Thread)?;
+    let drain = Drain::start(Arc::clone(&segment), settings.calls).map_err(ProfileError::Thread)?;
     let progress = drain.progress();
     let prepared = prepare(&mut session, settings, observer, start).await;
     let calibration = match prepared {
@@ -374,7 +392,7 @@ async fn conduct(
     let recording = Instant::now();
     let recorded = record(&mut session, settings, &progress, interrupt, observer).await;
     let duration = recording.elapsed();
-    let end = finish(&mut session, drain, recorded, target.pid, observer).await;
+    let end = finish(&mut session, &segment, drain, recorded, (settings.bare, duration), target.pid, observer).await;
     // The end of a program is what ends its profile, unless something else was to.
     let ending = match end.ending {
         Ending::TargetEnded if start == Start::Held && settings.duration.is_none() && settings.calls.is_none() => {
@@ -382,7 +400,7 @@ async fn conduct(
         }
         other => other,
     };
-    let mut profile = assemble::profile(&session, &end.decoder, target, settings, calibration, duration);
+    let mut profile = assemble::profile(&session, &end.decoder, target, settings, calibration, &end.bare, duration);
     if ending == Ending::TargetEnded {
         profile.warnings.push("the target ended before the profile did; open methods are counted up to then".into());
     }
@@ -450,27 +468,38 @@ async fn record(
 struct End {
     ending: Ending,
     decoder: Decoder,
+    bare: RootTimes,
     warning: Option<String>,
 }
 
-/// Stops recording, reads what is left, and detaches.
+/// Stops recording, reads what is left, times the roots without a profile, and detaches.
 async fn finish(
     session: &mut Session,
+    segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
+    (timing, duration): (BareTiming, Duration),
     pid: u32,
     observer: Observer<'_>,
 ) -> End {
-    let (stopped, detached) = match recorded {
-        Err(SessionError::TargetEnded | SessionError::Disconnected) => (None, None),
-        _ => {
-            let stopped = session.stop().await;
-            observer(Stage::Detaching);
-            (Some(stopped), Some(session.detach().await))
-        }
-    };
+    let is_gone = matches!(recorded, Err(SessionError::TargetEnded | SessionError::Disconnected));
+    let stopped = if is_gone { None } else { session.stop().await.ok() };
     let mut decoder = drain.finish();
-    decoder.finish(stopped.and_then(Result::ok).unwrap_or_else(monotonic_ns));
+    decoder.finish(stopped.unwrap_or_else(monotonic_ns));
+    let mut bare = RootTimes::default();
+    if let (Ok(ending), Some(_)) = (&recorded, stopped)
+        && let Some(plan) = bare::plan(timing, *ending, &decoder, duration, segment)
+    {
+        observer(Stage::TimingRoots);
+        // What is wrong with the session is seen again when it detaches; the profile itself is complete.
+        bare = bare::measure(session, segment, plan).await.unwrap_or_default();
+    }
+    let detached = if is_gone {
+        None
+    } else {
+        observer(Stage::Detaching);
+        Some(session.detach().await)
+    };
     let (ending, warning) = match (recorded, detached) {
         (Ok(ending), Some(Ok(result))) => {
             let warning = not_restored(&result);
@@ -491,7 +520,7 @@ async fn finish(
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),
     };
-    End { ending, decoder, warning }
+    End { ending, decoder, bare, warning }
 }
 
 fn not_restored(detached: &HotswapResult) -> Option<String> {

@@ -41,6 +41,7 @@ impl Progress {
             Stage::Recording { root_calls, events, instrumented } => self.live(&format!(
                 "{root_calls} root calls, {events} events, {instrumented} methods instrumented (Ctrl-C ends and reports)"
             )),
+            Stage::TimingRoots => self.live("timing the root's calls without a profile ..."),
             Stage::Detaching => self.live("giving the original code back ..."),
             Stage::Detached(_) => self.live("detached"),
         }

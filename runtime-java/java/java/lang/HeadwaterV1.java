@@ -68,7 +68,7 @@ public final class HeadwaterV1 {
     /** Address of the method flags. The memory stays mapped for good once there has been a session. */
     private static long flags;
     private static long segment;
-    /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none. */
+    /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none, 1 for all. */
     private static int controlEvery;
     /** Address of the coarse clock that the tool keeps; 0 when times are exact. */
     private static long clock;
@@ -200,7 +200,9 @@ public final class HeadwaterV1 {
             }
             return;
         }
-        if (controlEvery != 0 && (U.getByte(flags + id) & FLAG_ENTERED) != 0 && ++thread.uncontrolled >= controlEvery) {
+        int every = controlEvery;
+        // A method's first call is recorded, because it is what reveals its callees.
+        if (every != 0 && (every == 1 || (U.getByte(flags + id) & FLAG_ENTERED) != 0) && ++thread.uncontrolled >= every) {
             // The last call that can overflow the stack: after it the thread is in the control invocation, or is not.
             thread.controlStart = System.nanoTime();
             thread.uncontrolled = 0;
@@ -447,7 +449,6 @@ public final class HeadwaterV1 {
             lastClaimed = 0;
             data = segmentAddress + chunkData;
             flags = segmentAddress + FLAGS;
-            controlEvery = U.getInt(segmentAddress + OFFSET_CONTROL);
             clock = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) == 0 ? 0 : segmentAddress + OFFSET_CLOCK;
             threads = NO_THREADS;
             threadCount = 0;
@@ -456,6 +457,7 @@ public final class HeadwaterV1 {
 
     private static void record() {
         synchronized (LOCK) {
+            controlEvery = U.getInt(segment + OFFSET_CONTROL);
             recording = true;
         }
     }
