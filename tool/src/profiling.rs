@@ -191,7 +191,10 @@ pub enum Stage {
         instrumented: usize,
     },
     /// The roots' calls are being timed without a profile.
-    TimingRoots,
+    TimingRoots {
+        /// How long at most.
+        limit: Duration,
+    },
     /// The original code is being given back.
     Detaching,
     /// It has been.
@@ -486,19 +489,23 @@ async fn finish(
     let stopped = if is_gone { None } else { session.stop().await.ok() };
     let mut decoder = drain.finish();
     decoder.finish(stopped.unwrap_or_else(monotonic_ns));
-    let mut bare = RootTimes::default();
+    let mut bare = Ok(RootTimes::default());
     if let (Ok(ending), Some(_)) = (&recorded, stopped)
         && let Some(plan) = bare::plan(timing, *ending, &decoder, duration, segment)
     {
-        observer(Stage::TimingRoots);
-        // What is wrong with the session is seen again when it detaches; the profile itself is complete.
-        bare = bare::measure(session, segment, plan).await.unwrap_or_default();
+        observer(Stage::TimingRoots { limit: plan.limit });
+        bare = bare::measure(session, segment, plan).await;
     }
-    let detached = if is_gone {
-        None
-    } else {
-        observer(Stage::Detaching);
-        Some(session.detach().await)
+    let (bare, detached) = match bare {
+        _ if is_gone => (RootTimes::default(), None),
+        // The profile itself is complete.
+        Err(error @ (SessionError::TargetEnded | SessionError::Disconnected)) => {
+            (RootTimes::default(), Some(Err(error)))
+        }
+        other => {
+            observer(Stage::Detaching);
+            (other.unwrap_or_default(), Some(session.detach().await))
+        }
     };
     let (ending, warning) = match (recorded, detached) {
         (Ok(ending), Some(Ok(result))) => {

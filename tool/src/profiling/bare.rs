@@ -81,7 +81,7 @@ pub(super) async fn measure(
     // Without the thread that reads the times there are none, which is no reason to lose the profile.
     let Ok(timing) = Timing::start(Arc::clone(segment)) else { return Ok(RootTimes::default()) };
     let measured = watch(session, &timing, plan).await;
-    let stopped = session.stop().await;
+    let stopped = if measured.is_ok() { session.stop().await.map(drop) } else { Ok(()) };
     timing.finish();
     stopped?;
     measured
