@@ -14,7 +14,8 @@ use memmap2::{MmapOptions, MmapRaw};
 use crate::layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
     HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK, OFFSET_CLOCK_PERIOD, OFFSET_CONTROL,
-    OFFSET_LOST, OFFSET_MAGIC, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
+    OFFSET_LOST, OFFSET_MAGIC, OFFSET_OVERFLOW, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data,
+    segment_bytes,
 };
 use crate::{MethodId, PROTOCOL_VERSION, ThreadId};
 
@@ -58,6 +59,18 @@ pub struct Recording {
     pub clock_period: Option<Duration>,
     /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
     pub control_every: Option<NonZeroU32>,
+    /// What happens when the tool falls behind.
+    pub overflow: Overflow,
+}
+
+/// What a thread does for whose events there is no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// It waits, for a limited time, and the wait is recorded.
+    #[default]
+    Wait,
+    /// It goes on; its events are lost, and counted.
+    Drop,
 }
 
 impl Segment {
@@ -71,6 +84,7 @@ impl Segment {
         segment.u64_at(OFFSET_MAGIC).store(MAGIC, Ordering::Relaxed);
         segment.u32_at(OFFSET_VERSION).store(PROTOCOL_VERSION, Ordering::Relaxed);
         segment.set_control(recording.control_every);
+        segment.u32_at(OFFSET_OVERFLOW).store(u32::from(recording.overflow == Overflow::Drop), Ordering::Relaxed);
         let period =
             recording.clock_period.map_or(0, |period| u32::try_from(period.as_nanos()).unwrap_or(u32::MAX).max(1));
         segment.u32_at(OFFSET_CLOCK_PERIOD).store(period, Ordering::Relaxed);

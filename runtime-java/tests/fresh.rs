@@ -55,6 +55,7 @@ fn constants_are_the_protocols() {
         ("OFFSET_LOST", layout::OFFSET_LOST as u64),
         ("OFFSET_CLOCK_PERIOD", layout::OFFSET_CLOCK_PERIOD as u64),
         ("OFFSET_CONTROL", layout::OFFSET_CONTROL as u64),
+        ("OFFSET_OVERFLOW", layout::OFFSET_OVERFLOW as u64),
         ("OFFSET_CLOCK", layout::OFFSET_CLOCK as u64),
         ("OFFSET_CLAIMS", layout::OFFSET_CLAIMS as u64),
         ("FLAGS", layout::FLAGS as u64),

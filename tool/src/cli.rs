@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use headwater_protocol::segment::Overflow;
+
 use crate::callgraph::JdkMethods;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
@@ -104,6 +106,14 @@ enum Jdk {
     All,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnOverflow {
+    /// It waits, for three seconds at most; the wait is taken out of all times
+    Wait,
+    /// It goes on: calls are missing, and the profile says how many events were lost
+    Drop,
+}
+
 #[derive(Debug, Args)]
 struct ProfileArgs {
     /// The method whose calls are profiled: a.b.C::m, wildcards *, an optional parameter list. May be repeated
@@ -144,6 +154,9 @@ struct ProfileArgs {
     /// Size of the shared event buffer in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     buffer: u32,
+    /// What a thread of the target does when that buffer is full
+    #[arg(long, value_enum, default_value_t = OnOverflow::Wait)]
+    on_overflow: OnOverflow,
     #[command(flatten)]
     output: Output,
 }
@@ -170,6 +183,10 @@ impl ProfileArgs {
             control: self.control.and_then(NonZeroU32::new),
             bare: self.bare,
             buffer_bytes: self.buffer as usize * (1 << 20),
+            overflow: match self.on_overflow {
+                OnOverflow::Wait => Overflow::Wait,
+                OnOverflow::Drop => Overflow::Drop,
+            },
             await_roots,
         }
     }

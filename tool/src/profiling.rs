@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::layout;
 use headwater_protocol::message::{Calibration, HotswapResult};
-use headwater_protocol::segment::{Recording, Segment, SegmentError};
+use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError};
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
@@ -60,6 +60,8 @@ pub struct Settings {
     pub bare: BareTiming,
     /// Size of the shared event buffer.
     pub buffer_bytes: usize,
+    /// What happens when this process falls behind.
+    pub overflow: Overflow,
     /// Wait for classes of roots that are not loaded yet, rather than fail.
     pub await_roots: bool,
 }
@@ -273,7 +275,11 @@ async fn caller(
 
 fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
     let greeting = caller.greeting()?;
-    let recording = Recording { clock_period: settings.clock.period(), control_every: settings.control };
+    let recording = Recording {
+        clock_period: settings.clock.period(),
+        control_every: settings.control,
+        overflow: settings.overflow,
+    };
     let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes), recording)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
     let version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };

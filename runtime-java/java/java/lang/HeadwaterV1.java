@@ -32,6 +32,7 @@ public final class HeadwaterV1 {
     private static final int OFFSET_LOST = 128;
     private static final int OFFSET_CLOCK_PERIOD = 16;
     private static final int OFFSET_CONTROL = 20;
+    private static final int OFFSET_OVERFLOW = 24;
     private static final int OFFSET_CLOCK = 192;
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
@@ -72,6 +73,8 @@ public final class HeadwaterV1 {
     private static int controlEvery;
     /** Address of the coarse clock that the tool keeps; 0 when times are exact. */
     private static long clock;
+    /** A thread for whose events there is no room waits, instead of losing them. */
+    private static boolean waiting;
     private static long heads;
     private static long data;
     private static int chunks;
@@ -279,7 +282,7 @@ public final class HeadwaterV1 {
             boolean fromSink = thread.head == 0 && thread.position != 0;
             release(thread);
             long waited = 0;
-            if (!claim(thread, now) && !fromSink && thread.session == session && recording) {
+            if (!claim(thread, now) && waiting && !fromSink && thread.session == session && recording) {
                 boolean claimed = false;
                 long start = System.nanoTime();
                 // Others may be faster to claim what has become free.
@@ -449,6 +452,7 @@ public final class HeadwaterV1 {
             lastClaimed = 0;
             data = segmentAddress + chunkData;
             flags = segmentAddress + FLAGS;
+            waiting = U.getInt(segmentAddress + OFFSET_OVERFLOW) == 0;
             clock = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) == 0 ? 0 : segmentAddress + OFFSET_CLOCK;
             threads = NO_THREADS;
             threadCount = 0;
