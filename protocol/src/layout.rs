@@ -29,7 +29,7 @@ pub const OFFSET_CLOCK_PERIOD: usize = 16;
 /// timed as a whole; 0 for none, and 1 for all, so that nothing is recorded. Read when recording begins.
 pub const OFFSET_CONTROL: usize = 20;
 /// Offset of what a thread does for which no chunk is free (u32): wait for one when 0, go on without when not.
-pub const OFFSET_OVERFLOW: usize = 24;
+pub const OFFSET_OVERFLOW: usize = 28;
 /// Offset of the coarse clock (i64, atomic): the time in ns, kept by the tool. Alone in its cache line.
 pub const OFFSET_CLOCK: usize = 192;
 

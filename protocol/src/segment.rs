@@ -312,7 +312,7 @@ mod tests {
     fn words_written_on_one_side_are_read_on_the_other() {
         let (ours, file) = Segment::create(3, Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
-        let words: Vec<u64> = (0..5).map(|t| Event::Thread { thread: ThreadId(t) }.encode()).collect();
+        let words: Vec<u64> = (0..5).map(|t| Event::Thread { thread: ThreadId(t), run: None }.encode()).collect();
         let first = write_chunk(&theirs, 7, -5, &words, true);
         write_chunk(&theirs, 7, 40, &words[..2], false);
 

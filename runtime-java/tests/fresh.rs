@@ -43,6 +43,7 @@ fn constants_are_the_protocols() {
         ("ID_SHIFT", u64::from(word::ID_SHIFT)),
         ("KIND_SHIFT", u64::from(word::KIND_SHIFT)),
         ("MAX_PAYLOAD", word::MAX_PAYLOAD),
+        ("THREAD_BITS", u64::from(word::THREAD_BITS)),
         ("KIND_ENTER", word::KIND_ENTER),
         ("KIND_EXIT", word::KIND_EXIT),
         ("KIND_THROW", word::KIND_THROW),

@@ -32,7 +32,7 @@ public final class HeadwaterV1 {
     private static final int OFFSET_LOST = 128;
     private static final int OFFSET_CLOCK_PERIOD = 16;
     private static final int OFFSET_CONTROL = 20;
-    private static final int OFFSET_OVERFLOW = 24;
+    private static final int OFFSET_OVERFLOW = 28;
     private static final int OFFSET_CLOCK = 192;
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
