@@ -62,8 +62,8 @@ pub const STATE_OWNED: u32 = 2;
 /// Its writer is done with it.
 pub const STATE_FULL: u32 = 3;
 
-/// Bytes of a chunk.
-pub const CHUNK_BYTES: usize = 32 * 1024;
+/// Bytes of a chunk; of two words, where all orders of accesses to it are tried.
+pub const CHUNK_BYTES: usize = if cfg!(loom) { 16 } else { 32 * 1024 };
 /// Words of a chunk.
 pub const CHUNK_WORDS: usize = CHUNK_BYTES / 8;
 

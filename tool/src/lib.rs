@@ -9,7 +9,6 @@ pub mod agent;
 pub mod attach;
 pub mod callgraph;
 pub mod cct;
-pub mod chunks;
 pub mod cli;
 pub mod correction;
 pub mod decode;

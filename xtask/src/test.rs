@@ -20,6 +20,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     call(cargo().args(["build", "--package", "headwater"]))?;
     call(cargo().args(["test", "--workspace"]).args(arguments))?;
     if is_whole {
+        // How chunks pass between target and tool, in every order that memory accesses can have.
+        let model = ["test", "--package", "headwater-protocol", "--lib", "--release", "--target-dir", "target/loom"];
+        call(cargo().args(model).args(["chunks"]).env("RUSTFLAGS", "--cfg loom"))?;
         corpus::run(None, Extent { every: SAMPLE, programs: Programs::Javac })?;
     }
     Ok(())
