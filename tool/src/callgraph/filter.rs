@@ -44,9 +44,7 @@ pub(super) enum Caller {
 }
 
 /// Classes that the probes themselves run, and which must therefore not contain probes, also when the user names them.
-const NEVER: [&str; 8] = [
-    "java/lang/HeadwaterV1",
-    "java/lang/HeadwaterV1Thread",
+const NEVER: [&str; 6] = [
     // Their methods are Java methods until the JIT compiler replaces them.
     "jdk/internal/misc/Unsafe",
     "java/lang/System",
@@ -56,6 +54,10 @@ const NEVER: [&str; 8] = [
     "java/lang/Math",
 ];
 
+/// The same, by the names' beginnings: the runtime itself, and what a read of the time stamp counter runs in the interpreter.
+const NEVER_BEGINNINGS: [&str; 4] =
+    ["java/lang/HeadwaterV1", "java/lang/foreign/", "java/lang/invoke/", "jdk/internal/foreign/"];
+
 impl Options {
     /// Who a caller of this loader's is.
     pub(super) fn caller(&self, loader: LoaderId) -> Caller {
@@ -64,7 +66,7 @@ impl Options {
 
     /// Whether a class's methods may be instrumented when they are reached so.
     pub(super) fn admits_class(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        if NEVER.contains(&class) {
+        if NEVER.contains(&class) || NEVER_BEGINNINGS.iter().any(|beginning| class.starts_with(beginning)) {
             return false;
         }
         match (self.jdk, caller) {
