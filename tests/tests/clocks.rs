@@ -195,6 +195,20 @@ fn the_clock_is_chosen_by_what_kernel_and_jvm_can_do() {
 }
 
 #[test]
+fn what_a_read_of_the_counter_runs_is_not_instrumented() {
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Clocked.java"]);
+        let mut target = java(&jdk, &classes, &["-Xint"], &["Clocked", "1"]);
+        target.await_line("READY");
+        let pid = target.pid().to_string();
+        let refused = run_headwater(&["profile", &pid, "--root", "java.util.Objects::requireNonNull", "-d", "1s"]);
+        assert_eq!(refused.status.code(), Some(4), "{}", String::from_utf8_lossy(&refused.stderr));
+        target.say("quit");
+        assert!(target.finish().status.success());
+    }
+}
+
+#[test]
 fn a_stack_overflow_in_a_probe_loses_nothing_but_its_event() {
     for jdk in jdks() {
         let classes = compile(&jdk, &["Overflow.java"]);
