@@ -15,6 +15,7 @@ mod jvmti;
 mod natives;
 mod runtime;
 mod session;
+mod tsc;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -11,9 +11,9 @@ use crate::PROTOCOL_VERSION;
 #[cfg_attr(loom, allow(unused_imports, reason = "a model is neither created in a file nor opened"))]
 use crate::layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
-    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK, OFFSET_CLOCK_PERIOD, OFFSET_CONTROL,
-    OFFSET_LOST, OFFSET_MAGIC, OFFSET_OVERFLOW, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data,
-    segment_bytes,
+    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK, OFFSET_CLOCK_PERIOD,
+    OFFSET_CLOCK_SOURCE, OFFSET_CONTROL, OFFSET_LOST, OFFSET_MAGIC, OFFSET_OVERFLOW, OFFSET_VERSION, SOURCE_NANO_TIME,
+    SOURCE_TSC, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
 };
 #[cfg(not(loom))]
 use crate::memory::{Memory, Ordering};
@@ -59,6 +59,8 @@ pub struct ChunkView {
 pub struct Recording {
     /// Times are read from the coarse clock, if it has a period.
     pub clock_period: Option<Duration>,
+    /// Otherwise they are read from the time stamp counter, if the target can.
+    pub tsc: bool,
     /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
     pub control_every: Option<NonZeroU32>,
     /// What happens when the tool falls behind.
@@ -93,6 +95,8 @@ impl Segment {
         let period =
             recording.clock_period.map_or(0, |period| u32::try_from(period.as_nanos()).unwrap_or(u32::MAX).max(1));
         segment.memory.u32_at(OFFSET_CLOCK_PERIOD).store(period, Ordering::Relaxed);
+        let source = if recording.tsc { SOURCE_TSC } else { SOURCE_NANO_TIME };
+        segment.memory.u32_at(OFFSET_CLOCK_SOURCE).store(source, Ordering::Relaxed);
         segment.memory.u32_at(OFFSET_CHUNKS).store(chunks as u32, Ordering::Release);
         Ok((segment, file))
     }
@@ -153,6 +157,11 @@ impl Segment {
     pub fn set_control(&self, every: Option<NonZeroU32>) {
         // Relaxed: the command to record, which makes the target read it, is a stronger edge.
         self.memory.u32_at(OFFSET_CONTROL).store(every.map_or(0, NonZeroU32::get), Ordering::Relaxed);
+    }
+
+    /// Whether the target reads the time stamp counter. Known once it has answered the first command.
+    pub fn uses_tsc(&self) -> bool {
+        self.memory.u32_at(OFFSET_CLOCK_SOURCE).load(Ordering::Relaxed) == SOURCE_TSC
     }
 
     /// Declares a method to be a root, before it is instrumented.

@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use headwater_protocol::segment::Overflow;
 
 use crate::callgraph::JdkMethods;
+use crate::clock_source::ClockChoice;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
@@ -96,6 +97,17 @@ enum Clock {
     Tick,
 }
 
+/// What is read for an exact time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ClockSource {
+    /// The time stamp counter where the kernel trusts it and the JVM can read it, System.nanoTime() elsewhere
+    Auto,
+    /// The time stamp counter, or fail
+    Tsc,
+    /// System.nanoTime()
+    Nanotime,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Jdk {
     /// No methods of the JDK; their time counts into their callers
@@ -131,6 +143,9 @@ struct ProfileArgs {
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
+    /// What --clock exact reads. The time stamp counter takes less than half as long, and needs JDK 22 or later
+    #[arg(long, value_enum, default_value_t = ClockSource::Auto)]
+    clock_source: ClockSource,
     /// How often the coarse clock of --clock tick moves
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = tick_period)]
     tick_period: Duration,
@@ -179,6 +194,11 @@ impl ProfileArgs {
             clock: match self.clock {
                 Clock::Exact => ClockMode::Exact,
                 Clock::Tick => ClockMode::Tick(self.tick_period),
+            },
+            clock_source: match self.clock_source {
+                ClockSource::Auto => ClockChoice::Auto,
+                ClockSource::Tsc => ClockChoice::Tsc,
+                ClockSource::Nanotime => ClockChoice::NanoTime,
             },
             control: self.control.and_then(NonZeroU32::new),
             bare: self.bare,

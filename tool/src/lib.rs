@@ -10,6 +10,7 @@ pub mod attach;
 pub mod callgraph;
 pub mod cct;
 pub mod cli;
+pub mod clock_source;
 pub mod correction;
 pub mod decode;
 pub mod drain;

@@ -49,7 +49,7 @@ pub struct Root {
 /// Where times come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockMode {
-    /// `System.nanoTime()` at each event.
+    /// A timestamp at each event.
     Exact,
     /// A coarse clock, moved once a period: exact counts, sampled times.
     Tick(Duration),
@@ -65,11 +65,35 @@ impl ClockMode {
     }
 }
 
+/// What is read for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockSource {
+    /// `System.nanoTime()`.
+    NanoTime,
+    /// The processor's time stamp counter.
+    Tsc,
+    /// The coarse clock.
+    Coarse,
+}
+
+impl ClockSource {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClockSource::NanoTime => "nanoTime",
+            ClockSource::Tsc => "tsc",
+            ClockSource::Coarse => "coarse",
+        }
+    }
+}
+
 /// How time was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     /// Where times come from.
     pub mode: ClockMode,
+    /// What is read.
+    pub source: ClockSource,
     /// What a probe pair adds between its own two timestamps.
     pub inner_ns: f64,
     /// Its standard deviation.

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, Control, ControlKind, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Root,
-    Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex,
+    Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater::report::text::TextOptions;
 use headwater::report::{Trees, json, text};
@@ -44,6 +44,7 @@ fn profile() -> Profile {
         }],
         clock: Clock {
             mode: ClockMode::Exact,
+            source: ClockSource::Tsc,
             inner_ns: 24.25,
             inner_spread_ns: 0.125,
             outer_ns: 26.5,

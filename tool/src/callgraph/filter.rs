@@ -44,9 +44,7 @@ pub(super) enum Caller {
 }
 
 /// Classes that the probes themselves run, and which must therefore not contain probes, also when the user names them.
-const NEVER: [&str; 8] = [
-    "java/lang/HeadwaterV1",
-    "java/lang/HeadwaterV1Thread",
+const NEVER: [&str; 6] = [
     // Their methods are Java methods until the JIT compiler replaces them.
     "jdk/internal/misc/Unsafe",
     "java/lang/System",
@@ -56,6 +54,11 @@ const NEVER: [&str; 8] = [
     "java/lang/Math",
 ];
 
+/// By the names' beginnings, classes that a read of the time stamp counter runs in the interpreter. It is read only when no more of the
+/// JDK is instrumented than what the user names (see [`clock_source`](crate::clock_source)): then these must not contain probes.
+const COUNTER_READERS: [&str; 4] =
+    ["java/lang/foreign/", "java/lang/invoke/", "java/util/Objects", "jdk/internal/foreign/"];
+
 impl Options {
     /// Who a caller of this loader's is.
     pub(super) fn caller(&self, loader: LoaderId) -> Caller {
@@ -64,10 +67,11 @@ impl Options {
 
     /// Whether a class's methods may be instrumented when they are reached so.
     pub(super) fn admits_class(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        if NEVER.contains(&class) {
+        if NEVER.contains(&class) || class.starts_with("java/lang/HeadwaterV1") {
             return false;
         }
         match (self.jdk, caller) {
+            (JdkMethods::None, Caller::Root) => !COUNTER_READERS.iter().any(|beginning| class.starts_with(beginning)),
             (_, Caller::Root) | (JdkMethods::All, _) | (JdkMethods::Edge, Caller::Application) => true,
             (JdkMethods::None, _) | (JdkMethods::Edge, Caller::Jdk) => !loader.is_jdk(),
         }

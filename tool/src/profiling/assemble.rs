@@ -14,8 +14,8 @@ use crate::correction::{Reference, correct, in_place};
 use crate::decode::Decoder;
 use crate::pattern;
 use crate::profile::{
-    Clock, Control, ControlKind, Events, Hotswap, MethodIndex, MethodName, Profile, Root, Skipped, Target,
-    ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, Events, Hotswap, MethodIndex, MethodName, Profile, Root,
+    Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::Session;
 use crate::ticker::clock_read_ns;
@@ -33,6 +33,11 @@ pub(super) fn profile(
     let graph = session.graph();
     let clock = Clock {
         mode: settings.clock,
+        source: match settings.clock {
+            ClockMode::Tick(_) => ClockSource::Coarse,
+            ClockMode::Exact if session.uses_tsc() => ClockSource::Tsc,
+            ClockMode::Exact => ClockSource::NanoTime,
+        },
         inner_ns: calibration.inner_ns.max(0.0),
         inner_spread_ns: calibration.inner_spread_ns,
         outer_ns: calibration.outer_ns.max(0.0),

@@ -132,7 +132,7 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
         scheme: "b",
         clock: Clock {
             mode: if clock.mode == ClockMode::Exact { "exact" } else { "tick" },
-            source: if clock.mode == ClockMode::Exact { "nanoTime" } else { "coarse" },
+            source: clock.source.name(),
             period_ns: clock.mode.period().map(|period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)),
             inner_ns: clock.inner_ns,
             outer_ns: clock.outer_ns,

@@ -49,7 +49,8 @@ pub fn write(profile: &Profile, options: &TextOptions, out: &mut impl Write) -> 
 
 fn header(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let target = &profile.target;
-    writeln!(out, "{} (pid {}, JDK {}), {:.1} s", target.main, target.pid, target.jdk, profile.duration.as_secs_f64())?;
+    let (seconds, clock) = (profile.duration.as_secs_f64(), profile.clock.source.name());
+    writeln!(out, "{} (pid {}, JDK {}), {seconds:.1} s, clock {clock}", target.main, target.pid, target.jdk)?;
     for root in &profile.roots {
         let state = match (profile.root_names(root).len(), root.calls) {
             (0, _) => "no such method was loaded".to_owned(),
