@@ -43,6 +43,8 @@ fn constants_are_the_protocols() {
         ("ID_SHIFT", u64::from(word::ID_SHIFT)),
         ("KIND_SHIFT", u64::from(word::KIND_SHIFT)),
         ("MAX_PAYLOAD", word::MAX_PAYLOAD),
+        ("MAX_THREAD", word::MAX_THREAD),
+        ("MAX_RUN", (1 << word::RUN_BITS) - 1),
         ("THREAD_BITS", u64::from(word::THREAD_BITS)),
         ("KIND_ENTER", word::KIND_ENTER),
         ("KIND_EXIT", word::KIND_EXIT),

@@ -19,6 +19,9 @@ public final class HeadwaterV1 {
     private static final int ID_SHIFT = 41;
     private static final int KIND_SHIFT = 61;
     private static final long MAX_PAYLOAD = (1L << 41) - 1;
+    private static final int THREAD_BITS = 36;
+    private static final long MAX_THREAD = (1L << 36) - 1;
+    private static final int MAX_RUN = (1 << 25) - 1;
     private static final long KIND_ENTER = 1;
     private static final long KIND_EXIT = 2;
     private static final long KIND_THROW = 3;
@@ -76,6 +79,9 @@ public final class HeadwaterV1 {
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long TID = U.objectFieldOffset(Thread.class, "tid");
     private static final Class<?> VIRTUAL_THREAD = virtualThreadClass();
+    /** Where a virtual thread has its carrier. */
+    private static final long CARRIER =
+            VIRTUAL_THREAD == null ? 0 : U.objectFieldOffset(VIRTUAL_THREAD, "carrierThread");
     private static final HeadwaterV1Thread[] NO_THREADS = new HeadwaterV1Thread[1];
     /** Guards registration, start and stop. Nothing waits while holding it. */
     private static final Object LOCK = new Object();
@@ -85,6 +91,8 @@ public final class HeadwaterV1 {
     /** Open-addressing table by thread id, a power of two long, at most half full. */
     private static HeadwaterV1Thread[] threads = NO_THREADS;
     private static int threadCount;
+    /** The latest run of any virtual thread that was dropped from the table: it goes on counting from there. */
+    private static int forgottenRun;
     /** Address of the method flags. The memory stays mapped for good once there has been a session. */
     private static long flags;
     private static long segment;
@@ -129,8 +137,7 @@ public final class HeadwaterV1 {
         }
         long time = time(thread);
         if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
-            nextChunk(thread);
-            time = 0;
+            time = nextChunk(thread, time);
         }
         long position = thread.position;
         U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | time);
@@ -167,8 +174,7 @@ public final class HeadwaterV1 {
         }
         long time = time(thread);
         if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
-            nextChunk(thread);
-            time = 0;
+            time = nextChunk(thread, time);
         }
         long position = thread.position;
         U.putLong(position, kind << KIND_SHIFT | (long) id << ID_SHIFT | time);
@@ -180,9 +186,10 @@ public final class HeadwaterV1 {
 
     /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
     private static void outside(HeadwaterV1Thread thread) {
-        if (thread.virtual || threadCount * 2 > chunks) {
+        if (thread.virtual) {
+            thread.dead = true;
+        } else if (threadCount * 2 > chunks) {
             release(thread);
-            thread.dead = thread.virtual;
         }
     }
 
@@ -193,7 +200,7 @@ public final class HeadwaterV1 {
         long duration = System.nanoTime() - thread.controlStart;
         thread.depth = 0;
         if (thread.position >= thread.end) {
-            nextChunk(thread);
+            nextChunk(thread, 0);
         }
         long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
         append(thread, KIND_CONTROL << KIND_SHIFT | (long) id << ID_SHIFT | payload);
@@ -264,8 +271,11 @@ public final class HeadwaterV1 {
     }
 
     private static HeadwaterV1Thread current() {
+        return find(U.getLong(Thread.currentThread(), TID));
+    }
+
+    private static HeadwaterV1Thread find(long tid) {
         HeadwaterV1Thread[] table = threads;
-        long tid = U.getLong(Thread.currentThread(), TID);
         int mask = table.length - 1;
         int at = (int) tid & mask;
         for (;;) {
@@ -310,8 +320,7 @@ public final class HeadwaterV1 {
             }
             long time = time(thread);
             if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
-                nextChunk(thread);
-            time = 0;
+                time = nextChunk(thread, time);
             }
             long position = thread.position;
             U.putLong(position, KIND_ROOT << KIND_SHIFT | (long) id << ID_SHIFT | time);
@@ -343,7 +352,11 @@ public final class HeadwaterV1 {
 
     private static void pause(HeadwaterV1Thread thread, int reason, long duration) {
         if (thread.position >= thread.end) {
-            nextChunk(thread);
+            nextChunk(thread, 0);
+        }
+        if (thread.head == 0 && !thread.virtual) {
+            // What goes to the sink is counted: events, and nothing else.
+            return;
         }
         long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
         append(thread, KIND_PAUSE << KIND_SHIFT | (long) reason << ID_SHIFT | payload);
@@ -356,40 +369,115 @@ public final class HeadwaterV1 {
     }
 
     /**
-     * Makes room for at least one word. Waits for a chunk when none is free, for a limited time, and records the wait;
-     * after that the words go to the sink and are counted. The thread's time is the new chunk's base.
+     * Makes room for one word, or more.
+     *
+     * @param time the event's, if the chunk before were not full
+     * @return the event's time in the chunk that it goes into
      */
-    private static void nextChunk(HeadwaterV1Thread thread) {
+    private static long nextChunk(HeadwaterV1Thread thread, long time) {
         int depth = thread.depth;
         if (depth > 0) {
             thread.depth = -depth;
         }
         try {
-            boolean fromSink = thread.head == 0 && thread.position != 0;
-            release(thread);
-            long waited = 0;
-            if (!claim(thread) && waiting && !fromSink && thread.session == session && recording) {
-                boolean claimed = false;
-                long start = System.nanoTime();
-                // Others may be faster to claim what has become free.
-                while (!claimed && waited < LONGEST_WAIT && awaitChunk()) {
-                    claimed = claim(thread);
-                    waited = System.nanoTime() - start;
-                }
-                waited = System.nanoTime() - start;
+            if (thread.virtual) {
+                return nextSlot(thread, time);
             }
-            if (thread.head == 0) {
-                thread.position = SINK;
-                thread.end = SINK + CHUNK_BYTES;
-                return;
+            long waited = renew(thread);
+            if (thread.head != 0) {
+                append(thread, KIND_THREAD << KIND_SHIFT | thread.tid & MAX_THREAD);
+                appendWait(thread, waited);
             }
-            append(thread, KIND_THREAD << KIND_SHIFT | thread.tid & MAX_PAYLOAD);
-            if (waited != 0) {
-                append(thread, KIND_PAUSE << KIND_SHIFT | (long) PAUSE_BUFFER << ID_SHIFT | waited);
-            }
+            return 0;
         } finally {
             thread.depth = depth;
         }
+    }
+
+    /**
+     * Gives a virtual thread room for one word in its carrier's chunk. There may be many more such threads in the call graph than
+     * there are chunks, and all but a few of them stand still.
+     *
+     * <p>Between here and the word's being stored nothing can take the thread off its carrier.
+     */
+    private static long nextSlot(HeadwaterV1Thread thread, long time) {
+        HeadwaterV1Thread carrier = thread.session == session ? carrier() : null;
+        if (carrier == null) {
+            if (thread.session == session) {
+                U.getAndAddLong(null, segment + OFFSET_LOST, 1);
+            }
+            thread.position = SINK;
+            thread.end = SINK + 8;
+            return 0;
+        }
+        // Room that was given is used up once its word is there: a StackOverflowError may have come between.
+        if (carrier.head != 0 && carrier.position < carrier.end && U.getLong(carrier.position) != 0) {
+            carrier.position += 8;
+        }
+        boolean goesOn = carrier.writer == thread && thread.carrier == carrier;
+        if (!goesOn || thread.base != carrier.base) {
+            time = time(carrier);
+        }
+        long waited = 0;
+        if (carrier.end - carrier.position < 16 || (time & ~MAX_PAYLOAD) != 0) {
+            waited = renew(carrier);
+            time = 0;
+            goesOn = false;
+        }
+        if (carrier.head == 0) {
+            // What goes to the sink is counted: the event, and nothing else.
+            carrier.writer = null;
+            thread.position = SINK;
+            thread.end = SINK + 8;
+            carrier.position += 8;
+            return 0;
+        }
+        if (!goesOn) {
+            int run = thread.run + 1 & MAX_RUN;
+            thread.run = run == 0 ? 1 : run;
+            append(carrier, KIND_THREAD << KIND_SHIFT | (long) thread.run << THREAD_BITS | thread.tid & MAX_THREAD);
+            appendWait(carrier, waited);
+            carrier.writer = thread;
+            thread.carrier = carrier;
+        }
+        thread.base = carrier.base;
+        thread.scale = carrier.scale;
+        thread.position = carrier.position;
+        thread.end = carrier.position + 8;
+        return time;
+    }
+
+    private static void appendWait(HeadwaterV1Thread thread, long waited) {
+        if (waited != 0) {
+            append(thread, KIND_PAUSE << KIND_SHIFT | (long) PAUSE_BUFFER << ID_SHIFT | waited);
+        }
+    }
+
+    /**
+     * Gives a chunk back and takes another. Waits when none is free, for a limited time; after that the words go to the sink and
+     * are counted. The time is then the new chunk's base.
+     *
+     * @return how long it waited
+     */
+    private static long renew(HeadwaterV1Thread owner) {
+        boolean fromSink = owner.head == 0 && owner.position != 0;
+        release(owner);
+        long waited = 0;
+        if (!claim(owner) && waiting && !fromSink && owner.session == session && recording) {
+            boolean claimed = false;
+            long start = System.nanoTime();
+            // Others may be faster to claim what has become free.
+            while (!claimed && waited < LONGEST_WAIT && awaitChunk()) {
+                claimed = claim(owner);
+                waited = System.nanoTime() - start;
+            }
+            waited = System.nanoTime() - start;
+        }
+        if (owner.head == 0) {
+            owner.position = SINK;
+            owner.end = SINK + CHUNK_BYTES;
+        }
+        return waited;
     }
 
     /**
@@ -483,6 +571,7 @@ public final class HeadwaterV1 {
             }
             try {
                 thread = new HeadwaterV1Thread(tid, session, VIRTUAL_THREAD != null && VIRTUAL_THREAD.isInstance(self));
+                thread.run = forgottenRun;
                 insert(thread);
             } catch (OutOfMemoryError e) {
                 // The program's to meet, not ours to throw.
@@ -491,6 +580,35 @@ public final class HeadwaterV1 {
         }
         started(self, tid);
         return thread;
+    }
+
+    /** Whose chunk the current thread, which is virtual, writes into; {@code null} if there is none. */
+    private static HeadwaterV1Thread carrier() {
+        for (;;) {
+            Thread on = (Thread) U.getReference(Thread.currentThread(), CARRIER);
+            if (on == null) {
+                return null;
+            }
+            // The carrier may have calls of its own in the call graph: those are under its own number.
+            long key = ~U.getLong(on, TID);
+            HeadwaterV1Thread carrier = find(key);
+            if (carrier != null) {
+                return carrier;
+            }
+            synchronized (LOCK) {
+                if (!recording) {
+                    return null;
+                }
+                try {
+                    if (find(key) == null) {
+                        insert(new HeadwaterV1Thread(key, session, false));
+                    }
+                } catch (OutOfMemoryError e) {
+                    return null;
+                }
+            }
+            // Waiting for the lock, it may have changed its carrier.
+        }
     }
 
     private static void insert(HeadwaterV1Thread thread) {
@@ -509,8 +627,13 @@ public final class HeadwaterV1 {
             HeadwaterV1Thread[] larger = new HeadwaterV1Thread[length];
             threadCount = 0;
             for (HeadwaterV1Thread other : table) {
-                if (other != null && !other.dead) {
+                if (other == null) {
+                    continue;
+                }
+                if (!other.dead) {
                     put(larger, other);
+                } else if (other.run > forgottenRun) {
+                    forgottenRun = other.run;
                 }
             }
             put(larger, thread);
@@ -533,7 +656,7 @@ public final class HeadwaterV1 {
 
     private static Class<?> virtualThreadClass() {
         try {
-            return Class.forName("java.lang.BaseVirtualThread", false, null);
+            return Class.forName("java.lang.VirtualThread", false, null);
         } catch (ClassNotFoundException none) {
             return null;
         }
@@ -604,7 +727,7 @@ public final class HeadwaterV1 {
             recording = false;
             // Threads that still write to the sink will not tell any more.
             for (HeadwaterV1Thread thread : threads) {
-                if (thread != null && thread.session == session && thread.head == 0 && thread.position != 0) {
+                if (thread != null && !thread.virtual && thread.session == session && thread.head == 0 && thread.position != 0) {
                     U.getAndAddLong(null, segment + OFFSET_LOST, thread.position - SINK >> 3);
                 }
             }
@@ -616,7 +739,12 @@ public final class HeadwaterV1 {
 
     /** The current thread is about to end. */
     private static void threadEnd() {
-        HeadwaterV1Thread thread = current();
+        long tid = U.getLong(Thread.currentThread(), TID);
+        end(find(tid));
+        end(find(~tid));
+    }
+
+    private static void end(HeadwaterV1Thread thread) {
         if (thread != null) {
             release(thread);
             thread.dead = true;

@@ -4,7 +4,7 @@ package java.lang;
 final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     /** The profiling session it belongs to: a late writer must not touch a later session's chunks. */
     final int session;
-    /** Forgotten, and its chunk given back, whenever it leaves the call graph: there may be very many of these. */
+    /** Writes into its carriers' chunks, and is forgotten whenever it leaves the call graph: there may be very many of these. */
     final boolean virtual;
 
     /** In a control invocation: how many calls of {@link #root} are on the stack; {@link #depth} is negative then. */
@@ -17,6 +17,12 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     long head;
     /** Time of the latest event in the chunk before, in ns: the next chunk's times must not precede it. */
     long latest;
+    /** Of a carrier: the virtual thread that wrote last. */
+    HeadwaterV1Thread writer;
+    /** Of a virtual thread: the carrier whose chunk it wrote into last. */
+    HeadwaterV1Thread carrier;
+    /** Of a virtual thread: how often it began to write into a chunk in which another one, or it long ago, wrote last. */
+    int run;
     /** The thread has ended, or is virtual and outside the graph: may be dropped from the table. */
     volatile boolean dead;
     /** Padding: together with the fields above at least a cache line between this cursor and the object behind. */
