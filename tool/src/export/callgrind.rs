@@ -63,7 +63,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     writeln!(out, "\ntotals: {whole_ns}")
 }
 
-fn costs(parts: &[Part<'_>], functions: &Functions<'_>) -> BTreeMap<Caller, Cost> {
+fn costs(parts: &[Part<'_>], functions: &Functions) -> BTreeMap<Caller, Cost> {
     let mut costs: BTreeMap<Caller, Cost> = BTreeMap::new();
     for (number, part) in parts.iter().enumerate() {
         let nodes = &part.tree.nodes;
@@ -84,24 +84,25 @@ fn costs(parts: &[Part<'_>], functions: &Functions<'_>) -> BTreeMap<Caller, Cost
 
 /// Names, each written once, and by its number from then on.
 struct Names<'a> {
-    functions: &'a Functions<'a>,
+    functions: &'a Functions,
     parts: &'a [Part<'a>],
     numbers: FxHashMap<Caller, usize>,
     packages: Vec<&'a str>,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
     /// The lines that name a function and its object, which is its package; with a prefix for callees.
     fn reference(&mut self, function: Caller, prefix: &str) -> String {
+        let functions: &'a Functions = self.functions;
         let package = match function {
             Caller::Top(_) => "",
-            Caller::Level(index, _) => self.functions.all[index.0].package,
+            Caller::Level(index, _) => functions.all[index.0].package.as_str(),
         };
         let object = match self.packages.iter().position(|known| *known == package) {
             Some(known) => format!("({})", known + 1),
             None => {
                 self.packages.push(package);
-                let name = if package.is_empty() { "???".to_owned() } else { one_line(package) };
+                let name = if package.is_empty() { "???" } else { package };
                 format!("({}) {name}", self.packages.len())
             }
         };
@@ -114,17 +115,16 @@ impl Names<'_> {
     fn name(&self, function: Caller) -> String {
         match function {
             Caller::Top(part) => one_line(&self.parts[part].title()),
-            Caller::Level(index, 1) => with_class(self.functions.all[index.0].label),
-            Caller::Level(index, level) => format!("{}'{level}", with_class(self.functions.all[index.0].label)),
+            Caller::Level(index, 1) => with_class(&self.functions.all[index.0].label),
+            Caller::Level(index, level) => format!("{}'{level}", with_class(&self.functions.all[index.0].label)),
         }
     }
 }
 
 /// KCachegrind groups functions by what comes before the `::` in their names.
 fn with_class(label: &str) -> String {
-    let label = one_line(label);
-    match method_start(&label) {
+    match method_start(label) {
         Some(start) => format!("{}::{}", &label[..start - 1], &label[start..]),
-        None => label,
+        None => label.to_owned(),
     }
 }

@@ -29,8 +29,8 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
 }
 
 /// Every function's frame.
-pub(super) fn frames(functions: &Functions<'_>) -> Vec<String> {
-    functions.all.iter().map(|function| frame(function.label)).collect()
+pub(super) fn frames(functions: &Functions) -> Vec<String> {
+    functions.all.iter().map(|function| frame(&function.label)).collect()
 }
 
 /// A name that can stand in a line: without a semicolon, for which FlameGraph's own scripts write a colon, too, and not ending in a

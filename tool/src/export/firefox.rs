@@ -41,7 +41,7 @@ pub(super) fn write(
 struct File<'a> {
     profile: &'a Profile,
     parts: &'a [Part<'a>],
-    functions: &'a Functions<'a>,
+    functions: &'a Functions,
     started: Option<SystemTime>,
 }
 
@@ -103,7 +103,7 @@ impl File<'_> {
 struct Thread<'a> {
     profile: &'a Profile,
     part: Part<'a>,
-    functions: &'a Functions<'a>,
+    functions: &'a Functions,
     packages: &'a [&'a str],
     package_of: &'a [usize],
 }
@@ -118,7 +118,7 @@ impl Serialize for Thread<'_> {
             .functions
             .all
             .iter()
-            .map(|function| function.label)
+            .map(|function| function.label.as_str())
             .chain(self.packages.iter().map(|name| named(name)))
             .collect();
         let name = self.part.thread.map_or("all threads", |thread| &thread.name);
@@ -223,18 +223,13 @@ impl Serialize for Samples<'_> {
         let own_ns = |index: &NodeIndex| tree.nodes[index.0].self_ns;
         let stacks = || order.iter().map(|index| Some(index.0)).chain([None]);
         let weights = || order.iter().map(|index| milliseconds(own_ns(index))).chain([0.0]);
-        let times = || {
-            let ends = order.iter().scan(0, |now, index| {
-                *now += own_ns(index);
-                Some(milliseconds(*now))
-            });
-            std::iter::once(0.0).chain(ends)
-        };
+        // The first sample comes at once, and every other when the time of the one before it is over.
+        let deltas = || std::iter::once(0.0).chain(order.iter().map(|index| milliseconds(own_ns(index))));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("length", &(order.len() + 1))?;
         map.serialize_entry("weightType", "tracing-ms")?;
         map.serialize_entry("stack", &Column(stacks))?;
-        map.serialize_entry("time", &Column(times))?;
+        map.serialize_entry("timeDeltas", &Column(deltas))?;
         map.serialize_entry("weight", &Column(weights))?;
         map.end()
     }

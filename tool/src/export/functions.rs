@@ -2,54 +2,55 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Part;
 use super::walk::{Step, Walk};
+use super::{Part, one_line};
 use crate::profile::{MethodIndex, Profile, Tree};
 
 /// An index into [`Functions::all`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct FunctionIndex(pub(super) usize);
 
-/// A method that is in a tree.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Function<'a> {
+/// A method that is in a tree. Its names have no control characters.
+#[derive(Clone, Debug)]
+pub(super) struct Function {
     /// The method's machine name: of no other function.
-    pub(super) machine: &'a str,
+    pub(super) machine: String,
     /// Its name for people, if it has that alone: two overloads may differ only in the packages of their parameters' types.
     /// Otherwise its machine name.
-    pub(super) label: &'a str,
+    pub(super) label: String,
     /// Its package; empty for the unnamed one.
-    pub(super) package: &'a str,
+    pub(super) package: String,
 }
 
 /// All methods of some trees. Methods of one name, of different class loaders, are one function.
 #[derive(Debug)]
-pub(super) struct Functions<'a> {
+pub(super) struct Functions {
     /// In the order in which the trees name them.
-    pub(super) all: Vec<Function<'a>>,
+    pub(super) all: Vec<Function>,
     of_method: FxHashMap<MethodIndex, FunctionIndex>,
 }
 
-impl<'a> Functions<'a> {
-    pub(super) fn of(profile: &'a Profile, parts: &[Part<'_>]) -> Functions<'a> {
-        let mut all: Vec<Function<'a>> = Vec::new();
+impl Functions {
+    pub(super) fn of(profile: &Profile, parts: &[Part<'_>]) -> Functions {
+        let mut all: Vec<Function> = Vec::new();
         let mut of_method = FxHashMap::default();
         let mut by_machine: FxHashMap<&str, FunctionIndex> = FxHashMap::default();
-        let mut labels: FxHashMap<&str, u32> = FxHashMap::default();
+        let mut labels: FxHashMap<String, u32> = FxHashMap::default();
         for node in parts.iter().flat_map(|part| &part.tree.nodes) {
             of_method.entry(node.method).or_insert_with(|| {
                 let name = &profile.methods[node.method.0];
                 *by_machine.entry(&name.machine).or_insert_with(|| {
-                    *labels.entry(&name.display).or_default() += 1;
-                    let package = package(&name.machine);
-                    all.push(Function { machine: &name.machine, label: &name.display, package });
+                    let (machine, label) = (one_line(&name.machine), one_line(&name.display));
+                    *labels.entry(label.clone()).or_default() += 1;
+                    let package = package(&machine).to_owned();
+                    all.push(Function { machine, label, package });
                     FunctionIndex(all.len() - 1)
                 })
             });
         }
         for function in &mut all {
-            if labels[function.label] > 1 {
-                function.label = function.machine;
+            if labels[&function.label] > 1 {
+                function.label.clone_from(&function.machine);
             }
         }
         Functions { all, of_method }
@@ -78,12 +79,12 @@ impl<'a> Functions<'a> {
     }
 
     /// The packages, each once, and each function's.
-    pub(super) fn packages(&self) -> (Vec<&'a str>, Vec<usize>) {
+    pub(super) fn packages(&self) -> (Vec<&str>, Vec<usize>) {
         let mut packages = Vec::new();
         let mut known: FxHashMap<&str, usize> = FxHashMap::default();
         let of_functions = self.all.iter().map(|function| {
-            *known.entry(function.package).or_insert_with(|| {
-                packages.push(function.package);
+            *known.entry(&function.package).or_insert_with(|| {
+                packages.push(function.package.as_str());
                 packages.len() - 1
             })
         });

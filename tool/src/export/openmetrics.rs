@@ -110,7 +110,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
             let thread = part.thread.map(thread_labels).unwrap_or_default();
             // A method that this thread never called has no line.
             for (function, sums) in functions.all.iter().zip(sums).filter(|(_, sums)| **sums != Sums::default()) {
-                let method = escaped(function.machine);
+                let method = escaped(&function.machine);
                 writeln!(out, "{name}{suffix}{{method=\"{method}\"{thread}}} {}", value(sums))?;
             }
         }
@@ -118,7 +118,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     writeln!(out, "# EOF")
 }
 
-fn sums(part: &Part<'_>, functions: &Functions<'_>) -> Vec<Sums> {
+fn sums(part: &Part<'_>, functions: &Functions) -> Vec<Sums> {
     let mut all = vec![Sums::default(); functions.all.len()];
     let levels = functions.recursion_levels(part.tree);
     for (node, level) in part.tree.nodes.iter().zip(levels) {

@@ -12,7 +12,7 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use super::functions::Functions;
-use super::{Part, remarks, signed, walk};
+use super::{Part, one_line, remarks, signed, walk};
 use crate::profile::{Profile, ThreadProfile};
 
 /// Samples are encoded in groups: any cut of a message's repeated fields, one after the other, is that message.
@@ -60,8 +60,8 @@ pub(super) fn write(
     group.time_nanos = started.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0, nanos);
     group.comment = remarks(profile).iter().map(|remark| strings.get(remark)).collect();
     for (id, function) in (1..).zip(&functions.all) {
-        let name = strings.get(function.label);
-        let system_name = strings.get(function.machine);
+        let name = strings.get(&function.label);
+        let system_name = strings.get(&function.machine);
         group.function.push(schema::Function { id, name, system_name });
         group.location.push(schema::Location { id, line: vec![schema::Line { function_id: id }] });
     }
@@ -73,7 +73,7 @@ pub(super) fn write(
 
 fn labels(thread: &ThreadProfile, strings: &mut Strings) -> Vec<schema::Label> {
     vec![
-        schema::Label { key: strings.get("thread"), str: strings.get(&thread.name), num: 0 },
+        schema::Label { key: strings.get("thread"), str: strings.get(&one_line(&thread.name)), num: 0 },
         schema::Label { key: strings.get("thread_id"), str: 0, num: signed(thread.id.0) },
     ]
 }

@@ -54,7 +54,7 @@ struct Event {
 /// A tree's events, made as they are written.
 struct Events<'a> {
     part: Part<'a>,
-    functions: &'a Functions<'a>,
+    functions: &'a Functions,
 }
 
 impl Serialize for Events<'_> {
@@ -83,7 +83,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
         exporter: creator(),
         name: title(profile),
         active_profile_index: 0,
-        shared: Shared { frames: functions.all.iter().map(|function| Frame { name: function.label }).collect() },
+        shared: Shared { frames: functions.all.iter().map(|function| Frame { name: &function.label }).collect() },
         profiles: parts
             .iter()
             .map(|part| Evented {

@@ -33,6 +33,8 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
             Ok(())
         })?;
     }
+    // As inferno demands.
+    lines.sort_unstable();
     let mut options = Options::default();
     options.title = one_line(&title(profile));
     options.count_name = "ns".to_owned();
@@ -40,8 +42,6 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     options.min_width = NARROWEST * 100.0;
     // Colours by name: the same method looks the same in every picture.
     options.hash = true;
-    // The walk keeps every node's descendants together, which is all that is needed.
-    options.no_sort = true;
     let drawn = flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut *out);
     match drawn {
         // Without any time the picture says that there is none.
@@ -50,14 +50,19 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     }
 }
 
-/// Self times, to which those of nodes were added that are too narrow to be drawn: the picture is the same, from fewer lines.
+/// Self times, to which those of nodes were added that are too narrow or too deep to be drawn: the picture is the same, from fewer
+/// lines.
 fn fold(tree: &Tree, narrowest_ns: u64) -> Vec<u64> {
     let mut own_ns: Vec<u64> = tree.nodes.iter().map(|node| node.self_ns).collect();
+    let mut levels: Vec<usize> = Vec::with_capacity(tree.nodes.len());
+    for node in &tree.nodes {
+        levels.push(node.parent.map_or(1, |parent| levels[parent.0] + 1));
+    }
     let mut total_ns = own_ns.clone();
     for (index, node) in tree.nodes.iter().enumerate().rev() {
         let Some(parent) = node.parent else { continue };
         total_ns[parent.0] += total_ns[index];
-        if total_ns[index] < narrowest_ns {
+        if total_ns[index] < narrowest_ns || levels[index] > walk::DEEPEST {
             own_ns[parent.0] += std::mem::take(&mut own_ns[index]);
         }
     }

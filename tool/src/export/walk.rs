@@ -6,7 +6,7 @@ use crate::profile::{Node, NodeIndex, Tree};
 
 /// Stacks are listed up to this depth. Lists of stacks grow with the square of a recursion's depth, and consumers have such limits
 /// themselves (Pyroscope's default is the same).
-const DEEPEST: usize = 1000;
+pub(super) const DEEPEST: usize = 1000;
 
 /// A step of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
