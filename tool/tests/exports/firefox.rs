@@ -97,7 +97,7 @@ pub fn compare_with_reference(ours: &Value) {
 }
 
 /// The types of the values at every path.
-fn shape<'a>(value: &Value, path: &str, into: &mut BTreeMap<String, BTreeSet<&'a str>>) {
+fn shape(value: &Value, path: &str, into: &mut BTreeMap<String, BTreeSet<&str>>) {
     let kind = match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -213,7 +213,7 @@ fn stack(tree: &Tree, node: &Node) -> Vec<usize> {
 }
 
 /// A tree by its stacks.
-pub fn by_stack(_: &Profile, tree: &Tree, name: impl Fn(usize) -> String) -> BTreeMap<Vec<String>, Sums> {
+pub fn by_stack(tree: &Tree, name: impl Fn(usize) -> String) -> BTreeMap<Vec<String>, Sums> {
     let mut found: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
     for node in &tree.nodes {
         let sums = found.entry(stack(tree, node).into_iter().map(&name).collect()).or_default();
@@ -224,7 +224,7 @@ pub fn by_stack(_: &Profile, tree: &Tree, name: impl Fn(usize) -> String) -> BTr
 }
 
 /// The flat profile, by machine names.
-pub fn flat(_: &Profile, tree: &Tree) -> BTreeMap<String, Sums> {
+pub fn flat(tree: &Tree) -> BTreeMap<String, Sums> {
     let mut found: BTreeMap<String, Sums> = BTreeMap::new();
     for node in &tree.nodes {
         let (last, above) =
@@ -248,7 +248,7 @@ pub struct Callgrind {
 }
 
 /// The same from the trees: each level of a recursion is a function, and so is what stands above a tree.
-pub fn callgrind(_: &Profile, parts: &[(String, &Tree)]) -> Callgrind {
+pub fn callgrind(parts: &[(String, &Tree)]) -> Callgrind {
     let mut found = Callgrind::default();
     for (top, tree) in parts {
         let top = one_line(top);

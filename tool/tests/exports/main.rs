@@ -70,7 +70,7 @@ fn speedscope_reads_its_own_format() {
             assert_eq!(read["name"], name);
             assert_eq!(read["unit"], "nanoseconds");
             assert_eq!(read["total"].as_f64(), Some(tree.total_ns() as f64));
-            assert_eq!(times_of(read), times(by_stack(&profile, tree, made_up::label)));
+            assert_eq!(times_of(read), times(by_stack(tree, made_up::label)));
         }
     }
 }
@@ -81,7 +81,7 @@ fn collapsed_stacks_are_read_by_speedscope() {
     let label = |method| collapsed_name(&made_up::label(method));
     let written = Written::new("x.collapsed", &write(&profile, Format::Collapsed, Trees::Merged));
     let read = speedscope(&written, "x.collapsedstack.txt");
-    assert_eq!(times_of(&read["profiles"][0]), nonzero(times(by_stack(&profile, &profile.merged, label))));
+    assert_eq!(times_of(&read["profiles"][0]), nonzero(times(by_stack(&profile.merged, label))));
 
     let written = Written::new("x.collapsed", &write(&profile, Format::Collapsed, Trees::PerThread));
     let read = times_of(&speedscope(&written, "x.collapsedstack.txt")["profiles"][0]);
@@ -89,7 +89,7 @@ fn collapsed_stacks_are_read_by_speedscope() {
     for (name, tree) in threads(&profile) {
         let name = collapsed_name(&made_up::one_line(&name));
         expected.insert(vec![name.clone()], (0, tree.total_ns()));
-        for (stack, sums) in by_stack(&profile, tree, label) {
+        for (stack, sums) in by_stack(tree, label) {
             expected.insert([vec![name.clone()], stack].concat(), (sums.self_ns, sums.total_ns));
         }
     }
@@ -138,7 +138,7 @@ fn the_flame_graph_is_xml_and_its_frames_are_as_wide_as_their_times() {
             if below == 1 {
                 expected.push((1, collapsed_name(&made_up::one_line(&thread)), tree.total_ns()));
             }
-            let sums = by_stack(&profile, tree, |method| collapsed_name(&made_up::label(method)));
+            let sums = by_stack(tree, |method| collapsed_name(&made_up::label(method)));
             expected.extend(sums.into_iter().filter(|(_, sums)| sums.total_ns >= 401).map(|(stack, sums)| {
                 (stack.len() as u64 + below, stack.last().expect("a method").clone(), sums.total_ns)
             }));
@@ -165,7 +165,7 @@ fn pprof_is_read_by_go() {
     assert_eq!(read.sample_types, ["calls/count", "wall/nanoseconds[dflt]"]);
     let mut expected = BTreeMap::new();
     for thread in &profile.threads {
-        for (stack, sums) in by_stack(&profile, &thread.tree, made_up::label) {
+        for (stack, sums) in by_stack(&thread.tree, made_up::label) {
             let label = made_up::one_line(&format!("thread:[{}] thread_id:[{}]", thread.name, thread.id.0));
             expected.insert((stack, label), (sums.calls as i64, sums.self_ns));
         }
@@ -192,7 +192,7 @@ fn pprof_is_read_by_speedscope() {
     let profile = profile();
     let written = Written::new("x.pb.gz", &write(&profile, Format::Pprof, Trees::Merged));
     let read = speedscope(&written, "x.pb.gz");
-    assert_eq!(times_of(&read["profiles"][0]), nonzero(times(by_stack(&profile, &profile.merged, made_up::label))));
+    assert_eq!(times_of(&read["profiles"][0]), nonzero(times(by_stack(&profile.merged, made_up::label))));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn callgrind_annotate_finds_all_costs_and_calls() {
         };
         let read = callgrind_annotate(&written);
         assert_eq!(read.total, profile.merged.total_ns());
-        let mut expected = made_up::callgrind(&profile, &parts);
+        let mut expected = made_up::callgrind(&parts);
         // What costs nothing is not listed.
         expected.self_ns.retain(|_, ns| *ns > 0);
         expected.inclusive_ns.retain(|_, ns| *ns > 0);
@@ -279,7 +279,7 @@ fn openmetrics_is_read_by_the_prometheus_client() {
         let written = Written::new("x.om", &write(&profile, Format::OpenMetrics, trees));
         let mut expected: BTreeMap<(String, BTreeMap<String, String>), f64> = BTreeMap::new();
         let mut add = |thread: Option<(u64, &str)>, tree: &Tree| {
-            for (method, sums) in flat(&profile, tree) {
+            for (method, sums) in flat(tree) {
                 let mut labels = BTreeMap::from([("method".to_owned(), method)]);
                 if let Some((id, name)) = thread {
                     labels.insert("thread_id".to_owned(), id.to_string());
@@ -342,10 +342,7 @@ fn the_firefox_profilers_tables_hold_the_trees() {
             assert_eq!(thread["name"], name);
             assert_eq!(
                 firefox::read(&read, thread),
-                by_stack(&profile, tree, made_up::label)
-                    .into_iter()
-                    .map(|(stack, sums)| (stack, sums.self_ns))
-                    .collect()
+                by_stack(tree, made_up::label).into_iter().map(|(stack, sums)| (stack, sums.self_ns)).collect()
             );
         }
         firefox::compare_with_reference(&read);
