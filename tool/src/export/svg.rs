@@ -40,8 +40,8 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     options.count_name = "ns".to_owned();
     options.name_type = "Method:".to_owned();
     options.min_width = NARROWEST * 100.0;
-    // Colours by name: the same method looks the same in every picture.
-    options.hash = true;
+    // Colours by the whole name: the same method looks the same in every picture, and those of one package do not look all alike.
+    options.deterministic = true;
     let drawn = flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut *out);
     match drawn {
         // Without any time the picture says that there is none.
