@@ -369,7 +369,7 @@ fn very_large_values_are_kept_or_limited() {
 
 #[test]
 fn a_deep_recursion_can_be_written_in_every_format() {
-    const LEVELS: usize = 3_000;
+    const LEVELS: usize = 1_500;
     let mut deep = profile();
     let mut node = deep.merged.nodes[0];
     deep.merged.nodes = (0..LEVELS)
