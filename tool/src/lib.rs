@@ -2,8 +2,8 @@
 //!
 //! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the [`agent`] into it, [`link`] is the
 //! socket to it, [`session`] holds the conversation, [`callgraph`] decides which methods to instrument, [`drain`] reads
-//! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, and [`report`] shows
-//! it. [`profiling`] leads through all of them, [`cli`] is the command line.
+//! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, [`report`] shows
+//! it, and [`export`] hands it to other tools. [`profiling`] leads through all of them, [`cli`] is the command line.
 
 pub mod agent;
 pub mod attach;
@@ -14,6 +14,7 @@ pub mod clock_source;
 pub mod correction;
 pub mod decode;
 pub mod drain;
+pub mod export;
 pub mod jvm;
 pub mod link;
 pub mod pattern;

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod class_tree;
+mod consumers;
 mod corpus;
 mod demo;
 mod jar;

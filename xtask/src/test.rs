@@ -1,6 +1,7 @@
-//! `cargo xtask test`: everything. The end-to-end tests need a JDK and Tomcat's libraries, and the tool's binary; of
-//! the corpus a sample is linked.
+//! `cargo xtask test`: everything. The end-to-end tests need a JDK and Tomcat's libraries, and the tool's binary; the exports'
+//! tests need their readers; of the corpus a sample is linked.
 
+use crate::consumers;
 use crate::corpus::{self, Extent};
 use crate::libraries;
 use crate::machine::{call, cargo, ensure, jdk};
@@ -12,6 +13,7 @@ const SAMPLE: usize = 10;
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     jdk()?;
     ensure("/usr/share/java/tomcat10-catalina.jar", "libtomcat10-java")?;
+    consumers::ensure_installed()?;
     // Tests picked by arguments are run alone.
     let is_whole = arguments.is_empty();
     if is_whole {

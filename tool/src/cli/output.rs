@@ -2,10 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use crate::export;
 use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::report::text::TextOptions;
@@ -14,7 +17,8 @@ use crate::report::{Trees, json, text};
 /// How a report looks, and where it goes.
 #[derive(Debug, Args)]
 pub(super) struct Output {
-    /// Write the report to a file, in the format of its extension (.json, .txt)
+    /// Write the report to a file, in the format of its extension (.txt, .json, .collapsed, .svg, .pb.gz, .speedscope.json,
+    /// .firefox.json, .callgrind, .csv, .om)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The report's format [default: of the file's extension, else text]
@@ -31,18 +35,49 @@ pub(super) struct Output {
     depth: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// A tree to be read
     Text,
     /// One object to be processed
     Json,
+    /// For another tool
+    Export(export::Format),
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        use export::Format::{Callgrind, Collapsed, Csv, Firefox, OpenMetrics, Pprof, Speedscope, Svg};
+        &[
+            Format::Text,
+            Format::Json,
+            Format::Export(Collapsed),
+            Format::Export(Svg),
+            Format::Export(Pprof),
+            Format::Export(Speedscope),
+            Format::Export(Firefox),
+            Format::Export(Callgrind),
+            Format::Export(Csv),
+            Format::Export(OpenMetrics),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Format::Text => PossibleValue::new("text").help("A tree to be read"),
+            Format::Json => PossibleValue::new("json").help("One object to be processed"),
+            Format::Export(format) => PossibleValue::new(format.name()).help(format.consumer()),
+        })
+    }
 }
 
 impl Output {
     /// Finds out before the work what would be found out after it.
     pub(super) fn check(&self) -> Result<(), String> {
-        self.format_of()?;
+        let format = self.format_of()?;
+        if format == Format::Export(export::Format::Pprof) && self.output.is_none() && io::stdout().is_terminal() {
+            return Err("pprof is a binary format, not for terminals: add -o FILE".to_owned());
+        }
         let Some(path) = &self.output else { return Ok(()) };
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if directory.is_dir() {
@@ -60,11 +95,16 @@ impl Output {
         if let Some(format) = self.format {
             return Ok(format);
         }
+        let name = self.output.as_ref().and_then(|path| path.file_name()?.to_str());
+        if let Some(format) = name.and_then(export::Format::of_file_name) {
+            return Ok(Format::Export(format));
+        }
         match self.output.as_ref().map(|path| (path, path.extension().and_then(|extension| extension.to_str()))) {
             None | Some((_, Some("txt"))) => Ok(Format::Text),
             Some((_, Some("json"))) => Ok(Format::Json),
             Some((path, _)) => Err(format!(
-                "{}: its extension names no format; .txt and .json do, or say --format text|json",
+                "{}: its extension names no format; .txt, .json, .collapsed, .svg, .pb.gz, .speedscope.json, .firefox.json, \
+                 .callgrind, .csv and .om do, or say --format",
                 path.display()
             )),
         }
@@ -111,6 +151,11 @@ impl Output {
                     trees: self.trees(),
                 };
                 text::write(profile, &options, out)
+            }
+            Format::Export(format) => {
+                // Exports are written right after the recording.
+                let started = SystemTime::now().checked_sub(profile.duration);
+                export::write(format, profile, &export::Options { trees: self.trees(), started }, out)
             }
         }
     }
