@@ -8,7 +8,7 @@ use super::{Change, Comparison, DiffNode, Pair, Per, Quantity};
 use crate::profile::Profile;
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
-use crate::report::text::lines::{Emphasis, Lines};
+use crate::report::text::lines::{Emphasis, Lines, indentation};
 use crate::report::units::{count, time};
 
 /// What is shown of a comparison.
@@ -43,15 +43,17 @@ pub fn write(
         Per::RootCall => "a root call took",
         Per::Run => "the roots took",
     };
-    let verdict = if whole.is_real() { "" } else { ": no change, within the uncertainty" };
+    let error = amount(whole.error, Quantity::Total);
+    let verdict = if whole.is_real() {
+        format!("{} (±{error}), {}", signed(whole.change(), Quantity::Total), relative(&whole))
+    } else {
+        format!("no change beyond the uncertainty (±{error})")
+    };
     writeln!(
         out,
-        "\n{subject} {} before and {} after: {} (±{}), {}{verdict}",
+        "\n{subject} {} before and {} after: {verdict}",
         amount(whole.before, Quantity::Total),
         amount(whole.after, Quantity::Total),
-        signed(whole.change(), Quantity::Total),
-        amount(whole.error, Quantity::Total),
-        relative(&whole),
     )?;
     let mut lines = Lines { style, whole_ns: 0, out: &mut *out };
     let view = View { comparison, selection };
@@ -84,8 +86,7 @@ fn described(file: &str, profile: &Profile) -> String {
 pub fn judged(comparison: &Comparison<'_>, condition: &Condition, judgement: &Judgement) -> String {
     let Judgement { change, verdict } = judgement;
     let word = match verdict {
-        Verdict::Passed => "passed",
-        Verdict::Uncertain => "passed",
+        Verdict::Passed | Verdict::Uncertain => "passed",
         Verdict::Failed => "FAILED",
         Verdict::NothingMatched => {
             let suggestion = condition.suggestion(comparison);
@@ -127,13 +128,13 @@ impl View<'_> {
         let others = pairs().filter(|(_, pair)| pair.is_known()).count() - notable.len();
         writeln!(lines.out, "\nmethods by {}{}:", named(quantity), self.per())?;
         if notable.is_empty() {
-            return writeln!(lines.out, "none of {} changed{}", count(others as u64), self.reservation());
+            return writeln!(lines.out, "none of {} changed by more than {}", count(others as u64), self.threshold());
         }
         self.header(quantity, "method", lines)?;
         for (name, pair) in &notable {
             self.line(pair, quantity, "", &self.comparison.names[*name].display, lines)?;
         }
-        let text = format!("... {} more did not change{}", count(others as u64), self.reservation());
+        let text = format!("... {} more changed by no more than {}", count(others as u64), self.threshold());
         if others > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
     }
 
@@ -161,20 +162,23 @@ impl View<'_> {
         }
         writeln!(lines.out, "\ncalling contexts by {}{}:", named(quantity), self.per())?;
         if notable == 0 {
-            return writeln!(lines.out, "none of {} changed{}", count(nodes.len() as u64), self.reservation());
+            return writeln!(
+                lines.out,
+                "none of {} changed by more than {}",
+                count(nodes.len() as u64),
+                self.threshold()
+            );
         }
         self.header(quantity, "method", lines)?;
         let mut pending: Vec<(usize, usize)> = Vec::new();
-        self.push(roots, 0, quantity, &mut pending);
+        self.push(roots, 1, quantity, &mut pending);
         while let Some((index, level)) = pending.pop() {
             let DiffNode { name, pair, .. } = &nodes[index];
-            let indentation =
-                if level < 24 { "  ".repeat(level) } else { format!("{}[{}] ", "  ".repeat(24), level + 1) };
-            self.line(pair, quantity, &indentation, &self.comparison.names[*name].display, lines)?;
+            self.line(pair, quantity, &indentation(level), &self.comparison.names[*name].display, lines)?;
             self.push(std::mem::take(&mut children[index]), level + 1, quantity, &mut pending);
         }
         let others = shown.iter().filter(|shown| !**shown).count();
-        let text = format!("... {} more did not change{}", count(others as u64), self.reservation());
+        let text = format!("... {} more changed by no more than {}", count(others as u64), self.threshold());
         if others > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
     }
 
@@ -209,11 +213,11 @@ impl View<'_> {
         }
     }
 
-    /// What "no change" means.
-    fn reservation(&self) -> String {
+    /// What a change must exceed to be listed.
+    fn threshold(&self) -> String {
         match self.selection.min_share {
-            0.0 => " by more than is uncertain".to_owned(),
-            share => format!(" by more than is uncertain, or by less than {}% of the whole", share * 100.0),
+            0.0 => "their uncertainty".to_owned(),
+            share => format!("their uncertainty, or {}% of the whole", share * 100.0),
         }
     }
 

@@ -8,6 +8,8 @@ use crate::report::{is_doubtful, share};
 
 /// From this share of the whole on, a line is emphasised.
 const HOT: f64 = 0.1;
+/// Levels that are indented; what is deeper says its level instead, so that deep recursion stays readable.
+const INDENTED_LEVELS: usize = 24;
 /// The narrowest name that is worth shortening.
 const MIN_NAME: usize = 12;
 
@@ -80,5 +82,14 @@ impl<W: Write> Lines<'_, W> {
         const RULE: usize = 72;
         let width = self.style.width.map_or(RULE, |width| width.min(RULE));
         writeln!(self.out, "{}", "=".repeat(width))
+    }
+}
+
+/// What stands before the name of a method at this level; roots are at level 1.
+pub(crate) fn indentation(level: usize) -> String {
+    if level <= INDENTED_LEVELS {
+        "  ".repeat(level - 1)
+    } else {
+        format!("{}[{level}] ", "  ".repeat(INDENTED_LEVELS))
     }
 }

@@ -4,15 +4,12 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::Section;
-use super::lines::{Emphasis, Lines};
+use super::lines::{Emphasis, Lines, indentation};
 use crate::profile::NodeIndex;
 use crate::report::flat::Amounts;
 use crate::report::prune::{focused, shown_nodes};
 use crate::report::share;
 use crate::report::units::count;
-
-/// Levels that are indented; what is deeper says its level instead, so that deep recursion stays readable.
-const INDENTED_LEVELS: usize = 24;
 
 /// What is to be written next.
 enum Line {
@@ -96,12 +93,4 @@ fn push(section: &Section<'_>, parent: Option<NodeIndex>, level: usize, shown: &
         });
     }
     pending.extend(large.into_iter().rev().map(|node| Line::Node { node, level }));
-}
-
-fn indentation(level: usize) -> String {
-    if level <= INDENTED_LEVELS {
-        "  ".repeat(level - 1)
-    } else {
-        format!("{}[{level}] ", "  ".repeat(INDENTED_LEVELS))
-    }
 }
