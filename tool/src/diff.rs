@@ -111,6 +111,8 @@ pub struct Comparison<'a> {
     pub nodes: Vec<DiffNode>,
     /// All roots together.
     pub whole: Pair,
+    /// How much of what quantities refer to each profile has.
+    divisors: [f64; 2],
 }
 
 /// Compares two profiles; `per` root call unless one of them has none, or as told.
@@ -128,6 +130,10 @@ pub fn compare<'a>(before: &'a Profile, after: &'a Profile, per: Option<Per>) ->
         methods: Vec::new(),
         nodes: Vec::new(),
         whole: Pair::default(),
+        divisors: match per {
+            Per::RootCall => [before, after].map(|profile| profile.root_calls() as f64),
+            Per::Run => [1.0, 1.0],
+        },
     };
     let mut names: FxHashMap<&str, usize> = FxHashMap::default();
     let mut places: FxHashMap<(Option<usize>, usize), usize> = FxHashMap::default();
@@ -190,15 +196,11 @@ impl Pair {
 impl Comparison<'_> {
     /// A quantity of a pair.
     pub fn change(&self, pair: &Pair, quantity: Quantity) -> Change {
-        let per = match self.per {
-            Per::RootCall => [self.before.root_calls() as f64, self.after.root_calls() as f64],
-            Per::Run => [1.0, 1.0],
-        };
         let (a, b) = (pair.before.unwrap_or_default(), pair.after.unwrap_or_default());
         match quantity {
-            Quantity::SelfTime => Change::of(a.self_ns, b.self_ns, [a.error_ns, b.error_ns], per),
-            Quantity::Total => Change::of(a.total_ns, b.total_ns, [a.total_error_ns, b.total_error_ns], per),
-            Quantity::Calls => Change::of(a.calls, b.calls, [0, 0], per),
+            Quantity::SelfTime => Change::of(a.self_ns, b.self_ns, [a.error_ns, b.error_ns], self.divisors),
+            Quantity::Total => Change::of(a.total_ns, b.total_ns, [a.total_error_ns, b.total_error_ns], self.divisors),
+            Quantity::Calls => Change::of(a.calls, b.calls, [0, 0], self.divisors),
         }
     }
 

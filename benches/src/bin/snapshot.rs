@@ -13,6 +13,7 @@ use headwater::report::{Options, View, json, text};
 use headwater::{diff, snapshot};
 use headwater_benches::Random;
 use headwater_protocol::ThreadId;
+use rustix::time::{ClockId, clock_gettime};
 
 const METHODS: usize = 20_000;
 /// The tree of all threads, and theirs.
@@ -31,11 +32,11 @@ fn measure(file: &PathBuf, json_file: &PathBuf) {
     let profile = profile();
     let nodes: usize = profile.merged.nodes.len() + profile.threads.iter().map(|t| t.tree.nodes.len()).sum::<usize>();
     println!("{nodes} nodes in {} trees, {METHODS} methods\n", 1 + THREADS);
-    println!("| | seconds | bytes a node |");
-    println!("|---|---|---|");
-    let row = |what: &str, time: Duration, bytes: Option<(u64, usize)>| {
+    println!("| | seconds | of a processor | bytes a node |");
+    println!("|---|---|---|---|");
+    let row = |what: &str, time: Time, bytes: Option<(u64, usize)>| {
         let size = bytes.map_or_else(String::new, |(bytes, nodes)| format!("{:.1}", bytes as f64 / nodes as f64));
-        println!("| {what} | {:.2} | {size} |", time.as_secs_f64());
+        println!("| {what} | {:.2} | {:.2} | {size} |", time.wall.as_secs_f64(), time.processor.as_secs_f64());
     };
     let size = |file: &PathBuf| std::fs::metadata(file).expect("written").len();
     let (time, ()) = timed(|| snapshot::save(&profile, file).expect("written"));
@@ -61,10 +62,21 @@ fn measure(file: &PathBuf, json_file: &PathBuf) {
     assert!(comparison.nodes.len() > MERGED / 2, "most chains of calls are distinct");
 }
 
-fn timed<T>(run: impl FnOnce() -> T) -> (Duration, T) {
-    let start = Instant::now();
+/// What something took: the second is the truer one where others use the machine too.
+struct Time {
+    wall: Duration,
+    processor: Duration,
+}
+
+fn timed<T>(run: impl FnOnce() -> T) -> (Time, T) {
+    let (start, processor) = (Instant::now(), processor_time());
     let result = run();
-    (start.elapsed(), result)
+    (Time { wall: start.elapsed(), processor: processor_time() - processor }, result)
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 fn profile() -> Profile {

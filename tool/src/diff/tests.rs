@@ -2,6 +2,7 @@ use super::condition::{Condition, Verdict};
 use super::*;
 use crate::profile::testing::{profile_of, random_tree};
 use crate::profile::{MethodIndex, Node, Tree};
+use crate::report::text::Style;
 
 /// From (parent, method, calls, self time, its uncertainty); totals and their uncertainties are sums.
 fn profile(rows: &[(Option<usize>, usize, u64, u64, u64)]) -> Profile {
@@ -118,6 +119,24 @@ fn without_root_calls_whole_runs_are_compared() {
     assert_eq!(comparison.per, Per::Run);
     assert_eq!(comparison.change(&comparison.whole, Quantity::Total).relative(), -1.0);
     assert!(comparison.notes().contains(&"one has no root calls: whole runs are compared".to_owned()));
+}
+
+#[test]
+fn a_deep_recursion_is_compared_in_linear_time() {
+    // 100,000 squared steps would not end within the test's patience.
+    const LEVELS: usize = 100_000;
+    let chain = |own: u64| {
+        let rows: Vec<_> = (0..LEVELS).map(|level| (level.checked_sub(1), 1, 1, own, 0)).collect();
+        profile(&rows)
+    };
+    let (before, after) = (chain(1), chain(2));
+    let comparison = compare(&before, &after, None);
+    let context = json::Context { files: ["before.hw", "after.hw"], judgements: &[] };
+    let mut out = Vec::new();
+    text::write(&comparison, &context, &text::Selection::default(), &Style::default(), &mut out)
+        .expect("memory takes it");
+    let report = String::from_utf8(out).expect("text");
+    assert!(report.lines().count() > LEVELS && report.lines().all(|line| line.chars().count() < 160));
 }
 
 #[test]
