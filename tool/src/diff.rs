@@ -187,6 +187,11 @@ impl Pair {
         }
     }
 
+    /// Whether it was called in one profile only.
+    pub fn is_one_sided(&self) -> bool {
+        self.before.is_some() != self.after.is_some()
+    }
+
     /// Whether it was called at all.
     pub fn is_known(&self) -> bool {
         self.before.is_some() || self.after.is_some()

@@ -73,12 +73,13 @@ fn described(file: &str, profile: &Profile) -> String {
     let target = &profile.target;
     let started = profile.environment.started().map_or_else(String::new, |started| format!(", {started}"));
     format!(
-        "{file}: {} (pid {}, JDK {}), {:.1} s, {} root calls{started}",
+        "{file}: {} (pid {}, JDK {}), {:.1} s, {} root {}{started}",
         target.main,
         target.pid,
         target.jdk,
         profile.duration.as_secs_f64(),
-        count(profile.root_calls())
+        count(profile.root_calls()),
+        if profile.root_calls() == 1 { "call" } else { "calls" }
     )
 }
 
@@ -138,18 +139,30 @@ impl View<'_> {
         if others > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
     }
 
-    /// The contexts that changed, below those that lead to them.
+    /// The contexts that changed, below those that lead to them. What lies below a context that is only in one profile is too, and
+    /// is only counted.
     fn nodes(&self, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
         let quantity = self.selection.by.unwrap_or(Quantity::Total);
         let is_meant = self.focused();
         let nodes = &self.comparison.nodes;
-        let mut shown: Vec<bool> =
+        let notable: Vec<bool> =
             nodes.iter().map(|node| is_meant[node.name] && self.is_notable(&node.pair, quantity)).collect();
-        let notable = shown.iter().filter(|shown| **shown).count();
+        // Callers come before their callees.
+        let mut top: Vec<Option<usize>> = Vec::with_capacity(nodes.len());
+        for (index, node) in nodes.iter().enumerate() {
+            let above = node.parent.and_then(|parent| top[parent]);
+            top.push(above.or((notable[index] && node.pair.is_one_sided()).then_some(index)));
+        }
+        let mut shown = vec![false; nodes.len()];
+        let mut below = vec![0_usize; nodes.len()];
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
         let mut roots = Vec::new();
         for (index, node) in nodes.iter().enumerate().rev() {
-            if !shown[index] {
+            if let Some(top) = top[index].filter(|top| *top != index) {
+                below[top] += usize::from(notable[index]);
+                continue;
+            }
+            if !shown[index] && !notable[index] {
                 continue;
             }
             match node.parent {
@@ -160,24 +173,29 @@ impl View<'_> {
                 None => roots.push(index),
             }
         }
+        let others = notable.iter().filter(|notable| !**notable).count();
         writeln!(lines.out, "\ncalling contexts by {}{}:", named(quantity), self.per())?;
-        if notable == 0 {
-            return writeln!(
-                lines.out,
-                "none of {} changed by more than {}",
-                count(nodes.len() as u64),
-                self.threshold()
-            );
+        if others == nodes.len() {
+            return writeln!(lines.out, "none of {} changed by more than {}", count(others as u64), self.threshold());
         }
         self.header(quantity, "method", lines)?;
         let mut pending: Vec<(usize, usize)> = Vec::new();
         self.push(roots, 1, quantity, &mut pending);
         while let Some((index, level)) = pending.pop() {
             let DiffNode { name, pair, .. } = &nodes[index];
-            self.line(pair, quantity, &indentation(level), &self.comparison.names[*name].display, lines)?;
+            let name = &self.comparison.names[*name].display;
+            match below[index] {
+                0 => self.line(pair, quantity, &indentation(level), name, lines)?,
+                n => self.line(
+                    pair,
+                    quantity,
+                    &indentation(level),
+                    &format!("{name} and {} below it", count(n as u64)),
+                    lines,
+                )?,
+            }
             self.push(std::mem::take(&mut children[index]), level + 1, quantity, &mut pending);
         }
-        let others = shown.iter().filter(|shown| !**shown).count();
         let text = format!("... {} more changed by no more than {}", count(others as u64), self.threshold());
         if others > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
     }
