@@ -16,10 +16,13 @@ use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
 use crate::profiling::{self, BareTiming, Ending, Outcome, ProfileError, Settings};
 
+mod diff;
 mod output;
 mod progress;
+mod report;
+mod view;
 
-use output::Output;
+use output::{Origin, Output};
 use progress::Shown;
 
 const EXAMPLES: &str = "\
@@ -28,7 +31,9 @@ Examples:
   headwater profile 4711 --root com.acme.Shop::checkout -d 30s
   headwater profile tomcat --root 'org.apache.catalina.core.ApplicationFilterChain::doFilter' --calls 1000
   headwater profile 4711 --root 'com.acme.*.Service::handle' --format json -o profile.json
-  headwater run --root com.acme.Main::main -- java -jar shop.jar
+  headwater run --root com.acme.Main::main -o run.hw -- java -jar shop.jar
+  headwater report run.hw --view callers --focus com.acme.Cart
+  headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%'
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 the root matched nothing,
 5 the target ended first (results are still written).";
@@ -68,6 +73,12 @@ enum Command {
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<String>,
     },
+    /// Look at a saved profile again, in any view and format
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::ReportArgs),
+    /// Compare two saved profiles
+    #[command(after_help = diff::EXAMPLES)]
+    Diff(diff::DiffArgs),
     /// Remove whatever a lost tool left behind in a JVM
     Detach {
         /// A pid, or a unique part of the main class or jar name
@@ -248,6 +259,8 @@ pub fn main() -> ExitCode {
             Command::List { format } => list(format),
             Command::Profile { target, profile, await_root } => profile_command(&target, &profile, await_root).await,
             Command::Run { profile, command } => run_command(&profile, &command).await,
+            Command::Report(arguments) => report::run(&arguments),
+            Command::Diff(arguments) => diff::run(&arguments),
             Command::Detach { target } => detach_command(&target).await,
         }
     });
@@ -315,7 +328,11 @@ fn conclude(result: Result<Outcome, ProfileError>, arguments: &ProfileArgs) -> E
         Ok(outcome) => outcome,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    match arguments.output.write(&outcome.profile) {
+    if let Err(nothing) = arguments.output.check_selection(&outcome.profile) {
+        // What was recorded must not be lost to a wrong name.
+        let _ = writeln!(io::stderr(), "headwater: {nothing}");
+    }
+    match arguments.output.write(&outcome.profile, Origin::Recording) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return fail(1, &format!("the report could not be written: {error}")),

@@ -14,8 +14,8 @@ use crate::correction::{Reference, correct, in_place};
 use crate::decode::Decoder;
 use crate::pattern;
 use crate::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, Events, Hotswap, MethodIndex, MethodName, Profile, Root,
-    Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, MethodIndex, MethodName,
+    Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::Session;
 use crate::ticker::clock_read_ns;
@@ -57,6 +57,7 @@ pub(super) fn profile(
     let totals = session.hotswap_totals();
     Profile {
         target,
+        environment: Environment::here(duration),
         roots: roots(graph, settings, &merged),
         duration,
         methods: graph
@@ -85,6 +86,7 @@ pub(super) fn profile(
         threads: threads(session, decoder, &clock),
         controls: controls(&merged, &references),
         merged,
+        statistics: Vec::new(),
         clock,
         warnings: warnings(session, decoder),
     }
@@ -159,7 +161,7 @@ fn waits(decoder: &Decoder) -> Vec<Wait> {
         .into_iter()
         .map(|reason| {
             let total = decoder.pauses(reason);
-            Wait { reason: described(reason), count: total.count, duration_ns: total.duration_ns }
+            Wait { reason: described(reason).into(), count: total.count, duration_ns: total.duration_ns }
         })
         .filter(|wait| wait.count > 0)
         .collect()
