@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use headwater::profile::{
-    Clock, ClockMode, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Target,
-    ThreadProfile, Tree,
+    Clock, ClockMode, ClockSource, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile,
+    Target, ThreadProfile, Tree,
 };
 use headwater::report::text::Style;
 use headwater::report::{Options, View, json, text};
@@ -101,6 +101,7 @@ fn profile() -> Profile {
         roots: Vec::new(),
         clock: Clock {
             mode: ClockMode::Exact,
+            source: ClockSource::NanoTime,
             inner_ns: 24.0,
             inner_spread_ns: 0.5,
             outer_ns: 25.0,
