@@ -11,10 +11,12 @@ use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};
 
 use crate::classes::Classes;
+use crate::compiled;
 use crate::connection::{AskError, Connection};
 use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{EventKind, Jvmti};
+use crate::peek;
 use crate::runtime::Runtime;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
@@ -176,6 +178,12 @@ impl Session {
             }
             Command::ListMethods { classes } => {
                 self.classes.methods(jni, &classes).map(Reply::Methods).map_err(|error| failed(&error))
+            }
+            Command::ReadClasses { classes } => peek::class_files(self.jvmti, jni, &self.classes, &classes)
+                .map(Reply::ClassFiles)
+                .map_err(|error| failed(&error)),
+            Command::ListCompiled => {
+                compiled::list(self.jvmti, jni, &self.classes).map(Reply::Compiled).map_err(|error| failed(&error))
             }
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),

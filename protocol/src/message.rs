@@ -89,6 +89,13 @@ pub enum Command {
         /// Of which classes.
         classes: Vec<ClassId>,
     },
+    /// The class files of classes, as the hooks would get them. Answered by [`Reply::ClassFiles`].
+    ReadClasses {
+        /// Of which classes.
+        classes: Vec<ClassId>,
+    },
+    /// The methods that the JIT compiler has found worth compiling. Answered by [`Reply::Compiled`].
+    ListCompiled,
     /// Have these classes retransformed in one go, on the agent's own thread. Answered by [`Reply::Hotswapped`].
     Hotswap {
         /// Which classes.
@@ -116,6 +123,10 @@ pub enum Reply {
     Classes(Vec<ClassInfo>),
     /// To [`Command::ListMethods`]: classes that have been unloaded, or are not linked yet, are missing.
     Methods(Vec<(ClassId, Vec<MethodInfo>)>),
+    /// To [`Command::ReadClasses`]: classes whose file cannot be had are missing.
+    ClassFiles(Vec<ClassFileBytes>),
+    /// To [`Command::ListCompiled`]: methods that are compiled, by themselves or as a part of their callers.
+    Compiled(Vec<(ClassId, Vec<MethodInfo>)>),
     /// To [`Command::Hotswap`].
     Hotswapped(HotswapResult),
     /// To [`Command::Stop`].
@@ -222,6 +233,16 @@ pub struct ClassInfo {
     pub initialized: bool,
     /// HotSpot lets it be retransformed (hidden classes are not).
     pub modifiable: bool,
+}
+
+/// A class file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassFileBytes {
+    /// Of this class.
+    pub class: ClassId,
+    /// Its bytes.
+    #[serde(with = "bytes")]
+    pub bytes: Vec<u8>,
 }
 
 /// A declared method.
