@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::callgraph::JdkMethods;
+use crate::callgraph::{JdkMethods, Scheme};
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
@@ -80,9 +80,13 @@ enum ListFormat {
 
 /// How callees are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scheme {
+enum SchemeName {
+    /// Everything reachable among the loaded classes is instrumented at once (JFluid's scheme A)
+    A,
     /// A method's callees are instrumented when it is entered for the first time (JFluid's scheme B)
     B,
+    /// Every method that the filters admit is instrumented, called or not
+    Total,
 }
 
 /// Where time comes from.
@@ -116,8 +120,8 @@ struct ProfileArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
     /// How callees are found
-    #[arg(long, value_enum, default_value_t = Scheme::B)]
-    scheme: Scheme,
+    #[arg(long, value_enum, default_value_t = SchemeName::B)]
+    scheme: SchemeName,
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
@@ -146,8 +150,6 @@ struct ProfileArgs {
 
 impl ProfileArgs {
     fn settings(&self, await_roots: bool) -> Settings {
-        // The only one there is so far: a default that scripts may spell out.
-        let Scheme::B = self.scheme;
         Settings {
             roots: self.roots.clone(),
             include: self.include.clone(),
@@ -156,6 +158,11 @@ impl ProfileArgs {
                 Jdk::None => JdkMethods::None,
                 Jdk::Edge => JdkMethods::Edge,
                 Jdk::All => JdkMethods::All,
+            },
+            scheme: match self.scheme {
+                SchemeName::A => Scheme::Eager,
+                SchemeName::B => Scheme::Lazy,
+                SchemeName::Total => Scheme::Total,
             },
             duration: self.duration,
             calls: self.calls,

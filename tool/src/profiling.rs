@@ -12,7 +12,7 @@ use headwater_protocol::segment::{Recording, Segment, SegmentError};
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
-use crate::callgraph::{CallGraph, JdkMethods, Options, RootMatch};
+use crate::callgraph::{CallGraph, JdkMethods, Options, RootMatch, Scheme};
 use crate::decode::Decoder;
 use crate::drain::{Drain, Progress};
 use crate::jvm::Jvm;
@@ -29,10 +29,6 @@ const TARGET_DEADLINE: Duration = Duration::from_secs(3);
 /// How long the agent may take from being loaded to its greeting, and a started program to its first sign.
 const GREETING_DEADLINE: Duration = Duration::from_secs(20);
 
-/// Levels of likely callees that are instrumented along with a method's callees. Measured on javac (root
-/// `JavaCompiler::compile`): 0, 2, 4, 8 levels take 0.50, 0.35, 0.28, 0.25 hotswaps for each method called.
-const LEVELS_AHEAD: u8 = 4;
-
 /// What is to be profiled, and for how long.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -44,6 +40,8 @@ pub struct Settings {
     pub exclude: Vec<ClassPattern>,
     /// Which methods of the JDK.
     pub jdk: JdkMethods,
+    /// When callees are instrumented.
+    pub scheme: Scheme,
     /// End after this time.
     pub duration: Option<Duration>,
     /// End when so many root invocations are complete; no others are counted.
@@ -324,7 +322,8 @@ async fn conduct(
         include: settings.include.clone(),
         exclude: settings.exclude.clone(),
         jdk: settings.jdk,
-        levels_ahead: LEVELS_AHEAD,
+        scheme: settings.scheme,
+        look_ahead: true,
     });
     let period = settings.clock.period();
     let ticker = period.map(|period| Ticker::start(Arc::clone(&segment), period));

@@ -2,6 +2,7 @@
 
 use headwater_protocol::LoaderId;
 
+use super::Scheme;
 use crate::pattern::{ClassPattern, MethodPattern};
 
 /// What of the JDK's core (the classes of the bootstrap and platform loaders) is instrumented.
@@ -27,9 +28,10 @@ pub struct Options {
     pub exclude: Vec<ClassPattern>,
     /// What of the JDK.
     pub jdk: JdkMethods,
-    /// So many levels of likely callees, below those of a method that is entered, are instrumented along with them. More
-    /// save redefinitions, and instrument more methods that never run.
-    pub levels_ahead: u8,
+    /// When a method's callees are instrumented.
+    pub scheme: Scheme,
+    /// Under scheme B: what is likely to be entered next goes into the same batch.
+    pub look_ahead: bool,
 }
 
 /// Who reaches a method.
@@ -73,13 +75,15 @@ impl Options {
         }
     }
 
-    /// Whether a method may be instrumented when it is reached so. The roots always may.
-    pub(super) fn admits(&self, class: &str, loader: LoaderId, method: &str, caller: Caller) -> bool {
-        if !self.admits_class(class, loader, caller) {
-            return false;
-        }
+    /// Whether the user's patterns show a method that is reached so. The roots always are shown.
+    pub(super) fn shows(&self, class: &str, method: &str, caller: Caller) -> bool {
         caller == Caller::Root
             || (self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(class, method)))
                 && !self.exclude.iter().any(|pattern| pattern.matches(class, method))
+    }
+
+    /// Whether a method may be instrumented when it is reached so.
+    pub(super) fn admits(&self, class: &str, loader: LoaderId, method: &str, caller: Caller) -> bool {
+        self.admits_class(class, loader, caller) && self.shows(class, method, caller)
     }
 }
