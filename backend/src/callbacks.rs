@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::time::Instant;
 
 use headwater_protocol::ClassId;
-use headwater_protocol::message::Upcall;
+use headwater_protocol::message::{Notice, Upcall};
 use headwater_protocol::word::PauseReason;
 use jni::sys::{JNIEnv, jclass, jint, jobject};
 
@@ -60,6 +60,10 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
             // of the class that contains it.
             return;
         }
+        if session.reveals_in_background() {
+            session.connection.notice(Notice::ClassPrepared(info));
+            return;
+        }
         pausing(&session, jni, || {
             session.ask_and_follow(jni, Upcall::ClassPrepared(info));
         });
@@ -88,6 +92,9 @@ unsafe extern "system" fn class_file_load_hook(
         let (jni, name, bytes) = unsafe {
             (Jni::from_raw(env), CStr::from_ptr(name), std::slice::from_raw_parts(bytes, length.max(0) as usize))
         };
+        if class.is_null() && session.reveals_in_background() {
+            return;
+        }
         if !class.is_null() && peek::took(bytes) {
             if let Ok(memory) = session.jvmti.allocate(peek::NO_CLASS) {
                 // SAFETY: both are the JVM's places for the outcome.

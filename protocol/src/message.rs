@@ -77,13 +77,26 @@ pub enum ToTool {
     Notice(Notice),
 }
 
+/// Whether threads of the target wait for what they reveal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reveal {
+    /// At a method's first call and while a class is loaded a thread asks by an [`Upcall`], and waits.
+    #[default]
+    Blocking,
+    /// It tells by a [`Notice`] and goes on; what it calls next is instrumented a little later.
+    Background,
+}
+
 /// What the tool asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Time the probes. Answered by [`Reply::Calibration`].
     Calibrate,
     /// Turn the class hooks on and list all loaded classes. Answered by [`Reply::Classes`].
-    ListClasses,
+    ListClasses {
+        /// What threads of the target do from now on when something is revealed.
+        reveal: Reveal,
+    },
     /// The methods that classes declare. Answered by [`Reply::Methods`].
     ListMethods {
         /// Of which classes.
@@ -195,6 +208,10 @@ pub enum Notice {
         /// The upcall it waited for, in words.
         waited_for: String,
     },
+    /// An instrumented method was entered for the first time ([`Reveal::Background`]).
+    FirstCall(MethodId),
+    /// A class has been linked ([`Reveal::Background`]).
+    ClassPrepared(ClassInfo),
     /// The JVM is going down.
     VmDeath,
 }

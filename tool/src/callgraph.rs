@@ -111,6 +111,8 @@ pub struct MethodRecord {
     probability: Probability,
     /// It has been.
     entered: bool,
+    /// It may have been called before it was instrumented.
+    late: bool,
     /// HotSpot has accepted its instrumented code.
     in_place: bool,
 }
@@ -306,6 +308,7 @@ impl CallGraph {
                 self.mirrors.get_mut(key).dormant = false;
             }
             self.raise(method, 1.0);
+            self.mark_late(method);
         }
         if self.options.scheme == Scheme::Lazy {
             self.due.push(method);
@@ -364,7 +367,18 @@ impl CallGraph {
             record.expanded = true;
             record.callees.extend(callees);
         }
+        self.mark_late(method);
         true
+    }
+
+    /// What an entered method calls and is not instrumented yet may be called without being seen.
+    fn mark_late(&mut self, method: MethodId) {
+        let Some(record) = self.record(method).filter(|record| record.entered) else { return };
+        for callee in record.callees.clone() {
+            if let Some(callee) = self.record_mut(callee.method) {
+                callee.late |= !callee.in_place;
+            }
+        }
     }
 
     /// There are loaded classes with methods to be instrumented.
@@ -529,6 +543,7 @@ impl CallGraph {
             callees: Vec::new(),
             probability: 0.0,
             entered: false,
+            late: false,
             in_place: false,
         });
         self.by_signature.insert((key, signature), id);
@@ -685,6 +700,11 @@ impl CallGraph {
     /// How methods are found.
     pub fn scheme(&self) -> Scheme {
         self.options.scheme
+    }
+
+    /// How many methods may have been called before they were instrumented, if nobody waited for that.
+    pub fn late(&self) -> usize {
+        self.methods.iter().filter(|method| method.refused.is_none() && method.late).count()
     }
 
     /// How many methods are instrumented.

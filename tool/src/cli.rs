@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use headwater_protocol::message::Reveal;
 
 use crate::callgraph::{JdkMethods, Scheme};
 use crate::jvm;
@@ -89,6 +90,15 @@ enum SchemeName {
     Total,
 }
 
+/// Whether the program waits for instrumentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RevealName {
+    /// It does: no call is missed
+    Blocking,
+    /// It does not: a method's first calls may be missed, and the report says for how many methods
+    Background,
+}
+
 /// Where time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Clock {
@@ -122,6 +132,9 @@ struct ProfileArgs {
     /// How callees are found
     #[arg(long, value_enum, default_value_t = SchemeName::B)]
     scheme: SchemeName,
+    /// Whether a thread that enters a method for the first time waits until what that calls is instrumented
+    #[arg(long, value_enum, default_value_t = RevealName::Blocking)]
+    reveal: RevealName,
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
@@ -138,6 +151,9 @@ struct ProfileArgs {
     /// Do not instrument classes or methods that match. May be repeated
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<ClassPattern>,
+    /// Do not instrument getters, setters and methods that do nothing; their time counts into their callers
+    #[arg(long)]
+    skip_trivial: bool,
     /// Which methods of the JDK are instrumented
     #[arg(long, value_enum, default_value_t = Jdk::None)]
     jdk: Jdk,
@@ -164,6 +180,11 @@ impl ProfileArgs {
                 SchemeName::B => Scheme::Lazy,
                 SchemeName::Total => Scheme::Total,
             },
+            reveal: match self.reveal {
+                RevealName::Blocking => Reveal::Blocking,
+                RevealName::Background => Reveal::Background,
+            },
+            skip_trivial: self.skip_trivial,
             duration: self.duration,
             calls: self.calls,
             clock: match self.clock {

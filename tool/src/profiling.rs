@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::layout;
-use headwater_protocol::message::{Calibration, HotswapResult};
+use headwater_protocol::message::{Calibration, HotswapResult, Reveal};
 use headwater_protocol::segment::{Recording, Segment, SegmentError};
 
 use crate::agent;
@@ -42,6 +42,10 @@ pub struct Settings {
     pub jdk: JdkMethods,
     /// When callees are instrumented.
     pub scheme: Scheme,
+    /// Whether threads of the target wait for that.
+    pub reveal: Reveal,
+    /// Getters, setters and methods that do nothing are left alone.
+    pub skip_trivial: bool,
     /// End after this time.
     pub duration: Option<Duration>,
     /// End when so many root invocations are complete; no others are counted.
@@ -324,6 +328,7 @@ async fn conduct(
         jdk: settings.jdk,
         scheme: settings.scheme,
         look_ahead: true,
+        skip_trivial: settings.skip_trivial,
     });
     let period = settings.clock.period();
     let ticker = period.map(|period| Ticker::start(Arc::clone(&segment), period));
@@ -373,7 +378,7 @@ async fn prepare(
     start: Start,
 ) -> Result<Calibration, ProfileError> {
     let calibration = session.calibrate().await?;
-    session.list_classes().await?;
+    session.list_classes(settings.reveal).await?;
     session.instrument_roots().await?;
     let matches = session.graph().root_matches();
     let roots = || settings.roots.iter().zip(&matches);

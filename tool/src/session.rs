@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassInfo, Command, HotswapResult, Notice, Reply, RequestId, ToAgent, ToTool, Upcall,
+    Answer, Calibration, ClassInfo, Command, HotswapResult, Notice, Reply, RequestId, Reveal, ToAgent, ToTool, Upcall,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::wire::WireError;
@@ -133,9 +133,9 @@ pub struct Session {
     abandoned: HashSet<RequestId>,
     /// Classes whose hotswap was to be executed by a thread that no longer does, or that were too many for one batch.
     left_over: Vec<ClassId>,
-    /// Classes that were linked by a running hotswap.
+    /// Classes that were linked by a running hotswap, or by threads that do not wait.
     linked_meanwhile: Vec<ClassInfo>,
-    /// Methods that a running hotswap's own thread has entered for the first time.
+    /// Methods that a running hotswap's own thread has entered for the first time, or threads that do not wait.
     entered_meanwhile: Vec<MethodId>,
     totals: HotswapTotals,
     cost: BatchCost,
@@ -208,9 +208,9 @@ impl Session {
         }
     }
 
-    /// Learns of all loaded classes.
-    pub async fn list_classes(&mut self) -> Result<(), SessionError> {
-        match self.command(Command::ListClasses, "list its classes").await? {
+    /// Learns of all loaded classes, and from now on of what happens in the target.
+    pub async fn list_classes(&mut self, reveal: Reveal) -> Result<(), SessionError> {
+        match self.command(Command::ListClasses { reveal }, "list its classes").await? {
             Reply::Classes(classes) => {
                 self.cost = BatchCost::expected(classes.len());
                 self.graph.set_batch_cost(self.cost.fixed());
@@ -376,11 +376,12 @@ impl Session {
     async fn settle_after_hotswap(&mut self) -> Result<Vec<ClassId>, SessionError> {
         let step = self.graph.hotswapped();
         let mut classes = self.settle(step).await?;
-        while let Some(info) = self.linked_meanwhile.pop() {
+        // In their order: a class's supertypes come before it.
+        for info in std::mem::take(&mut self.linked_meanwhile) {
             let step = self.graph.class_prepared(info);
             classes.extend(self.settle(step).await?);
         }
-        while let Some(method) = self.entered_meanwhile.pop() {
+        for method in std::mem::take(&mut self.entered_meanwhile) {
             let step = self.graph.first_call(method);
             classes.extend(self.settle(step).await?);
         }
@@ -508,6 +509,8 @@ impl Session {
         match notice {
             Notice::ThreadStarted { thread, name } => self.threads.push((thread, name)),
             Notice::DeadlinePassed { request, waited_for } => self.deadline_passed(request, waited_for),
+            Notice::FirstCall(method) => self.entered_meanwhile.push(method),
+            Notice::ClassPrepared(info) => self.linked_meanwhile.push(info),
             Notice::VmDeath => return Err(SessionError::TargetEnded),
         }
         Ok(())

@@ -43,7 +43,7 @@ const IF_ONLY_CALLER_COMPILED: f32 = 0.15;
 /// ... if its class was loaded, but not initialised, when we came.
 const IF_DORMANT: f32 = 0.1;
 /// A method is as good as entered from these odds on, divided by a batch's cost in milliseconds.
-const ODDS_FOR_A_MILLISECOND: f32 = 2.0;
+const ODDS_FOR_A_MILLISECOND: f32 = 6.0;
 
 /// What is known about how methods and classes have been used before.
 #[derive(Debug, Default)]

@@ -32,6 +32,8 @@ pub struct Options {
     pub scheme: Scheme,
     /// Under scheme B: what is likely to be entered next goes into the same batch.
     pub look_ahead: bool,
+    /// Getters, setters and methods that do nothing are not instrumented.
+    pub skip_trivial: bool,
 }
 
 /// Who reaches a method.

@@ -118,7 +118,7 @@ impl Agent {
     /// Up to the point where the root is instrumented.
     fn begin(&mut self) {
         let (request, command) = self.command();
-        assert_eq!(command, Command::ListClasses);
+        assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking });
         self.reply(request, Reply::Classes(vec![Agent::info(MAIN), Agent::info(OTHER)]));
         let (request, command) = self.command();
         assert_eq!(command, Command::Record);
@@ -150,7 +150,7 @@ async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
     let link = caller.welcome(&file, Duration::from_secs(1)).unwrap();
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
     let mut session = Session::new(link, Arc::new(segment), graph);
-    session.list_classes().await.unwrap();
+    session.list_classes(Reveal::Blocking).await.unwrap();
     session.instrument_roots().await.unwrap();
     let end = loop {
         match session.next_message().await {
