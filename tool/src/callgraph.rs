@@ -164,6 +164,8 @@ pub struct CallGraph {
     /// Methods whose callees must be selected.
     due: Vec<MethodId>,
     hidden: Hidden,
+    /// Methods that are too trivial to be instrumented, if the user wants that.
+    trivial: FxHashSet<(ClassKey, Signature)>,
     /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
     handed_out: Vec<MethodId>,
     skipped: Vec<(String, String)>,
@@ -189,6 +191,7 @@ impl CallGraph {
             code: CodeStore::default(),
             due: Vec::new(),
             hidden: Hidden::default(),
+            trivial: FxHashSet::default(),
             handed_out: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
@@ -505,6 +508,20 @@ impl CallGraph {
             }
             return None;
         }
+        if self.options.skip_trivial && caller != Caller::Root {
+            let (name, descriptor) = (name.clone(), descriptor.clone());
+            let has_code = self.mirrors.method(key, signature).is_some_and(|method| method.has_code());
+            if has_code && !self.has_code(key) && !self.code.is_complete() {
+                self.needs += 1;
+                return None;
+            }
+            if self.code.is_trivial(key, &name, &descriptor) {
+                self.trivial.insert((key, signature));
+                return None;
+            }
+        }
+        let mirror = self.mirrors.get(key);
+        let (name, descriptor) = self.mirrors.signature(signature);
         let refusal = if self.mirrors.method(key, signature).is_some_and(|method| method.is_native()) {
             Some("it is native")
         } else if self.mirrors.method(key, signature).is_some_and(|method| !method.has_code()) {
@@ -705,6 +722,11 @@ impl CallGraph {
     /// How many methods may have been called before they were instrumented, if nobody waited for that.
     pub fn late(&self) -> usize {
         self.methods.iter().filter(|method| method.refused.is_none() && method.late).count()
+    }
+
+    /// How many methods are left alone because they are trivial.
+    pub fn trivial(&self) -> usize {
+        self.trivial.len()
     }
 
     /// How many methods are instrumented.

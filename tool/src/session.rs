@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
     Answer, Calibration, ClassInfo, Command, HotswapResult, Notice, Reply, RequestId, Reveal, ToAgent, ToTool, Upcall,
@@ -139,6 +139,8 @@ pub struct Session {
     entered_meanwhile: Vec<MethodId>,
     totals: HotswapTotals,
     cost: BatchCost,
+    first_entry: Option<Instant>,
+    last_hotswap: Option<Instant>,
     threads: Vec<(ThreadId, String)>,
     deadlines_passed: Vec<String>,
     unparsable: Vec<(String, String)>,
@@ -163,6 +165,8 @@ impl Session {
             entered_meanwhile: Vec::new(),
             totals: HotswapTotals::default(),
             cost: BatchCost::expected(0),
+            first_entry: None,
+            last_hotswap: None,
             threads: Vec::new(),
             deadlines_passed: Vec::new(),
             unparsable: Vec::new(),
@@ -178,6 +182,12 @@ impl Session {
     /// What hotswapping has cost.
     pub fn hotswap_totals(&self) -> HotswapTotals {
         self.totals
+    }
+
+    /// How long after the first entry of a root the last hotswap was over; `None` before that entry.
+    pub fn quiet_after(&self) -> Option<Duration> {
+        let first = self.first_entry?;
+        Some(self.last_hotswap.map_or(Duration::ZERO, |last| last.saturating_duration_since(first)))
     }
 
     /// Events that the target could not store.
@@ -298,6 +308,9 @@ impl Session {
     }
 
     async fn called(&mut self, pending: Pending) -> Result<(), SessionError> {
+        if let Upcall::FirstCall(_) = pending.upcall {
+            self.first_entry.get_or_insert_with(Instant::now);
+        }
         match pending.upcall {
             Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
                 let answer = self.rewrite(class, loader, name, bytes);
@@ -394,6 +407,7 @@ impl Session {
     fn account(&mut self, result: &HotswapResult) {
         self.totals.add(result);
         self.cost.add(result);
+        self.last_hotswap = Some(Instant::now());
         self.graph.set_batch_cost(self.cost.fixed());
         for (class, reason) in &result.refused {
             self.graph.class_refused(*class, format!("the JVM refuses its class: {reason}"));
@@ -509,7 +523,10 @@ impl Session {
         match notice {
             Notice::ThreadStarted { thread, name } => self.threads.push((thread, name)),
             Notice::DeadlinePassed { request, waited_for } => self.deadline_passed(request, waited_for),
-            Notice::FirstCall(method) => self.entered_meanwhile.push(method),
+            Notice::FirstCall(method) => {
+                self.first_entry.get_or_insert_with(Instant::now);
+                self.entered_meanwhile.push(method);
+            }
             Notice::ClassPrepared(info) => self.linked_meanwhile.push(info),
             Notice::VmDeath => return Err(SessionError::TargetEnded),
         }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, Control, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Root, Skipped,
-    Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, Control, Discovery, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Root,
+    Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater::report::text::TextOptions;
 use headwater::report::{Trees, json, text};
@@ -58,6 +58,7 @@ fn profile() -> Profile {
         ],
         instrumented: 5,
         called: 4,
+        discovery: Discovery::default(),
         skipped: vec![Skipped {
             method: "com.acme.Old.run()V".into(),
             reason: "its code would grow past 65,535 bytes".into(),

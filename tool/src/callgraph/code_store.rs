@@ -5,6 +5,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::mirror::ClassKey;
 
+const ACC_SYNCHRONIZED: u16 = 0x0020;
+/// Of a trivial method.
+const MOST_INSTRUCTIONS: usize = 8;
+
+/// Whether an instruction does nothing but move a value (JVMS 6.5): constants, loads, fields, returns.
+fn passes_on(opcode: u8) -> bool {
+    const NOTHING_TO_LOADS: std::ops::RangeInclusive<u8> = 0x00..=0x2d;
+    const RETURNS_AND_FIELDS: std::ops::RangeInclusive<u8> = 0xac..=0xb5;
+    const CHECKCAST: u8 = 0xc0;
+    NOTHING_TO_LOADS.contains(&opcode) || RETURNS_AND_FIELDS.contains(&opcode) || opcode == CHECKCAST
+}
+
 /// The class files that are known.
 #[derive(Debug, Default)]
 pub(super) struct CodeStore {
@@ -48,6 +60,25 @@ impl CodeStore {
         let mut needed: Vec<ClassKey> = self.needed.drain().collect();
         needed.sort_unstable();
         needed
+    }
+
+    /// Whether a method only hands a value on: a getter, a setter, a constant, nothing at all.
+    pub(super) fn is_trivial(&self, key: ClassKey, name: &str, descriptor: &str) -> bool {
+        let trivial = || {
+            let file = ClassFile::parse(self.files.get(&key)?.as_ref()?).ok()?;
+            let method = file.methods().iter().find(|it| it.name() == name && it.descriptor() == descriptor)?;
+            let sites = call_sites(&file, method.index).ok()?;
+            let own = file.name().ok()?;
+            let calls = !sites.calls.is_empty() || sites.has_invokedynamic;
+            // Its own class is initialised before it is called.
+            if calls || method.access & ACC_SYNCHRONIZED != 0 || sites.initialized.iter().any(|class| *class != own) {
+                return Some(false);
+            }
+            let code = file.code(method).ok()??;
+            let few = code.instructions().nth(MOST_INSTRUCTIONS).is_none();
+            Some(few && code.instructions().all(|instruction| passes_on(instruction.opcode)))
+        };
+        trivial().unwrap_or(false)
     }
 
     /// What a method calls; `None` when its class is not known, nothing when it cannot be read.

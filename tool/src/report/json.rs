@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
+use headwater_protocol::message::Reveal;
 use serde::Serialize;
 
 use super::Trees;
+use crate::callgraph::Scheme;
 use crate::profile::{ClockMode, Node, NodeIndex, Profile, ThreadProfile, Tree};
 
 #[derive(Serialize)]
@@ -13,6 +15,7 @@ struct Report<'a> {
     target: Target<'a>,
     roots: Vec<Root<'a>>,
     scheme: &'static str,
+    reveal: &'static str,
     clock: Clock,
     controls: Vec<Control<'a>>,
     duration_ns: u64,
@@ -65,6 +68,10 @@ struct Control<'a> {
 struct Methods<'a> {
     instrumented: usize,
     called: usize,
+    /// May have been called before they were instrumented.
+    late: usize,
+    /// Left alone, as the user wants it.
+    trivial: usize,
     skipped: Vec<Skipped<'a>>,
 }
 
@@ -88,6 +95,8 @@ struct Hotswap {
     classes: u64,
     pause_ns_total: u64,
     pause_ns_max: u64,
+    /// From the first entry of a root to the last hotswap.
+    quiet_after_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -128,7 +137,15 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
             .iter()
             .map(|root| Root { pattern: &root.pattern, methods: profile.root_names(root), calls: root.calls })
             .collect(),
-        scheme: "b",
+        scheme: match profile.discovery.scheme {
+            Scheme::Eager => "a",
+            Scheme::Lazy => "b",
+            Scheme::Total => "total",
+        },
+        reveal: match profile.discovery.reveal {
+            Reveal::Blocking => "blocking",
+            Reveal::Background => "background",
+        },
         clock: Clock {
             mode: if clock.mode == ClockMode::Exact { "exact" } else { "tick" },
             source: if clock.mode == ClockMode::Exact { "nanoTime" } else { "coarse" },
@@ -153,6 +170,8 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
         methods: Methods {
             instrumented: profile.instrumented,
             called: profile.called,
+            late: profile.discovery.late,
+            trivial: profile.discovery.trivial,
             skipped: profile
                 .skipped
                 .iter()
@@ -170,6 +189,10 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
             classes: profile.hotswap.classes,
             pause_ns_total: profile.hotswap.pause_ns_total,
             pause_ns_max: profile.hotswap.pause_ns_max,
+            quiet_after_ns: profile
+                .discovery
+                .quiet_after
+                .map(|quiet| u64::try_from(quiet.as_nanos()).unwrap_or(u64::MAX)),
         },
         waits: profile
             .waits
