@@ -47,9 +47,9 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Measure the rewriter's and the decoder's speed, and what a profile costs and how true it is
+    /// Measure the rewriter's and the decoder's speed, what a profile costs, how true it is, and how a call graph is found
     Bench {
-        /// Only this one: rewriter, decode or cost
+        /// Only this one: rewriter, decode, cost or subgraph
         name: Option<String>,
     },
     /// Compile the Java runtime classes again, after a change to their sources
