@@ -26,8 +26,10 @@ pub const OFFSET_LOST: usize = 128;
 /// Offset of the coarse clock's period in ns (u32); 0 when times are read from `System.nanoTime()`.
 pub const OFFSET_CLOCK_PERIOD: usize = 16;
 /// Offset of the interval of control invocations (u32): every so many calls of a root by a thread one is not recorded but
-/// timed as a whole; 0 for none.
+/// timed as a whole; 0 for none, and 1 for all, so that nothing is recorded. Read when recording begins.
 pub const OFFSET_CONTROL: usize = 20;
+/// Offset of what a thread does for which no chunk is free (u32): wait for one when 0, go on without when not.
+pub const OFFSET_OVERFLOW: usize = 28;
 /// Offset of the coarse clock (i64, atomic): the time in ns, kept by the tool. Alone in its cache line.
 pub const OFFSET_CLOCK: usize = 192;
 

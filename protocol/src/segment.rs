@@ -14,7 +14,8 @@ use memmap2::{MmapOptions, MmapRaw};
 use crate::layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
     HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK, OFFSET_CLOCK_PERIOD, OFFSET_CONTROL,
-    OFFSET_LOST, OFFSET_MAGIC, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
+    OFFSET_LOST, OFFSET_MAGIC, OFFSET_OVERFLOW, OFFSET_VERSION, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data,
+    segment_bytes,
 };
 use crate::{MethodId, PROTOCOL_VERSION, ThreadId};
 
@@ -58,6 +59,18 @@ pub struct Recording {
     pub clock_period: Option<Duration>,
     /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
     pub control_every: Option<NonZeroU32>,
+    /// What happens when the tool falls behind.
+    pub overflow: Overflow,
+}
+
+/// What a thread does for whose events there is no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// It waits, for a limited time, and the wait is recorded.
+    #[default]
+    Wait,
+    /// It goes on; its events are lost, and counted.
+    Drop,
 }
 
 impl Segment {
@@ -70,8 +83,8 @@ impl Segment {
         let segment = Segment { map, chunks };
         segment.u64_at(OFFSET_MAGIC).store(MAGIC, Ordering::Relaxed);
         segment.u32_at(OFFSET_VERSION).store(PROTOCOL_VERSION, Ordering::Relaxed);
-        let control = recording.control_every.map_or(0, NonZeroU32::get);
-        segment.u32_at(OFFSET_CONTROL).store(control, Ordering::Relaxed);
+        segment.set_control(recording.control_every);
+        segment.u32_at(OFFSET_OVERFLOW).store(u32::from(recording.overflow == Overflow::Drop), Ordering::Relaxed);
         let period =
             recording.clock_period.map_or(0, |period| u32::try_from(period.as_nanos()).unwrap_or(u32::MAX).max(1));
         segment.u32_at(OFFSET_CLOCK_PERIOD).store(period, Ordering::Relaxed);
@@ -122,6 +135,13 @@ impl Segment {
         self.u64_at(OFFSET_CLOCK).store(now_ns as u64, Ordering::Relaxed);
     }
 
+    /// From the next beginning of recording on, one call of a root by a thread in so many is not recorded but timed as a
+    /// whole. With one in one nothing is recorded at all.
+    pub fn set_control(&self, every: Option<NonZeroU32>) {
+        // Relaxed: the command to record, which makes the target read it, is a stronger edge.
+        self.u32_at(OFFSET_CONTROL).store(every.map_or(0, NonZeroU32::get), Ordering::Relaxed);
+    }
+
     /// Declares a method to be a root, before it is instrumented.
     pub fn mark_root(&self, method: MethodId) {
         // Relaxed: the hotswap that makes the method call the runtime is a much stronger edge than any here.
@@ -131,6 +151,12 @@ impl Segment {
     /// Whether the method's first call has been handled.
     pub fn was_entered(&self, method: MethodId) -> bool {
         self.u8_at(FLAGS + method.0 as usize).load(Ordering::Relaxed) & FLAG_ENTERED != 0
+    }
+
+    /// The number of the next claim of a chunk.
+    pub fn claims(&self) -> u64 {
+        // Relaxed: a number, and nothing that it stands for.
+        self.u64_at(OFFSET_CLAIMS).load(Ordering::Relaxed)
     }
 
     /// The chunks that were claimed before this call and are owned or full now, in the order of their claims.
@@ -193,9 +219,16 @@ impl Segment {
 
     /// Whether any chunk is free (what a writer without one waits for).
     pub fn has_free_chunk(&self) -> bool {
-        (0..self.chunks).any(|index| {
-            self.u32_at(CHUNK_HEADS + index * CHUNK_HEAD_BYTES + HEAD_STATE).load(Ordering::Acquire) == STATE_FREE
-        })
+        (0..self.chunks).any(|index| self.is_free(index))
+    }
+
+    /// How many chunks are free.
+    pub fn free_chunks(&self) -> usize {
+        (0..self.chunks).filter(|index| self.is_free(*index)).count()
+    }
+
+    fn is_free(&self, index: usize) -> bool {
+        self.u32_at(CHUNK_HEADS + index * CHUNK_HEAD_BYTES + HEAD_STATE).load(Ordering::Acquire) == STATE_FREE
     }
 
     /// The mapping's memory stays where it is for as long as the process lives, but is cut off from the other
@@ -279,7 +312,7 @@ mod tests {
     fn words_written_on_one_side_are_read_on_the_other() {
         let (ours, file) = Segment::create(3, Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
-        let words: Vec<u64> = (0..5).map(|t| Event::Thread { thread: ThreadId(t) }.encode()).collect();
+        let words: Vec<u64> = (0..5).map(|t| Event::Thread { thread: ThreadId(t), run: None }.encode()).collect();
         let first = write_chunk(&theirs, 7, -5, &words, true);
         write_chunk(&theirs, 7, 40, &words[..2], false);
 

@@ -11,7 +11,10 @@
 //! `PAUSE`: id is a [`PauseReason`], payload a duration in ns to be taken off the thread's clock; it lies entirely
 //! between the event before and the event after it.
 //! `CONTROL`: id is a root, payload how long a call of it took that was not recorded.
-//! `THREAD`: payload is the thread that the following words belong to.
+//! `THREAD`: the thread that the following words belong to, in the lower 36 bits, and the number of its run in the 25 above.
+//!
+//! A run is what a virtual thread writes between two changes of its carrier, whose chunk it writes into; it counts them. A
+//! thread whose words are all in chunks of its own has no runs: 0.
 
 use crate::{MethodId, ThreadId};
 
@@ -25,6 +28,13 @@ pub const ID_SHIFT: u32 = PAYLOAD_BITS;
 pub const KIND_SHIFT: u32 = PAYLOAD_BITS + ID_BITS;
 /// Largest payload.
 pub const MAX_PAYLOAD: u64 = (1 << PAYLOAD_BITS) - 1;
+
+/// Bits of a `THREAD` word's thread: a hundred thousand new ones a second for a week.
+pub const THREAD_BITS: u32 = 36;
+/// Largest thread of a `THREAD` word.
+pub const MAX_THREAD: u64 = (1 << THREAD_BITS) - 1;
+/// Bits of a `THREAD` word's run, which counts up to the largest number and goes on with 1.
+pub const RUN_BITS: u32 = KIND_SHIFT - THREAD_BITS;
 
 /// A method was entered, in the root's context.
 pub const KIND_ENTER: u64 = 1;
@@ -105,7 +115,27 @@ pub enum Event {
     Thread {
         /// The thread.
         thread: ThreadId,
+        /// Which of its runs, if it has any.
+        run: Option<Run>,
     },
+}
+
+/// The number of a virtual thread's run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run(u32);
+
+impl Run {
+    /// The number, without what is beyond its bits; `None` for 0.
+    pub fn new(number: u32) -> Option<Run> {
+        let number = number & ((1 << RUN_BITS) - 1);
+        (number != 0).then_some(Run(number))
+    }
+
+    /// Whether this run was before another one. Both are among the latest sixteen million of their thread.
+    pub fn is_before(self, other: Run) -> bool {
+        let ahead = other.0.wrapping_sub(self.0) & ((1 << RUN_BITS) - 1);
+        ahead != 0 && ahead < 1 << (RUN_BITS - 1)
+    }
 }
 
 impl Event {
@@ -122,7 +152,9 @@ impl Event {
             KIND_THROW => Event::Exit { method, time_ns: payload, thrown: true },
             KIND_PAUSE => Event::Pause { reason: PauseReason::ALL.get(id as usize).copied(), duration_ns: payload },
             KIND_CONTROL => Event::Control { method, duration_ns: payload },
-            KIND_THREAD => Event::Thread { thread: ThreadId(payload) },
+            KIND_THREAD => {
+                Event::Thread { thread: ThreadId(word & MAX_THREAD), run: Run::new((word >> THREAD_BITS) as u32) }
+            }
             _ => return None,
         })
     }
@@ -136,7 +168,10 @@ impl Event {
                 (KIND_PAUSE, reason.map_or(MethodId::MAX.0, PauseReason::number), duration_ns)
             }
             Event::Control { method, duration_ns } => (KIND_CONTROL, method.0, duration_ns),
-            Event::Thread { thread } => (KIND_THREAD, 0, thread.0),
+            Event::Thread { thread, run } => {
+                let run = run.map_or(0, |run| run.0);
+                return KIND_THREAD << KIND_SHIFT | u64::from(run) << THREAD_BITS | thread.0 & MAX_THREAD;
+            }
         };
         kind << KIND_SHIFT | u64::from(id) << ID_SHIFT | payload.min(MAX_PAYLOAD)
     }
@@ -156,7 +191,9 @@ mod tests {
             Event::Exit { method, time_ns: 7, thrown: true },
             Event::Pause { reason: Some(PauseReason::Buffer), duration_ns: 12 },
             Event::Control { method, duration_ns: 5 },
-            Event::Thread { thread: ThreadId(0) },
+            Event::Thread { thread: ThreadId(0), run: None },
+            Event::Thread { thread: ThreadId(MAX_THREAD), run: Run::new(1) },
+            Event::Thread { thread: ThreadId(1), run: Run::new(u32::MAX) },
         ];
         for event in events {
             assert_ne!(event.encode(), 0);
@@ -165,6 +202,15 @@ mod tests {
         for reason in PauseReason::ALL {
             assert_eq!(PauseReason::ALL[reason.number() as usize], reason);
         }
+    }
+
+    #[test]
+    fn runs_are_in_order_beyond_the_last_number() {
+        let run = |number| Run::new(number).expect("not 0");
+        assert!(run(1).is_before(run(2)) && !run(2).is_before(run(1)) && !run(1).is_before(run(1)));
+        let last = run((1 << RUN_BITS) - 1);
+        assert!(last.is_before(run(1)) && !run(1).is_before(last));
+        assert_eq!(Run::new(1 << RUN_BITS), None);
     }
 
     #[test]

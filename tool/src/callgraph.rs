@@ -170,6 +170,8 @@ pub struct CallGraph {
     handed_out: Vec<MethodId>,
     skipped: Vec<(String, String)>,
     skipped_before: FxHashSet<(ClassKey, Signature)>,
+    /// Only roots are handed out any more.
+    roots_only: bool,
 }
 
 impl CallGraph {
@@ -195,6 +197,7 @@ impl CallGraph {
             handed_out: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
+            roots_only: false,
         }
     }
 
@@ -248,6 +251,17 @@ impl CallGraph {
         self.begin(Work::FirstCall(method))
     }
 
+    /// From now on nothing but the roots is instrumented; the classes to be retransformed for that.
+    pub fn keep_only_roots(&mut self) -> Vec<ClassId> {
+        self.roots_only = true;
+        self.to_hotswap.clear();
+        let others = self.methods.iter().filter(|method| method.refused.is_none() && method.root_of.is_empty());
+        let mut classes: Vec<ClassId> = others.filter_map(|method| self.mirrors.get(method.key).id).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        classes
+    }
+
     /// A class has been linked; none of its code has run yet.
     pub fn class_prepared(&mut self, info: ClassInfo) -> Step {
         let key = self.mirrors.linked(info);
@@ -280,12 +294,15 @@ impl CallGraph {
                     self.mirrors.keys().for_each(|key| self.select_all_in(key));
                 }
             }
+            Work::FirstCall(_) if self.roots_only => {}
             Work::FirstCall(method) => self.enter(*method),
             Work::Linked(key) => self.apply_to(*key),
             Work::Rest => {}
         }
-        self.expand_due();
-        if self.needed.is_empty() && self.code.is_complete() && self.wants_hotswap() {
+        if !self.roots_only {
+            self.expand_due();
+        }
+        if !self.roots_only && self.needed.is_empty() && self.code.is_complete() && self.wants_hotswap() {
             self.look_ahead();
         }
         let needed: Vec<ClassId> = self.needed.drain().filter_map(|key| self.mirrors.get(key).id).collect();
@@ -657,12 +674,13 @@ impl CallGraph {
         if ids.is_empty() {
             return Vec::new();
         }
+        let roots_only = self.roots_only;
         let mut selected = Vec::new();
         for method in file.methods() {
             let signature = self.mirrors.intern_signature(&method.name(), &method.descriptor());
             let Some(&id) = self.by_signature.get(&(key, signature)) else { continue };
             let Some(record) = self.record_mut(id) else { continue };
-            if record.refused.is_some() || !method.has_code() {
+            if record.refused.is_some() || !method.has_code() || roots_only && record.root_of.is_empty() {
                 continue;
             }
             selected.push(Selected { method_index: method.index, id });

@@ -40,6 +40,15 @@ pub struct Node {
     pub self_measured_ns: u64,
 }
 
+/// What is known of a node and everything below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Below {
+    /// Time as measured, probes included.
+    pub measured_ns: u64,
+    /// All calls.
+    pub calls: u64,
+}
+
 /// A calling context tree.
 #[derive(Clone, Debug)]
 pub struct Cct {
@@ -63,6 +72,22 @@ impl Cct {
     /// All nodes, in the order of their numbers; parents come before their children.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.nodes.iter().enumerate().map(|(index, node)| (NodeId(index as u32), node))
+    }
+
+    /// The roots, each with what is known of it and everything below.
+    pub fn roots(&self) -> Vec<(NodeId, Below)> {
+        let mut below: Vec<Below> =
+            self.nodes.iter().map(|node| Below { measured_ns: node.self_measured_ns, calls: node.calls }).collect();
+        // Children come after their parents.
+        for index in (1..below.len()).rev() {
+            let (callee, parent) = (below[index], self.nodes[index].parent as usize);
+            if parent != NodeId::TOP.index() {
+                below[parent].measured_ns += callee.measured_ns;
+                below[parent].calls += callee.calls;
+            }
+        }
+        let roots = self.nodes().filter(|(id, _)| self.parent(*id) == Some(NodeId::TOP));
+        roots.map(|(id, _)| (id, below[id.index()])).collect()
     }
 
     /// How many nodes there are, the top included.

@@ -8,11 +8,13 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use headwater_protocol::message::Reveal;
 
+use headwater_protocol::segment::Overflow;
+
 use crate::callgraph::{JdkMethods, Scheme};
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
-use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};
+use crate::profiling::{self, BareTiming, Ending, Outcome, ProfileError, Settings};
 
 mod output;
 mod progress;
@@ -118,6 +120,14 @@ enum Jdk {
     All,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnOverflow {
+    /// It waits, for three seconds at most; the wait is taken out of all times
+    Wait,
+    /// It goes on: calls are missing, and the profile says how many events were lost
+    Drop,
+}
+
 #[derive(Debug, Args)]
 struct ProfileArgs {
     /// The method whose calls are profiled: a.b.C::m, wildcards *, an optional parameter list. May be repeated
@@ -145,6 +155,10 @@ struct ProfileArgs {
     /// times. Counts leave those calls out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     control: Option<u32>,
+    /// After the profile, time the root's calls without it, so that the probes' cost can be fitted to that: truer times.
+    /// auto: when the root is called often enough, up to a third of the profile's time and 10s at most; off; or for how long
+    #[arg(long, value_name = "TIME", default_value = "auto", value_parser = bare_timing)]
+    bare: BareTiming,
     /// Instrument only classes or methods that match (com.acme.**, com.acme.Foo::bar). May be repeated
     #[arg(long, value_name = "PATTERN")]
     include: Vec<ClassPattern>,
@@ -160,6 +174,9 @@ struct ProfileArgs {
     /// Size of the shared event buffer in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     buffer: u32,
+    /// What a thread of the target does when that buffer is full
+    #[arg(long, value_enum, default_value_t = OnOverflow::Wait)]
+    on_overflow: OnOverflow,
     #[command(flatten)]
     output: Output,
 }
@@ -192,7 +209,12 @@ impl ProfileArgs {
                 Clock::Tick => ClockMode::Tick(self.tick_period),
             },
             control: self.control.and_then(NonZeroU32::new),
+            bare: self.bare,
             buffer_bytes: self.buffer as usize * (1 << 20),
+            overflow: match self.on_overflow {
+                OnOverflow::Wait => Overflow::Wait,
+                OnOverflow::Drop => Overflow::Drop,
+            },
             await_roots,
         }
     }
@@ -202,6 +224,17 @@ fn tick_period(text: &str) -> Result<Duration, String> {
     let range = Duration::from_micros(10)..=Duration::from_secs(1);
     let period = duration(text)?;
     if range.contains(&period) { Ok(period) } else { Err("give a time from 10us to 1s".to_owned()) }
+}
+
+fn bare_timing(text: &str) -> Result<BareTiming, String> {
+    match text {
+        "auto" => Ok(BareTiming::Auto),
+        "off" => Ok(BareTiming::Off),
+        time => match duration(time) {
+            Ok(time) => Ok(BareTiming::For(time)),
+            Err(error) => Err(format!("give auto, off, or a time such as 5s: {error}")),
+        },
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

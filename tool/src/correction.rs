@@ -9,8 +9,9 @@
 //! time is the sum of its nodes' as they came out, which evens that out; nodes below zero are then set to zero, and the
 //! others of the subtree give what that took. What was moved is part of the uncertainty.
 //!
-//! Where roots had control invocations, the cost of a probe pair is fitted to these ([`in_place`]): what calibration says of
-//! an empty method in a loop is then only how it divides between method and caller.
+//! Where calls of the roots were timed as wholes, after the profile or as control invocations, the cost of a probe pair is
+//! fitted to these ([`in_place`]): what calibration says of an empty method in a loop is then mainly how it divides between
+//! method and caller.
 //!
 //! Times by a coarse clock are samples: of a time t with steps of p, `sqrt(t * p)` is one standard deviation.
 
@@ -21,51 +22,75 @@ use crate::cct::{Cct, NodeId};
 use crate::decode::Controls;
 use crate::profile::{Clock, MethodIndex, Node, NodeIndex, Tree};
 
-/// Fewer control invocations say nothing.
-const MIN_CONTROLS: u64 = 3;
+/// Fewer invocations that were timed as wholes say nothing.
+pub const MIN_CONTROLS: u64 = 3;
+/// How far a probe pair's cost in place is expected to be from the calibrated one: half as much, or half as much again, and
+/// half a nanosecond at least.
+const PLACES: f64 = 0.5;
+/// How far it is expected to differ between places of one program.
+const BETWEEN_PLACES: f64 = 0.1;
+/// How far a machine's speed is expected to change between recorded calls and those timed as wholes.
+const DRIFT: f64 = 0.02;
 
-/// The clock with the probes' cost as it is in place, by the roots' control invocations: what the recorded calls of a root
-/// took longer than its control invocations is what their probes cost. `None` where there are none, or too few.
-pub fn in_place(cct: &Cct, clock: &Clock, controls: &FxHashMap<MethodId, Controls>, outside_ns: f64) -> Option<Clock> {
-    let (mut excess, mut expected, mut pairs, mut variance) = (0.0, 0.0, 0.0, 0.0);
-    let mut roots: FxHashMap<u32, (f64, f64)> = FxHashMap::default();
-    let mut root_of = vec![0; cct.len()];
-    for (id, node) in cct.nodes().skip(1) {
-        let parent = cct.parent(id).map_or(0, NodeId::index);
-        root_of[id.index()] = if parent == 0 { id.index() } else { root_of[parent] };
-        let (measured, calls) = roots.entry(root_of[id.index()] as u32).or_default();
-        *measured += node.self_measured_ns as f64;
-        *calls += node.calls as f64;
-    }
-    for (id, node) in cct.nodes().filter(|(id, _)| cct.parent(*id) == Some(NodeId::TOP)) {
-        let Some(control) = controls.get(&node.method).filter(|control| control.count >= MIN_CONTROLS) else {
-            continue;
-        };
-        let Some((measured, calls)) = roots.get(&(id.index() as u32)) else { continue };
-        let bare = bare_ns(control, outside_ns, *calls / node.calls as f64);
-        excess += measured - bare * node.calls as f64;
-        variance += (control.error_ns() * node.calls as f64).powi(2);
-        // A root's own outer time lies outside the root.
-        expected += calls * (clock.inner_ns + clock.outer_ns) - node.calls as f64 * clock.outer_ns;
-        pairs += calls;
-    }
-    if expected <= 0.0 {
-        return None;
-    }
-    let factor = (excess / expected).max(0.0);
-    let spread = variance.sqrt() / pairs / 2.0;
-    Some(Clock {
-        inner_ns: clock.inner_ns * factor,
-        outer_ns: clock.outer_ns * factor,
-        inner_spread_ns: clock.inner_spread_ns + spread,
-        outer_spread_ns: clock.outer_spread_ns + spread,
-        ..*clock
-    })
+/// Calls of roots that were timed as wholes, and what of their time is not the program's.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference<'a> {
+    /// The calls.
+    pub times: &'a FxHashMap<MethodId, Controls>,
+    /// What a probe pair below the root cost while nothing was recorded, in ns.
+    pub idle_ns: f64,
+    /// What timing one call adds to it, in ns.
+    pub timing_ns: f64,
 }
 
-/// What a control invocation would have taken without idle probes in it.
-pub fn bare_ns(control: &Controls, outside_ns: f64, calls_below: f64) -> f64 {
-    (control.mean_ns() - outside_ns * calls_below).max(0.0)
+impl Reference<'_> {
+    /// What a root's call takes without probes, if there are enough such calls; and its standard error. In ns.
+    pub fn bare_ns(&self, root: MethodId, pairs_a_call: f64) -> Option<(f64, f64)> {
+        let times = self.times.get(&root).filter(|times| times.count >= MIN_CONTROLS)?;
+        let bare = times.mean_ns() - self.timing_ns - self.idle_ns * pairs_a_call;
+        Some((bare.max(0.0), times.error_ns()))
+    }
+}
+
+/// The clock with the probes' cost as it is in place: what the recorded calls of the roots took longer than those timed as
+/// wholes is what their probes cost. `None` where there are none of these, or too few.
+///
+/// The fit is weighted against the calibration: where probes are a small part of the time, the difference is mostly noise.
+pub fn in_place(cct: &Cct, clock: &Clock, reference: Reference<'_>) -> Option<Clock> {
+    // A noisy machine may calibrate next to nothing, or less.
+    let (inner, outer) = (clock.inner_ns.max(0.0), clock.outer_ns.max(0.0));
+    let calibrated = inner + outer;
+    let inner_part = if calibrated > 0.0 { inner / calibrated } else { 0.5 };
+    let doubt = (PLACES * calibrated).max(clock.inner_spread_ns + clock.outer_spread_ns).max(PLACES);
+    let (mut excess, mut all_pairs, mut variance) = (0.0, 0.0, 0.0);
+    for (id, below) in cct.roots() {
+        let node = cct.node(id);
+        let (calls, pairs) = (node.calls as f64, below.calls as f64);
+        let Some((bare, error)) = reference.bare_ns(node.method, pairs / calls) else { continue };
+        excess += below.measured_ns as f64 - bare * calls;
+        variance += (error * calls).powi(2) + (DRIFT * bare * calls).powi(2);
+        // A root's own outer time lies outside the root.
+        all_pairs += pairs - calls * (1.0 - inner_part);
+    }
+    if all_pairs <= 0.0 {
+        return None;
+    }
+    let (found, found_variance) = (excess / all_pairs, variance / (all_pairs * all_pairs));
+    // The mean of both, weighted by their variances.
+    let weight = doubt * doubt / (doubt * doubt + found_variance);
+    let pair = (calibrated + weight * (found - calibrated)).max(0.0);
+    // The doubt that is left, and that places still differ from each other; as far as calibration scattered, but what was
+    // a disturbance then is none now.
+    let spread = |calibrated_ns: f64, part: f64| {
+        part * doubt * (1.0 - weight).sqrt() + calibrated_ns.min(BETWEEN_PLACES * pair * part)
+    };
+    Some(Clock {
+        inner_ns: pair * inner_part,
+        outer_ns: pair * (1.0 - inner_part),
+        inner_spread_ns: spread(clock.inner_spread_ns, inner_part),
+        outer_spread_ns: spread(clock.outer_spread_ns, 1.0 - inner_part),
+        ..*clock
+    })
 }
 
 /// What is known of a node, or of a subtree, in ns.
@@ -187,14 +212,40 @@ mod tests {
             cct.node_mut(id).calls = calls;
             cct.node_mut(id).self_measured_ns = measured;
         }
-        // A call with 100 pairs took 12,000 ns recorded and 2,300 otherwise, of which 3 for each idle pair.
-        let mut controls = FxHashMap::from_iter([(MethodId(1), Controls::of(&[2_300, 2_300]))]);
-        assert_eq!(in_place(&cct, &CLOCK, &controls, 3.0), None, "two are too few");
-        controls.insert(MethodId(1), Controls::of(&[2_300, 2_200, 2_400]));
-        let clock = in_place(&cct, &CLOCK, &controls, 3.0).expect("enough");
-        assert_eq!(clock.outer_ns, 2.0 * clock.inner_ns, "they keep their proportion");
-        let tree = correct(&cct, &clock);
-        assert_eq!(tree.nodes[0].total_ns, 10 * (2_300 - 3 * 100), "the root is charged what it takes bare");
+        // A call with 100 pairs took 12,000 ns recorded and 2,350 otherwise, of which 3 for each idle pair and 50 for timing.
+        let mut times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[2_350, 2_350]))]);
+        let fitted = |times: &_| in_place(&cct, &CLOCK, Reference { times, idle_ns: 3.0, timing_ns: 50.0 });
+        assert_eq!(fitted(&times), None, "two are too few");
+        times.insert(MethodId(1), Controls::of(&[2_350, 2_340, 2_360]));
+        let clock = fitted(&times).expect("enough");
+        assert!((clock.outer_ns / clock.inner_ns - 2.0).abs() < 1e-9, "they keep their proportion");
+        let charged = correct(&cct, &clock).nodes[0].total_ns as f64 / 10.0;
+        assert!((charged - 2_000.0).abs() < 20.0, "the root is charged what it takes bare, not {charged}");
+        assert!(clock.inner_spread_ns < 1.2, "nothing is left of the doubt about the place: {clock:?}");
+    }
+
+    #[test]
+    fn a_calibration_that_went_wrong_is_made_good() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        cct.node_mut(root).calls = 1_000;
+        cct.node_mut(root).self_measured_ns = 1_000 * 120;
+        let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[100, 100, 100]))]);
+        let noisy = Clock { inner_ns: -22.0, inner_spread_ns: 66.0, outer_ns: 0.0, ..CLOCK };
+        let clock = in_place(&cct, &noisy, Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 }).expect("enough");
+        assert_eq!(correct(&cct, &clock).nodes[0].total_ns / 1_000, 100, "{clock:?}");
+    }
+
+    #[test]
+    fn probes_that_cost_next_to_nothing_keep_their_calibrated_cost() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        cct.node_mut(root).calls = 100;
+        cct.node_mut(root).self_measured_ns = 100 * 1_000_000;
+        let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[990_000, 1_000_000, 1_000_000]))]);
+        let reference = Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 };
+        let clock = in_place(&cct, &CLOCK, reference).expect("enough");
+        assert!((clock.inner_ns - CLOCK.inner_ns).abs() < 0.1, "{clock:?}");
     }
 
     #[test]

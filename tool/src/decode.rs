@@ -6,8 +6,14 @@
 //! The simulated stack heals where words are missing: an exit closes all frames above its method's (a super constructor
 //! that threw has left no exit of its own; nor has a method that a detach tore), an exit of a method that is not on the stack is ignored,
 //! and a root that is entered from outside finds the stack empty. How often that happened is counted.
+//!
+//! A virtual thread writes into the chunks of whatever carriers it runs on, so its words come in pieces, its *runs*, and not in
+//! their order. When a run begins, all before it are complete in memory; when all chunks have been read once more after that, they
+//! have been seen. So a run is held back until then.
 
-use headwater_protocol::word::{Event, ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_SHIFT, MAX_PAYLOAD, PauseReason};
+use headwater_protocol::word::{
+    Event, ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_SHIFT, KIND_THREAD, MAX_PAYLOAD, PauseReason, Run,
+};
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -27,13 +33,14 @@ pub struct DecodeOptions {
 #[derive(Clone, Debug)]
 pub struct ChunkCursor {
     thread: ThreadId,
+    run: Option<Run>,
     base_ns: i64,
 }
 
 impl ChunkCursor {
     /// At a chunk's first word.
     pub fn new(thread: ThreadId, base_ns: i64) -> ChunkCursor {
-        ChunkCursor { thread, base_ns }
+        ChunkCursor { thread, run: None, base_ns }
     }
 }
 
@@ -60,6 +67,10 @@ pub struct Decoder {
     roots_completed: u64,
     pauses: [PauseTotal; PauseReason::ALL.len()],
     controls: FxHashMap<MethodId, Controls>,
+    /// How often all chunks have been read.
+    pass: u64,
+    /// Threads with runs that are held.
+    waiting: Vec<usize>,
 }
 
 /// Calls of a root that were timed as a whole, without a probe's recording.
@@ -79,7 +90,8 @@ impl Controls {
         controls
     }
 
-    fn add(&mut self, duration_ns: u64) {
+    /// One more.
+    pub fn add(&mut self, duration_ns: u64) {
         let duration = duration_ns as f64;
         self.count += 1;
         self.sum_ns += duration;
@@ -89,6 +101,15 @@ impl Controls {
     /// How long one took.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns / self.count as f64
+    }
+
+    /// Those that are not among earlier ones.
+    pub fn since(&self, earlier: &Controls) -> Controls {
+        Controls {
+            count: self.count - earlier.count,
+            sum_ns: self.sum_ns - earlier.sum_ns,
+            sum_of_squares: self.sum_of_squares - earlier.sum_of_squares,
+        }
     }
 
     /// Standard error of the mean.
@@ -110,6 +131,20 @@ struct Thread {
     paused_ns: u64,
     /// Inside a root invocation that is beyond the limit.
     skipping: bool,
+    /// Of a virtual thread: the run that is being decoded.
+    run: Option<Run>,
+    /// Later runs.
+    held: Vec<Held>,
+}
+
+/// A virtual thread's run that was seen before it was known that all before it had been.
+#[derive(Debug)]
+struct Held {
+    run: Run,
+    /// When it was seen first.
+    pass: u64,
+    base_ns: i64,
+    words: Vec<u64>,
 }
 
 impl Thread {
@@ -177,31 +212,93 @@ impl Decoder {
             roots_completed: 0,
             pauses: Default::default(),
             controls: FxHashMap::default(),
+            pass: 0,
+            waiting: Vec::new(),
         }
     }
 
-    /// Decodes words of a chunk, from where the cursor stands. A thread's chunks must come in the order of their claims.
+    /// Takes words of a chunk, from where the cursor stands. A thread's own chunks must come in the order of their claims.
     pub fn words(&mut self, cursor: &mut ChunkCursor, words: &[u64]) {
-        let mut index = self.thread_index(cursor.thread);
         let mut rest = words;
         while !rest.is_empty() {
-            let followed = self.threads[index].follow(cursor.base_ns, rest);
-            self.events += followed as u64;
-            let Some((&word, behind)) = rest[followed..].split_first() else { return };
+            let index = self.thread_index(cursor.thread);
+            rest = if self.threads[index].run == cursor.run {
+                self.decode(index, cursor.base_ns, rest)
+            } else {
+                let end = rest.iter().position(|word| word >> KIND_SHIFT == KIND_THREAD).unwrap_or(rest.len());
+                let (held, behind) = rest.split_at(end);
+                self.hold(index, cursor, held);
+                behind
+            };
+            let Some((&word, behind)) = rest.split_first() else { return };
+            if let Some(Event::Thread { thread, run }) = Event::decode(word) {
+                (cursor.thread, cursor.run) = (thread, run);
+            }
             rest = behind;
-            let at = |time_ns: u64| cursor.base_ns.wrapping_add(time_ns as i64);
+        }
+    }
+
+    /// All chunks have been read once since the last time: runs that were seen before have no predecessors any more that
+    /// were not.
+    pub fn pass_done(&mut self) {
+        for index in std::mem::take(&mut self.waiting) {
+            self.follow_runs(index, self.pass);
+        }
+        self.pass += 1;
+    }
+
+    /// Decodes the runs that were seen in an earlier pass, and all before them.
+    fn follow_runs(&mut self, index: usize, pass: u64) {
+        let mut held = std::mem::take(&mut self.threads[index].held);
+        held.sort_by(|a, b| match () {
+            () if a.run == b.run => std::cmp::Ordering::Equal,
+            () if a.run.is_before(b.run) => std::cmp::Ordering::Less,
+            () => std::cmp::Ordering::Greater,
+        });
+        let due = held.iter().rposition(|run| run.pass < pass).map_or(0, |last| last + 1);
+        for run in held.drain(..due) {
+            self.threads[index].run = Some(run.run);
+            self.decode(index, run.base_ns, &run.words);
+        }
+        if !held.is_empty() {
+            self.waiting.push(index);
+        }
+        self.threads[index].held = held;
+    }
+
+    /// Keeps words of a run that has its turn later.
+    fn hold(&mut self, index: usize, cursor: &ChunkCursor, words: &[u64]) {
+        let Some(run) = cursor.run else { return };
+        let (base_ns, pass) = (cursor.base_ns, self.pass);
+        let held = &mut self.threads[index].held;
+        if held.is_empty() {
+            self.waiting.push(index);
+        }
+        match held.iter_mut().find(|held| held.run == run) {
+            Some(held) => held.words.extend(words),
+            None => held.push(Held { run, pass, base_ns, words: words.to_vec() }),
+        }
+    }
+
+    /// Decodes a thread's words up to a change of the thread; what is left from there on.
+    fn decode<'a>(&mut self, index: usize, base_ns: i64, words: &'a [u64]) -> &'a [u64] {
+        let mut rest = words;
+        loop {
+            let followed = self.threads[index].follow(base_ns, rest);
+            self.events += followed as u64;
+            rest = &rest[followed..];
+            let Some((&word, behind)) = rest.split_first() else { return rest };
+            let at = |time_ns: u64| base_ns.wrapping_add(time_ns as i64);
             match Event::decode(word) {
                 Some(Event::Enter { method, time_ns, root: false }) => self.enter(index, method, at(time_ns)),
                 Some(Event::Exit { method, time_ns, thrown }) => self.exit(index, method, at(time_ns), thrown),
                 Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
                 Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
                 Some(Event::Control { method, duration_ns }) => self.control(method, duration_ns),
-                Some(Event::Thread { thread }) => {
-                    cursor.thread = thread;
-                    index = self.thread_index(thread);
-                }
+                Some(Event::Thread { .. }) => return rest,
                 None => self.unknown += 1,
             }
+            rest = behind;
         }
     }
 
@@ -217,6 +314,8 @@ impl Decoder {
                 last_ns: 0,
                 paused_ns: 0,
                 skipping: false,
+                run: None,
+                held: Vec::new(),
             });
             self.threads.len() - 1
         });
@@ -304,6 +403,10 @@ impl Decoder {
 
     /// Recording ended at this time: methods that are still open get their time up to then.
     pub fn finish(&mut self, now_ns: i64) {
+        // Everything has been read: there are no runs but those that are held.
+        for index in std::mem::take(&mut self.waiting) {
+            self.follow_runs(index, u64::MAX);
+        }
         for thread in &mut self.threads {
             thread.advance(now_ns);
         }

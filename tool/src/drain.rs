@@ -136,6 +136,7 @@ impl Worker {
                 *slot = None;
             }
         }
+        self.decoder.pass_done();
         found
     }
 }

@@ -83,14 +83,25 @@ pub struct Clock {
     pub outer_spread_ns: f64,
 }
 
-/// How a root's charged time compares with that of its control invocations.
+/// When calls of a root were timed as wholes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlKind {
+    /// While the profile ran, with all probes in place but idle: control invocations.
+    During,
+    /// After the profile, without any probe below the root.
+    After,
+}
+
+/// How a root's charged time compares with that of calls which were timed as wholes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Control {
     /// The root.
     pub root: MethodIndex,
+    /// When these calls were made.
+    pub kind: ControlKind,
     /// Its total, a call, as reported.
     pub charged_ns: f64,
-    /// What a control invocation took, less what idle probes cost.
+    /// What such a call took, less what timing it and idle probes cost.
     pub control_ns: f64,
     /// Its standard error.
     pub error_ns: f64,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::layout;
 use headwater_protocol::message::{Calibration, HotswapResult, Reveal};
-use headwater_protocol::segment::{Recording, Segment, SegmentError};
+use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError};
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
@@ -21,13 +21,17 @@ use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::{ClockMode, Profile, Target};
 use crate::session::{Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
+use crate::timing::RootTimes;
 
 mod assemble;
+mod bare;
 
 /// How long a thread of the target waits for this process before it goes on without.
 const TARGET_DEADLINE: Duration = Duration::from_secs(3);
 /// How long the agent may take from being loaded to its greeting, and a started program to its first sign.
 const GREETING_DEADLINE: Duration = Duration::from_secs(20);
+/// How long what an agent said before it failed may take to be seen here.
+const LAST_WORDS_DEADLINE: Duration = Duration::from_secs(1);
 
 /// What is to be profiled, and for how long.
 #[derive(Clone, Debug)]
@@ -54,10 +58,26 @@ pub struct Settings {
     pub clock: ClockMode,
     /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
     pub control: Option<NonZeroU32>,
+    /// Whether the roots' calls are timed without a profile, after it, and how long at most.
+    pub bare: BareTiming,
     /// Size of the shared event buffer.
     pub buffer_bytes: usize,
+    /// What happens when this process falls behind.
+    pub overflow: Overflow,
     /// Wait for classes of roots that are not loaded yet, rather than fail.
     pub await_roots: bool,
+}
+
+/// Whether the roots' calls are timed without a profile, after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BareTiming {
+    /// When they are called often enough; up to a third of the profile's time, and ten seconds at most.
+    #[default]
+    Auto,
+    /// No.
+    Off,
+    /// So long at most, until their times are steady.
+    For(Duration),
 }
 
 /// What made a profile end.
@@ -174,6 +194,11 @@ pub enum Stage {
         /// Instrumented methods so far.
         instrumented: usize,
     },
+    /// The roots' calls are being timed without a profile.
+    TimingRoots {
+        /// How long at most.
+        limit: Duration,
+    },
     /// The original code is being given back.
     Detaching,
     /// It has been.
@@ -210,28 +235,53 @@ async fn connect(
 ) -> Result<(Arc<Segment>, Link, String), ProfileError> {
     let path = format!("{}/{}", directory.there(), agent::FILE);
     let options = format!("{}/{}", directory.there(), agent::SOCKET);
-    let mut loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
-    let accepted = tokio::select! {
-        // An agent that connects is asked first: it knows best what is wrong.
-        biased;
-        caller = listener.accept() => Some(caller?),
-        loaded = &mut loading => {
-            loaded.map_err(|error| ProfileError::Thread(error.into()))??;
-            // Loaded without an error: its connection must be waiting.
-            tokio::time::timeout(GREETING_DEADLINE, listener.accept()).await.ok().transpose()?
-        }
-    };
-    let connected = welcome(accepted.ok_or(ProfileError::Silent)?, settings)?;
+    let loading = load(host, path, options);
+    tokio::pin!(loading);
+    let (caller, loaded) = caller(listener, loading.as_mut()).await?;
+    let connected = welcome(caller, settings)?;
     // HotSpot looks for the runtime's native methods in the agents that it has finished loading.
-    if !loading.is_finished() {
-        loading.await.map_err(|error| ProfileError::Thread(error.into()))??;
+    if !loaded {
+        loading.await?;
     }
     Ok(connected)
 }
 
+/// Has the JVM load the agent, on a thread of its own: the JVM answers when the agent has begun.
+async fn load(host: TargetHost, path: String, options: String) -> Result<(), ProfileError> {
+    let loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
+    Ok(loading.await.map_err(|error| ProfileError::Thread(error.into()))??)
+}
+
+/// The agent's connection, and whether its loading has ended: an agent that connects is asked first, because it knows best
+/// what is wrong.
+async fn caller(
+    listener: &Listener,
+    loading: impl Future<Output = Result<(), ProfileError>>,
+) -> Result<(Caller, bool), ProfileError> {
+    let loaded = tokio::select! {
+        biased;
+        caller = listener.accept() => return Ok((caller?, false)),
+        loaded = loading => loaded,
+    };
+    // The agent connects before it returns, but the JVM's answer may be the first that we see.
+    let patience = match &loaded {
+        Ok(()) => GREETING_DEADLINE,
+        Err(ProfileError::Attach(AttachError::AgentFailed { .. })) => LAST_WORDS_DEADLINE,
+        Err(_) => Duration::ZERO,
+    };
+    match tokio::time::timeout(patience, listener.accept()).await {
+        Ok(caller) => Ok((caller?, true)),
+        Err(_) => Err(loaded.err().unwrap_or(ProfileError::Silent)),
+    }
+}
+
 fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
     let greeting = caller.greeting()?;
-    let recording = Recording { clock_period: settings.clock.period(), control_every: settings.control };
+    let recording = Recording {
+        clock_period: settings.clock.period(),
+        control_every: settings.control,
+        overflow: settings.overflow,
+    };
     let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes), recording)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
     let version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
@@ -334,7 +384,7 @@ async fn conduct(
     let ticker = period.map(|period| Ticker::start(Arc::clone(&segment), period));
     let _ticker = ticker.transpose().map_err(ProfileError::Thread)?;
     let mut session = Session::new(link, Arc::clone(&segment), graph);
-    let drain = Drain::start(segment, settings.calls).map_err(ProfileError::Thread)?;
+    let drain = Drain::start(Arc::clone(&segment), settings.calls).map_err(ProfileError::Thread)?;
     let progress = drain.progress();
     let prepared = prepare(&mut session, settings, observer, start).await;
     let calibration = match prepared {
@@ -355,7 +405,7 @@ async fn conduct(
     let recording = Instant::now();
     let recorded = record(&mut session, settings, &progress, interrupt, observer).await;
     let duration = recording.elapsed();
-    let end = finish(&mut session, drain, recorded, target.pid, observer).await;
+    let end = finish(&mut session, &segment, drain, recorded, (settings.bare, duration), target.pid, observer).await;
     // The end of a program is what ends its profile, unless something else was to.
     let ending = match end.ending {
         Ending::TargetEnded if start == Start::Held && settings.duration.is_none() && settings.calls.is_none() => {
@@ -363,7 +413,7 @@ async fn conduct(
         }
         other => other,
     };
-    let mut profile = assemble::profile(&session, &end.decoder, target, settings, calibration, duration);
+    let mut profile = assemble::profile(&session, &end.decoder, target, settings, calibration, &end.bare, duration);
     if ending == Ending::TargetEnded {
         profile.warnings.push("the target ended before the profile did; open methods are counted up to then".into());
     }
@@ -431,27 +481,42 @@ async fn record(
 struct End {
     ending: Ending,
     decoder: Decoder,
+    bare: RootTimes,
     warning: Option<String>,
 }
 
-/// Stops recording, reads what is left, and detaches.
+/// Stops recording, reads what is left, times the roots without a profile, and detaches.
 async fn finish(
     session: &mut Session,
+    segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
+    (timing, duration): (BareTiming, Duration),
     pid: u32,
     observer: Observer<'_>,
 ) -> End {
-    let (stopped, detached) = match recorded {
-        Err(SessionError::TargetEnded | SessionError::Disconnected) => (None, None),
-        _ => {
-            let stopped = session.stop().await;
+    let is_gone = matches!(recorded, Err(SessionError::TargetEnded | SessionError::Disconnected));
+    let stopped = if is_gone { None } else { session.stop().await.ok() };
+    let mut decoder = drain.finish();
+    decoder.finish(stopped.unwrap_or_else(monotonic_ns));
+    let mut bare = Ok(RootTimes::default());
+    if let (Ok(ending), Some(_)) = (&recorded, stopped)
+        && let Some(plan) = bare::plan(timing, *ending, &decoder, duration, segment)
+    {
+        observer(Stage::TimingRoots { limit: plan.limit });
+        bare = bare::measure(session, segment, plan).await;
+    }
+    let (bare, detached) = match bare {
+        _ if is_gone => (RootTimes::default(), None),
+        // The profile itself is complete.
+        Err(error @ (SessionError::TargetEnded | SessionError::Disconnected)) => {
+            (RootTimes::default(), Some(Err(error)))
+        }
+        other => {
             observer(Stage::Detaching);
-            (Some(stopped), Some(session.detach().await))
+            (other.unwrap_or_default(), Some(session.detach().await))
         }
     };
-    let mut decoder = drain.finish();
-    decoder.finish(stopped.and_then(Result::ok).unwrap_or_else(monotonic_ns));
     let (ending, warning) = match (recorded, detached) {
         (Ok(ending), Some(Ok(result))) => {
             let warning = not_restored(&result);
@@ -472,7 +537,7 @@ async fn finish(
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),
     };
-    End { ending, decoder, warning }
+    End { ending, decoder, bare, warning }
 }
 
 fn not_restored(detached: &HotswapResult) -> Option<String> {
@@ -499,23 +564,45 @@ pub async fn detach(jvm: &Jvm) -> Result<String, ProfileError> {
     let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
     let path = format!("{}/{}", directory.there(), agent::FILE);
     let options = format!("detach={}/{}", directory.there(), agent::SOCKET);
-    let loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
-    let report = tokio::time::timeout(GREETING_DEADLINE, async {
-        let mut caller = listener.accept().await?;
-        match caller.greeting() {
-            Err(LinkError::Declined(report)) => Ok(report),
-            Err(error) => Err(error),
-            Ok(_) => Ok("the agent began a session instead of ending one".to_owned()),
-        }
-    });
-    tokio::pin!(report, loading);
-    let report = tokio::select! {
-        biased;
-        report = &mut report => report,
-        loaded = &mut loading => {
-            loaded.map_err(|error| ProfileError::Thread(error.into()))??;
-            report.await
-        }
-    };
-    Ok(report.map_err(|_| ProfileError::Silent)??)
+    let loading = load(host, path, options);
+    tokio::pin!(loading);
+    let (mut caller, _) = caller(&listener, loading).await?;
+    match caller.greeting() {
+        Err(LinkError::Declined(report)) => Ok(report),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok("the agent began a session instead of ending one".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_protocol::message::Greeting;
+    use headwater_protocol::wire;
+    use headwater_tests::Scratch;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_agent_that_fails_is_heard_first() {
+        let scratch = Scratch::new("profiling");
+        let path = scratch.file("socket");
+        let listener = Listener::bind(&path).unwrap();
+        let loading = async {
+            let mut agent = std::os::unix::net::UnixStream::connect(&path).unwrap();
+            wire::write(&mut agent, &Err::<Greeting, _>("another".to_owned())).unwrap();
+            Err(AttachError::AgentFailed { pid: 1, code: 1 }.into())
+        };
+        let (mut caller, loaded) = caller(&listener, loading).await.unwrap();
+        assert!(loaded);
+        assert!(matches!(caller.greeting(), Err(LinkError::Declined(reason)) if reason == "another"));
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_fails_without_a_word_is_not_waited_for() {
+        let scratch = Scratch::new("profiling");
+        let listener = Listener::bind(&scratch.file("socket")).unwrap();
+        let failed = || Err(AttachError::AgentFailed { pid: 1, code: 7 }.into());
+        let error = caller(&listener, std::future::ready(failed())).await.unwrap_err();
+        assert!(matches!(error, ProfileError::Attach(AttachError::AgentFailed { code: 7, .. })), "{error}");
+    }
 }

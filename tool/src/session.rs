@@ -6,6 +6,7 @@
 //! before it is), and classes that the hotswap itself loads are looked at when it is over.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,8 @@ const PROBES: Probes<'static> = Probes {
     throw: headwater_runtime_java::THROWN,
     allocate: None,
 };
+/// How many classes are given their own code back at once: it bounds a single pause.
+const RESTORE_BATCH: usize = 100;
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 /// Class files that are asked for in one message.
@@ -272,6 +275,21 @@ impl Session {
             Reply::Stopped { time_ns } => Ok(time_ns),
             other => Err(unexpected("stop recording", &other)),
         }
+    }
+
+    /// After [`Session::stop`]: gives everything below the roots its own code back, and has each call of a root timed as a
+    /// whole, until the next [`Session::stop`].
+    pub async fn time_roots(&mut self) -> Result<(), SessionError> {
+        self.stopping = false;
+        let totals = self.totals;
+        for classes in self.graph.keep_only_roots().chunks(RESTORE_BATCH) {
+            self.hotswap_by_agent(classes.to_vec()).await?;
+        }
+        // What the profile cost is another matter.
+        self.totals = totals;
+        self.segment.set_control(Some(NonZeroU32::MIN));
+        self.command(Command::Record, "time the roots").await?;
+        self.turn().await
     }
 
     /// Gives every class its own code back and ends the agent.

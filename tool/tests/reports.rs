@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, Control, Discovery, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Root,
-    Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, Control, ControlKind, Discovery, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex,
+    Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater::report::text::TextOptions;
 use headwater::report::{Trees, json, text};
@@ -35,6 +35,7 @@ fn profile() -> Profile {
             Root { pattern: "com.acme.Shop::refund".into(), methods: vec![MethodIndex(4)], calls: 0 },
         ],
         controls: vec![Control {
+            kind: ControlKind::After,
             root: MethodIndex(0),
             charged_ns: 1_028_806.5,
             control_ns: 1_000_000.25,

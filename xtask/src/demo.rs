@@ -47,8 +47,9 @@ pub(crate) fn run(pattern: &str, seconds: u32) -> Result<(), String> {
     eprintln!("demo: headwater {}", arguments.join(" "));
     target.forget_rates();
     call(Command::new(binary).args(arguments))?;
-    let mut during = target.pending_rates();
-    during.drain(..during.len() / 2);
+    // After the profile its root is timed without it.
+    let half = seconds as usize / 2;
+    let during = target.pending_rates().into_iter().skip(half).take(half).collect();
     target.rates(RECOVERY)?;
     let after = median(target.rates(SAMPLE)?);
 

@@ -203,6 +203,14 @@ impl CallGraph {
     /// Applies what is reachable already to a class that has been linked: all its supertypes are known.
     pub(super) fn apply_to(&mut self, class: ClassKey) {
         self.select_roots_in(class);
+        for supertype in self.mirrors.supertypes(class) {
+            for (signature, pattern) in pending(self.reachable.abstract_roots.get(&supertype)) {
+                self.select_implementation(class, signature, pattern);
+            }
+        }
+        if self.roots_only {
+            return;
+        }
         let name = self.mirrors.get(class).name.clone();
         let loader = self.mirrors.get(class).loader;
         if self.options.scheme == Scheme::Total {
@@ -222,9 +230,6 @@ impl CallGraph {
         for supertype in self.mirrors.supertypes(class) {
             for (signature, caller) in self.virtual_calls_on(supertype) {
                 self.select_for(class, signature, caller, &mut Vec::new());
-            }
-            for (signature, pattern) in pending(self.reachable.abstract_roots.get(&supertype)) {
-                self.select_implementation(class, signature, pattern);
             }
             self.hand_out_again(class, supertype);
         }
@@ -246,6 +251,9 @@ impl CallGraph {
                 });
                 roots.into_iter().for_each(|root| self.mark_root(root, PatternIndex(index)));
             }
+        }
+        if self.roots_only {
+            return;
         }
         let name: Arc<str> = name.into();
         let mut direct = pending(self.reachable.direct_pending.get(&name));

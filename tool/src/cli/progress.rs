@@ -1,6 +1,7 @@
 //! What goes on, on standard error: milestones always, and on a terminal a line that is replaced as it goes on.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use crate::callgraph::RootMatch;
 use crate::profiling::Stage;
@@ -41,6 +42,11 @@ impl Progress {
             Stage::Recording { root_calls, events, instrumented } => self.live(&format!(
                 "{root_calls} root calls, {events} events, {instrumented} methods instrumented (Ctrl-C ends and reports)"
             )),
+            Stage::TimingRoots { limit } => {
+                self.clear();
+                let limit = humantime::format_duration(Duration::from_millis(limit.as_millis() as u64));
+                let _ = writeln!(io::stderr(), "headwater: timing the root's calls without a profile, for {limit} at most");
+            }
             Stage::Detaching => self.live("giving the original code back ..."),
             Stage::Detached(_) => self.live("detached"),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 
 /// Events of one thread by a short notation: `+1@100` enters method 1 at 100 ns, `*1` enters it as a root, `-1` leaves it, `!1`
-/// leaves it by an exception, `p@30` is a pause of 30 ns, `t@7` a change to thread 7.
+/// leaves it by an exception, `p@30` is a pause of 30 ns, `t@7` a change to thread 7, `2@7` to its run 2.
 fn words(text: &str) -> Vec<u64> {
     text.split_whitespace()
         .map(|event| {
@@ -18,7 +18,8 @@ fn words(text: &str) -> Vec<u64> {
                 b'-' => Event::Exit { method, time_ns: number, thrown: false },
                 b'!' => Event::Exit { method, time_ns: number, thrown: true },
                 b'p' => Event::Pause { reason: Some(PauseReason::Hotswap), duration_ns: number },
-                b't' => Event::Thread { thread: ThreadId(number) },
+                b't' => Event::Thread { thread: ThreadId(number), run: None },
+                b'0'..=b'9' => Event::Thread { thread: ThreadId(number), run: Run::new(what.parse().expect("a run")) },
                 _ => panic!("{event}"),
             }
             .encode()
@@ -202,4 +203,53 @@ fn random_programs_agree_with_the_plainest_decoder() {
         assert_eq!(found, wanted, "seed {seed}");
         assert_eq!(decoder.healed(), 0);
     }
+}
+
+/// Reads pieces of two carriers' chunks, a line a pass (`first | second`), and the trees after the last.
+fn check_passes(passes: &[(&str, &str)], expected: &[&str]) {
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    let mut carriers = [ChunkCursor::new(ThreadId(1), 0), ChunkCursor::new(ThreadId(2), 1000)];
+    for (first, second) in passes {
+        decoder.words(&mut carriers[0], &words(first));
+        decoder.words(&mut carriers[1], &words(second));
+        decoder.pass_done();
+    }
+    assert_eq!(trees(&decoder), expected, "{passes:?}");
+    assert_eq!((decoder.healed(), decoder.open_frames()), (0, 0), "{passes:?}");
+}
+
+#[test]
+fn a_virtual_threads_runs_are_decoded_in_their_order() {
+    let expected = ["t7 1 1 30", "t7 1/2 1 1000"];
+    // The carrier that is read first has the second run.
+    check_passes(&[("2@7 -2@1010 -1@1030", "1@7 *1@0 +2@10"), ("", ""), ("", "")], &["t7 1 1 30", "t7 1/2 1 0"]);
+    check_passes(&[("1@7 *1@0 +2@10", "2@7 -2@10 -1@30"), ("", ""), ("", "")], &expected);
+    // The first run grows after its chunk has been read, and before the second run begins.
+    check_passes(&[("1@7 *1@0", "2@7 -2@10 -1@30"), (" +2@10", ""), ("", "")], &expected);
+    // A run goes on after its turn has come.
+    check_passes(&[("1@7 *1@0 +2@10", "2@7"), ("", ""), ("", "-2@10"), ("", "-1@30")], &expected);
+}
+
+#[test]
+fn a_virtual_thread_may_change_its_carrier_in_every_pass() {
+    check_passes(
+        &[("1@7 *1@0", ""), ("", "2@7 +2@10"), ("3@7 -2@1030", ""), ("", "4@7 -1@50"), ("", ""), ("", "")],
+        &["t7 1 1 1030", "t7 1/2 1 20"],
+    );
+}
+
+#[test]
+fn threads_on_one_carrier_are_told_apart() {
+    check_passes(
+        &[("1@7 *1@0 1@8 *1@5 2@7 -1@10 2@8 -1@20 t@9 *1@30 -1@40", ""), ("", ""), ("", "")],
+        &["t7 1 1 10", "t8 1 1 15", "t9 1 1 10"],
+    );
+}
+
+#[test]
+fn runs_that_are_held_at_the_end_are_decoded() {
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("2@7 -1@30 1@7 *1@10"));
+    decoder.finish(50);
+    assert_eq!(trees(&decoder), ["t7 1 1 20"]);
 }

@@ -10,14 +10,16 @@ use rustc_hash::FxHashMap;
 use super::Settings;
 use crate::callgraph::{CallGraph, PatternIndex};
 use crate::cct::Cct;
-use crate::correction::{bare_ns, correct, in_place};
+use crate::correction::{Reference, correct, in_place};
 use crate::decode::Decoder;
 use crate::pattern;
 use crate::profile::{
-    Clock, Control, Discovery, Events, Hotswap, MethodIndex, MethodName, Profile, Root, Skipped, Target, ThreadProfile,
-    Tree, Wait,
+    Clock, Control, ControlKind, Discovery, Events, Hotswap, MethodIndex, MethodName, Profile, Root, Skipped, Target,
+    ThreadProfile, Tree, Wait,
 };
 use crate::session::Session;
+use crate::ticker::clock_read_ns;
+use crate::timing::RootTimes;
 
 pub(super) fn profile(
     session: &Session,
@@ -25,21 +27,27 @@ pub(super) fn profile(
     target: Target,
     settings: &Settings,
     calibration: Calibration,
+    bare: &RootTimes,
     duration: Duration,
 ) -> Profile {
     let graph = session.graph();
     let clock = Clock {
         mode: settings.clock,
-        inner_ns: calibration.inner_ns,
+        inner_ns: calibration.inner_ns.max(0.0),
         inner_spread_ns: calibration.inner_spread_ns,
-        outer_ns: calibration.outer_ns,
+        outer_ns: calibration.outer_ns.max(0.0),
         outer_spread_ns: calibration.outer_spread_ns,
     };
     let mut all = Cct::new();
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);
     }
-    let clock = in_place(&all, &clock, decoder.controls(), calibration.outside_ns).unwrap_or(clock);
+    let timing_ns = clock_read_ns();
+    let references = [
+        (ControlKind::After, Reference { times: bare, idle_ns: 0.0, timing_ns }),
+        (ControlKind::During, Reference { times: decoder.controls(), idle_ns: calibration.outside_ns, timing_ns }),
+    ];
+    let clock = fitted(&all, clock, &references);
     let merged = correct(&all, &clock);
     let totals = session.hotswap_totals();
     Profile {
@@ -77,14 +85,19 @@ pub(super) fn profile(
         },
         waits: waits(decoder),
         threads: threads(session, decoder, &clock),
-        controls: controls(decoder, &merged, calibration.outside_ns),
+        controls: controls(&merged, &references),
         merged,
         clock,
         warnings: warnings(session, decoder, settings),
     }
 }
 
-fn controls(decoder: &Decoder, tree: &Tree, outside_ns: f64) -> Vec<Control> {
+/// The probes' cost in place, by the calls that say most about it: bare ones, else control invocations.
+fn fitted(all: &Cct, clock: Clock, references: &[(ControlKind, Reference<'_>)]) -> Clock {
+    references.iter().find_map(|(_, reference)| in_place(all, &clock, *reference)).unwrap_or(clock)
+}
+
+fn controls(tree: &Tree, references: &[(ControlKind, Reference<'_>)]) -> Vec<Control> {
     let mut calls_below = vec![0; tree.nodes.len()];
     for (index, node) in tree.nodes.iter().enumerate().rev() {
         calls_below[index] += node.calls;
@@ -94,15 +107,19 @@ fn controls(decoder: &Decoder, tree: &Tree, outside_ns: f64) -> Vec<Control> {
     }
     let roots = tree.nodes.iter().zip(&calls_below).filter(|(node, _)| node.parent.is_none());
     let mut controls: Vec<Control> = roots
-        .filter_map(|(node, calls_below)| {
-            let control = decoder.controls().get(&MethodId(node.method.0 as u32 + 1))?;
+        .flat_map(|(node, calls_below)| {
             let calls = node.calls as f64;
-            Some(Control {
-                root: node.method,
-                charged_ns: node.total_ns as f64 / calls,
-                control_ns: bare_ns(control, outside_ns, *calls_below as f64 / calls),
-                error_ns: control.error_ns(),
-                calls: control.count,
+            let method = MethodId(node.method.0 as u32 + 1);
+            references.iter().filter_map(move |(kind, reference)| {
+                let (control_ns, error_ns) = reference.bare_ns(method, *calls_below as f64 / calls)?;
+                Some(Control {
+                    root: node.method,
+                    kind: *kind,
+                    charged_ns: node.total_ns as f64 / calls,
+                    control_ns,
+                    error_ns,
+                    calls: reference.times[&method].count,
+                })
             })
         })
         .collect();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Trees;
 use crate::callgraph::Scheme;
-use crate::profile::{ClockMode, Node, NodeIndex, Profile, ThreadProfile, Tree};
+use crate::profile::{ClockMode, ControlKind, Node, NodeIndex, Profile, ThreadProfile, Tree};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -58,6 +58,7 @@ struct Clock {
 #[derive(Serialize)]
 struct Control<'a> {
     root: &'a str,
+    kind: &'static str,
     charged_ns: f64,
     control_ns: f64,
     error_ns: f64,
@@ -160,6 +161,10 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
             .iter()
             .map(|control| Control {
                 root: &profile.methods[control.root.0].machine,
+                kind: match control.kind {
+                    ControlKind::During => "during",
+                    ControlKind::After => "after",
+                },
                 charged_ns: control.charged_ns,
                 control_ns: control.control_ns,
                 error_ns: control.error_ns,

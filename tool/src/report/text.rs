@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::Trees;
-use crate::profile::{Control, Node, NodeIndex, Profile, Tree};
+use crate::profile::{Control, ControlKind, Node, NodeIndex, Profile, Tree};
 
 mod units;
 
@@ -227,10 +227,14 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         clock.inner_ns, clock.inner_spread_ns, clock.outer_ns, clock.outer_spread_ns
     )?;
     for control in &profile.controls {
-        let Control { charged_ns, control_ns, error_ns, calls, .. } = *control;
+        let Control { kind, charged_ns, control_ns, error_ns, calls, .. } = *control;
+        let kind = match kind {
+            ControlKind::During => "control",
+            ControlKind::After => "bare",
+        };
         writeln!(
             out,
-            "accuracy  {}: charged {} a call, {} control calls {} (±{})",
+            "accuracy  {}: charged {} a call, {} {kind} calls {} (±{})",
             profile.methods[control.root.0].display,
             time(charged_ns as u64),
             count(calls),

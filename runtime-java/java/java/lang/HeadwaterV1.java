@@ -32,6 +32,7 @@ public final class HeadwaterV1 {
     private static final int OFFSET_LOST = 128;
     private static final int OFFSET_CLOCK_PERIOD = 16;
     private static final int OFFSET_CONTROL = 20;
+    private static final int OFFSET_OVERFLOW = 28;
     private static final int OFFSET_CLOCK = 192;
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
@@ -68,10 +69,12 @@ public final class HeadwaterV1 {
     /** Address of the method flags. The memory stays mapped for good once there has been a session. */
     private static long flags;
     private static long segment;
-    /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none. */
+    /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none, 1 for all. */
     private static int controlEvery;
     /** Address of the coarse clock that the tool keeps; 0 when times are exact. */
     private static long clock;
+    /** A thread for whose events there is no room waits, instead of losing them. */
+    private static boolean waiting;
     private static long heads;
     private static long data;
     private static int chunks;
@@ -200,7 +203,9 @@ public final class HeadwaterV1 {
             }
             return;
         }
-        if (controlEvery != 0 && (U.getByte(flags + id) & FLAG_ENTERED) != 0 && ++thread.uncontrolled >= controlEvery) {
+        int every = controlEvery;
+        // A method's first call is recorded, because it is what reveals its callees.
+        if (every != 0 && (every == 1 || (U.getByte(flags + id) & FLAG_ENTERED) != 0) && ++thread.uncontrolled >= every) {
             // The last call that can overflow the stack: after it the thread is in the control invocation, or is not.
             thread.controlStart = System.nanoTime();
             thread.uncontrolled = 0;
@@ -277,7 +282,7 @@ public final class HeadwaterV1 {
             boolean fromSink = thread.head == 0 && thread.position != 0;
             release(thread);
             long waited = 0;
-            if (!claim(thread, now) && !fromSink && thread.session == session && recording) {
+            if (!claim(thread, now) && waiting && !fromSink && thread.session == session && recording) {
                 boolean claimed = false;
                 long start = System.nanoTime();
                 // Others may be faster to claim what has become free.
@@ -447,7 +452,7 @@ public final class HeadwaterV1 {
             lastClaimed = 0;
             data = segmentAddress + chunkData;
             flags = segmentAddress + FLAGS;
-            controlEvery = U.getInt(segmentAddress + OFFSET_CONTROL);
+            waiting = U.getInt(segmentAddress + OFFSET_OVERFLOW) == 0;
             clock = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) == 0 ? 0 : segmentAddress + OFFSET_CLOCK;
             threads = NO_THREADS;
             threadCount = 0;
@@ -456,6 +461,7 @@ public final class HeadwaterV1 {
 
     private static void record() {
         synchronized (LOCK) {
+            controlEvery = U.getInt(segment + OFFSET_CONTROL);
             recording = true;
         }
     }

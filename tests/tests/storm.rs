@@ -1,0 +1,147 @@
+//! Many threads, and more events than the buffer holds: all are there, or all that are missing are counted.
+
+use std::collections::BTreeMap;
+
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, java, jdks, profile, read_report};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Virtual threads are final since then.
+const VIRTUAL_THREADS: u32 = 21;
+
+/// A running `Storm`.
+struct Storm {
+    process: Process,
+    scratch: Scratch,
+}
+
+impl Storm {
+    fn start(jdk: &Jdk, kind: &str, threads: u64, leaves: u64) -> Storm {
+        let scratch = compile(jdk, &["Storm.java"]);
+        let arguments = ["Storm", kind, &threads.to_string(), &leaves.to_string()];
+        let mut process = java(jdk, &scratch, &[], &arguments);
+        process.await_line("READY");
+        Storm { process, scratch }
+    }
+
+    fn profile(&self, options: &[&str]) -> Process {
+        let file = self.scratch.file("profile.json").to_string_lossy().into_owned();
+        let mut arguments = vec!["--root", "Storm::root", "--bare", "off", "-o", &file];
+        arguments.extend(options);
+        profile(&self.process, &arguments)
+    }
+
+    /// One round; the sum of the threads' results.
+    fn go(&mut self) -> u64 {
+        self.process.say("go");
+        let line = self.process.await_line("ROUND ");
+        line["ROUND ".len()..].parse().expect("a sum")
+    }
+
+    /// Ends the tool, then the target; the report.
+    fn report(mut self, tool: Process) -> Value {
+        tool.signal(Signal::INT);
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        self.process.say("quit");
+        assert!(self.process.finish().status.success());
+        read_report(&self.scratch.file("profile.json"))
+    }
+}
+
+/// What the leaves of one thread return together.
+fn sum_of(leaves: u64) -> u64 {
+    let some = |leaves: u64| (0..leaves).map(|leaf| leaf & 3).sum::<u64>();
+    some(leaves / 2) + some(leaves - leaves / 2)
+}
+
+fn counts(report: &Value) -> [u64; 3] {
+    let calls = calls_by_method(report);
+    ["Storm.root(I)J", "Storm.some(I)J", "Storm.leaf(I)J"].map(|method| calls[method])
+}
+
+/// Every thread's own tree is complete.
+fn check_threads(report: &Value, threads: u64, leaves: u64) {
+    let mut roots = BTreeMap::<u64, u64>::new();
+    let mut leaf_calls = BTreeMap::<u64, u64>::new();
+    for node in report["nodes"].as_array().expect("nodes") {
+        let thread = node["thread"].as_u64().expect("a thread");
+        let calls = node["calls"].as_u64().expect("calls");
+        match node["method"].as_str() {
+            Some("Storm.root(I)J") => *roots.entry(thread).or_default() += calls,
+            Some("Storm.leaf(I)J") => *leaf_calls.entry(thread).or_default() += calls,
+            _ => {}
+        }
+    }
+    assert_eq!(roots.len() as u64, threads);
+    assert!(roots.values().all(|calls| *calls == 1), "each thread calls the root once");
+    assert!(leaf_calls.values().all(|calls| *calls == leaves), "and has its leaves for itself");
+    assert_eq!(leaf_calls.len() as u64, threads);
+}
+
+#[test]
+fn ten_thousand_virtual_threads_keep_their_calls_apart() {
+    const THREADS: u64 = 10_000;
+    const LEAVES: u64 = 21;
+    for jdk in jdks().iter().filter(|jdk| jdk.version >= VIRTUAL_THREADS) {
+        let mut storm = Storm::start(jdk, "virtual", THREADS, LEAVES);
+        let tool = storm.profile(&["--threads"]);
+        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+        let report = storm.report(tool);
+        assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
+        assert_eq!(report["events"]["lost"], 0);
+        assert_eq!(report["events"]["healed"], 0);
+        check_threads(&report, THREADS, LEAVES);
+    }
+}
+
+#[test]
+fn thousands_of_short_threads_keep_their_calls_apart() {
+    const THREADS: u64 = 2_000;
+    const LEAVES: u64 = 9;
+    for jdk in jdks() {
+        let mut storm = Storm::start(&jdk, "platform", THREADS, LEAVES);
+        let tool = storm.profile(&["--threads"]);
+        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+        let report = storm.report(tool);
+        assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
+        check_threads(&report, THREADS, LEAVES);
+    }
+}
+
+#[test]
+fn sixteen_threads_at_full_rate_wait_and_lose_nothing() {
+    const THREADS: u64 = 16;
+    const LEAVES: u64 = 500_000;
+    for jdk in jdks() {
+        let mut storm = Storm::start(&jdk, "platform", THREADS, LEAVES);
+        // They write more than a hundred times as much as there is room.
+        let tool = storm.profile(&["--buffer", "1"]);
+        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+        let report = storm.report(tool);
+        assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
+        assert_eq!(report["events"]["lost"], 0);
+        assert_eq!(report["warnings"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn what_is_dropped_is_counted() {
+    const THREADS: u64 = 4;
+    const LEAVES: u64 = 100_000;
+    for jdk in jdks() {
+        let mut storm = Storm::start(&jdk, "platform", THREADS, LEAVES);
+        let tool = storm.profile(&["--buffer", "1", "--on-overflow", "drop"]);
+        // The first round finds the graph; in the second nobody reads.
+        storm.go();
+        tool.signal(Signal::STOP);
+        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+        tool.signal(Signal::CONT);
+        let report = storm.report(tool);
+        let [recorded, lost] = ["recorded", "lost"].map(|events| report["events"][events].as_u64().expect("a number"));
+        let calls = 2 * THREADS * (1 + 2 + LEAVES);
+        assert!(lost > 0, "JDK {}", jdk.version);
+        assert_eq!(recorded + lost, 2 * calls, "each call has an entry and an exit, recorded or lost");
+        assert!(report["warnings"].to_string().contains("events were lost"), "{}", report["warnings"]);
+    }
+}

@@ -1,0 +1,77 @@
+//! What a profile says of its own accuracy.
+
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile, java, jdks, profile, read_report};
+use serde_json::Value;
+
+const ROOT: &str = "Beat.root(I)I";
+
+/// Profiles a thousand calls of a root that is called all the time; the report.
+fn report(jdk: &Jdk, arguments: &[&str]) -> Value {
+    let classes = compile(jdk, &["Beat.java"]);
+    let mut target = java(jdk, &classes, &[], &["Beat"]);
+    target.await_line("READY");
+    let file = classes.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let mut all = vec!["--root", "Beat::root", "--calls", "1000", "-o", &file_name];
+    all.extend(arguments);
+    let tool = profile(&target, &all).finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "{:#?}", target.stderr);
+    assert_eq!(target.stdout, ["WRONG 0"], "JDK {}", jdk.version);
+    let report = read_report(&file);
+    // 20 * (20 + 1) / 2 calls of middle, of which 20 call nothing; and no call of the bare phase is among them.
+    let calls = calls_by_method(&report);
+    let counts = [ROOT, "Beat.middle(I)I", "Beat.leaf(I)I"].map(|method| calls[method]);
+    assert_eq!(counts, [1_000, 210_000, 190_000], "JDK {}", jdk.version);
+    report
+}
+
+#[test]
+fn calls_after_the_profile_say_what_the_root_takes_without_it() {
+    for jdk in jdks() {
+        for clock in ["exact", "tick"] {
+            let report = report(&jdk, &["--clock", clock, "--bare", "2s"]);
+            let control = &report["controls"][0];
+            assert_eq!((&control["root"], &control["kind"]), (&Value::from(ROOT), &Value::from("after")));
+            assert!(control["calls"].as_u64() > Some(100), "{control}");
+        }
+    }
+}
+
+#[test]
+fn control_invocations_and_those_after_the_profile_are_told_apart() {
+    for jdk in jdks() {
+        let report = report(&jdk, &["--control", "10", "--bare", "2s"]);
+        let kinds: Vec<&Value> = report["controls"].as_array().expect("controls").iter().map(|c| &c["kind"]).collect();
+        assert_eq!(kinds, ["after", "during"], "JDK {}", jdk.version);
+    }
+}
+
+#[test]
+fn nothing_is_timed_after_a_profile_that_is_not_to_be_followed() {
+    for jdk in jdks() {
+        assert_eq!(report(&jdk, &["--bare", "off"])["controls"], Value::Array(Vec::new()), "JDK {}", jdk.version);
+    }
+}
+
+#[test]
+fn a_target_that_ends_after_the_profile_leaves_its_results() {
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Beat.java"]);
+        let mut target = java(&jdk, &classes, &[], &["Beat"]);
+        target.await_line("READY");
+        let scratch = Scratch::new("report");
+        let file = scratch.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "60s", "-o", &file_name];
+        let mut tool = profile(&target, &arguments);
+        tool.await_error_line("without a profile");
+        target.say("quit");
+        assert_eq!(target.finish().stdout, ["WRONG 0"]);
+        let tool = tool.finish();
+        assert!(matches!(tool.status.code(), Some(0 | 5)), "{:#?}", tool.stderr);
+        assert_eq!(calls_by_method(&read_report(&file))[ROOT], 1_000, "JDK {}", jdk.version);
+    }
+}
