@@ -38,8 +38,13 @@ fn main() {
             }
         }
         let (program, output, sources) = (compile_loop(&jdk), Scratch::new("output"), sources());
-        let arguments =
-            ["--root", "com.sun.tools.javac.api.JavacTaskImpl::call", "--include", "com.sun.tools.javac.**"];
+        let arguments = [
+            "--root",
+            "com.sun.tools.javac.api.JavacTaskImpl::call",
+            "--include",
+            "com.sun.tools.javac.**",
+            "--await-root",
+        ];
         for (name, warm_up) in [("javac, cold", 0), ("javac, warm", 20)] {
             for scheme in schemes.iter().filter(|scheme| *scheme != "total") {
                 let mut java = Command::new(jdk.program("java"));
