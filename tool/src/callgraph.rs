@@ -34,7 +34,7 @@ mod tests;
 
 pub use filter::{JdkMethods, Options};
 
-use ahead::{Ahead, Callee, Probability};
+use ahead::{Ahead, Callee, Guess, Probability};
 use code_store::CodeStore;
 use filter::Caller;
 use hidden::Hidden;
@@ -111,6 +111,7 @@ pub struct MethodRecord {
     probability: Probability,
     /// It has been.
     entered: bool,
+    guess: Guess,
     /// It may have been called before it was instrumented.
     late: bool,
     /// HotSpot has accepted its instrumented code.
@@ -328,6 +329,7 @@ impl CallGraph {
                 self.mirrors.get_mut(key).dormant = false;
             }
             self.raise(method, 1.0);
+            self.learn(method);
             self.mark_late(method);
         }
         if self.options.scheme == Scheme::Lazy {
@@ -577,6 +579,7 @@ impl CallGraph {
             callees: Vec::new(),
             probability: 0.0,
             entered: false,
+            guess: Guess::None,
             late: false,
             in_place: false,
         });

@@ -44,6 +44,13 @@ const IF_ONLY_CALLER_COMPILED: f32 = 0.15;
 const IF_DORMANT: f32 = 0.1;
 /// A method is as good as entered from these odds on, divided by a batch's cost in milliseconds.
 const ODDS_FOR_A_MILLISECOND: f32 = 6.0;
+/// However dear a batch is, or however cheap: on a machine that is busy with other things everything takes long.
+const LEAST_ODDS: f32 = 0.5;
+const MOST_ODDS: f32 = 20.0;
+/// So much of what was selected ahead of time is expected to be of use.
+const USEFUL: f32 = 0.8;
+/// That expectation counts like so many methods that were seen.
+const EXPECTED_METHODS: f32 = 40.0;
 
 /// What is known about how methods and classes have been used before.
 #[derive(Debug, Default)]
@@ -54,6 +61,10 @@ pub(super) struct Ahead {
     frontier: Vec<MethodId>,
     /// What a batch of one class costs.
     batch: Duration,
+    /// Methods whose callees were selected ahead of time, and one of whose callers has been entered since.
+    tried: u32,
+    /// Those of them that have been entered.
+    right: u32,
 }
 
 impl Ahead {
@@ -71,16 +82,34 @@ impl Ahead {
 
     /// From this probability on a method's callees are selected with it.
     fn threshold(&self) -> Probability {
-        let odds = ODDS_FOR_A_MILLISECOND / (self.batch.as_secs_f32() * 1e3).max(1e-3);
+        let cost_ms = self.batch.as_secs_f32() * 1e3;
+        let useful = (USEFUL * EXPECTED_METHODS + self.right as f32) / (EXPECTED_METHODS + self.tried as f32);
+        // Who was wrong more often than he thought is to be surer.
+        let caution = (USEFUL / useful).powi(2);
+        let odds = (caution * ODDS_FOR_A_MILLISECOND / cost_ms.max(1e-3)).clamp(LEAST_ODDS, MOST_ODDS);
         odds / (1.0 + odds)
     }
+}
+
+/// What became of a method whose callees were selected before it was entered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Guess {
+    /// They were not.
+    #[default]
+    None,
+    /// None of its callers has been entered yet.
+    Open,
+    /// One has.
+    Tried,
+    /// It has been itself.
+    Right,
 }
 
 /// The probability that a call is made when its method runs.
 pub(super) fn of_call(likelihood: Likelihood) -> Probability {
     match likelihood {
         Likelihood::Certain => 0.97,
-        Likelihood::Possible => 0.65,
+        Likelihood::Possible => 0.5,
         Likelihood::Rare => 0.05,
     }
 }
@@ -114,6 +143,25 @@ impl CallGraph {
         odds / (1.0 + odds)
     }
 
+    /// A method is entered: whether it was right to select its callees before is known now, and will be soon for those.
+    pub(super) fn learn(&mut self, method: MethodId) {
+        let Some(record) = self.record_mut(method) else { return };
+        let guess = std::mem::replace(&mut record.guess, Guess::Right);
+        match guess {
+            Guess::Open => (self.ahead.tried, self.ahead.right) = (self.ahead.tried + 1, self.ahead.right + 1),
+            Guess::Tried => self.ahead.right += 1,
+            Guess::None | Guess::Right => {}
+        }
+        let callees: Vec<MethodId> =
+            self.record(method).map_or(Vec::new(), |it| it.callees.iter().map(|it| it.method).collect());
+        for callee in callees {
+            if let Some(callee) = self.record_mut(callee).filter(|callee| callee.guess == Guess::Open) {
+                callee.guess = Guess::Tried;
+                self.ahead.tried += 1;
+            }
+        }
+    }
+
     /// A method's probability is at least so large; its callees' follow.
     pub(super) fn raise(&mut self, method: MethodId, probability: Probability) {
         let mut pending = vec![(method, probability)];
@@ -144,7 +192,8 @@ impl CallGraph {
                 let (key, probability) = (record.key, record.probability);
                 if probability >= threshold && self.has_code(key) {
                     expanded |= self.expand(method);
-                    if self.record(method).is_some_and(|record| record.expanded) {
+                    if let Some(record) = self.record_mut(method).filter(|record| record.expanded) {
+                        record.guess = Guess::Open;
                         continue;
                     }
                 }
