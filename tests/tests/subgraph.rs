@@ -141,6 +141,25 @@ fn what_an_excluded_method_calls_hangs_on_its_caller() {
 }
 
 #[test]
+fn the_handler_behind_a_proxy_is_found() {
+    let source = "
+        interface Service { int run(); }
+        class Handler implements java.lang.reflect.InvocationHandler {
+            public Object invoke(Object proxy, java.lang.reflect.Method method, Object[] arguments) { return inner(); }
+            int inner() { return 1; }
+        }
+        class Start {
+            static Service service = (Service) java.lang.reflect.Proxy.newProxyInstance(
+                    Start.class.getClassLoader(), new Class<?>[] {Service.class}, new Handler());
+            static Object root() { return service.run(); }
+        }";
+    for jdk in jdks() {
+        let (_, found) = calls(&jdk, source, &[]);
+        assert_eq!(found.get("Handler.inner()I"), Some(&2), "JDK {}: {found:#?}", jdk.version);
+    }
+}
+
+#[test]
 fn trivial_methods_can_be_left_alone() {
     let source = "
         class Start {

@@ -39,8 +39,8 @@ const PROBES: Probes<'static> = Probes {
 const RESTORE_BATCH: usize = 100;
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
-/// Class files that are asked for in one message.
-const READ_AT_ONCE: usize = 256;
+/// Class files that are asked for in one message: while the agent gathers them, nobody else gets an answer.
+const READ_AT_ONCE: usize = 64;
 
 /// Why a session ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -461,7 +461,7 @@ impl Session {
         }
     }
 
-    /// Fetches class files, a part at a time: a message has a limit, and the agent other things to do.
+    /// Fetches class files, a part at a time.
     async fn read_classes(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
         for part in classes.chunks(READ_AT_ONCE) {
             let reply = self.command(Command::ReadClasses { classes: part.to_vec() }, "read class files").await?;
