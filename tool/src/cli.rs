@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use headwater_protocol::message::Reveal;
 
 use headwater_protocol::segment::Overflow;
 
-use crate::callgraph::JdkMethods;
+use crate::callgraph::{JdkMethods, Scheme};
 use crate::clock_source::ClockChoice;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
@@ -94,9 +95,22 @@ enum ListFormat {
 
 /// How callees are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scheme {
+enum SchemeName {
+    /// Everything reachable among the loaded classes is instrumented at once (JFluid's scheme A)
+    A,
     /// A method's callees are instrumented when it is entered for the first time (JFluid's scheme B)
     B,
+    /// Every method that the filters admit is instrumented, called or not
+    Total,
+}
+
+/// Whether the program waits for instrumentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RevealName {
+    /// It does: no call is missed
+    Blocking,
+    /// It does not: a method's first calls may be missed, and the report says for how many methods
+    Background,
 }
 
 /// Where time comes from.
@@ -149,8 +163,11 @@ struct ProfileArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
     /// How callees are found
-    #[arg(long, value_enum, default_value_t = Scheme::B)]
-    scheme: Scheme,
+    #[arg(long, value_enum, default_value_t = SchemeName::B)]
+    scheme: SchemeName,
+    /// Whether a thread that enters a method for the first time waits until what that calls is instrumented
+    #[arg(long, value_enum, default_value_t = RevealName::Blocking)]
+    reveal: RevealName,
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
@@ -174,6 +191,9 @@ struct ProfileArgs {
     /// Do not instrument classes or methods that match. May be repeated
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<ClassPattern>,
+    /// Do not instrument getters, setters and methods that do nothing; their time counts into their callers
+    #[arg(long)]
+    skip_trivial: bool,
     /// Which methods of the JDK are instrumented
     #[arg(long, value_enum, default_value_t = Jdk::None)]
     jdk: Jdk,
@@ -189,8 +209,6 @@ struct ProfileArgs {
 
 impl ProfileArgs {
     fn settings(&self, await_roots: bool) -> Settings {
-        // The only one there is so far: a default that scripts may spell out.
-        let Scheme::B = self.scheme;
         Settings {
             roots: self.roots.clone(),
             include: self.include.clone(),
@@ -200,6 +218,16 @@ impl ProfileArgs {
                 Jdk::Edge => JdkMethods::Edge,
                 Jdk::All => JdkMethods::All,
             },
+            scheme: match self.scheme {
+                SchemeName::A => Scheme::Eager,
+                SchemeName::B => Scheme::Lazy,
+                SchemeName::Total => Scheme::Total,
+            },
+            reveal: match self.reveal {
+                RevealName::Blocking => Reveal::Blocking,
+                RevealName::Background => Reveal::Background,
+            },
+            skip_trivial: self.skip_trivial,
             duration: self.duration,
             calls: self.calls,
             clock: match self.clock {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use headwater_protocol::MethodId;
-use headwater_protocol::message::Calibration;
+use headwater_protocol::message::{Calibration, Reveal};
 use headwater_protocol::word::PauseReason;
 use rustc_hash::FxHashMap;
 
@@ -14,8 +14,8 @@ use crate::correction::{Reference, correct, in_place};
 use crate::decode::Decoder;
 use crate::pattern;
 use crate::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, MethodIndex, MethodName,
-    Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
+    MethodName, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::Session;
 use crate::ticker::clock_read_ns;
@@ -70,6 +70,13 @@ pub(super) fn profile(
             .collect(),
         instrumented: graph.instrumented(),
         called: called(graph, &merged),
+        discovery: Discovery {
+            scheme: graph.scheme(),
+            reveal: settings.reveal,
+            late: if settings.reveal == Reveal::Background { graph.late() } else { 0 },
+            trivial: graph.trivial(),
+            quiet_after: session.quiet_after(),
+        },
         skipped: graph
             .skipped()
             .iter()
@@ -88,7 +95,7 @@ pub(super) fn profile(
         merged,
         statistics: Vec::new(),
         clock,
-        warnings: warnings(session, decoder),
+        warnings: warnings(session, decoder, settings),
     }
 }
 
@@ -178,8 +185,15 @@ fn threads(session: &Session, decoder: &Decoder, clock: &Clock) -> Vec<ThreadPro
         .collect()
 }
 
-fn warnings(session: &Session, decoder: &Decoder) -> Vec<String> {
+fn warnings(session: &Session, decoder: &Decoder, settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
+    let late = session.graph().late();
+    if settings.reveal == Reveal::Background && late > 0 {
+        warnings.push(format!(
+            "the program did not wait for instrumentation (--reveal background): the first calls of up to {late} methods may \
+             be missing"
+        ));
+    }
     let mut missed: FxHashMap<&str, usize> = FxHashMap::default();
     for waited_for in session.deadlines_passed() {
         *missed.entry(waited_for).or_default() += 1;
