@@ -37,7 +37,8 @@ type Row = (usize, usize, u64, u64);
 
 const WORKER: [Row; 12] = [
     (0, 0, 12, 1_000_000),
-    (1, 2, 3, 500),
+    // Too narrow for a flame graph.
+    (1, 2, 3, 300),
     (1, 3, 1, 0),
     (1, 1, 24, 300_000),
     (2, 1, 48, 200_000),
