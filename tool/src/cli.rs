@@ -14,7 +14,7 @@ use crate::clock_source::ClockChoice;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
-use crate::profiling::{self, BareTiming, Ending, Outcome, ProfileError, Settings};
+use crate::profiling::{self, BareTiming, Ending, Outcome, ProfileError, Settings, Stage};
 
 mod output;
 mod progress;
@@ -28,6 +28,7 @@ Examples:
   headwater profile 4711 --root com.acme.Shop::checkout -d 30s
   headwater profile tomcat --root 'org.apache.catalina.core.ApplicationFilterChain::doFilter' --calls 1000
   headwater profile 4711 --root 'com.acme.*.Service::handle' --format json -o profile.json
+  headwater profile 4711 --root com.acme.Shop::checkout --live=5s
   headwater run --root com.acme.Main::main -- java -jar shop.jar
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 the root matched nothing,
@@ -166,6 +167,10 @@ struct ProfileArgs {
     /// Which methods of the JDK are instrumented
     #[arg(long, value_enum, default_value_t = Jdk::None)]
     jdk: Jdk,
+    /// Show the report while the profile is recorded, once a period (2s): on a terminal in place, else one after another,
+    /// with -o in the file
+    #[arg(long, value_name = "PERIOD", num_args = 0..=1, require_equals = true, default_missing_value = "2s", value_parser = live_period)]
+    live: Option<Duration>,
     /// Size of the shared event buffer in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     buffer: u32,
@@ -208,6 +213,7 @@ impl ProfileArgs {
                 OnOverflow::Drop => Overflow::Drop,
             },
             await_roots,
+            live: self.live,
         }
     }
 }
@@ -227,6 +233,11 @@ fn bare_timing(text: &str) -> Result<BareTiming, String> {
             Err(error) => Err(format!("give auto, off, or a time such as 5s: {error}")),
         },
     }
+}
+
+fn live_period(text: &str) -> Result<Duration, String> {
+    let period = duration(text)?;
+    if period >= Duration::from_millis(100) { Ok(period) } else { Err("give a time of 100ms or more".to_owned()) }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -285,7 +296,7 @@ async fn profile_command(target: &str, arguments: &ProfileArgs, await_root: bool
     }
     let progress = progress::Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
     let settings = arguments.settings(await_root);
-    let observer = |stage| progress.show(stage);
+    let observer = |stage| observe(stage, &progress, &arguments.output);
     let result = profiling::attach(&jvm, &settings, interrupted(), &observer).await;
     progress.clear();
     conclude(result, arguments)
@@ -298,7 +309,7 @@ async fn run_command(arguments: &ProfileArgs, command: &[String]) -> ExitCode {
     // The program writes to the same terminal: no live line there.
     let progress = progress::Progress::new(Shown::Milestones);
     let settings = arguments.settings(true);
-    let observer = |stage| progress.show(stage);
+    let observer = |stage| observe(stage, &progress, &arguments.output);
     match profiling::run(command, &settings, interrupted(), &observer).await {
         Ok((mut outcome, status)) => {
             if !status.success() {
@@ -307,6 +318,17 @@ async fn run_command(arguments: &ProfileArgs, command: &[String]) -> ExitCode {
             conclude(Ok(outcome), arguments)
         }
         Err(error) => conclude(Err(error), arguments),
+    }
+}
+
+/// Shows what goes on. A report that cannot be shown now is tried again at the end, where it is an error.
+fn observe(stage: Stage, progress: &progress::Progress, output: &Output) {
+    match stage {
+        Stage::SoFar(profile) => {
+            progress.clear();
+            let _ = output.write_so_far(&profile);
+        }
+        other => progress.show(other),
     }
 }
 

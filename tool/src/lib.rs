@@ -14,6 +14,7 @@ pub mod clock_source;
 pub mod correction;
 pub mod decode;
 pub mod drain;
+pub mod engine;
 pub mod export;
 pub mod jvm;
 pub mod link;

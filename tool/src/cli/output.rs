@@ -132,6 +132,34 @@ impl Output {
         }
     }
 
+    /// Writes the report of a profile that is still being recorded: over the one before, where that can be done.
+    pub(super) fn write_so_far(&self, profile: &Profile) -> io::Result<()> {
+        if self.output.is_some() {
+            return self.write(profile);
+        }
+        let format = self.format_of().map_err(io::Error::other)?;
+        let mut report = Vec::new();
+        let stdout = io::stdout();
+        if !stdout.is_terminal() {
+            self.write_as(format, profile, None, false, &mut report)?;
+            if format == Format::Text {
+                writeln!(report, "\n{}\n", "=".repeat(80))?;
+            }
+            let mut out = stdout.lock();
+            return out.write_all(&report).and_then(|()| out.flush());
+        }
+        let color = std::env::var_os("NO_COLOR").is_none();
+        self.write_as(format, profile, terminal_width(), color, &mut report)?;
+        // What does not fit would push the beginning out; two lines are left for the progress.
+        let rows = rustix::termios::tcgetwinsize(&stdout).map_or(24, |size| usize::from(size.ws_row)).max(4) - 2;
+        let mut out = stdout.lock();
+        out.write_all(b"\x1b[H\x1b[2J")?;
+        for line in report.split_inclusive(|byte| *byte == b'\n').take(rows) {
+            out.write_all(line)?;
+        }
+        out.flush()
+    }
+
     fn write_as(
         &self,
         format: Format,

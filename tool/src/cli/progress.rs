@@ -48,6 +48,8 @@ impl Progress {
                 let _ = writeln!(io::stderr(), "headwater: timing the root's calls without a profile, for {limit} at most");
             }
             Stage::Detaching => self.live("giving the original code back ..."),
+            // The report itself is shown, not that it was made.
+            Stage::SoFar(_) => {}
             Stage::Detached(_) => self.live("detached"),
         }
     }
