@@ -11,13 +11,14 @@ use headwater_protocol::segment::Overflow;
 
 use crate::callgraph::JdkMethods;
 use crate::clock_source::ClockChoice;
+use crate::console::{Console, prompt};
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
 use crate::profiling::{self, BareTiming, Ending, Outcome, ProfileError, Settings, Stage};
 
-mod output;
-mod progress;
+pub(crate) mod output;
+pub(crate) mod progress;
 
 use output::Output;
 use progress::Shown;
@@ -33,6 +34,18 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 the root matched nothing,
 5 the target ended first (results are still written).";
+
+const ATTACH_EXAMPLES: &str = "\
+Example:
+  $ headwater attach shop.jar
+  headwater> profile com.acme.Shop::checkout
+  headwater> status
+  headwater> tree --min 2
+  headwater> tree > checkout.json
+  headwater> quit
+
+`help` lists the commands, Tab completes them and the target's class and method names. Ctrl-C stops a command, Ctrl-D
+detaches. Commands are also read from a pipe.";
 
 /// A profiler for running JVMs: name one method, see every call below it.
 #[derive(Debug, Parser)]
@@ -56,7 +69,7 @@ enum Command {
         /// A pid, or a unique part of the main class or jar name
         target: String,
         #[command(flatten)]
-        profile: ProfileArgs,
+        profile: OneProfile,
         /// Wait for classes of roots that are not loaded yet, rather than fail
         #[arg(long)]
         await_root: bool,
@@ -64,10 +77,16 @@ enum Command {
     /// Start a program and profile it from its first instruction
     Run {
         #[command(flatten)]
-        profile: ProfileArgs,
+        profile: OneProfile,
         /// The program: `java` with its arguments, or a script that starts one
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<String>,
+    },
+    /// Attach to a running JVM and take commands: profile, look, change, at any moment
+    #[command(after_help = ATTACH_EXAMPLES)]
+    Attach {
+        /// A pid, or a unique part of the main class or jar name
+        target: String,
     },
     /// Remove whatever a lost tool left behind in a JVM
     Detach {
@@ -127,11 +146,38 @@ enum OnOverflow {
     Drop,
 }
 
+/// What `profile` and `run` have in common.
 #[derive(Debug, Args)]
-struct ProfileArgs {
+struct OneProfile {
     /// The method whose calls are profiled: a.b.C::m, wildcards *, an optional parameter list. May be repeated
     #[arg(long = "root", required = true, value_name = "METHOD")]
     roots: Vec<MethodPattern>,
+    #[command(flatten)]
+    options: ProfileArgs,
+    /// Show the report while the profile is recorded, once a period (2s): on a terminal in place, else one after another,
+    /// with -o in the file
+    #[arg(
+        long,
+        value_name = "PERIOD",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "2s",
+        value_parser = live_period
+    )]
+    live: Option<Duration>,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl OneProfile {
+    fn settings(&self, await_roots: bool) -> Settings {
+        Settings { await_roots, live: self.live, ..self.options.settings(self.roots.clone()) }
+    }
+}
+
+/// How to profile: for `profile` and `run`, and for `profile` in a session.
+#[derive(Clone, Debug, Args)]
+pub struct ProfileArgs {
     /// End after this time (30s, 2m, 500ms) [default: until Ctrl-C]
     #[arg(short, long, value_parser = duration)]
     duration: Option<Duration>,
@@ -167,26 +213,31 @@ struct ProfileArgs {
     /// Which methods of the JDK are instrumented
     #[arg(long, value_enum, default_value_t = Jdk::None)]
     jdk: Jdk,
-    /// Show the report while the profile is recorded, once a period (2s): on a terminal in place, else one after another,
-    /// with -o in the file
-    #[arg(long, value_name = "PERIOD", num_args = 0..=1, require_equals = true, default_missing_value = "2s", value_parser = live_period)]
-    live: Option<Duration>,
     /// Size of the shared event buffer in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     buffer: u32,
     /// What a thread of the target does when that buffer is full
     #[arg(long, value_enum, default_value_t = OnOverflow::Wait)]
     on_overflow: OnOverflow,
-    #[command(flatten)]
-    output: Output,
 }
 
 impl ProfileArgs {
-    fn settings(&self, await_roots: bool) -> Settings {
+    /// What holds when nothing is said.
+    pub(crate) fn defaults() -> ProfileArgs {
+        #[derive(Parser)]
+        struct Defaults {
+            #[command(flatten)]
+            options: ProfileArgs,
+        }
+        Defaults::parse_from([""]).options
+    }
+
+    /// The profile of these roots.
+    pub(crate) fn settings(&self, roots: Vec<MethodPattern>) -> Settings {
         // The only one there is so far: a default that scripts may spell out.
         let Scheme::B = self.scheme;
         Settings {
-            roots: self.roots.clone(),
+            roots,
             include: self.include.clone(),
             exclude: self.exclude.clone(),
             jdk: match self.jdk {
@@ -212,8 +263,8 @@ impl ProfileArgs {
                 OnOverflow::Wait => Overflow::Wait,
                 OnOverflow::Drop => Overflow::Drop,
             },
-            await_roots,
-            live: self.live,
+            await_roots: false,
+            live: None,
         }
     }
 }
@@ -240,7 +291,7 @@ fn live_period(text: &str) -> Result<Duration, String> {
     if period >= Duration::from_millis(100) { Ok(period) } else { Err("give a time of 100ms or more".to_owned()) }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string());
     }
@@ -259,6 +310,7 @@ pub fn main() -> ExitCode {
             Command::List { format } => list(format),
             Command::Profile { target, profile, await_root } => profile_command(&target, &profile, await_root).await,
             Command::Run { profile, command } => run_command(&profile, &command).await,
+            Command::Attach { target } => attach_command(&target).await,
             Command::Detach { target } => detach_command(&target).await,
         }
     });
@@ -286,7 +338,7 @@ fn list(format: ListFormat) -> ExitCode {
     }
 }
 
-async fn profile_command(target: &str, arguments: &ProfileArgs, await_root: bool) -> ExitCode {
+async fn profile_command(target: &str, arguments: &OneProfile, await_root: bool) -> ExitCode {
     let jvm = match jvm::resolve(target) {
         Ok(jvm) => jvm,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
@@ -302,7 +354,7 @@ async fn profile_command(target: &str, arguments: &ProfileArgs, await_root: bool
     conclude(result, arguments)
 }
 
-async fn run_command(arguments: &ProfileArgs, command: &[String]) -> ExitCode {
+async fn run_command(arguments: &OneProfile, command: &[String]) -> ExitCode {
     if let Err(error) = arguments.output.check() {
         return fail(2, &error);
     }
@@ -332,7 +384,7 @@ fn observe(stage: Stage, progress: &progress::Progress, output: &Output) {
     }
 }
 
-fn conclude(result: Result<Outcome, ProfileError>, arguments: &ProfileArgs) -> ExitCode {
+fn conclude(result: Result<Outcome, ProfileError>, arguments: &OneProfile) -> ExitCode {
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
@@ -351,6 +403,14 @@ fn conclude(result: Result<Outcome, ProfileError>, arguments: &ProfileArgs) -> E
     }
 }
 
+async fn attach_command(target: &str) -> ExitCode {
+    let mut console = Console::new(progress::Progress::at_prompt());
+    if let Err(failure) = console.attach(target).await.and_then(|()| console.announce()) {
+        return fail(failure.code, &failure.message);
+    }
+    ExitCode::from(prompt::run(console).await)
+}
+
 async fn detach_command(target: &str) -> ExitCode {
     let jvm = match jvm::resolve(target) {
         Ok(jvm) => jvm,
@@ -366,7 +426,7 @@ async fn detach_command(target: &str) -> ExitCode {
 }
 
 /// Returns when the user wants an end: Ctrl-C, or a request to terminate.
-async fn interrupted() {
+pub(crate) async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
         return std::future::pending().await;

@@ -224,8 +224,7 @@ impl Live {
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, timing, pid, observer).await;
         let facts = Facts::of(&self.session, &self.settings);
-        let mut profile =
-            assemble::profile(
+        let mut profile = assemble::profile(
             facts,
             &end.decoder,
             self.target,

@@ -11,6 +11,7 @@ pub mod callgraph;
 pub mod cct;
 pub mod cli;
 pub mod clock_source;
+pub(crate) mod console;
 pub mod correction;
 pub mod decode;
 pub mod drain;

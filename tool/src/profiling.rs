@@ -291,17 +291,22 @@ async fn caller(
     }
 }
 
-fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
-    let greeting = caller.greeting()?;
-    let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
-    let tsc = clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, &java_version)?;
+/// What is settled with the agent when it is welcomed: the buffer's size in chunks, and how it is to record.
+pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, Recording), ClockSourceError> {
     let recording = Recording {
         clock_period: settings.clock.period(),
-        tsc,
+        tsc: clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, java_version)?,
         control_every: settings.control,
         overflow: settings.overflow,
     };
-    let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes), recording)?;
+    Ok((layout::chunks_for(settings.buffer_bytes), recording))
+}
+
+fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
+    let greeting = caller.greeting()?;
+    let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
+    let (chunks, recording) = agreed(settings, &java_version)?;
+    let (segment, file) = Segment::create(chunks, recording)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
     Ok((Arc::new(segment), link, java_version))
 }

@@ -15,8 +15,8 @@ use crate::report::text::TextOptions;
 use crate::report::{Trees, json, text};
 
 /// How a report looks, and where it goes.
-#[derive(Debug, Args)]
-pub(super) struct Output {
+#[derive(Clone, Debug, Args)]
+pub struct Output {
     /// Write the report to a file, in the format of its extension (.txt, .json, .collapsed, .svg, .pb.gz, .speedscope.json,
     /// .firefox.json, .callgrind, .csv, .om)
     #[arg(short, long, value_name = "FILE")]
@@ -72,8 +72,13 @@ impl ValueEnum for Format {
 }
 
 impl Output {
+    /// The report as it is by default, in a file.
+    pub(crate) fn to_file(file: PathBuf) -> Output {
+        Output { output: Some(file), format: None, threads: false, min: 0.5, depth: None }
+    }
+
     /// Finds out before the work what would be found out after it.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let format = self.format_of()?;
         if format == Format::Export(export::Format::Pprof) && self.output.is_none() && io::stdout().is_terminal() {
             return Err("pprof is a binary format, not for terminals: add -o FILE".to_owned());
@@ -111,7 +116,7 @@ impl Output {
     }
 
     /// Writes the report: to the file, whole or not at all, or to standard output.
-    pub(super) fn write(&self, profile: &Profile) -> io::Result<()> {
+    pub(crate) fn write(&self, profile: &Profile) -> io::Result<()> {
         let format = self.format_of().map_err(io::Error::other)?;
         match &self.output {
             None => {
@@ -133,7 +138,7 @@ impl Output {
     }
 
     /// Writes the report of a profile that is still being recorded: over the one before, where that can be done.
-    pub(super) fn write_so_far(&self, profile: &Profile) -> io::Result<()> {
+    pub(crate) fn write_so_far(&self, profile: &Profile) -> io::Result<()> {
         if self.output.is_some() {
             return self.write(profile);
         }
@@ -213,7 +218,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// `headwater list`.
-pub(super) fn list_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn list_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
     if jvms.is_empty() {
         return writeln!(out, "no JVM is running that this user may see");
     }
@@ -251,7 +256,7 @@ fn version(jvm: &Jvm) -> &str {
 }
 
 /// `headwater list --format json`: an array of objects.
-pub(super) fn list_json(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn list_json(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Row<'a> {
         pid: u32,

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::Trees;
 use crate::profile::{Control, ControlKind, Node, NodeIndex, Profile, Tree};
 
-mod units;
+pub(crate) mod units;
 
 use units::{count, time};
 

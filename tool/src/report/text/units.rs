@@ -1,7 +1,7 @@
 //! Numbers for people.
 
 /// A duration with its unit and four significant digits: `12.34 ms`.
-pub(super) fn time(ns: u64) -> String {
+pub(crate) fn time(ns: u64) -> String {
     let (value, unit) = match ns {
         0..1_000 => return format!("{ns} ns"),
         1_000..1_000_000 => (ns as f64 / 1e3, "us"),
@@ -18,7 +18,7 @@ pub(super) fn time(ns: u64) -> String {
 }
 
 /// A number with its thousands separated: `1,234,567`.
-pub(super) fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
