@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
 use crate::profiling::{self, BareTiming, Ending, Outcome, ProfileError, Settings, Stage};
+use crate::script::{self, Script, Setting};
 
 pub(crate) mod output;
 pub(crate) mod progress;
@@ -46,6 +48,20 @@ Example:
 
 `help` lists the commands, Tab completes them and the target's class and method names. Ctrl-C stops a command, Ctrl-D
 detaches. Commands are also read from a pipe.";
+
+const SESSION_EXAMPLES: &str = "\
+Example: headwater session checkout.hws shop.jar --set OUT=/tmp/checkout.json
+  # checkout.hws: a hundred checkouts, written to a file
+  profile com.acme.Shop::checkout --calls 100
+  wait root-entered 60s
+  wait done 10m
+  expect lost == 0
+  tree --min 2
+  tree > ${OUT}
+
+A script is checked as a whole before it begins. It ends with the first command that fails, whose exit code is that of the
+session: 1 failed (an expectation that does not hold too), 2 a mistake in the script, 3 no such target or no permission, 4
+the root matched nothing, 5 the target ended.";
 
 /// A profiler for running JVMs: name one method, see every call below it.
 #[derive(Debug, Parser)]
@@ -87,6 +103,20 @@ enum Command {
     Attach {
         /// A pid, or a unique part of the main class or jar name
         target: String,
+    },
+    /// Execute the commands of a file: those of `headwater attach`, one a line
+    #[command(after_help = SESSION_EXAMPLES)]
+    Session {
+        /// The script; `-` is standard input
+        script: PathBuf,
+        /// A pid, or a unique part of the main class or jar name; without one, the script attaches by itself
+        target: Option<String>,
+        /// A variable of the script: ${NAME}. The environment's are there too. May be repeated
+        #[arg(long, value_name = "NAME=VALUE")]
+        set: Vec<Setting>,
+        /// Only check the script
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Remove whatever a lost tool left behind in a JVM
     Detach {
@@ -311,6 +341,10 @@ pub fn main() -> ExitCode {
             Command::Profile { target, profile, await_root } => profile_command(&target, &profile, await_root).await,
             Command::Run { profile, command } => run_command(&profile, &command).await,
             Command::Attach { target } => attach_command(&target).await,
+            Command::Session { script, target, set, dry_run } => {
+                let run = if dry_run { Run::Dry } else { Run::Real };
+                session_command(&script, target.as_deref(), &set, run).await
+            }
             Command::Detach { target } => detach_command(&target).await,
         }
     });
@@ -409,6 +443,46 @@ async fn attach_command(target: &str) -> ExitCode {
         return fail(failure.code, &failure.message);
     }
     ExitCode::from(prompt::run(console).await)
+}
+
+/// Whether a script is only checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Run {
+    Dry,
+    Real,
+}
+
+async fn session_command(path: &Path, target: Option<&str>, settings: &[Setting], run: Run) -> ExitCode {
+    let name = path.display().to_string();
+    let text = if name == "-" { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(path) };
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => return fail(2, &format!("the script {name} cannot be read: {error}")),
+    };
+    let given = if target.is_some() { script::Target::Given } else { script::Target::Awaited };
+    let script = match Script::parse(&name, &text, settings, given) {
+        Ok(script) => script,
+        Err(errors) => {
+            for error in errors {
+                fail(2, &error.to_string());
+            }
+            return ExitCode::from(2);
+        }
+    };
+    if run == Run::Dry {
+        let _ = writeln!(io::stderr(), "headwater: {name}: {} commands, no mistake found", script.len());
+        return ExitCode::SUCCESS;
+    }
+    let mut console = Console::new(progress::Progress::new(Shown::Milestones));
+    if let Some(target) = target
+        && let Err(failure) = console.attach(target).await.and_then(|()| console.announce())
+    {
+        return fail(failure.code, &failure.message);
+    }
+    match script.run(&mut console, interrupted()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(error.code, &error.to_string()),
+    }
 }
 
 async fn detach_command(target: &str) -> ExitCode {

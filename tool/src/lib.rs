@@ -23,6 +23,7 @@ pub mod pattern;
 pub mod profile;
 pub mod profiling;
 pub mod report;
+mod script;
 pub mod session;
 pub mod ticker;
 pub mod timing;

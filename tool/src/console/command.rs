@@ -233,6 +233,7 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
 /// An error of the argument parser, with its place.
 fn explained(error: &clap::Error, words: &[Word], end: usize) -> LineError {
     let rendered = error.render().to_string();
+    let rendered = rendered.replace("unrecognized subcommand", "there is no command").replace("subcommand", "command");
     let mut message = String::new();
     for line in rendered.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")) {
         let line = line.trim().trim_start_matches("error: ");
@@ -280,10 +281,14 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
-        check_error("tre", 1, "unrecognized subcommand 'tre'; tip: a similar subcommand exists: 'tree'");
+        check_error("tre", 1, "there is no command 'tre'; tip: some similar commands exist: 'threads', 'tree'");
         check_error("profile", 8, "<METHOD>");
         check_error("profile Shop", 9, "invalid value 'Shop' for '<METHOD>...'");
-        check_error("  tree --mni 3", 8, "unexpected argument '--mni' found; tip: a similar argument exists: '--min'");
+        check_error(
+            "  tree --dept 3",
+            8,
+            "unexpected argument '--dept' found; tip: a similar argument exists: '--depth'",
+        );
         check_error("tree --min much", 12, "invalid value 'much'");
         check_error("tree > a.b.txt c", 6, "one file name must follow");
         check_error("tree > report.xyz", 8, "names no format");

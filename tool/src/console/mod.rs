@@ -284,8 +284,9 @@ impl Console {
             Command::Pause => self.pause().await?,
             Command::Resume => self.resume().await?,
             Command::Stop => {
-                if !matches!(self.state, State::Live { .. }) {
-                    return Err(Failure::new(1, NOTHING_RECORDED));
+                if !matches!(self.state, State::Live { .. }) && self.last.is_some() {
+                    self.progress.say("the profile has ended already");
+                    return Ok(Flow::Continue);
                 }
                 let message = self.end_profile(Ending::Interrupted).await?;
                 self.progress.say(&message);
@@ -453,8 +454,7 @@ impl Console {
         let progress = match (&self.state, wait.what) {
             (_, Wait::For(_)) => None,
             (State::Live { live, .. }, _) => Some(live.progress().clone()),
-            (_, Wait::Done) if self.last.is_some() => return Ok(()),
-            _ => return Err(Failure::new(1, NOTHING_RECORDED)),
+            _ => return self.has_come(wait.what),
         };
         let come = async {
             match (wait.what, &progress) {
@@ -489,17 +489,24 @@ impl Console {
                 Err(Event::Lost(failure)) => return Err(failure),
                 Err(Event::Complete(message)) => {
                     self.progress.say(&message);
-                    let enough = match wait.what {
-                        Wait::Done => true,
-                        Wait::Calls(calls) => progress.as_ref().is_some_and(|seen| seen.roots_completed() >= calls),
-                        Wait::RootEntered => progress.as_ref().is_some_and(|seen| seen.roots_entered() > 0),
-                        Wait::For(_) => continue,
-                    };
-                    let reason = || format!("the profile ended, and {} never came", wait.what);
-                    return if enough { Ok(()) } else { Err(Failure::new(1, reason())) };
+                    if !matches!(wait.what, Wait::For(_)) {
+                        return self.has_come(wait.what);
+                    }
                 }
             }
         }
+    }
+
+    /// Whether what is waited for had come before the profile ended.
+    fn has_come(&self, what: Wait) -> Result<(), Failure> {
+        let Some(last) = &self.last else { return Err(Failure::new(1, NOTHING_RECORDED)) };
+        let calls: u64 = last.roots.iter().map(|root| root.calls).sum();
+        match what {
+            Wait::Calls(wanted) if calls < wanted => {}
+            Wait::RootEntered if calls == 0 => {}
+            _ => return Ok(()),
+        }
+        Err(Failure::new(1, format!("the profile ended, and {what} never came")))
     }
 
     async fn roots(&mut self) -> Result<(), Failure> {
