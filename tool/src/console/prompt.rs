@@ -87,12 +87,16 @@ async fn converse(
     told: &mut Told,
 ) -> u8 {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
+    let signals =
+        (signal(SignalKind::terminate()), signal(SignalKind::hangup()), signal(SignalKind::interrupt()));
+    let (Ok(mut terminate), Ok(mut hangup), Ok(mut interrupts)) = signals else {
         told.tell("headwater: signals cannot be received");
         return 1;
     };
     let mut code = 0;
     loop {
+        // What came too late to stop the last command is not meant for the next one.
+        while let Ok(Some(())) = tokio::time::timeout(Duration::ZERO, interrupts.recv()).await {}
         // The editor reads one line at a time: a command has the terminal to itself.
         if turns.send(()).is_err() {
             return code;
@@ -125,11 +129,9 @@ async fn converse(
         let environment = |name: &str| std::env::var(name).ok();
         let executed = match command::parse(&line, &environment) {
             Ok(statement) => {
-                // From here on Ctrl-C is a signal again, and stops what is under way.
+                // While the editor does not read, Ctrl-C is a signal, and stops what is under way.
                 let interrupt = async {
-                    if tokio::signal::ctrl_c().await.is_err() {
-                        std::future::pending().await
-                    }
+                    interrupts.recv().await;
                 };
                 console.execute(statement, interrupt).await
             }
