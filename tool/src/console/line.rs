@@ -1,7 +1,7 @@
 //! A command line of a session, cut into words: quotes, comments, variables.
 //!
-//! Words are separated by white space. `'...'` is literal; within `"..."`, and outside quotes, `${NAME}` is replaced and `\`
-//! takes the next character as it is. A `$` without a brace is a character like any other, because Java names have them. `#`
+//! Words are separated by white space. `'...'` is literal; within `"..."`, and outside quotes, `${NAME}` is replaced (by the
+//! default in `${NAME:-default}`, if there is no such variable) and `\` takes the next character as it is. A `$` without a brace is a character like any other, because Java names have them. `#`
 //! at the beginning of a word starts a comment. `>` and `>>` at the beginning of a word stand alone: `Cart::<init>` is one word.
 
 use std::fmt;
@@ -157,7 +157,11 @@ impl Cursor {
                 };
                 let name: String = rest[..length].iter().collect();
                 self.next += length + 1;
-                let value = variables(&name).ok_or_else(|| {
+                let (name, default) = match name.split_once(":-") {
+                    Some((name, default)) => (name, Some(default.to_owned())),
+                    None => (name.as_str(), None),
+                };
+                let value = variables(name).or(default).ok_or_else(|| {
                     LineError::new(column, format!("there is no variable {name}; set it by --set {name}=VALUE"))
                 })?;
                 text.push_str(&value);
@@ -213,6 +217,7 @@ mod tests {
         check("profile ${METHOD}", &[("profile", 1), ("a.B::c d", 9)]);
         check("profile \"${METHOD}\"x", &[("profile", 1), ("a.B::c dx", 9)]);
         check("profile '${METHOD}' \\${METHOD}", &[("profile", 1), ("${METHOD}", 9), ("${METHOD}", 21)]);
+        check("wait ${METHOD:-3s} ${TIME:-3 s}${NONE:-}", &[("wait", 1), ("a.B::c d", 6), ("3 s", 20)]);
         check("profile Cart$Item", &[("profile", 1), ("Cart$Item", 9)]);
         check("echo '' \"\"", &[("echo", 1), ("", 6), ("", 9)]);
     }

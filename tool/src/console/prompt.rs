@@ -87,8 +87,7 @@ async fn converse(
     told: &mut Told,
 ) -> u8 {
     use tokio::signal::unix::{SignalKind, signal};
-    let signals =
-        (signal(SignalKind::terminate()), signal(SignalKind::hangup()), signal(SignalKind::interrupt()));
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::hangup()), signal(SignalKind::interrupt()));
     let (Ok(mut terminate), Ok(mut hangup), Ok(mut interrupts)) = signals else {
         told.tell("headwater: signals cannot be received");
         return 1;
