@@ -13,6 +13,7 @@ use headwater_protocol::segment::Overflow;
 use crate::callgraph::JdkMethods;
 use crate::clock_source::ClockChoice;
 use crate::console::{Console, prompt};
+use crate::doctor;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
@@ -117,6 +118,16 @@ enum Command {
         /// Only check the script
         #[arg(long)]
         dry_run: bool,
+    },
+    /// Say whether a JVM can be attached to, and what to do if not; changes nothing in it
+    #[command(after_help = "Examples:\n  headwater doctor shop.jar\n  headwater doctor 4711 --format json\n\n\
+                            Exit codes: 0 nothing is in the way, 3 something is.")]
+    Doctor {
+        /// A pid, or a unique part of the main class or jar name
+        target: String,
+        /// How to show it
+        #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+        format: ListFormat,
     },
     /// Remove whatever a lost tool left behind in a JVM
     Detach {
@@ -345,6 +356,7 @@ pub fn main() -> ExitCode {
                 let run = if dry_run { Run::Dry } else { Run::Real };
                 session_command(&script, target.as_deref(), &set, run).await
             }
+            Command::Doctor { target, format } => doctor_command(&target, format),
             Command::Detach { target } => detach_command(&target).await,
         }
     });
@@ -482,6 +494,20 @@ async fn session_command(path: &Path, target: Option<&str>, settings: &[Setting]
     match script.run(&mut console, interrupted()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(error.code, &error.to_string()),
+    }
+}
+
+fn doctor_command(target: &str, format: ListFormat) -> ExitCode {
+    let diagnosis = doctor::examine(target);
+    let mut out = io::stdout().lock();
+    let written = match format {
+        ListFormat::Text => diagnosis.write_text(&mut out),
+        ListFormat::Json => diagnosis.write_json(&mut out),
+    };
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(1, &format!("cannot write: {error}")),
+        _ if diagnosis.is_hopeless() => ExitCode::from(3),
+        _ => ExitCode::SUCCESS,
     }
 }
 

@@ -14,6 +14,7 @@ pub mod clock_source;
 pub(crate) mod console;
 pub mod correction;
 pub mod decode;
+pub(crate) mod doctor;
 pub mod drain;
 pub mod engine;
 pub mod export;
