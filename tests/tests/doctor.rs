@@ -58,8 +58,15 @@ fn what_is_in_the_way_is_found_with_its_remedy() {
         ] {
             let (_classes, target) = start(&jdk, &[option]);
             let (diagnosis, code) = examine(&target.pid().to_string());
-            assert_eq!((code, &check(&diagnosis, name)["verdict"]), (Some(3), &Value::from("failure")), "{diagnosis:#}");
-            assert!(check(&diagnosis, name)["remedy"].as_str().is_some_and(|text| text.contains(remedy)), "{diagnosis:#}");
+            assert_eq!(
+                (code, &check(&diagnosis, name)["verdict"]),
+                (Some(3), &Value::from("failure")),
+                "{diagnosis:#}"
+            );
+            assert!(
+                check(&diagnosis, name)["remedy"].as_str().is_some_and(|text| text.contains(remedy)),
+                "{diagnosis:#}"
+            );
         }
     }
 }

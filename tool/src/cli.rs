@@ -1,17 +1,20 @@
 //! The command line: arguments, progress, exit codes. What the commands do is elsewhere.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use headwater_protocol::segment::Overflow;
 
 use crate::callgraph::JdkMethods;
 use crate::clock_source::ClockChoice;
+use crate::console::line::split;
 use crate::console::{Console, prompt};
 use crate::doctor;
 use crate::jvm;
@@ -30,13 +33,36 @@ const EXAMPLES: &str = "\
 Examples:
   headwater list
   headwater profile 4711 --root com.acme.Shop::checkout -d 30s
-  headwater profile tomcat --root 'org.apache.catalina.core.ApplicationFilterChain::doFilter' --calls 1000
-  headwater profile 4711 --root 'com.acme.*.Service::handle' --format json -o profile.json
-  headwater profile 4711 --root com.acme.Shop::checkout --live=5s
   headwater run --root com.acme.Main::main -- java -jar shop.jar
+  headwater attach shop.jar
+  headwater doctor shop.jar
+
+`headwater COMMAND --help` has more. HEADWATER_OPTIONS holds options that `profile` and `run` begin with.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 the root matched nothing,
 5 the target ended first (results are still written).";
+
+const PROFILE_EXAMPLES: &str = "\
+Examples:
+  headwater profile 4711 --root com.acme.Shop::checkout -d 30s
+  headwater profile tomcat --root 'org.apache.catalina.core.ApplicationFilterChain::doFilter' --calls 1000
+  headwater profile 4711 --root 'com.acme.*.Service::handle' --format json -o profile.json
+  headwater profile 4711 --root com.acme.Shop::checkout --live=5s
+  HEADWATER_OPTIONS='--clock tick --min 1' headwater profile 4711 --root com.acme.Shop::checkout
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 the root matched nothing,
+5 the target ended first (results are still written).";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  headwater run --root com.acme.Main::main -- java -jar shop.jar
+  headwater run --root 'com.acme.**::handle' -o profile.json -- ./start-shop.sh";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  headwater completions bash > ~/.local/share/bash-completion/completions/headwater
+  headwater completions zsh > ~/.zfunc/_headwater
+  headwater completions fish > ~/.config/fish/completions/headwater.fish";
 
 const ATTACH_EXAMPLES: &str = "\
 Example:
@@ -75,13 +101,14 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show the JVMs that can be attached to
+    #[command(after_help = "Examples:\n  headwater list\n  headwater list --format json")]
     List {
         /// How to show them
         #[arg(long, value_enum, default_value_t = ListFormat::Text)]
         format: ListFormat,
     },
     /// Attach to a running JVM, profile what one method calls, detach, report
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = PROFILE_EXAMPLES, args_override_self = true)]
     Profile {
         /// A pid, or a unique part of the main class or jar name
         target: String,
@@ -92,6 +119,7 @@ enum Command {
         await_root: bool,
     },
     /// Start a program and profile it from its first instruction
+    #[command(after_help = RUN_EXAMPLES, args_override_self = true)]
     Run {
         #[command(flatten)]
         profile: OneProfile,
@@ -130,9 +158,22 @@ enum Command {
         format: ListFormat,
     },
     /// Remove whatever a lost tool left behind in a JVM
+    #[command(after_help = "Example: headwater detach 4711")]
     Detach {
         /// A pid, or a unique part of the main class or jar name
         target: String,
+    },
+    /// Print the completions of a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Write the manual pages into a directory
+    #[command(hide = true)]
+    Man {
+        /// The directory; it must exist
+        directory: PathBuf,
     },
 }
 
@@ -339,9 +380,42 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| error.to_string())
 }
 
+/// The name of the variable with options that `profile` and `run` begin with.
+const OPTIONS: &str = "HEADWATER_OPTIONS";
+
+/// The arguments, with the options of the environment behind `profile` or `run`: what is given on the command line comes
+/// later and overrides them.
+fn arguments(given: Vec<OsString>, options: Option<&str>) -> Result<Vec<OsString>, String> {
+    let takes_them = given.get(1).is_some_and(|command| command == "profile" || command == "run");
+    let Some(options) = options.filter(|_| takes_them) else { return Ok(given) };
+    let words = split(options, &|name| std::env::var(name).ok())
+        .map_err(|error| format!("{OPTIONS}, column {}: {error}", error.column))?;
+    let (program, rest) = given.split_at(2);
+    Ok(program
+        .iter()
+        .cloned()
+        .chain(words.into_iter().map(|word| word.text.into()))
+        .chain(rest.iter().cloned())
+        .collect())
+}
+
 /// The whole program.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let options = std::env::var(OPTIONS).ok().filter(|options| !options.trim().is_empty());
+    let cli = match arguments(std::env::args_os().collect(), options.as_deref()) {
+        Ok(arguments) => Cli::try_parse_from(arguments),
+        Err(error) => return fail(2, &error),
+    };
+    let cli = match cli {
+        Ok(cli) => cli,
+        Err(error) => {
+            if let Some(options) = options.filter(|_| error.use_stderr()) {
+                // It may be there that the mistake is.
+                let _ = writeln!(io::stderr(), "headwater: {OPTIONS} is set to `{options}`");
+            }
+            error.exit()
+        }
+    };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(1, &format!("cannot start: {error}")),
@@ -356,6 +430,11 @@ pub fn main() -> ExitCode {
                 let run = if dry_run { Run::Dry } else { Run::Real };
                 session_command(&script, target.as_deref(), &set, run).await
             }
+            Command::Completions { shell } => completions(shell),
+            Command::Man { directory } => match clap_mangen::generate_to(Cli::command(), &directory) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => fail(1, &format!("cannot write the manual pages to {}: {error}", directory.display())),
+            },
             Command::Doctor { target, format } => doctor_command(&target, format),
             Command::Detach { target } => detach_command(&target).await,
         }
@@ -497,6 +576,15 @@ async fn session_command(path: &Path, target: Option<&str>, settings: &[Setting]
     }
 }
 
+fn completions(shell: Shell) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "headwater", &mut script);
+    match io::stdout().write_all(&script) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(1, &format!("cannot write: {error}")),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
 fn doctor_command(target: &str, format: ListFormat) -> ExitCode {
     let diagnosis = doctor::examine(target);
     let mut out = io::stdout().lock();
@@ -535,5 +623,56 @@ pub(crate) async fn interrupted() {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
         _ = hangup.recv() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn options_of_the_environment_come_first_and_are_overridden() {
+        let given = || words("headwater profile 4711 --root a.B::c --clock exact --exclude x.Y");
+        let all = arguments(given(), Some("--clock tick --min 3 --exclude 'a.B'")).unwrap();
+        assert_eq!(all[2..7], words("--clock tick --min 3 --exclude"));
+        let Command::Profile { profile, .. } = Cli::try_parse_from(all).unwrap().command else { panic!("profile") };
+        assert_eq!(profile.options.clock, Clock::Exact);
+        assert_eq!(profile.options.exclude.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a.B", "x.Y"]);
+        assert_eq!(arguments(given(), None), Ok(given()));
+        assert_eq!(arguments(words("headwater list"), Some("--clock tick")), Ok(words("headwater list")));
+        let error = arguments(given(), Some("--root 'x")).unwrap_err();
+        assert_eq!(error, "HEADWATER_OPTIONS, column 8: this quote is never closed");
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed_and_every_command_has_an_example() {
+        let mut command = Cli::command();
+        command.build();
+        command.clone().debug_assert();
+        for command in
+            command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
+        {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example") && help.contains("headwater"), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn completions_and_manual_pages_name_the_commands() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "headwater", &mut script);
+            let script = String::from_utf8_lossy(&script).into_owned();
+            assert!(["profile", "attach", "session", "doctor"].iter().all(|name| script.contains(name)), "{shell}");
+        }
+        let scratch = headwater_tests::Scratch::new("man");
+        clap_mangen::generate_to(Cli::command(), scratch.path()).unwrap();
+        for page in ["headwater.1", "headwater-profile.1", "headwater-session.1"] {
+            assert!(scratch.file(page).exists(), "{page}");
+        }
     }
 }
