@@ -45,8 +45,7 @@ impl Console {
         let is_class = |name: &str| name == internal;
         let is_method = |_: &str, method: &str| method.starts_with(beginning);
         let found = self.loaded_methods(&is_class, &is_method).await.unwrap_or_default();
-        let names =
-            found.iter().filter_map(|name| Some(name.split('(').next()?.strip_prefix(class)?.strip_prefix('.')?));
+        let names = found.iter().filter_map(|name| name.split('(').next()?.strip_prefix(class)?.strip_prefix('.'));
         let mut names: Vec<String> = names.map(|method| format!("{class}::{method}")).collect();
         names.dedup();
         names
