@@ -46,3 +46,28 @@ pub fn headwater() -> PathBuf {
     assert!(binary.exists(), "{} is missing: run by `cargo xtask bench`", binary.display());
     binary
 }
+
+/// xorshift64*: the same numbers in every run.
+#[derive(Debug)]
+pub struct Random(u64);
+
+impl Default for Random {
+    fn default() -> Random {
+        Random(0x4865_6164)
+    }
+}
+
+impl Random {
+    /// Any number.
+    pub fn number(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// A number below a limit.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        (self.number() >> 33) % limit
+    }
+}

@@ -23,17 +23,22 @@ use crate::profile::ClockMode;
 use crate::profiling::{self, BareTiming, Ending, Outcome, ProfileError, Settings, Stage};
 use crate::script::{self, Script, Setting};
 
+mod diff;
 pub(crate) mod output;
 pub(crate) mod progress;
+mod report;
+mod view;
 
-use output::Output;
+use output::{Origin, Output};
 use progress::Shown;
 
 const EXAMPLES: &str = "\
 Examples:
   headwater list
   headwater profile 4711 --root com.acme.Shop::checkout -d 30s
-  headwater run --root com.acme.Main::main -- java -jar shop.jar
+  headwater run --root com.acme.Main::main -o run.hw -- java -jar shop.jar
+  headwater report run.hw --view callers --focus com.acme.Cart
+  headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%'
   headwater attach shop.jar
   headwater doctor shop.jar
 
@@ -157,6 +162,12 @@ enum Command {
         #[arg(long, value_enum, default_value_t = ListFormat::Text)]
         format: ListFormat,
     },
+    /// Look at a saved profile again, in any view and format
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::ReportArgs),
+    /// Compare two saved profiles
+    #[command(after_help = diff::EXAMPLES)]
+    Diff(diff::DiffArgs),
     /// Remove whatever a lost tool left behind in a JVM
     #[command(after_help = "Example: headwater detach 4711")]
     Detach {
@@ -436,6 +447,8 @@ pub fn main() -> ExitCode {
                 Err(error) => fail(1, &format!("cannot write the manual pages to {}: {error}", directory.display())),
             },
             Command::Doctor { target, format } => doctor_command(&target, format),
+            Command::Report(arguments) => report::run(&arguments),
+            Command::Diff(arguments) => diff::run(&arguments),
             Command::Detach { target } => detach_command(&target).await,
         }
     });
@@ -514,7 +527,11 @@ fn conclude(result: Result<Outcome, ProfileError>, arguments: &OneProfile) -> Ex
         Ok(outcome) => outcome,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    match arguments.output.write(&outcome.profile) {
+    if let Err(nothing) = arguments.output.check_selection(&outcome.profile) {
+        // What was recorded must not be lost to a wrong name.
+        let _ = writeln!(io::stderr(), "headwater: {nothing}");
+    }
+    match arguments.output.write(&outcome.profile, Origin::Recording) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return fail(1, &format!("the report could not be written: {error}")),

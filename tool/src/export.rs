@@ -4,7 +4,7 @@
 //! value where there is room for one. What the profile does not know, such as files and lines, is left out.
 
 use std::io::{self, Write};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::profile::{Profile, ThreadProfile, Tree};
 use crate::report::Trees;
@@ -93,32 +93,30 @@ impl Format {
     }
 }
 
-/// What is exported, beside the profile itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Whether threads are told apart.
-    pub trees: Trees,
-    /// When the recording began, if that is known: pprof and the Firefox Profiler have a place for it.
-    pub started: Option<SystemTime>,
-}
-
 /// Writes a profile.
 ///
 /// # Errors
 ///
 /// Those of the writer.
-pub fn write(format: Format, profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let parts = parts(profile, options.trees);
+pub fn write(format: Format, profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Result<()> {
+    let parts = parts(profile, trees);
+    let started = started(profile);
     match format {
         Format::Collapsed => collapsed::write(profile, &parts, out),
         Format::Svg => svg::write(profile, &parts, out),
-        Format::Pprof => pprof::write(profile, &parts, options.started, out),
+        Format::Pprof => pprof::write(profile, &parts, started, out),
         Format::Speedscope => speedscope::write(profile, &parts, out),
-        Format::Firefox => firefox::write(profile, &parts, options.started, out),
+        Format::Firefox => firefox::write(profile, &parts, started, out),
         Format::Callgrind => callgrind::write(profile, &parts, out),
         Format::Csv => csv::write(profile, &parts, out),
         Format::OpenMetrics => openmetrics::write(profile, &parts, out),
     }
+}
+
+/// When the recording began, if that is known: pprof and the Firefox Profiler have a place for it.
+fn started(profile: &Profile) -> Option<SystemTime> {
+    let seconds = profile.environment.started_s;
+    (seconds != 0).then(|| UNIX_EPOCH.checked_add(Duration::from_secs(seconds))).flatten()
 }
 
 /// One of the trees to be exported.

@@ -2,8 +2,9 @@
 //!
 //! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the [`agent`] into it, [`link`] is the
 //! socket to it, [`session`] holds the conversation, [`callgraph`] decides which methods to instrument, [`drain`] reads
-//! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, [`report`] shows
-//! it, and [`export`] hands it to other tools. [`profiling`] leads through all of them, [`cli`] is the command line.
+//! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, [`report`] shows it,
+//! [`export`] hands it to other tools, [`snapshot`] keeps it, and [`diff`] compares two. [`profiling`] leads through all of them,
+//! [`cli`] is the command line.
 
 pub mod agent;
 pub mod attach;
@@ -14,6 +15,7 @@ pub mod clock_source;
 pub(crate) mod console;
 pub mod correction;
 pub mod decode;
+pub mod diff;
 pub(crate) mod doctor;
 pub mod drain;
 pub mod engine;
@@ -26,5 +28,7 @@ pub mod profiling;
 pub mod report;
 mod script;
 pub mod session;
+pub mod snapshot;
 pub mod ticker;
 pub mod timing;
+pub mod whole_file;

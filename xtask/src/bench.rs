@@ -2,7 +2,7 @@
 
 use crate::machine::{call, cargo, jdk};
 
-const BENCHES: [&str; 3] = ["rewriter", "decode", "cost"];
+const BENCHES: [&str; 4] = ["rewriter", "decode", "snapshot", "cost"];
 
 pub(crate) fn run(name: Option<&str>) -> Result<(), String> {
     jdk()?;

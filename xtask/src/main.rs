@@ -48,9 +48,9 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Measure the rewriter's and the decoder's speed, and what a profile costs and how true it is
+    /// Measure the rewriter's, the decoder's and snapshots' speed, and what a profile costs and how true it is
     Bench {
-        /// Only this one: rewriter, decode or cost
+        /// Only this one: rewriter, decode, snapshot or cost
         name: Option<String>,
     },
     /// Compile the Java runtime classes again, after a change to their sources

@@ -10,6 +10,7 @@ use super::line::{LineError, Variables, Word, split};
 use crate::cli::ProfileArgs;
 use crate::cli::output::Output;
 use crate::pattern::{ClassPattern, MethodPattern};
+use crate::report::select::MethodSelector;
 
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
 const OVERVIEW: &str = "{subcommands}{after-help}";
@@ -65,6 +66,20 @@ pub enum Command {
         after_help = "Examples:\n  tree --min 2 --depth 5\n  tree --threads\n  tree > shop.json"
     )]
     Tree(Output),
+    /// Show each method up to now, whoever calls it
+    #[command(help_template = TEMPLATE, after_help = "Examples:\n  flat --sort calls\n  flat --min 1 > flat.txt")]
+    Flat(Output),
+    /// Show a method up to now, with its callers and callees; or all of them
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  callers com.acme.Cart.total\n  callers com.acme.Cart > cart.txt"
+    )]
+    Callers {
+        /// com.acme.Cart.total, com.acme.Cart, com.acme.*
+        method: Option<MethodSelector>,
+        #[command(flatten)]
+        output: Box<Output>,
+    },
     /// Show the threads that were inside a root
     #[command(help_template = TEMPLATE)]
     Threads,
@@ -96,7 +111,7 @@ pub enum Command {
     #[command(help_template = TEMPLATE)]
     Resume,
     /// Write the profile up to now to a file, in the format of its extension
-    #[command(help_template = TEMPLATE, after_help = "Example: snapshot before.json")]
+    #[command(help_template = TEMPLATE, after_help = "Examples:\n  snapshot before.hw\n  snapshot before.pb.gz")]
     Snapshot {
         /// The file
         file: PathBuf,
@@ -175,7 +190,7 @@ pub enum Statement {
 }
 
 /// The commands whose report can be redirected.
-const REPORTS: [&str; 1] = ["tree"];
+const REPORTS: [&str; 3] = ["tree", "flat", "callers"];
 
 /// Reads a line.
 pub fn parse(line: &str, variables: Variables<'_>) -> Result<Statement, LineError> {
@@ -195,7 +210,8 @@ pub fn parse(line: &str, variables: Variables<'_>) -> Result<Statement, LineErro
         Command::Expect { .. } => Statement::Expect(Expectation::parse(&words[1..], end)?),
         command => {
             let output = match &command {
-                Command::Tree(output) => Some(output),
+                Command::Tree(output) | Command::Flat(output) => Some(output),
+                Command::Callers { output, .. } => Some(&**output),
                 _ => None,
             };
             if let Some(Err(message)) = output.map(Output::check) {
@@ -221,7 +237,7 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
         return bad("reports are not appended; give each a file of its own by `> FILE`");
     }
     if at == 0 || !REPORTS.contains(&words[0].text.as_str()) {
-        return bad("only a report (`tree`) can be written to a file");
+        return bad("only a report (`tree`, `flat`, `callers`) can be written to a file");
     }
     if words.len() != at + 2 {
         return bad("one file name must follow, and nothing else");

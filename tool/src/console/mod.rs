@@ -10,13 +10,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::cli::ProfileArgs;
-use crate::cli::output::Output;
+use crate::cli::output::{Origin, Output};
 use crate::cli::progress::Progress;
 use crate::engine::{self, Attached, Live};
 use crate::jvm::{self, Jvm};
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::{Profile, Target};
 use crate::profiling::{self, Ending, ProfileError, Settings};
+use crate::report::View;
 use crate::session::{Session, SessionError};
 
 pub mod command;
@@ -271,10 +272,12 @@ impl Console {
             }
             Command::Roots => self.roots().await?,
             Command::Status => self.status().await?,
-            Command::Tree(output) => output.write(&self.profile_so_far().await?).or_else(is_broken_pipe)?,
+            Command::Tree(output) => self.report(&output).await?,
+            Command::Flat(output) => self.report(&output.showing(View::Flat, None)).await?,
+            Command::Callers { method, output } => self.report(&output.showing(View::Callers, method)).await?,
             Command::Snapshot { file } => {
                 let profile = self.profile_so_far().await?;
-                Output::to_file(file.clone()).write(&profile)?;
+                Output::to_file(file.clone()).write(&profile, Origin::Recording)?;
                 self.progress.say(&format!("written to {}", file.display()));
             }
             Command::Threads => show::threads(&self.profile_so_far().await?, &mut io::stdout().lock())?,
@@ -448,6 +451,13 @@ impl Console {
             }
         }
         self.last.clone().ok_or_else(|| Failure::new(1, "nothing has been profiled yet; `profile METHOD` begins"))
+    }
+
+    /// Writes a report of the profile up to now.
+    async fn report(&mut self, output: &Output) -> Result<(), Failure> {
+        let profile = self.profile_so_far().await?;
+        output.check_selection(&profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;
+        Ok(output.write(&profile, Origin::Recording).or_else(is_broken_pipe)?)
     }
 
     async fn wait(&mut self, wait: WaitCommand, interrupt: impl Future<Output = ()>) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::pattern::ClassPattern;
 use crate::profile::{Profile, Root};
-use crate::report::text::units::{count, time};
+use crate::report::units::{count, time};
 
 /// `roots`.
 pub(super) fn roots(profile: &Profile, out: &mut impl Write) -> io::Result<()> {

@@ -17,8 +17,8 @@ use crate::correction::{Reference, correct, in_place};
 use crate::decode::Decoder;
 use crate::pattern::{self, MethodPattern};
 use crate::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, Events, Hotswap, MethodIndex, MethodName, Profile, Root,
-    Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, MethodIndex, MethodName,
+    Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::{HotswapTotals, Session};
 use crate::ticker::clock_read_ns;
@@ -107,6 +107,7 @@ pub(crate) fn profile(
     let merged = correct(&all, &clock);
     Profile {
         target,
+        environment: Environment::here(duration),
         roots: roots(&facts, &merged),
         duration,
         instrumented: facts.instrumented,
@@ -122,6 +123,7 @@ pub(crate) fn profile(
         threads: threads(&facts, decoder, &clock),
         controls: controls(&merged, &references),
         merged,
+        statistics: Vec::new(),
         clock,
         warnings: warnings(&facts, decoder),
         methods: facts.methods,
@@ -192,7 +194,7 @@ fn waits(decoder: &Decoder) -> Vec<Wait> {
         .into_iter()
         .map(|reason| {
             let total = decoder.pauses(reason);
-            Wait { reason: described(reason), count: total.count, duration_ns: total.duration_ns }
+            Wait { reason: described(reason).into(), count: total.count, duration_ns: total.duration_ns }
         })
         .filter(|wait| wait.count > 0)
         .collect()

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile, Root, Target, ThreadProfile,
-    Tree,
+    Clock, ClockMode, ClockSource, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile,
+    Root, Target, ThreadProfile, Tree,
 };
 use headwater_protocol::ThreadId;
 
@@ -78,11 +78,14 @@ pub fn profile() -> Profile {
         controls: vec![],
         clock: Clock {
             mode: ClockMode::Exact,
+            source: ClockSource::NanoTime,
             inner_ns: 24.25,
             inner_spread_ns: 0.125,
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
         },
+        environment: Environment { started_s: 1_700_000_000, ..Environment::default() },
+        statistics: vec![],
         duration: Duration::from_millis(2_500),
         methods: METHODS
             .iter()

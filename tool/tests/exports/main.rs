@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use headwater::export::{self, Format, Options};
+use headwater::export::{self, Format};
 use headwater::profile::{Profile, Tree};
 use headwater::report::Trees;
 use serde_json::Value;
@@ -18,8 +18,7 @@ use made_up::{Sums, by_stack, flat, profile, threads};
 
 fn write(profile: &Profile, format: Format, trees: Trees) -> Vec<u8> {
     let mut out = Vec::new();
-    let started = std::time::UNIX_EPOCH.checked_add(std::time::Duration::from_secs(1_700_000_000));
-    export::write(format, profile, &Options { trees, started }, &mut out).expect("memory takes it");
+    export::write(format, profile, trees, &mut out).expect("memory takes it");
     out
 }
 
