@@ -181,6 +181,8 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
             | Command::Expect { .. } => Ok(before),
             // After `detach` the last results are still there.
             Command::Tree(_)
+            | Command::Flat(_)
+            | Command::Callers { .. }
             | Command::Threads
             | Command::Roots
             | Command::Snapshot { .. }
