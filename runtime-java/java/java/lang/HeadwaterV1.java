@@ -7,9 +7,9 @@ import jdk.internal.vm.annotation.ReservedStackAccess;
  * What instrumented methods call. Lives in java.base, because every class can call it there; its name carries the version,
  * because a class so defined stays until the JVM ends.
  *
- * <p>The fast path allocates nothing, locks nothing and calls only intrinsics, none of which can be instrumented. The
- * slow paths (a method's first call, a full chunk, a thread's first entry) run with {@link HeadwaterV1Thread#depth} negated, so
- * that instrumented code they happen to run records nothing.
+ * <p>The fast path allocates nothing, locks nothing and calls only intrinsics and what reads the clock
+ * ({@link HeadwaterV1Tsc}), none of which can be instrumented. The slow paths (a method's first call, a full chunk, a thread's
+ * first entry) run with {@link HeadwaterV1Thread#depth} negated, so that instrumented code they happen to run records nothing.
  *
  * <p>Only the last call in a probe stores the event, and plain field writes follow it: a StackOverflowError inside a probe
  * leaves both the word and the depth changed, or neither.
@@ -73,6 +73,8 @@ public final class HeadwaterV1 {
     private static final long SLOWEST_SCALE = 1L << SCALE_SHIFT - 5;
     /** After so many nanoseconds the counter's frequency is known well enough to begin with. */
     private static final long FIRST_SPAN = 10_000_000;
+    /** Nanoseconds after which that is given up. */
+    private static final long LONGEST_START = 1_000_000_000;
     /** Readings after which a method handle is customised, and more. */
     private static final int WARM_READS = 1000;
 
@@ -258,7 +260,12 @@ public final class HeadwaterV1 {
             narrowest = around;
         }
         if (around / 2 <= narrowest && time - firstTime > FIRST_SPAN) {
-            scale = (long) ((double) (time - firstTime) / (thread.base - firstTicks) * (1 << SCALE_SHIFT) + 0.5);
+            long known = scale;
+            long found = (long) ((double) (time - firstTime) / (thread.base - firstTicks) * (1 << SCALE_SHIFT) + 0.5);
+            // A machine that slept may have set its counter back, or its clock may have stood still meanwhile.
+            if (known == 0 || Math.abs(found - known) <= known >> 10) {
+                scale = found;
+            }
         }
         thread.scale = scale;
         return time;
@@ -708,7 +715,7 @@ public final class HeadwaterV1 {
         readTogether(reading);
         firstTime = readTogether(reading);
         firstTicks = reading.base;
-        while (scale == 0) {
+        while (scale == 0 && System.nanoTime() - firstTime < LONGEST_START) {
             readTogether(reading);
         }
         return scale > SLOWEST_SCALE && scale < FASTEST_SCALE;
