@@ -673,8 +673,6 @@ public final class HeadwaterV1 {
 
     /** Begins a session over a freshly mapped segment. Nothing is recorded yet. */
     private static void attach(long segmentAddress, int chunkCount, long chunkData, long readTsc) {
-        boolean tsc = U.getInt(segmentAddress + OFFSET_CLOCK_SOURCE) == SOURCE_TSC && startTsc(readTsc);
-        U.putInt(segmentAddress + OFFSET_CLOCK_SOURCE, tsc ? SOURCE_TSC : SOURCE_NANO_TIME);
         synchronized (LOCK) {
             session++;
             segment = segmentAddress;
@@ -684,10 +682,24 @@ public final class HeadwaterV1 {
             data = segmentAddress + chunkData;
             flags = segmentAddress + FLAGS;
             waiting = U.getInt(segmentAddress + OFFSET_OVERFLOW) == 0;
-            boolean coarse = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) != 0;
-            clock = coarse ? segmentAddress + OFFSET_CLOCK : tsc ? TSC : NANO_TIME;
+            clock = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) == 0 ? NANO_TIME : segmentAddress + OFFSET_CLOCK;
+            if (tscFunction == 0) {
+                // An earlier session's stays: the handle is a constant, and the agent's library is never unloaded.
+                tscFunction = readTsc;
+            }
             threads = NO_THREADS;
             threadCount = 0;
+        }
+    }
+
+    /** Goes over to the time stamp counter if the tool wants it, and says what became of that. */
+    private static void chooseClock() {
+        if (U.getInt(segment + OFFSET_CLOCK_SOURCE) == SOURCE_TSC) {
+            if (clock == NANO_TIME && startTsc()) {
+                clock = TSC;
+            } else if (clock != TSC) {
+                U.putInt(segment + OFFSET_CLOCK_SOURCE, SOURCE_NANO_TIME);
+            }
         }
     }
 
@@ -696,11 +708,7 @@ public final class HeadwaterV1 {
      *
      * @return whether this JVM can read it
      */
-    private static boolean startTsc(long function) {
-        if (tscFunction == 0) {
-            // An earlier session's stays: the handle is a constant, and the agent's library is never unloaded.
-            tscFunction = function;
-        }
+    private static boolean startTsc() {
         try {
             for (int i = 0; i < WARM_READS; i++) {
                 HeadwaterV1Tsc.read();
@@ -767,7 +775,8 @@ public final class HeadwaterV1 {
     }
 
     /**
-     * JFluid 5.3: what a probe pair costs between its own timestamps (inner) and outside them (outer), in compiled code.
+     * Makes the clock ready, and times the probes with it. JFluid 5.3: what a probe pair costs between its own timestamps (inner)
+     * and outside them (outer), in compiled code.
      *
      * @return inner, outer, what a pair costs outside the root's context, and the standard deviations of the first two, in ns
      */
@@ -776,6 +785,7 @@ public final class HeadwaterV1 {
         final int pairs = CHUNK_BYTES / 16;
         final long shortest = 200_000_000;
         final long longest = 1_500_000_000;
+        chooseClock();
         HeadwaterV1Thread self = new HeadwaterV1Thread(U.getLong(Thread.currentThread(), TID), 0, false);
         self.depth = 1;
         self.root = NO_METHOD;
