@@ -110,15 +110,15 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
 pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
     let mut frames = FrameReader::start(input)?;
     let bytes = frames.read(Tag::Facts)?;
-    let Facts { mut profile, layout } =
-        rmp_serde::from_slice(bytes).map_err(|error| frames.damaged(&format!("its facts are malformed ({error})")))?;
+    let Facts { mut profile, layout } = rmp_serde::from_slice(bytes)
+        .map_err(|error| frames.misunderstood(&format!("its facts are malformed ({error})")))?;
     if layout.thread_nodes.len() != profile.threads.len() || layout.merged_nodes.is_none() && profile.threads.is_empty()
     {
-        return Err(frames.damaged("its threads and trees differ in number"));
+        return Err(frames.misunderstood("its threads and trees differ in number"));
     }
     let methods = profile.methods.len();
     if !indices_hold(&profile) {
-        return Err(frames.damaged("it speaks of methods that it does not name"));
+        return Err(frames.misunderstood("it speaks of methods that it does not name"));
     }
     let merged = layout.merged_nodes.map(|nodes| tree(&mut frames, nodes, methods)).transpose()?;
     for (thread, nodes) in profile.threads.iter_mut().zip(layout.thread_nodes) {
@@ -142,7 +142,8 @@ fn indices_hold(profile: &Profile) -> bool {
 }
 
 fn tree<R: Read>(frames: &mut FrameReader<'_, R>, nodes: u64, methods: usize) -> Result<Tree, Damage> {
-    let too_many = |frames: &FrameReader<'_, R>| frames.damaged("it has more nodes than this machine has memory for");
+    let too_many =
+        |frames: &FrameReader<'_, R>| frames.misunderstood("it has more nodes than this machine has memory for");
     let count = usize::try_from(nodes).map_err(|_| too_many(frames))?;
     let mut tree = Tree::default();
     tree.nodes.try_reserve_exact(count).map_err(|_| too_many(frames))?;
@@ -150,7 +151,7 @@ fn tree<R: Read>(frames: &mut FrameReader<'_, R>, nodes: u64, methods: usize) ->
         let length = BLOCK.min(count - tree.nodes.len());
         let bytes = frames.read(Tag::Nodes)?;
         if let Err(what) = columns::decode(bytes, length, methods, &mut tree.nodes) {
-            return Err(frames.damaged(what));
+            return Err(frames.misunderstood(what));
         }
     }
     columns::add_rests(&mut tree);

@@ -66,6 +66,17 @@ pub enum Damage {
         /// What is wrong.
         what: String,
     },
+    /// It is as it was written, and makes no sense.
+    #[error(
+        "is intact, but cannot be understood: {what}. Headwater {writer} wrote it, this is Headwater {}; report it with the version that wrote it",
+        env!("CARGO_PKG_VERSION")
+    )]
+    Misunderstood {
+        /// The writer's version.
+        writer: String,
+        /// What makes no sense.
+        what: String,
+    },
     /// Reading failed.
     #[error("cannot be read: {0}")]
     Read(#[from] io::Error),

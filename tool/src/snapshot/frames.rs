@@ -88,6 +88,8 @@ pub(super) struct FrameReader<'a, R> {
     crc: crc32fast::Hasher,
     /// Bytes read so far.
     at: u64,
+    /// The version that wrote the file.
+    writer: String,
     decompress: Decompress,
     packed: Vec<u8>,
     content: Vec<u8>,
@@ -100,6 +102,7 @@ impl<'a, R: Read> FrameReader<'a, R> {
             input,
             crc: crc32fast::Hasher::new(),
             at: 0,
+            writer: String::new(),
             decompress: Decompress::new(false),
             packed: Vec::new(),
             content: Vec::new(),
@@ -124,13 +127,11 @@ impl<'a, R: Read> FrameReader<'a, R> {
         let version = u16::from_le_bytes([reader.packed[0], reader.packed[1]]);
         reader.fill(usize::from(reader.packed[2]), 0)?;
         reader.crc.update(&reader.packed);
+        reader.writer = String::from_utf8_lossy(&reader.packed).into_owned();
         match version {
             VERSION => Ok(reader),
             0 => Err(reader.damaged("the version is zero")),
-            version => {
-                let writer = String::from_utf8_lossy(&reader.packed).into_owned();
-                Err(Damage::Newer { version, writer })
-            }
+            version => Err(Damage::Newer { version, writer: reader.writer }),
         }
     }
 
@@ -175,8 +176,13 @@ impl<'a, R: Read> FrameReader<'a, R> {
         }
     }
 
-    /// What was read last makes no sense.
-    pub(super) fn damaged(&self, what: &str) -> Damage {
+    /// What was read last is as it was written, and makes no sense.
+    pub(super) fn misunderstood(&self, what: &str) -> Damage {
+        Damage::Misunderstood { writer: self.writer.clone(), what: what.to_owned() }
+    }
+
+    /// What was read last is not as it was written.
+    fn damaged(&self, what: &str) -> Damage {
         Damage::Changed { at: self.at, what: what.to_owned() }
     }
 

@@ -176,6 +176,31 @@ fn a_later_layout_is_named_with_its_writer() {
 }
 
 #[test]
+fn what_is_intact_and_makes_no_sense_is_not_called_damaged() {
+    let file_with = |facts: &[u8]| {
+        let mut bytes = Vec::new();
+        let mut frames = FrameWriter::start(&mut bytes).expect("memory");
+        frames.write(Tag::Facts, facts).expect("memory");
+        frames.write(Tag::End, &[]).expect("memory");
+        bytes
+    };
+    let nothing = rmp_serde::to_vec_named(&serde_json::json!({ "profile": {} })).expect("facts");
+    assert_eq!(
+        complaint(&file_with(&nothing)),
+        format!(
+            "is intact, but cannot be understood: its facts are malformed (missing field `target`). Headwater {0} wrote it, this is \
+             Headwater {0}; report it with the version that wrote it",
+            env!("CARGO_PKG_VERSION")
+        )
+    );
+    let mut profile = random_profile(4);
+    profile.roots[0].methods[0].0 = 1_000;
+    let layout = Layout { merged_nodes: Some(0), thread_nodes: vec![0; profile.threads.len()] };
+    let facts = rmp_serde::to_vec_named(&FactsRef { profile: &profile, layout }).expect("facts");
+    assert!(complaint(&file_with(&facts)).contains("it speaks of methods that it does not name"));
+}
+
+#[test]
 fn facts_of_later_versions_are_passed_over_and_missing_ones_have_defaults() {
     let mut profile = random_profile(8);
     let mut facts: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(
