@@ -226,8 +226,10 @@ impl Comparison<'_> {
         differ("roots", roots(before), roots(after));
         differ("JDKs", before.target.jdk.clone(), after.target.jdk.clone());
         differ("hosts", before.environment.host.clone(), after.environment.host.clone());
-        let clock =
-            |profile: &Profile| profile.clock.mode.period().map_or("exact".to_owned(), |p| format!("tick of {p:?}"));
+        let clock = |profile: &Profile| match profile.clock.mode.period() {
+            Some(period) => format!("{} of {period:?}", profile.clock.source.name()),
+            None => profile.clock.source.name().to_owned(),
+        };
         differ("clocks", clock(before), clock(after));
         for (profile, which) in [(before, "before"), (after, "after")] {
             if profile.events.lost > 0 {

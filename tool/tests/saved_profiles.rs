@@ -109,9 +109,23 @@ fn a_report_goes_to_a_file_in_the_form_of_its_extension() {
     check("flat.json", &pretty(&String::from_utf8(read("x.json")).expect("text")));
     assert!(read("x.hw") == read("before.hw"));
     let usage = saved.failure(&["report", "before.hw", "-o", "x.xyz"], 2);
+    assert!(usage.starts_with("headwater: x.xyz: its extension names no format; .txt, .json, .hw, "), "{usage}");
+}
+
+#[test]
+fn a_snapshot_can_be_exported() {
+    let saved = Saved::new();
+    let collapsed = |arguments: &[&str]| {
+        let mut all = vec!["report", "before.hw", "--format", "collapsed"];
+        all.extend(arguments);
+        let mut lines: Vec<String> = saved.result(&all).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(collapsed(&[]).len(), recursive().merged.nodes.len());
     assert_eq!(
-        usage,
-        "headwater: x.xyz: its extension names no format; .hw, .json and .txt do, or say --format hw|json|text\n"
+        collapsed(&["--thread", "worker-*"]),
+        ["com.acme.Shop.checkout(Cart) 2000", "com.acme.Shop.checkout(Cart);com.acme.Cart.total() 100000"]
     );
 }
 
