@@ -17,6 +17,7 @@ mod natives;
 mod peek;
 mod runtime;
 mod session;
+mod tsc;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -11,7 +11,7 @@ use headwater_runtime_java::{CLASSES, PROBE_CLASS};
 use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jobject, jvalue};
 
 use crate::jni_env::{Jni, Thrown};
-use crate::natives;
+use crate::{natives, tsc};
 
 /// The runtime class, once it has been defined: it stays until the JVM ends.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Runtime {
         };
         let runtime = Runtime {
             class: jni.new_global(class),
-            attach: jni.static_method(class, "attach", "(JIJ)V")?,
+            attach: jni.static_method(class, "attach", "(JIJJ)V")?,
             record: jni.static_method(class, "record", "()V")?,
             stop: jni.static_method(class, "stop", "()J")?,
             calibrate: jni.static_method(class, "calibrate", "()[D")?,
@@ -71,6 +71,7 @@ impl Runtime {
             jvalue { j: segment.address() as i64 },
             jvalue { i: segment.chunks() as jint },
             jvalue { j: layout::chunk_data(segment.chunks()) as i64 },
+            jvalue { j: tsc::read as *const () as i64 },
         ];
         jni.call_static_void(self.class, self.attach, &arguments)
     }

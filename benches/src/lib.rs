@@ -1,6 +1,12 @@
-//! What the benchmarks share: timing, and tables.
+//! What the benchmarks share: timing, and targets.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
+
+use headwater_tests::{Jdk, Scratch};
+
+pub mod pairs;
 
 /// The fastest of several rounds: what the code takes when nothing else gets in its way.
 pub fn fastest(rounds: usize, mut run: impl FnMut()) -> Duration {
@@ -16,4 +22,52 @@ pub fn fastest(rounds: usize, mut run: impl FnMut()) -> Duration {
 /// Megabytes (10^6) a second.
 pub fn rate(bytes: usize, time: Duration) -> f64 {
     bytes as f64 / 1e6 / time.as_secs_f64()
+}
+
+/// The middle one.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Compiles one of the targets in `java/`.
+pub fn compile(jdk: &Jdk, source: &str) -> Scratch {
+    let classes = Scratch::new("classes");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("java").join(source);
+    let status = Command::new(jdk.program("javac")).arg("-d").arg(classes.path()).arg(source).status();
+    assert!(status.expect("javac starts").success());
+    classes
+}
+
+/// The tool's binary, of the same build.
+pub fn headwater() -> PathBuf {
+    let own = std::env::current_exe().expect("our own path");
+    let binary = own.with_file_name("headwater");
+    assert!(binary.exists(), "{} is missing: run by `cargo xtask bench`", binary.display());
+    binary
+}
+
+/// xorshift64*: the same numbers in every run.
+#[derive(Debug)]
+pub struct Random(u64);
+
+impl Default for Random {
+    fn default() -> Random {
+        Random(0x4865_6164)
+    }
+}
+
+impl Random {
+    /// Any number.
+    pub fn number(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// A number below a limit.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        (self.number() >> 33) % limit
+    }
 }

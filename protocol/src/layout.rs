@@ -30,6 +30,13 @@ pub const OFFSET_CLOCK_PERIOD: usize = 16;
 pub const OFFSET_CONTROL: usize = 20;
 /// Offset of what a thread does for which no chunk is free (u32): wait for one when 0, go on without when not.
 pub const OFFSET_OVERFLOW: usize = 28;
+/// Offset of the clock source (u32), `SOURCE_*`: the tool writes the one that it wants, and the target, as it attaches, the one
+/// that it uses.
+pub const OFFSET_CLOCK_SOURCE: usize = 24;
+/// Times are read from `System.nanoTime()`, or from the coarse clock if there is one.
+pub const SOURCE_NANO_TIME: u32 = 0;
+/// Times are read from the processor's time stamp counter, and converted to those of `System.nanoTime()` as they are written.
+pub const SOURCE_TSC: u32 = 1;
 /// Offset of the coarse clock (i64, atomic): the time in ns, kept by the tool. Alone in its cache line.
 pub const OFFSET_CLOCK: usize = 192;
 
@@ -62,8 +69,8 @@ pub const STATE_OWNED: u32 = 2;
 /// Its writer is done with it.
 pub const STATE_FULL: u32 = 3;
 
-/// Bytes of a chunk.
-pub const CHUNK_BYTES: usize = 32 * 1024;
+/// Bytes of a chunk; of two words, where all orders of accesses to it are tried.
+pub const CHUNK_BYTES: usize = if cfg!(loom) { 16 } else { 32 * 1024 };
 /// Words of a chunk.
 pub const CHUNK_WORDS: usize = CHUNK_BYTES / 8;
 

@@ -3,15 +3,20 @@
 //! * [`message`]: the control messages that travel over the Unix socket, and [`wire`], their framing.
 //! * [`word`]: the 8-byte event words that instrumented methods write.
 //! * [`layout`]: where things are in the shared memory segment.
-//! * [`segment`]: the shared memory itself; the only module with unsafe code.
+//! * [`segment`]: the shared memory itself, and [`chunks`], how it is read.
 //!
 //! The Java side (`runtime-java`) repeats the constants of [`word`] and [`layout`]; a test over there compares them.
 #![deny(unsafe_code)]
 
+pub mod chunks;
 pub mod ids;
 pub mod layout;
-pub mod message;
+#[cfg(not(loom))]
 #[allow(unsafe_code)] // DESIGN: the one module of this crate that touches shared memory
+mod memory;
+pub mod message;
+#[cfg(loom)]
+mod model;
 pub mod segment;
 pub mod wire;
 pub mod word;

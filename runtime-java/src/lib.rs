@@ -22,8 +22,10 @@ pub struct RuntimeClass {
 }
 
 /// The runtime's classes, in the order in which they must be defined.
-pub const CLASSES: [RuntimeClass; 2] = [
+pub const CLASSES: [RuntimeClass; 4] = [
+    RuntimeClass { name: "java/lang/HeadwaterV1Cursor", bytes: include_bytes!("../classes/HeadwaterV1Cursor.class") },
     RuntimeClass { name: "java/lang/HeadwaterV1Thread", bytes: include_bytes!("../classes/HeadwaterV1Thread.class") },
+    RuntimeClass { name: "java/lang/HeadwaterV1Tsc", bytes: include_bytes!("../classes/HeadwaterV1Tsc.class") },
     RuntimeClass { name: PROBE_CLASS, bytes: include_bytes!("../classes/HeadwaterV1.class") },
 ];
 

@@ -18,6 +18,7 @@ use headwater_protocol::message::{ClassInfo, MethodInfo};
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_rewriter::{CallKind, CallSites, ClassFile};
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use crate::pattern::{self, MethodPattern};
 
@@ -50,7 +51,7 @@ fn pattern_is_broad(pattern: &MethodPattern) -> bool {
 const CLINIT: (&str, &str) = ("<clinit>", "()V");
 
 /// When a method's callees are instrumented.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
     /// When it is entered for the first time (JFluid's scheme B).
     #[default]

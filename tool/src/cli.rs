@@ -11,15 +11,19 @@ use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::Overflow;
 
 use crate::callgraph::{JdkMethods, Scheme};
+use crate::clock_source::ClockChoice;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
 use crate::profiling::{self, BareTiming, Ending, Outcome, ProfileError, Settings};
 
+mod diff;
 mod output;
 mod progress;
+mod report;
+mod view;
 
-use output::Output;
+use output::{Origin, Output};
 use progress::Shown;
 
 const EXAMPLES: &str = "\
@@ -28,7 +32,9 @@ Examples:
   headwater profile 4711 --root com.acme.Shop::checkout -d 30s
   headwater profile tomcat --root 'org.apache.catalina.core.ApplicationFilterChain::doFilter' --calls 1000
   headwater profile 4711 --root 'com.acme.*.Service::handle' --format json -o profile.json
-  headwater run --root com.acme.Main::main -- java -jar shop.jar
+  headwater run --root com.acme.Main::main -o run.hw -- java -jar shop.jar
+  headwater report run.hw --view callers --focus com.acme.Cart
+  headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%'
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 the root matched nothing,
 5 the target ended first (results are still written).";
@@ -68,6 +74,12 @@ enum Command {
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<String>,
     },
+    /// Look at a saved profile again, in any view and format
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::ReportArgs),
+    /// Compare two saved profiles
+    #[command(after_help = diff::EXAMPLES)]
+    Diff(diff::DiffArgs),
     /// Remove whatever a lost tool left behind in a JVM
     Detach {
         /// A pid, or a unique part of the main class or jar name
@@ -110,6 +122,17 @@ enum Clock {
     Tick,
 }
 
+/// What is read for an exact time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ClockSource {
+    /// The time stamp counter where the kernel trusts it and the JVM can read it, System.nanoTime() elsewhere
+    Auto,
+    /// The time stamp counter, or fail
+    Tsc,
+    /// System.nanoTime()
+    Nanotime,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Jdk {
     /// No methods of the JDK; their time counts into their callers
@@ -148,6 +171,9 @@ struct ProfileArgs {
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
+    /// What --clock exact reads. The time stamp counter takes less than half as long, and needs JDK 22 or later
+    #[arg(long, value_enum, default_value_t = ClockSource::Auto)]
+    clock_source: ClockSource,
     /// How often the coarse clock of --clock tick moves
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = tick_period)]
     tick_period: Duration,
@@ -208,6 +234,11 @@ impl ProfileArgs {
                 Clock::Exact => ClockMode::Exact,
                 Clock::Tick => ClockMode::Tick(self.tick_period),
             },
+            clock_source: match self.clock_source {
+                ClockSource::Auto => ClockChoice::Auto,
+                ClockSource::Tsc => ClockChoice::Tsc,
+                ClockSource::Nanotime => ClockChoice::NanoTime,
+            },
             control: self.control.and_then(NonZeroU32::new),
             bare: self.bare,
             buffer_bytes: self.buffer as usize * (1 << 20),
@@ -256,6 +287,8 @@ pub fn main() -> ExitCode {
             Command::List { format } => list(format),
             Command::Profile { target, profile, await_root } => profile_command(&target, &profile, await_root).await,
             Command::Run { profile, command } => run_command(&profile, &command).await,
+            Command::Report(arguments) => report::run(&arguments),
+            Command::Diff(arguments) => diff::run(&arguments),
             Command::Detach { target } => detach_command(&target).await,
         }
     });
@@ -323,7 +356,11 @@ fn conclude(result: Result<Outcome, ProfileError>, arguments: &ProfileArgs) -> E
         Ok(outcome) => outcome,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    match arguments.output.write(&outcome.profile) {
+    if let Err(nothing) = arguments.output.check_selection(&outcome.profile) {
+        // What was recorded must not be lost to a wrong name.
+        let _ = writeln!(io::stderr(), "headwater: {nothing}");
+    }
+    match arguments.output.write(&outcome.profile, Origin::Recording) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return fail(1, &format!("the report could not be written: {error}")),

@@ -186,10 +186,16 @@ fn give(selfs: &[Sum], totals: &[Sum], parents: &[usize]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::ClockMode;
+    use crate::profile::{ClockMode, ClockSource};
 
-    const CLOCK: Clock =
-        Clock { mode: ClockMode::Exact, inner_ns: 10.0, inner_spread_ns: 1.0, outer_ns: 20.0, outer_spread_ns: 0.5 };
+    const CLOCK: Clock = Clock {
+        mode: ClockMode::Exact,
+        source: ClockSource::NanoTime,
+        inner_ns: 10.0,
+        inner_spread_ns: 1.0,
+        outer_ns: 20.0,
+        outer_spread_ns: 0.5,
+    };
 
     /// A root that calls one method; calls and measured self time of each.
     fn corrected(root: (u64, u64), callee: (u64, u64)) -> Tree {

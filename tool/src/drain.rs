@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use headwater_protocol::layout::CHUNK_WORDS;
-use headwater_protocol::segment::{ChunkView, Segment};
+use headwater_protocol::chunks::ChunkReader;
+use headwater_protocol::segment::Segment;
 use tokio::sync::Notify;
 
 use crate::decode::{ChunkCursor, DecodeOptions, Decoder};
@@ -54,13 +54,8 @@ impl Drain {
     pub fn start(segment: Arc<Segment>, calls: Option<u64>) -> std::io::Result<Drain> {
         let progress = Arc::new(Progress::default());
         let shared = Arc::clone(&progress);
-        let worker = Worker {
-            cursors: (0..segment.chunks()).map(|_| None).collect(),
-            segment,
-            decoder: Decoder::new(DecodeOptions { root_limit: calls }),
-            chunks: Vec::new(),
-            words: Vec::with_capacity(CHUNK_WORDS),
-        };
+        let worker =
+            Worker { reader: ChunkReader::new(segment), decoder: Decoder::new(DecodeOptions { root_limit: calls }) };
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(&shared, calls))?;
         Ok(Drain { progress, thread })
     }
@@ -77,19 +72,9 @@ impl Drain {
     }
 }
 
-/// How far a claimed chunk has been read.
-struct Cursor {
-    claim: u64,
-    read: usize,
-    decoder: ChunkCursor,
-}
-
 struct Worker {
-    segment: Arc<Segment>,
+    reader: ChunkReader<ChunkCursor>,
     decoder: Decoder,
-    cursors: Vec<Option<Cursor>>,
-    chunks: Vec<ChunkView>,
-    words: Vec<u64>,
 }
 
 impl Worker {
@@ -113,29 +98,12 @@ impl Worker {
         }
     }
 
-    /// Reads all claimed chunks once, in the order of their claims. Whether there was anything new.
+    /// Decodes what is new. Whether there was anything.
     fn pass(&mut self) -> bool {
-        let mut found = false;
-        self.segment.claimed(&mut self.chunks);
-        for chunk in &self.chunks {
-            let slot = &mut self.cursors[chunk.index];
-            if slot.as_ref().is_none_or(|cursor| cursor.claim != chunk.claim) {
-                let decoder = ChunkCursor::new(chunk.thread, chunk.base_ns);
-                *slot = Some(Cursor { claim: chunk.claim, read: 0, decoder });
-            }
-            let Some(cursor) = slot else { continue };
-            self.words.clear();
-            self.segment.read_words(chunk.index, cursor.read, &mut self.words);
-            if !self.words.is_empty() {
-                found = true;
-                cursor.read += self.words.len();
-                self.decoder.words(&mut cursor.decoder, &self.words);
-            }
-            if chunk.full {
-                self.segment.recycle(chunk.index, cursor.read);
-                *slot = None;
-            }
-        }
+        let found = self.reader.pass(
+            |chunk| ChunkCursor::new(chunk.thread, chunk.base_ns),
+            |cursor, words| self.decoder.words(cursor, words),
+        );
         self.decoder.pass_done();
         found
     }

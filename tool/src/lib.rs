@@ -2,18 +2,21 @@
 //!
 //! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the [`agent`] into it, [`link`] is the
 //! socket to it, [`session`] holds the conversation, [`callgraph`] decides which methods to instrument, [`drain`] reads
-//! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, and [`report`] shows
-//! it. [`profiling`] leads through all of them, [`cli`] is the command line.
+//! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, [`report`] shows it,
+//! [`export`] hands it to other tools, [`snapshot`] keeps it, and [`diff`] compares two. [`profiling`] leads through all of them,
+//! [`cli`] is the command line.
 
 pub mod agent;
 pub mod attach;
 pub mod callgraph;
 pub mod cct;
-pub mod chunks;
 pub mod cli;
+pub mod clock_source;
 pub mod correction;
 pub mod decode;
+pub mod diff;
 pub mod drain;
+pub mod export;
 pub mod jvm;
 pub mod link;
 pub mod pattern;
@@ -21,5 +24,7 @@ pub mod profile;
 pub mod profiling;
 pub mod report;
 pub mod session;
+pub mod snapshot;
 pub mod ticker;
 pub mod timing;
+pub mod whole_file;

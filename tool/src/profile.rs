@@ -2,16 +2,27 @@
 //!
 //! All times are nanoseconds of wall time and corrected: without the probes' own cost, and without the time that threads stood
 //! still on our account (see [`correction`](crate::correction)).
+//!
+//! Everything but the trees is kept in a [`snapshot`](crate::snapshot) under its field's name. So a field that is renamed, or added
+//! without `#[serde(default)]`, makes older snapshots unreadable.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use headwater_protocol::ThreadId;
 use headwater_protocol::message::Reveal;
+use serde::{Deserialize, Serialize};
 
 use crate::callgraph::Scheme;
 
+mod environment;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use environment::Environment;
+
 /// The profiled JVM.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Its process id, as this process sees it.
     pub pid: u32,
@@ -22,7 +33,7 @@ pub struct Target {
 }
 
 /// A method of the profile: an index into [`Profile::methods`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MethodIndex(pub usize);
 
 /// A node of a tree: an index into [`Tree::nodes`].
@@ -30,7 +41,7 @@ pub struct MethodIndex(pub usize);
 pub struct NodeIndex(pub usize);
 
 /// A method's names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MethodName {
     /// For machines: `a.b.C.m(ILjava/lang/String;)V`.
     pub machine: String,
@@ -39,7 +50,7 @@ pub struct MethodName {
 }
 
 /// What a root pattern came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
     /// As the user gave it.
     pub pattern: String,
@@ -50,9 +61,9 @@ pub struct Root {
 }
 
 /// Where times come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClockMode {
-    /// `System.nanoTime()` at each event.
+    /// A timestamp at each event.
     Exact,
     /// A coarse clock, moved once a period: exact counts, sampled times.
     Tick(Duration),
@@ -68,11 +79,35 @@ impl ClockMode {
     }
 }
 
+/// What is read for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ClockSource {
+    /// `System.nanoTime()`.
+    NanoTime,
+    /// The processor's time stamp counter.
+    Tsc,
+    /// The coarse clock.
+    Coarse,
+}
+
+impl ClockSource {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClockSource::NanoTime => "nanoTime",
+            ClockSource::Tsc => "tsc",
+            ClockSource::Coarse => "coarse",
+        }
+    }
+}
+
 /// How time was measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
     /// Where times come from.
     pub mode: ClockMode,
+    /// What is read.
+    pub source: ClockSource,
     /// What a probe pair adds between its own two timestamps.
     pub inner_ns: f64,
     /// Its standard deviation.
@@ -84,7 +119,7 @@ pub struct Clock {
 }
 
 /// When calls of a root were timed as wholes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ControlKind {
     /// While the profile ran, with all probes in place but idle: control invocations.
     During,
@@ -93,7 +128,7 @@ pub enum ControlKind {
 }
 
 /// How a root's charged time compares with that of calls which were timed as wholes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Control {
     /// The root.
     pub root: MethodIndex,
@@ -110,7 +145,7 @@ pub struct Control {
 }
 
 /// A method that should have been instrumented and was not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Its machine name.
     pub method: String,
@@ -119,7 +154,8 @@ pub struct Skipped {
 }
 
 /// How the methods were found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Discovery {
     /// When a method's callees were instrumented.
     pub scheme: Scheme,
@@ -134,7 +170,7 @@ pub struct Discovery {
 }
 
 /// How complete the record is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Events {
     /// Entries and exits that were recorded.
     pub recorded: u64,
@@ -145,7 +181,7 @@ pub struct Events {
 }
 
 /// What hotswapping cost. None of it is in the nodes' times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hotswap {
     /// Retransformations.
     pub batches: u64,
@@ -158,10 +194,10 @@ pub struct Hotswap {
 }
 
 /// Time that threads inside the root stood still on our account. None of it is in the nodes' times.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// What for.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// How often.
     pub count: u64,
     /// How long altogether.
@@ -189,6 +225,23 @@ pub struct Node {
     pub total_error_ns: u64,
 }
 
+impl Node {
+    /// A root that was never called.
+    pub(crate) fn empty(method: MethodIndex) -> Node {
+        Node { parent: None, method, calls: 0, thrown: 0, self_ns: 0, total_ns: 0, error_ns: 0, total_error_ns: 0 }
+    }
+
+    /// Adds another's numbers. Uncertainties add up too: the calibration errs in one direction for all.
+    pub(crate) fn add(&mut self, other: &Node) {
+        self.calls += other.calls;
+        self.thrown += other.thrown;
+        self.self_ns += other.self_ns;
+        self.total_ns += other.total_ns;
+        self.error_ns += other.error_ns;
+        self.total_error_ns += other.total_error_ns;
+    }
+}
+
 /// A calling context tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
@@ -209,21 +262,51 @@ impl Tree {
 }
 
 /// A thread that was inside a root.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadProfile {
     /// The JVM's number.
     pub id: ThreadId,
     /// Its name, when it first entered a root.
     pub name: String,
     /// Its calls.
+    #[serde(skip)]
     pub tree: Tree,
 }
 
+/// How the durations of a method's invocations spread (JaViz, table 1): each with what it calls, in whatever context, inner ones of
+/// a recursion too. Corrected as all times are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MethodStatistics {
+    /// The method.
+    pub method: MethodIndex,
+    /// How many invocations.
+    pub count: u64,
+    /// Sum of their durations; more than the method's total time where it is recursive.
+    pub total_ns: u64,
+    /// The shortest.
+    pub min_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// Their standard deviation.
+    pub sd_ns: f64,
+    /// Their median.
+    pub p50_ns: u64,
+    /// Nine of ten are not longer.
+    pub p90_ns: u64,
+    /// 99 of 100 are not longer.
+    pub p99_ns: u64,
+}
+
 /// A profile.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// The JVM.
     pub target: Target,
+    /// Where, when and how it was recorded.
+    #[serde(default)]
+    pub environment: Environment,
     /// The roots, in the order that the user gave.
     pub roots: Vec<Root>,
     /// How time was measured.
@@ -239,6 +322,7 @@ pub struct Profile {
     /// How many of those were called.
     pub called: usize,
     /// How they were found.
+    #[serde(default)]
     pub discovery: Discovery,
     /// Those that were not instrumented.
     pub skipped: Vec<Skipped>,
@@ -251,7 +335,11 @@ pub struct Profile {
     /// The threads that were inside a root.
     pub threads: Vec<ThreadProfile>,
     /// All threads' calls in one tree.
+    #[serde(skip)]
     pub merged: Tree,
+    /// How the invocations of single methods spread, where that was recorded: at most one for each method name.
+    #[serde(default)]
+    pub statistics: Vec<MethodStatistics>,
     /// What the reader should know before trusting the numbers.
     pub warnings: Vec<String>,
 }
@@ -263,6 +351,11 @@ impl Profile {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// Invocations of roots from outside the call graph.
+    pub fn root_calls(&self) -> u64 {
+        self.merged.nodes.iter().filter(|node| node.parent.is_none()).map(|node| node.calls).sum()
     }
 
     /// A node's method.

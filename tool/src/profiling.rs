@@ -13,6 +13,7 @@ use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError};
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
 use crate::callgraph::{CallGraph, JdkMethods, Options, RootMatch, Scheme};
+use crate::clock_source::{self, ClockChoice, ClockSourceError};
 use crate::decode::Decoder;
 use crate::drain::{Drain, Progress};
 use crate::jvm::Jvm;
@@ -56,6 +57,8 @@ pub struct Settings {
     pub calls: Option<u64>,
     /// Where times come from.
     pub clock: ClockMode,
+    /// What is read for an exact time.
+    pub clock_source: ClockChoice,
     /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
     pub control: Option<NonZeroU32>,
     /// Whether the roots' calls are timed without a profile, after it, and how long at most.
@@ -114,6 +117,9 @@ pub enum ProfileError {
     /// The conversation broke down before there was anything to report.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// The clock that was asked for cannot be had.
+    #[error(transparent)]
+    ClockSource(#[from] ClockSourceError),
     /// No shared memory.
     #[error(transparent)]
     Segment(#[from] SegmentError),
@@ -277,15 +283,17 @@ async fn caller(
 
 fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
     let greeting = caller.greeting()?;
+    let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
+    let tsc = clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, &java_version)?;
     let recording = Recording {
         clock_period: settings.clock.period(),
+        tsc,
         control_every: settings.control,
         overflow: settings.overflow,
     };
     let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes), recording)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
-    let version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
-    Ok((Arc::new(segment), link, version))
+    Ok((Arc::new(segment), link, java_version))
 }
 
 /// Starts a program with the agent in it and profiles it from its first instruction.
@@ -428,6 +436,9 @@ async fn prepare(
     start: Start,
 ) -> Result<Calibration, ProfileError> {
     let calibration = session.calibrate().await?;
+    if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
+        return Err(ClockSourceError::Linker.into());
+    }
     session.list_classes(settings.reveal).await?;
     session.instrument_roots().await?;
     let matches = session.graph().root_matches();

@@ -193,6 +193,11 @@ impl Session {
         Some(self.last_hotswap.map_or(Duration::ZERO, |last| last.saturating_duration_since(first)))
     }
 
+    /// Whether the target reads the time stamp counter. Known after [`calibrate`](Session::calibrate).
+    pub fn uses_tsc(&self) -> bool {
+        self.segment.uses_tsc()
+    }
+
     /// Events that the target could not store.
     pub fn lost(&self) -> u64 {
         self.segment.lost()

@@ -7,11 +7,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use headwater_protocol::MethodId;
+use headwater_protocol::chunks::ChunkReader;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Event;
 use rustc_hash::FxHashMap;
 
-use crate::chunks::ChunkReader;
 use crate::decode::Controls;
 
 /// How long the thread sleeps when there was nothing to read.
@@ -43,7 +43,7 @@ impl Timing {
             loop {
                 // Read before the pass: what was written before the stop is then in this last pass.
                 let last = theirs.stop.load(Ordering::Acquire);
-                let found = reader.pass(|_, words| theirs.add(words));
+                let found = reader.pass(|_| (), |(), words| theirs.add(words));
                 if last {
                     return;
                 }

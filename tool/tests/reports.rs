@@ -1,120 +1,148 @@
 //! The reports of a small profile, compared with golden files. `HEADWATER_GOLDEN=write cargo test` writes them again.
 
-use std::path::Path;
-use std::time::Duration;
+use headwater::profile::{MethodIndex, MethodStatistics, Profile, Tree};
+use headwater::report::text::Style;
+use headwater::report::{Options, SortBy, Trees, View, json, text};
 
-use headwater::profile::{
-    Clock, ClockMode, Control, ControlKind, Discovery, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex,
-    Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
-};
-use headwater::report::text::TextOptions;
-use headwater::report::{Trees, json, text};
-use headwater_protocol::ThreadId;
+mod support;
 
-fn node(parent: Option<usize>, method: usize, calls: u64, self_ns: u64, total_ns: u64, error_ns: u64) -> Node {
-    let parent = parent.map(NodeIndex);
-    let method = MethodIndex(method);
-    Node { parent, method, calls, thrown: calls / 10, self_ns, total_ns, error_ns, total_error_ns: error_ns * 2 }
+use support::{check, node, profile, recursive};
+
+fn options() -> Options {
+    Options { min_share: 0.005, ..Options::default() }
 }
 
-fn profile() -> Profile {
-    let method = |machine: &str, display: &str| MethodName { machine: machine.into(), display: display.into() };
-    let merged = Tree {
-        nodes: vec![
-            node(None, 0, 12, 1_000_000, 12_345_678, 500),
-            node(Some(0), 1, 24, 9_000_000, 11_000_000, 1_000),
-            node(Some(1), 2, 1_234_567, 2_000_000, 2_000_000, 2_500_000),
-            node(Some(0), 2, 3, 345_678, 345_678, 10),
-            node(Some(0), 3, 1, 900, 900, 10),
-        ],
-    };
-    Profile {
-        target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into() },
-        roots: vec![
-            Root { pattern: "com.acme.Shop::checkout".into(), methods: vec![MethodIndex(0)], calls: 12 },
-            Root { pattern: "com.acme.Shop::refund".into(), methods: vec![MethodIndex(4)], calls: 0 },
-        ],
-        controls: vec![Control {
-            kind: ControlKind::After,
-            root: MethodIndex(0),
-            charged_ns: 1_028_806.5,
-            control_ns: 1_000_000.25,
-            error_ns: 12_500.0,
-            calls: 3,
-        }],
-        clock: Clock {
-            mode: ClockMode::Exact,
-            inner_ns: 24.25,
-            inner_spread_ns: 0.125,
-            outer_ns: 26.5,
-            outer_spread_ns: 0.25,
-        },
-        duration: Duration::from_millis(2_500),
-        methods: vec![
-            method("com.acme.Shop.checkout(Lcom/acme/Cart;)Z", "com.acme.Shop.checkout(Cart)"),
-            method("com.acme.Cart.total()J", "com.acme.Cart.total()"),
-            method("com.acme.Item.price(I)J", "com.acme.Item.price(int)"),
-            method("com.acme.Shop.log(Ljava/lang/String;)V", "com.acme.Shop.log(String)"),
-            method("com.acme.Shop.refund()V", "com.acme.Shop.refund()"),
-        ],
-        instrumented: 5,
-        called: 4,
-        discovery: Discovery::default(),
-        skipped: vec![Skipped {
-            method: "com.acme.Old.run()V".into(),
-            reason: "its code would grow past 65,535 bytes".into(),
-        }],
-        events: Events { recorded: 2_469_214, lost: 0, healed: 1 },
-        hotswap: Hotswap { batches: 4, classes: 9, pause_ns_total: 31_000_000, pause_ns_max: 12_000_000 },
-        waits: vec![Wait { reason: "hotswap", count: 4, duration_ns: 40_000_000 }],
-        threads: vec![ThreadProfile { id: ThreadId(31), name: "worker-1".into(), tree: merged.clone() }],
-        merged,
-        warnings: vec!["the target ended before the profile did".into()],
-    }
-}
-
-const PLAIN: TextOptions =
-    TextOptions { width: None, color: false, min_share: 0.005, max_depth: None, trees: Trees::Merged };
-
-fn as_text(profile: &Profile, options: &TextOptions) -> String {
+fn as_text(profile: &Profile, options: &Options, style: &Style) -> String {
     let mut out = Vec::new();
-    text::write(profile, options, &mut out).expect("memory takes it");
+    text::write(profile, options, style, &mut out).expect("memory takes it");
     String::from_utf8(out).expect("text")
 }
 
-fn check(name: &str, found: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("HEADWATER_GOLDEN").is_some_and(|value| value == "write") {
-        std::fs::write(&file, found).expect("the golden file");
-    }
-    let golden = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    assert!(found == golden, "{name} differs:\n{found}");
+fn as_json(profile: &Profile, options: &Options) -> String {
+    let mut out = Vec::new();
+    json::write(profile, options, &mut out).expect("memory takes it");
+    let value: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+    format!("{value:#}\n")
+}
+
+/// Only what a view puts between the header and the footer.
+fn body(report: &str) -> String {
+    let body = report.split("\n\nevents ").next().unwrap_or_default();
+    body.lines().skip_while(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
 fn the_text_report() {
-    check("profile.txt", &as_text(&profile(), &PLAIN));
+    check("profile.txt", &as_text(&profile(), &options(), &Style::default()));
 }
 
 #[test]
 fn the_text_report_by_thread_and_depth() {
-    let options = TextOptions { trees: Trees::PerThread, max_depth: Some(2), ..PLAIN };
-    check("threads.txt", &as_text(&profile(), &options));
+    let options = Options { trees: Trees::PerThread, max_depth: Some(2), ..options() };
+    check("threads.txt", &as_text(&profile(), &options, &Style::default()));
 }
 
 #[test]
 fn the_text_report_on_a_narrow_terminal() {
-    check("narrow.txt", &as_text(&profile(), &TextOptions { width: Some(60), color: true, ..PLAIN }));
+    let style = Style { width: Some(60), color: true, ..Style::default() };
+    check("narrow.txt", &as_text(&profile(), &options(), &style));
+}
+
+#[test]
+fn the_text_report_of_a_saved_profile() {
+    check("saved.txt", &as_text(&profile(), &options(), &Style { provenance: true, ..Style::default() }));
 }
 
 #[test]
 fn the_json_report() {
-    for (name, trees) in [("profile.json", Trees::Merged), ("threads.json", Trees::PerThread)] {
-        let mut out = Vec::new();
-        json::write(&profile(), trees, &mut out).expect("memory takes it");
-        let value: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
-        check(name, &format!("{value:#}\n"));
+    check("profile.json", &as_json(&profile(), &Options::default()));
+    check("threads.json", &as_json(&profile(), &Options { trees: Trees::PerThread, ..Options::default() }));
+}
+
+#[test]
+fn the_views() {
+    for (name, view) in [("tree", View::Tree), ("callers", View::Callers), ("flat", View::Flat)] {
+        check(&format!("{name}.txt"), &as_text(&recursive(), &Options { view, ..options() }, &Style::default()));
+        check(&format!("{name}.json"), &as_json(&recursive(), &Options { view, ..Options::default() }));
+        let style = Style { width: Some(72), color: true, percent: true, ..Style::default() };
+        check(&format!("{name}-narrow.txt"), &body(&as_text(&recursive(), &Options { view, ..options() }, &style)));
     }
+}
+
+#[test]
+fn invocations_in_the_flat_view() {
+    let statistics = |method| MethodStatistics {
+        method: MethodIndex(method),
+        count: 140,
+        total_ns: 1_898_000,
+        min_ns: 3_700,
+        max_ns: 49_950,
+        mean_ns: 13_557.14,
+        sd_ns: 1_234.5,
+        p50_ns: 12_000,
+        p90_ns: 20_000,
+        p99_ns: 41_000,
+    };
+    let profile = Profile { statistics: vec![statistics(3), statistics(1)], ..recursive() };
+    let flat = Options { view: View::Flat, ..options() };
+    check("statistics.txt", &body(&as_text(&profile, &flat, &Style::default())));
+    let focused = Options { focus: Some("com.acme.Shop.log".parse().expect("a method")), ..flat };
+    check("statistics-focus.txt", &body(&as_text(&profile, &focused, &Style::default())));
+    let json: serde_json::Value = serde_json::from_str(&as_json(&profile, &focused)).expect("JSON");
+    assert_eq!(json["statistics"][1]["method"], "com.acme.Cart.total()J");
+    assert_eq!(json["statistics"][1]["p99_ns"], 41_000);
+}
+
+#[test]
+fn pruning_leaves_lines_out_and_changes_no_number() {
+    let pattern = |text: &str| Some(text.parse().expect("a pattern"));
+    let thread = |text: &str| vec![text.parse().expect("a thread")];
+    let tree = Options::default();
+    let callers = Options { view: View::Callers, ..Options::default() };
+    for (name, options) in [
+        ("focus-tree", Options { focus: pattern("com.acme.Item"), ..tree.clone() }),
+        ("focus-callers", Options { focus: pattern("com.acme.Item.price"), ..callers.clone() }),
+        ("min-tree", Options { min_share: 0.35, ..tree.clone() }),
+        ("min-callers", Options { min_share: 0.5, ..callers }),
+        ("sort-calls", Options { sort: Some(SortBy::Calls), max_depth: Some(3), ..tree.clone() }),
+        ("one-thread", Options { threads: thread("32"), ..tree.clone() }),
+        ("some-threads", Options { threads: thread("worker-*"), ..tree }),
+    ] {
+        check(&format!("{name}.txt"), &body(&as_text(&recursive(), &options, &Style::default())));
+    }
+    let json = |options| -> serde_json::Value { serde_json::from_str(&as_json(&recursive(), &options)).expect("JSON") };
+    let pruned = json(Options { max_depth: Some(3), min_share: 0.2, ..Options::default() });
+    let nodes: Vec<(u64, Option<u64>, u64)> = pruned["nodes"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| (row["id"].as_u64().expect("id"), row["parent"].as_u64(), row["total_ns"].as_u64().expect("time")))
+        .collect();
+    assert_eq!(nodes, [(0, None, 1_000_000), (1, Some(0), 999_000), (2, Some(1), 599_000), (3, Some(1), 300_000)]);
+    let thread = json(Options { threads: thread("main"), ..Options::default() });
+    assert_eq!(thread["nodes"].as_array().map(Vec::len), Some(1));
+    assert_eq!(thread["nodes"][0]["thread"], 40);
+}
+
+#[test]
+fn what_is_not_there_is_said_with_what_is() {
+    let absent = |options: Options| options.check(&recursive()).expect_err("absent").to_string();
+    assert_eq!(
+        absent(Options { threads: vec!["http-*".parse().expect("a thread")], ..Options::default() }),
+        "no thread of the profile is http-*. It has 31 \"worker-1\", 32 \"worker-2\", 40 \"main\""
+    );
+    let focus = |text: &str| Options { focus: Some(text.parse().expect("a pattern")), ..Options::default() };
+    assert_eq!(
+        absent(focus("com.acme.Crat.total")),
+        "no method that was called matches com.acme.Crat.total. Did you mean com.acme.Cart.total()?"
+    );
+    assert_eq!(absent(focus("org.other.*")), "no method that was called matches org.other.*");
+    assert_eq!(
+        absent(focus("com.acme.Shop.refund")),
+        "no method that was called matches com.acme.Shop.refund",
+        "it is known, but was never called"
+    );
+    assert_eq!(focus("com.acme.Cart").check(&recursive()), Ok(()));
 }
 
 #[test]
@@ -123,9 +151,13 @@ fn a_deep_recursion_stays_readable() {
     let mut deep = profile();
     deep.merged.nodes =
         (0..LEVELS).map(|level| node(level.checked_sub(1), 1, 1, 1, (LEVELS - level) as u64, 0)).collect();
-    let report = as_text(&deep, &TextOptions { min_share: 0.0, ..PLAIN });
+    let report = as_text(&deep, &Options::default(), &Style::default());
     assert!(report.contains("[50000] com.acme.Cart.total()"));
     assert!(report.lines().all(|line| line.chars().count() < 150));
+    let flat = as_text(&deep, &Options { view: View::Flat, ..Options::default() }, &Style::default());
+    assert!(flat.contains("100.0%   50.00 us    50.00 us         50,000"), "{flat}");
+    let callers = as_text(&deep, &Options { view: View::Callers, ..Options::default() }, &Style::default());
+    assert!(callers.contains("parent    0.0%       0 ns    50.00 us         49,999"), "{callers}");
 }
 
 #[test]
@@ -133,6 +165,6 @@ fn an_empty_profile_says_that_nothing_was_entered() {
     let mut empty = profile();
     (empty.merged, empty.threads) = (Tree::default(), Vec::new());
     empty.roots.iter_mut().for_each(|root| root.calls = 0);
-    let report = as_text(&empty, &PLAIN);
+    let report = as_text(&empty, &options(), &Style::default());
     assert!(report.contains("waiting for entry") && !report.contains("share"), "{report}");
 }

@@ -43,8 +43,13 @@ pub(crate) fn ensure(file: &str, package: &str) -> Result<(), String> {
     if Path::new(file).exists() { Ok(()) } else { install(&[package]) }
 }
 
+/// Whether the shell would find a program.
+pub(crate) fn has_program(name: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|place| place.join(name).is_file()))
+}
+
 /// Installs Debian packages as root; otherwise says which are missing, and how to get them.
-fn install(packages: &[&str]) -> Result<(), String> {
+pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
     let by_hand = format!("sudo apt-get update && sudo apt-get install --no-install-recommends {}", packages.join(" "));
     if !rustix::process::geteuid().is_root() || !Path::new("/usr/bin/apt-get").exists() {
         return Err(format!("this machine lacks {}. Install it, on Debian by:\n  {by_hand}", packages.join(", ")));

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod class_tree;
+mod consumers;
 mod corpus;
 mod demo;
 mod jar;
@@ -47,9 +48,9 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Measure the rewriter's and the decoder's speed, what a profile costs, how true it is, and how a call graph is found
+    /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true it is, and how a call graph is found
     Bench {
-        /// Only this one: rewriter, decode, cost or subgraph
+        /// Only this one: rewriter, decode, snapshot, cost or subgraph
         name: Option<String>,
     },
     /// Compile the Java runtime classes again, after a change to their sources

@@ -1,6 +1,7 @@
-//! `cargo xtask test`: everything. The end-to-end tests need a JDK and Tomcat's libraries, and the tool's binary; of
-//! the corpus a sample is linked.
+//! `cargo xtask test`: everything. The end-to-end tests need a JDK and Tomcat's libraries, and the tool's binary; the exports'
+//! tests need their readers; of the corpus a sample is linked.
 
+use crate::consumers;
 use crate::corpus::{self, Extent};
 use crate::libraries;
 use crate::machine::{call, cargo, ensure, jdk};
@@ -12,6 +13,7 @@ const SAMPLE: usize = 10;
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     jdk()?;
     ensure("/usr/share/java/tomcat10-catalina.jar", "libtomcat10-java")?;
+    consumers::ensure_installed()?;
     // Tests picked by arguments are run alone.
     let is_whole = arguments.is_empty();
     if is_whole {
@@ -20,6 +22,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     call(cargo().args(["build", "--package", "headwater"]))?;
     call(cargo().args(["test", "--workspace"]).args(arguments))?;
     if is_whole {
+        // How chunks pass between target and tool, in every order that memory accesses can have.
+        let model = ["test", "--package", "headwater-protocol", "--lib", "--release", "--target-dir", "target/loom"];
+        call(cargo().args(model).args(["chunks"]).env("RUSTFLAGS", "--cfg loom"))?;
         corpus::run(None, Extent { every: SAMPLE, programs: Programs::Javac })?;
     }
     Ok(())

@@ -1,9 +1,9 @@
-//! What a profile costs and how true it is: nanoseconds added to each call, against two reads of the JVM's own clock; and
+//! What a profile costs and how true it is. A pair of probes by itself (`pairs`); and on three workloads: nanoseconds added to each call, against two reads of the JVM's own clock; and
 //! the root's charged time against what it takes bare. In one JVM process each, whose own timing is believed.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use headwater_benches::{compile, headwater, median, pairs};
 use headwater_tests::{Jdk, Process, Scratch, jdks};
 use serde_json::Value;
 
@@ -16,33 +16,20 @@ const PROFILE_SECONDS: u64 = 8;
 fn main() {
     let clocks: Vec<String> = std::env::args().skip(1).collect();
     let clocks = if clocks.is_empty() { ["exact", "tick"].map(str::to_owned).to_vec() } else { clocks };
+    pairs::run();
+    println!();
     println!(
         "| JDK | clock | workload | calls | bare ns | added ns a call | 2 nanoTime | ratio | charged / bare | after / bare |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for jdk in jdks() {
-        let classes = compile(&jdk);
+        let classes = compile(&jdk, "Workload.java");
         for clock in &clocks {
             for workload in ["dense", "polymorphic", "coarse"] {
                 measure(&jdk, &classes, clock, workload);
             }
         }
     }
-}
-
-fn compile(jdk: &Jdk) -> Scratch {
-    let classes = Scratch::new("classes");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("java/Workload.java");
-    let status = Command::new(jdk.program("javac")).arg("-d").arg(classes.path()).arg(source).status();
-    assert!(status.expect("javac starts").success());
-    classes
-}
-
-fn headwater() -> PathBuf {
-    let own = std::env::current_exe().expect("our own path");
-    let binary = own.with_file_name("headwater");
-    assert!(binary.exists(), "{} is missing: run by `cargo xtask bench`", binary.display());
-    binary
 }
 
 /// `exact` or `tick`; `tick+10` with a control invocation in ten calls.
@@ -131,9 +118,4 @@ impl Target {
         self.clock_pair = clock.parse().ok()?;
         call.parse().ok()
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

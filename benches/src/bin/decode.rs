@@ -2,24 +2,12 @@
 //! program and of one with a large tree, like javac's.
 
 use headwater::decode::{ChunkCursor, DecodeOptions, Decoder};
-use headwater_benches::fastest;
+use headwater_benches::{Random, fastest};
 use headwater_protocol::layout::CHUNK_WORDS;
 use headwater_protocol::word::Event;
 use headwater_protocol::{MethodId, ThreadId};
 
 const ROUNDS: usize = 15;
-
-/// xorshift64*: the same stream in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % limit
-    }
-}
 
 /// A thread's events: calls of a root, below which every method calls some of its own callees.
 struct Stream {
@@ -32,7 +20,7 @@ struct Stream {
 
 impl Stream {
     fn words(methods: u64, fan_out: u64, depth: u32, events: usize) -> Vec<u64> {
-        let mut stream = Stream { words: Vec::new(), now: 0, random: Random(0x4865_6164), methods, fan_out };
+        let mut stream = Stream { words: Vec::new(), now: 0, random: Random::default(), methods, fan_out };
         while stream.words.len() < events {
             stream.call(MethodId(1), depth, true);
         }

@@ -47,16 +47,26 @@ pub(super) enum Caller {
     Jdk,
 }
 
-/// Classes that must not contain probes, also when the user names them. Each has its reason; a test runs with all others
-/// instrumented.
-const NEVER: [&str; 4] = [
-    // The probes.
-    "java/lang/HeadwaterV1",
-    "java/lang/HeadwaterV1Thread",
+/// Classes that must not contain probes, also when the user names them, beside the probes' own. Each has its reason; a test runs
+/// with all others instrumented.
+const NEVER: [&str; 2] = [
     // The probes run it: Java methods, until the JIT compiler replaces them.
     "jdk/internal/misc/Unsafe",
     // Once it has been redefined, HotSpot adjusts every class's method tables at each later redefinition.
     "java/lang/Object",
+];
+
+/// Packages and classes that a read of the time stamp counter runs in the interpreter. It is read only when no more of the
+/// JDK is instrumented than what the user names (see [`clock_source`](crate::clock_source)): then these must not contain probes.
+const COUNTER_READERS: [&str; 8] = [
+    "java/lang/foreign/",
+    "java/lang/invoke/",
+    "java/util/Objects",
+    "jdk/internal/foreign/",
+    "java/lang/Class",
+    "java/lang/Math",
+    "java/lang/System",
+    "java/lang/Thread",
 ];
 
 impl Options {
@@ -67,10 +77,14 @@ impl Options {
 
     /// Whether a class's methods may be instrumented when they are reached so.
     pub(super) fn admits_class(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        if NEVER.contains(&class) {
+        if NEVER.contains(&class) || class.starts_with("java/lang/HeadwaterV1") {
             return false;
         }
         match (self.jdk, caller) {
+            (JdkMethods::None, Caller::Root) => {
+                let within = |package: &str| package.ends_with('/') && class.starts_with(package);
+                !COUNTER_READERS.iter().any(|reader| class == *reader || within(reader))
+            }
             (_, Caller::Root) | (JdkMethods::All, _) | (JdkMethods::Edge, Caller::Application) => true,
             (JdkMethods::None, _) | (JdkMethods::Edge, Caller::Jdk) => !loader.is_jdk(),
         }

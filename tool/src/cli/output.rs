@@ -3,140 +3,197 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::view::ViewArgs;
+use crate::export;
 use crate::jvm::Jvm;
 use crate::profile::Profile;
-use crate::report::text::TextOptions;
-use crate::report::{Trees, json, text};
+use crate::report::text::Style;
+use crate::report::{NothingSelected, json, text};
+use crate::snapshot;
+use crate::whole_file::write_whole;
 
 /// How a report looks, and where it goes.
 #[derive(Debug, Args)]
 pub(super) struct Output {
-    /// Write the report to a file, in the format of its extension (.json, .txt)
+    /// Write the report to a file, in the format of its extension (.txt, .json, .hw, .collapsed, .svg, .pb.gz, .speedscope.json,
+    /// .firefox.json, .callgrind, .csv, .om)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The report's format [default: of the file's extension, else text]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// One tree a thread instead of one for all
-    #[arg(long)]
-    threads: bool,
-    /// Hide nodes below this share of the roots' total time, in per cent (text)
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
-    min: f64,
-    /// Hide nodes deeper than this (text)
-    #[arg(long, value_name = "LEVELS")]
-    depth: Option<usize>,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// A tree to be read
     Text,
     /// One object to be processed
     Json,
+    /// A snapshot: everything, for `headwater report` and `headwater diff`
+    Hw,
+    /// For another tool
+    Export(export::Format),
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        use export::Format::{Callgrind, Collapsed, Csv, Firefox, OpenMetrics, Pprof, Speedscope, Svg};
+        &[
+            Format::Text,
+            Format::Json,
+            Format::Hw,
+            Format::Export(Collapsed),
+            Format::Export(Svg),
+            Format::Export(Pprof),
+            Format::Export(Speedscope),
+            Format::Export(Firefox),
+            Format::Export(Callgrind),
+            Format::Export(Csv),
+            Format::Export(OpenMetrics),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Format::Text => PossibleValue::new("text").help("To be read"),
+            Format::Json => PossibleValue::new("json").help("One object to be processed"),
+            Format::Hw => PossibleValue::new("hw").help("Everything, for headwater report and headwater diff"),
+            Format::Export(format) => PossibleValue::new(format.name()).help(format.consumer()),
+        })
+    }
 }
 
 impl Output {
     /// Finds out before the work what would be found out after it.
     pub(super) fn check(&self) -> Result<(), String> {
-        self.format_of()?;
-        let Some(path) = &self.output else { return Ok(()) };
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if directory.is_dir() {
-            Ok(())
-        } else {
-            Err(format!("{}: there is no directory {}", path.display(), directory.display()))
+        let format = self.format_of()?;
+        let binary = match format {
+            Format::Hw => Some("a snapshot"),
+            Format::Export(export::Format::Pprof) => Some("pprof"),
+            _ => None,
+        };
+        if let Some(what) = binary
+            && self.output.is_none()
+            && io::stdout().is_terminal()
+        {
+            return Err(format!("{what} is binary and nothing for a terminal: add -o FILE"));
         }
+        self.output.as_deref().map_or(Ok(()), parent_exists)
     }
 
-    fn trees(&self) -> Trees {
-        if self.threads { Trees::PerThread } else { Trees::Merged }
+    /// Whether the threads and methods that were asked for are in the profile.
+    pub(super) fn check_selection(&self, profile: &Profile) -> Result<(), NothingSelected> {
+        self.view.options(0.0).check(profile)
     }
 
     fn format_of(&self) -> Result<Format, String> {
         if let Some(format) = self.format {
             return Ok(format);
         }
+        let name = self.output.as_ref().and_then(|path| path.file_name()?.to_str());
+        if let Some(format) = name.and_then(export::Format::of_file_name) {
+            return Ok(Format::Export(format));
+        }
         match self.output.as_ref().map(|path| (path, path.extension().and_then(|extension| extension.to_str()))) {
             None | Some((_, Some("txt"))) => Ok(Format::Text),
             Some((_, Some("json"))) => Ok(Format::Json),
+            Some((_, Some(snapshot::EXTENSION))) => Ok(Format::Hw),
             Some((path, _)) => Err(format!(
-                "{}: its extension names no format; .txt and .json do, or say --format text|json",
+                "{}: its extension names no format; .txt, .json, .hw, .collapsed, .svg, .pb.gz, .speedscope.json, .firefox.json, \
+                 .callgrind, .csv and .om do, or say --format",
                 path.display()
             )),
         }
     }
 
     /// Writes the report: to the file, whole or not at all, or to standard output.
-    pub(super) fn write(&self, profile: &Profile) -> io::Result<()> {
+    pub(super) fn write(&self, profile: &Profile, origin: Origin) -> io::Result<()> {
         let format = self.format_of().map_err(io::Error::other)?;
         match &self.output {
             None => {
                 let stdout = io::stdout();
                 let terminal = stdout.is_terminal();
-                let color = terminal && std::env::var_os("NO_COLOR").is_none();
-                let width = if terminal { terminal_width() } else { None };
+                let style = self.style(origin, if terminal { Screen::Terminal } else { Screen::None });
                 let mut out = io::BufWriter::new(stdout.lock());
-                self.write_as(format, profile, width, color, &mut out)?;
+                self.write_as(format, profile, &style, &mut out)?;
                 out.flush()
             }
             Some(path) => {
-                let mut bytes = Vec::new();
-                self.write_as(format, profile, None, false, &mut bytes)?;
-                write_whole(path, &bytes)
+                let style = self.style(origin, Screen::None);
+                write_whole(path, |out| self.write_as(format, profile, &style, out))
                     .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
             }
         }
     }
 
-    fn write_as(
-        &self,
-        format: Format,
-        profile: &Profile,
-        width: Option<usize>,
-        color: bool,
-        out: &mut impl Write,
-    ) -> io::Result<()> {
+    fn style(&self, origin: Origin, screen: Screen) -> Style {
+        Style {
+            width: if screen == Screen::Terminal { terminal_width() } else { None },
+            color: screen == Screen::Terminal && wants_color(),
+            percent: self.view.percent,
+            provenance: origin == Origin::File,
+        }
+    }
+
+    fn write_as(&self, format: Format, profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
         match format {
-            Format::Json => json::write(profile, self.trees(), out),
-            Format::Text => {
-                let options = TextOptions {
-                    width,
-                    color,
-                    min_share: self.min / 100.0,
-                    max_depth: self.depth,
-                    trees: self.trees(),
-                };
-                text::write(profile, &options, out)
+            Format::Json => json::write(profile, &self.view.options(0.0), out),
+            Format::Text => text::write(profile, &self.view.options(TEXT_MIN_SHARE), style, out),
+            Format::Hw => snapshot::write(profile, out),
+            Format::Export(format) => {
+                let options = self.view.options(0.0);
+                export::write(format, &options.narrowed(profile), options.trees, out)
             }
         }
     }
 }
 
-fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    (size.ws_col >= 40).then_some(size.ws_col.into())
+/// Whether a file can be made there.
+pub(super) fn parent_exists(path: &Path) -> Result<(), String> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if directory.is_dir() {
+        Ok(())
+    } else {
+        Err(format!("{}: there is no directory {}", path.display(), directory.display()))
+    }
 }
 
-/// Writes beside the file and renames: a full disk leaves the old file as it was.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let metadata = std::fs::symlink_metadata(path);
-    if metadata.is_ok_and(|metadata| !metadata.is_file()) {
-        // A device or a pipe (/dev/stdout, say) cannot be replaced.
-        return std::fs::write(path, bytes);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let unfinished = path.with_file_name(name);
-    let written = std::fs::write(&unfinished, bytes).and_then(|()| std::fs::rename(&unfinished, path));
-    if written.is_err() {
-        // What could not be written completely is of no use.
-        let _ = std::fs::remove_file(&unfinished);
-    }
-    written
+/// What a text leaves out unless the user says how much: what does not matter beside the rest. Programs are given everything.
+pub(super) const TEXT_MIN_SHARE: f64 = 0.005;
+
+/// Where a profile comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// From a target, just now.
+    Recording,
+    /// From a file.
+    File,
+}
+
+/// Where a text goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Screen {
+    /// To be seen.
+    Terminal,
+    /// To a file or another program.
+    None,
+}
+
+/// Unless the user wants none anywhere (no-color.org).
+pub(super) fn wants_color() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+pub(super) fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col >= 40).then_some(size.ws_col.into())
 }
 
 /// `headwater list`.

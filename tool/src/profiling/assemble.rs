@@ -14,8 +14,8 @@ use crate::correction::{Reference, correct, in_place};
 use crate::decode::Decoder;
 use crate::pattern;
 use crate::profile::{
-    Clock, Control, ControlKind, Discovery, Events, Hotswap, MethodIndex, MethodName, Profile, Root, Skipped, Target,
-    ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
+    MethodName, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::Session;
 use crate::ticker::clock_read_ns;
@@ -33,6 +33,11 @@ pub(super) fn profile(
     let graph = session.graph();
     let clock = Clock {
         mode: settings.clock,
+        source: match settings.clock {
+            ClockMode::Tick(_) => ClockSource::Coarse,
+            ClockMode::Exact if session.uses_tsc() => ClockSource::Tsc,
+            ClockMode::Exact => ClockSource::NanoTime,
+        },
         inner_ns: calibration.inner_ns.max(0.0),
         inner_spread_ns: calibration.inner_spread_ns,
         outer_ns: calibration.outer_ns.max(0.0),
@@ -52,6 +57,7 @@ pub(super) fn profile(
     let totals = session.hotswap_totals();
     Profile {
         target,
+        environment: Environment::here(duration),
         roots: roots(graph, settings, &merged),
         duration,
         methods: graph
@@ -87,6 +93,7 @@ pub(super) fn profile(
         threads: threads(session, decoder, &clock),
         controls: controls(&merged, &references),
         merged,
+        statistics: Vec::new(),
         clock,
         warnings: warnings(session, decoder, settings),
     }
@@ -161,7 +168,7 @@ fn waits(decoder: &Decoder) -> Vec<Wait> {
         .into_iter()
         .map(|reason| {
             let total = decoder.pauses(reason);
-            Wait { reason: described(reason), count: total.count, duration_ns: total.duration_ns }
+            Wait { reason: described(reason).into(), count: total.count, duration_ns: total.duration_ns }
         })
         .filter(|wait| wait.count > 0)
         .collect()

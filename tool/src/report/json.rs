@@ -1,13 +1,20 @@
 //! The profile as one JSON object, schema `headwater/1`; docs/GUIDE.md describes it field by field.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use headwater_protocol::message::Reveal;
 use serde::Serialize;
 
-use super::Trees;
+use super::names::Names;
+use super::prune::{focused, is_method_shown, shown_nodes};
+use super::{Options, View};
 use crate::callgraph::Scheme;
-use crate::profile::{ClockMode, ControlKind, Node, NodeIndex, Profile, ThreadProfile, Tree};
+use crate::profile::{ClockMode, ControlKind, Environment, NodeIndex, Profile};
+
+mod rows;
+
+use rows::{FlatRow, NodeRow, Stanza, Statistics};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -22,10 +29,33 @@ struct Report<'a> {
     methods: Methods<'a>,
     events: Events,
     hotswap: Hotswap,
-    waits: Vec<Wait>,
+    waits: Vec<Wait<'a>>,
     threads: Vec<Thread<'a>>,
-    nodes: Vec<NodeRow<'a>>,
+    view: &'static str,
+    #[serde(flatten)]
+    calls: Calls<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    statistics: Vec<Statistics<'a>>,
+    environment: Option<RecordedIn<'a>>,
     warnings: &'a [String],
+}
+
+/// The calls, in the view's arrangement.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Calls<'a> {
+    Nodes(Vec<NodeRow<'a>>),
+    Stanzas(Vec<Stanza<'a>>),
+    Flat(Vec<FlatRow<'a>>),
+}
+
+#[derive(Serialize)]
+struct RecordedIn<'a> {
+    headwater: &'a str,
+    host: &'a str,
+    processors: u32,
+    command: &'a [String],
+    started: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -101,8 +131,8 @@ struct Hotswap {
 }
 
 #[derive(Serialize)]
-struct Wait {
-    reason: &'static str,
+struct Wait<'a> {
+    reason: &'a str,
     count: u64,
     duration_ns: u64,
 }
@@ -113,22 +143,8 @@ struct Thread<'a> {
     name: &'a str,
 }
 
-#[derive(Serialize)]
-struct NodeRow<'a> {
-    id: usize,
-    parent: Option<usize>,
-    method: &'a str,
-    calls: u64,
-    thrown: u64,
-    self_ns: u64,
-    total_ns: u64,
-    error_ns: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thread: Option<u64>,
-}
-
 /// Writes the object and a line feed.
-pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Result<()> {
+pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let clock = &profile.clock;
     let report = Report {
         schema: "headwater/1",
@@ -149,7 +165,7 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
         },
         clock: Clock {
             mode: if clock.mode == ClockMode::Exact { "exact" } else { "tick" },
-            source: if clock.mode == ClockMode::Exact { "nanoTime" } else { "coarse" },
+            source: clock.source.name(),
             period_ns: clock.mode.period().map(|period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)),
             inner_ns: clock.inner_ns,
             outer_ns: clock.outer_ns,
@@ -202,44 +218,78 @@ pub fn write(profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Resul
         waits: profile
             .waits
             .iter()
-            .map(|wait| Wait { reason: wait.reason, count: wait.count, duration_ns: wait.duration_ns })
+            .map(|wait| Wait { reason: &wait.reason, count: wait.count, duration_ns: wait.duration_ns })
             .collect(),
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
-        nodes: match trees {
-            Trees::Merged => rows(profile, &profile.merged, 0, None).collect(),
-            Trees::PerThread => thread_rows(profile),
+        view: match options.view {
+            View::Tree => "tree",
+            View::Callers => "callers",
+            View::Flat => "flat",
         },
+        calls: calls(profile, options),
+        statistics: profile.statistics.iter().map(|statistics| Statistics::of(profile, statistics)).collect(),
+        environment: recorded_in(&profile.environment),
         warnings: &profile.warnings,
     };
     serde_json::to_writer(&mut *out, &report)?;
     writeln!(out)
 }
 
-fn thread_rows(profile: &Profile) -> Vec<NodeRow<'_>> {
-    let mut all = Vec::new();
-    for thread in &profile.threads {
-        let first = all.len();
-        all.extend(rows(profile, &thread.tree, first, Some(thread)));
-    }
-    all
+fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {
+    let Environment { headwater, host, processors, command, .. } = environment;
+    let started = environment.started();
+    (*environment != Environment::default()).then_some(RecordedIn {
+        headwater,
+        host,
+        processors: *processors,
+        command,
+        started,
+    })
 }
 
-/// A tree's rows, numbered from `first`.
-fn rows<'a>(
-    profile: &'a Profile,
-    tree: &'a Tree,
-    first: usize,
-    thread: Option<&'a ThreadProfile>,
-) -> impl Iterator<Item = NodeRow<'a>> {
-    tree.nodes.iter().enumerate().map(move |(index, node): (usize, &Node)| NodeRow {
-        id: first + index,
-        parent: node.parent.map(|NodeIndex(parent)| first + parent),
-        method: &profile.method_of(node).machine,
-        calls: node.calls,
-        thrown: node.thrown,
-        self_ns: node.self_ns,
-        total_ns: node.total_ns,
-        error_ns: node.error_ns,
-        thread: thread.map(|thread| thread.id.0),
-    })
+fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
+    let focused = focused(profile, options);
+    let sections = options.sections(profile);
+    // Rows of a single tree need no thread, unless one was asked for.
+    let numbered = sections.iter().map(|(thread, tree)| (thread.map(|thread| thread.id.0), tree.as_ref()));
+    match options.view {
+        View::Tree => {
+            let mut rows = Vec::new();
+            for (thread, tree) in numbered {
+                let shown = shown_nodes(tree, &focused, options);
+                let mut ids: Vec<usize> = Vec::with_capacity(tree.nodes.len());
+                for (node, is_shown) in tree.nodes.iter().zip(shown) {
+                    ids.push(rows.len());
+                    if is_shown {
+                        let parent = node.parent.map(|NodeIndex(parent)| ids[parent]);
+                        rows.push(NodeRow::of(profile, node, rows.len(), parent, thread));
+                    }
+                }
+            }
+            Calls::Nodes(rows)
+        }
+        View::Callers => {
+            let mut rows = Vec::new();
+            for (thread, tree) in numbered {
+                let whole_ns = tree.total_ns();
+                let mut stanzas = super::arcs::stanzas(profile, tree);
+                stanzas.retain(|row| is_method_shown(row.method, row.own.total_ns, whole_ns, &focused, options));
+                stanzas.sort_by_key(|stanza| Reverse(options.rank(&stanza.own)));
+                rows.extend(stanzas.into_iter().map(|stanza| Stanza::of(profile, &stanza, thread)));
+            }
+            Calls::Stanzas(rows)
+        }
+        View::Flat => {
+            let names = Names::of(profile);
+            let mut rows = Vec::new();
+            for (thread, tree) in numbered {
+                let whole_ns = tree.total_ns();
+                let mut flat = super::flat::rows(&names, tree, &super::walk::Children::of(tree));
+                flat.retain(|row| is_method_shown(row.method, row.amounts.total_ns, whole_ns, &focused, options));
+                flat.sort_by_key(|row| Reverse(options.rank(&row.amounts)));
+                rows.extend(flat.into_iter().map(|row| FlatRow::of(profile, &row, thread)));
+            }
+            Calls::Flat(rows)
+        }
+    }
 }

@@ -1,55 +1,89 @@
-//! The profile as a tree to be read: share, total time, self time, calls, method.
+//! The profile as a text to be read: what was profiled, a view of its calls, and what limits its truth.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::Trees;
-use crate::profile::{Control, ControlKind, Node, NodeIndex, Profile, Tree};
+use super::units::{count, time};
+use super::walk::Children;
+use super::{Options, Trees, View, is_doubtful};
+use crate::profile::{Control, ControlKind, Environment, MethodIndex, Profile, Tree};
 
-mod units;
+mod callers;
+mod flat;
+pub(crate) mod lines;
+mod tree;
 
-use units::{count, time};
+use lines::Lines;
 
-/// Levels that are indented; what is deeper says its level instead, so that deep recursion stays readable.
-const INDENTED_LEVELS: usize = 24;
 /// Reasons for which methods were skipped are shown with so many examples.
 const EXAMPLES: usize = 3;
-/// From this share of the whole on, a line is emphasised on a terminal.
-const HOT: f64 = 0.1;
 
 /// How the report looks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TextOptions {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
     /// Columns of the terminal: longer lines are cut. `None` leaves them whole.
     pub width: Option<usize>,
     /// Emphasis by ANSI escape sequences.
     pub color: bool,
-    /// Nodes below this share of the roots' total time (0 to 1) are summed up instead of shown.
-    pub min_share: f64,
-    /// The deepest level that is shown; roots are level 1.
-    pub max_depth: Option<usize>,
-    /// Which trees.
-    pub trees: Trees,
+    /// Times in per cent of the roots' total time, instead of with their units.
+    pub percent: bool,
+    /// Also where and when the profile was recorded: for one that was read from a file.
+    pub provenance: bool,
 }
 
 /// Writes the report.
-pub fn write(profile: &Profile, options: &TextOptions, out: &mut impl Write) -> io::Result<()> {
-    header(profile, out)?;
-    match options.trees {
-        Trees::Merged => TreeWriter { profile, tree: &profile.merged, options }.write(out)?,
-        Trees::PerThread => {
-            for thread in &profile.threads {
-                writeln!(out, "\nthread {} \"{}\"", thread.id.0, thread.name)?;
-                TreeWriter { profile, tree: &thread.tree, options }.write(out)?;
+pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    header(profile, style, out)?;
+    for (thread, tree) in options.sections(profile) {
+        match thread {
+            Some(thread) => writeln!(out, "\nthread {} \"{}\"", thread.id.0, thread.name)?,
+            None if !options.threads.is_empty() => {
+                let names: Vec<String> = options.threads.iter().map(ToString::to_string).collect();
+                writeln!(out, "\nthreads {}", names.join(", "))?;
             }
+            None => {}
         }
+        if tree.nodes.is_empty() {
+            continue;
+        }
+        writeln!(out)?;
+        let view = Section { profile, tree: &tree, children: Children::of(&tree), options, whole_ns: tree.total_ns() };
+        let mut lines = Lines { style, whole_ns: view.whole_ns, out: &mut *out };
+        match options.view {
+            View::Tree => tree::write(&view, &mut lines)?,
+            View::Callers => callers::write(&view, &mut lines)?,
+            View::Flat => flat::write(&view, &mut lines)?,
+        }
+    }
+    if options.trees == Trees::PerThread && profile.threads.is_empty() && !profile.merged.nodes.is_empty() {
+        writeln!(out, "\nno threads are known")?;
     }
     footer(profile, out)
 }
 
-fn header(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+/// One tree of a report.
+struct Section<'a> {
+    profile: &'a Profile,
+    tree: &'a Tree,
+    children: Children,
+    options: &'a Options,
+    /// The time of all the tree's roots.
+    whole_ns: u64,
+}
+
+impl Section<'_> {
+    fn name(&self, method: MethodIndex) -> &str {
+        &self.profile.methods[method.0].display
+    }
+}
+
+fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let target = &profile.target;
-    writeln!(out, "{} (pid {}, JDK {}), {:.1} s", target.main, target.pid, target.jdk, profile.duration.as_secs_f64())?;
+    let (seconds, clock) = (profile.duration.as_secs_f64(), profile.clock.source.name());
+    writeln!(out, "{} (pid {}, JDK {}), {seconds:.1} s, clock {clock}", target.main, target.pid, target.jdk)?;
+    if style.provenance {
+        provenance(&profile.environment, out)?;
+    }
     for root in &profile.roots {
         let state = match (profile.root_names(root).len(), root.calls) {
             (0, _) => "no such method was loaded".to_owned(),
@@ -63,136 +97,20 @@ fn header(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes one tree. Depth first, the most expensive callee first, without recursion: a tree may be as deep as a stack.
-struct TreeWriter<'a> {
-    profile: &'a Profile,
-    tree: &'a Tree,
-    options: &'a TextOptions,
-}
-
-/// What is to be written next.
-enum Line {
-    Node {
-        node: NodeIndex,
-        level: usize,
-    },
-    /// Nodes under the same caller that are too small, or too deep, to be shown.
-    Hidden {
-        nodes: usize,
-        total_ns: u64,
-        calls: u64,
-        level: usize,
-    },
-}
-
-impl TreeWriter<'_> {
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let tree = self.tree;
-        if tree.nodes.is_empty() {
-            return Ok(());
-        }
-        writeln!(out, "\n{:>7} {:>11} {:>11} {:>13}  method", "share", "total", "self", "calls")?;
-        let mut roots = Vec::new();
-        let mut children: Vec<Vec<NodeIndex>> = vec![Vec::new(); tree.nodes.len()];
-        for (index, node) in tree.nodes.iter().enumerate() {
-            match node.parent {
-                Some(parent) => children[parent.0].push(NodeIndex(index)),
-                None => roots.push(NodeIndex(index)),
-            }
-        }
-        let whole_ns = tree.total_ns();
-        let mut pending = Vec::new();
-        self.push(roots, 1, whole_ns, &mut pending);
-        while let Some(line) = pending.pop() {
-            match line {
-                Line::Node { node, level } => {
-                    self.node(&tree.nodes[node.0], level, whole_ns, out)?;
-                    self.push(std::mem::take(&mut children[node.0]), level + 1, whole_ns, &mut pending);
-                }
-                Line::Hidden { nodes, total_ns, calls, level } => {
-                    let what = format!("... {nodes} more {}", if nodes == 1 { "callee" } else { "callees" });
-                    let text = format!(
-                        "{:>6.1}% {:>10}  {:>11} {:>13}  {}{what}",
-                        100.0 * share(total_ns, whole_ns),
-                        time(total_ns),
-                        "",
-                        count(calls),
-                        indentation(level)
-                    );
-                    self.line(&text, if self.options.color { "\x1b[2m" } else { "" }, out)?;
-                }
-            }
-        }
-        Ok(())
+fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()> {
+    let Environment { headwater, host, processors, command, .. } = environment;
+    let mut parts = Vec::new();
+    parts.extend(environment.started());
+    parts.extend((!host.is_empty()).then(|| format!("on {host}")));
+    parts.extend((*processors > 0).then(|| format!("({processors} processors)")));
+    parts.extend((!headwater.is_empty()).then(|| format!("by Headwater {headwater}")));
+    if !parts.is_empty() {
+        writeln!(out, "recorded {}", parts.join(" "))?;
     }
-
-    /// Queues siblings, so that the most expensive is popped first and the sum of the hidden ones last.
-    fn push(&self, mut siblings: Vec<NodeIndex>, level: usize, whole_ns: u64, pending: &mut Vec<Line>) {
-        let nodes = &self.tree.nodes;
-        let too_deep = self.options.max_depth.is_some_and(|deepest| level > deepest);
-        let shown = |node: &Node| !too_deep && (level == 1 || share(node.total_ns, whole_ns) >= self.options.min_share);
-        siblings.sort_by(|a, b| {
-            let (a, b) = (&nodes[a.0], &nodes[b.0]);
-            b.total_ns
-                .cmp(&a.total_ns)
-                .then_with(|| self.profile.method_of(a).machine.cmp(&self.profile.method_of(b).machine))
-        });
-        let (large, small): (Vec<NodeIndex>, Vec<NodeIndex>) =
-            siblings.into_iter().partition(|node| shown(&nodes[node.0]));
-        if !small.is_empty() {
-            pending.push(Line::Hidden {
-                nodes: small.len(),
-                total_ns: small.iter().map(|node| nodes[node.0].total_ns).sum(),
-                calls: small.iter().map(|node| nodes[node.0].calls).sum(),
-                level,
-            });
-        }
-        pending.extend(large.into_iter().rev().map(|node| Line::Node { node, level }));
+    if !command.is_empty() {
+        writeln!(out, "command  {}", command.join(" "))?;
     }
-
-    fn node(&self, node: &Node, level: usize, whole_ns: u64, out: &mut impl Write) -> io::Result<()> {
-        let share = share(node.total_ns, whole_ns);
-        let text = format!(
-            "{:>6.1}% {:>10}{} {:>10}{} {:>13}  {}{}",
-            100.0 * share,
-            time(node.total_ns),
-            doubt(node.total_ns, node.total_error_ns),
-            time(node.self_ns),
-            doubt(node.self_ns, node.error_ns),
-            count(node.calls),
-            indentation(level),
-            self.profile.method_of(node).display
-        );
-        self.line(&text, if self.options.color && share >= HOT { "\x1b[1m" } else { "" }, out)
-    }
-
-    fn line(&self, text: &str, emphasis: &str, out: &mut impl Write) -> io::Result<()> {
-        let cut = match self.options.width {
-            Some(width) if text.chars().count() > width => {
-                text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
-            }
-            _ => text.to_owned(),
-        };
-        let end = if emphasis.is_empty() { "" } else { "\x1b[0m" };
-        writeln!(out, "{emphasis}{cut}{end}")
-    }
-}
-
-fn share(part_ns: u64, whole_ns: u64) -> f64 {
-    if whole_ns == 0 { 0.0 } else { part_ns as f64 / whole_ns as f64 }
-}
-
-fn indentation(level: usize) -> String {
-    if level <= INDENTED_LEVELS {
-        "  ".repeat(level - 1)
-    } else {
-        format!("{}[{level}] ", "  ".repeat(INDENTED_LEVELS))
-    }
-}
-
-/// Marks what is smaller than its own uncertainty.
-fn doubt(value_ns: u64, error_ns: u64) -> char {
-    if value_ns < error_ns { '~' } else { ' ' }
+    Ok(())
 }
 
 fn times(n: u64) -> String {
@@ -258,7 +176,12 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     for wait in &profile.waits {
         writeln!(out, "waits     {} for {}: {}", times(wait.count), wait.reason, time(wait.duration_ns))?;
     }
-    if profile.merged.nodes.iter().any(|node| node.self_ns < node.error_ns || node.total_ns < node.total_error_ns) {
+    if profile
+        .merged
+        .nodes
+        .iter()
+        .any(|node| is_doubtful(node.self_ns, node.error_ns) || is_doubtful(node.total_ns, node.total_error_ns))
+    {
         writeln!(out, "~ marks times that are smaller than their own uncertainty")?;
     }
     for warning in &profile.warnings {

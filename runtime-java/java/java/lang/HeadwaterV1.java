@@ -19,6 +19,9 @@ public final class HeadwaterV1 {
     private static final int ID_SHIFT = 41;
     private static final int KIND_SHIFT = 61;
     private static final long MAX_PAYLOAD = (1L << 41) - 1;
+    private static final int THREAD_BITS = 36;
+    private static final long MAX_THREAD = (1L << 36) - 1;
+    private static final int MAX_RUN = (1 << 25) - 1;
     private static final long KIND_ENTER = 1;
     private static final long KIND_EXIT = 2;
     private static final long KIND_THROW = 3;
@@ -34,6 +37,9 @@ public final class HeadwaterV1 {
     private static final int OFFSET_CONTROL = 20;
     private static final int OFFSET_OVERFLOW = 28;
     private static final int OFFSET_CLOCK = 192;
+    private static final int OFFSET_CLOCK_SOURCE = 24;
+    private static final int SOURCE_NANO_TIME = 0;
+    private static final int SOURCE_TSC = 1;
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
     private static final byte FLAG_ROOT = 2;
@@ -53,10 +59,29 @@ public final class HeadwaterV1 {
     private static final int CHUNK_BYTES = 32 * 1024;
     /** Half a megabyte. */
     private static final int WARM_CHUNKS = 16;
+    /** Value of {@link #clock}. */
+    private static final long NANO_TIME = 0;
+    /** Value of {@link #clock}. */
+    private static final long TSC = -1;
+    /** Fractional bits of {@link HeadwaterV1Cursor#scale}. */
+    static final int SCALE_SHIFT = 27;
+    /** Ticks of a chunk at most, in bits: times the scale of a counter of 1 GHz or more they fit into 63 bits. */
+    private static final int TICK_BITS = 35;
+    /** Scale of a counter of 1 GHz: see {@link #TICK_BITS}. */
+    private static final long FASTEST_SCALE = 1L << SCALE_SHIFT;
+    /** Scale of a counter of 32 GHz: there is none so fast. */
+    private static final long SLOWEST_SCALE = 1L << SCALE_SHIFT - 5;
+    /** After so many nanoseconds the counter's frequency is known well enough to begin with. */
+    private static final long FIRST_SPAN = 10_000_000;
+    /** Readings after which a method handle is customised, and more. */
+    private static final int WARM_READS = 1000;
 
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long TID = U.objectFieldOffset(Thread.class, "tid");
     private static final Class<?> VIRTUAL_THREAD = virtualThreadClass();
+    /** Where a virtual thread has its carrier. */
+    private static final long CARRIER =
+            VIRTUAL_THREAD == null ? 0 : U.objectFieldOffset(VIRTUAL_THREAD, "carrierThread");
     private static final HeadwaterV1Thread[] NO_THREADS = new HeadwaterV1Thread[1];
     /** Guards registration, start and stop. Nothing waits while holding it. */
     private static final Object LOCK = new Object();
@@ -66,15 +91,26 @@ public final class HeadwaterV1 {
     /** Open-addressing table by thread id, a power of two long, at most half full. */
     private static HeadwaterV1Thread[] threads = NO_THREADS;
     private static int threadCount;
+    /** The latest run of any virtual thread that was dropped from the table: it goes on counting from there. */
+    private static int forgottenRun;
     /** Address of the method flags. The memory stays mapped for good once there has been a session. */
     private static long flags;
     private static long segment;
     /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none, 1 for all. */
     private static int controlEvery;
-    /** Address of the coarse clock that the tool keeps; 0 when times are exact. */
+    /** Address of the coarse clock that the tool keeps; or {@link #NANO_TIME}, or {@link #TSC}. */
     private static long clock;
     /** A thread for whose events there is no room waits, instead of losing them. */
     private static boolean waiting;
+    /** Address of a function of the agent's that returns the time stamp counter. */
+    static long tscFunction;
+    /** Nanoseconds a tick of the counter, as far as is known, with {@link #SCALE_SHIFT} fractional bits. */
+    private static long scale;
+    /** The counter and {@code System.nanoTime()} at one moment in the session's beginning. */
+    private static long firstTicks;
+    private static long firstTime;
+    /** The fewest ticks that were seen to pass around a reading of the clock. */
+    private static long narrowest;
     private static long heads;
     private static long data;
     private static int chunks;
@@ -99,12 +135,12 @@ public final class HeadwaterV1 {
         if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
             firstCall(thread, id);
         }
-        long now = now();
-        if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
-            now = nextChunk(thread, now);
+        long time = time(thread);
+        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+            time = nextChunk(thread, time);
         }
         long position = thread.position;
-        U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
+        U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | time);
         thread.position = position + 8;
         if (id == thread.root) {
             thread.depth++;
@@ -136,12 +172,12 @@ public final class HeadwaterV1 {
             }
             return;
         }
-        long now = now();
-        if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
-            now = nextChunk(thread, now);
+        long time = time(thread);
+        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+            time = nextChunk(thread, time);
         }
         long position = thread.position;
-        U.putLong(position, kind << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
+        U.putLong(position, kind << KIND_SHIFT | (long) id << ID_SHIFT | time);
         thread.position = position + 8;
         if (id == thread.root && --thread.depth == 0) {
             outside(thread);
@@ -150,9 +186,10 @@ public final class HeadwaterV1 {
 
     /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
     private static void outside(HeadwaterV1Thread thread) {
-        if (thread.virtual || threadCount * 2 > chunks) {
+        if (thread.virtual) {
+            thread.dead = true;
+        } else if (threadCount * 2 > chunks) {
             release(thread);
-            thread.dead = thread.virtual;
         }
     }
 
@@ -163,22 +200,82 @@ public final class HeadwaterV1 {
         long duration = System.nanoTime() - thread.controlStart;
         thread.depth = 0;
         if (thread.position >= thread.end) {
-            nextChunk(thread, now());
+            nextChunk(thread, 0);
         }
         long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
         append(thread, KIND_CONTROL << KIND_SHIFT | (long) id << ID_SHIFT | payload);
         outside(thread);
     }
 
-    /** Read once an event. */
+    /** Nanoseconds since the chunk's base. Negative, or more than fit into a word, when the chunk is too old. */
+    private static long time(HeadwaterV1Thread thread) {
+        long source = clock;
+        if (source > NANO_TIME) {
+            return U.getLongOpaque(null, source) - thread.base;
+        }
+        if (source == NANO_TIME) {
+            return System.nanoTime() - thread.base;
+        }
+        long ticks = HeadwaterV1Tsc.read() - thread.base;
+        return ticks >>> TICK_BITS == 0 ? ticks * thread.scale >>> SCALE_SHIFT : -1;
+    }
+
+    /**
+     * Lets the thread's times begin now.
+     *
+     * @return now: {@code System.nanoTime()}, or what the coarse clock says
+     */
+    private static long rebase(HeadwaterV1Thread thread) {
+        if (clock == TSC) {
+            return readTogether(thread);
+        }
+        return thread.base = now();
+    }
+
+    /**
+     * Reads the counter, into the thread's base, and {@code System.nanoTime()} at one moment. Each chunk is tied to the latter so,
+     * and each reading tells more about the counter's frequency: nothing drifts, however long the session.
+     *
+     * @return {@code System.nanoTime()}
+     */
+    private static long readTogether(HeadwaterV1Thread thread) {
+        long time = 0;
+        long around = Long.MAX_VALUE;
+        int readings = 0;
+        do {
+            long before = HeadwaterV1Tsc.read();
+            long between = System.nanoTime();
+            long after = HeadwaterV1Tsc.read();
+            if (after - before < around) {
+                around = after - before;
+                thread.base = before + (around >> 1);
+                time = between;
+            }
+            readings++;
+            // When the thread was interrupted between them, they are far apart.
+        } while (readings < 4 && around / 2 > narrowest);
+        if (around < narrowest) {
+            narrowest = around;
+        }
+        if (around / 2 <= narrowest && time - firstTime > FIRST_SPAN) {
+            scale = (long) ((double) (time - firstTime) / (thread.base - firstTicks) * (1 << SCALE_SHIFT) + 0.5);
+        }
+        thread.scale = scale;
+        return time;
+    }
+
+    /** {@code System.nanoTime()}, or what the coarse clock says. */
     private static long now() {
-        long coarse = clock;
-        return coarse == 0 ? System.nanoTime() : U.getLongOpaque(null, coarse);
+        long source = clock;
+        return source > NANO_TIME ? U.getLongOpaque(null, source) : System.nanoTime();
     }
 
     private static HeadwaterV1Thread current() {
+        return find(U.getLong(Thread.currentThread(), TID));
+    }
+
+    private static HeadwaterV1Thread find(long tid) {
         HeadwaterV1Thread[] table = threads;
-        long tid = U.getLong(Thread.currentThread(), TID);
         int mask = table.length - 1;
         int at = (int) tid & mask;
         for (;;) {
@@ -221,12 +318,12 @@ public final class HeadwaterV1 {
                 entered(id);
                 markEntered(id);
             }
-            long now = now();
-            if (thread.position >= thread.end || now - thread.base > MAX_PAYLOAD) {
-                now = nextChunk(thread, now);
+            long time = time(thread);
+            if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+                time = nextChunk(thread, time);
             }
             long position = thread.position;
-            U.putLong(position, KIND_ROOT << KIND_SHIFT | (long) id << ID_SHIFT | now - thread.base);
+            U.putLong(position, KIND_ROOT << KIND_SHIFT | (long) id << ID_SHIFT | time);
             thread.position = position + 8;
             thread.root = id;
             inside = true;
@@ -255,7 +352,11 @@ public final class HeadwaterV1 {
 
     private static void pause(HeadwaterV1Thread thread, int reason, long duration) {
         if (thread.position >= thread.end) {
-            nextChunk(thread, now());
+            nextChunk(thread, 0);
+        }
+        if (thread.head == 0 && !thread.virtual) {
+            // What goes to the sink is counted: events, and nothing else.
+            return;
         }
         long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
         append(thread, KIND_PAUSE << KIND_SHIFT | (long) reason << ID_SHIFT | payload);
@@ -268,52 +369,126 @@ public final class HeadwaterV1 {
     }
 
     /**
-     * Makes room for at least one word. Waits for a chunk when none is free, for a limited time, and records the wait;
-     * after that the words go to the sink and are counted.
+     * Makes room for one word, or more.
      *
-     * @return the time now
+     * @param time the event's, if the chunk before were not full
+     * @return the event's time in the chunk that it goes into
      */
-    private static long nextChunk(HeadwaterV1Thread thread, long now) {
+    private static long nextChunk(HeadwaterV1Thread thread, long time) {
         int depth = thread.depth;
         if (depth > 0) {
             thread.depth = -depth;
         }
         try {
-            boolean fromSink = thread.head == 0 && thread.position != 0;
-            release(thread);
-            long waited = 0;
-            if (!claim(thread, now) && waiting && !fromSink && thread.session == session && recording) {
-                boolean claimed = false;
-                long start = System.nanoTime();
-                // Others may be faster to claim what has become free.
-                while (!claimed && waited < LONGEST_WAIT && awaitChunk()) {
-                    claimed = claim(thread, now);
-                    waited = System.nanoTime() - start;
-                }
-                waited = System.nanoTime() - start;
-                now += waited;
+            if (thread.virtual) {
+                return nextSlot(thread, time);
             }
-            if (thread.head == 0) {
-                thread.position = SINK;
-                thread.end = SINK + CHUNK_BYTES;
-                thread.base = now;
-                return now;
+            long waited = renew(thread);
+            if (thread.head != 0) {
+                append(thread, KIND_THREAD << KIND_SHIFT | thread.tid & MAX_THREAD);
+                appendWait(thread, waited);
             }
-            append(thread, KIND_THREAD << KIND_SHIFT | thread.tid & MAX_PAYLOAD);
-            if (waited != 0) {
-                append(thread, KIND_PAUSE << KIND_SHIFT | (long) PAUSE_BUFFER << ID_SHIFT | waited);
-            }
-            return now;
+            return 0;
         } finally {
             thread.depth = depth;
         }
     }
 
     /**
+     * Gives a virtual thread room for one word in its carrier's chunk. There may be many more such threads in the call graph than
+     * there are chunks, and all but a few of them stand still.
+     *
+     * <p>Between here and the word's being stored nothing can take the thread off its carrier.
+     */
+    private static long nextSlot(HeadwaterV1Thread thread, long time) {
+        HeadwaterV1Thread carrier = thread.session == session ? carrier() : null;
+        if (carrier == null) {
+            if (thread.session == session) {
+                U.getAndAddLong(null, segment + OFFSET_LOST, 1);
+            }
+            thread.position = SINK;
+            thread.end = SINK + 8;
+            return 0;
+        }
+        // Room that was given is used up once its word is there: a StackOverflowError may have come between.
+        if (carrier.head != 0 && carrier.position < carrier.end && U.getLong(carrier.position) != 0) {
+            carrier.position += 8;
+        }
+        boolean goesOn = carrier.writer == thread && thread.carrier == carrier;
+        if (!goesOn || thread.base != carrier.base) {
+            time = time(carrier);
+        }
+        long waited = 0;
+        if (carrier.end - carrier.position < 16 || (time & ~MAX_PAYLOAD) != 0) {
+            waited = renew(carrier);
+            time = 0;
+            goesOn = false;
+        }
+        if (carrier.head == 0) {
+            // What goes to the sink is counted: the event, and nothing else.
+            carrier.writer = null;
+            thread.position = SINK;
+            thread.end = SINK + 8;
+            carrier.position += 8;
+            return 0;
+        }
+        if (!goesOn) {
+            int run = thread.run + 1 & MAX_RUN;
+            thread.run = run == 0 ? 1 : run;
+            append(carrier, KIND_THREAD << KIND_SHIFT | (long) thread.run << THREAD_BITS | thread.tid & MAX_THREAD);
+            appendWait(carrier, waited);
+            carrier.writer = thread;
+            thread.carrier = carrier;
+        }
+        thread.base = carrier.base;
+        thread.scale = carrier.scale;
+        thread.position = carrier.position;
+        thread.end = carrier.position + 8;
+        return time;
+    }
+
+    private static void appendWait(HeadwaterV1Thread thread, long waited) {
+        if (waited != 0) {
+            append(thread, KIND_PAUSE << KIND_SHIFT | (long) PAUSE_BUFFER << ID_SHIFT | waited);
+        }
+    }
+
+    /**
+     * Gives a chunk back and takes another. Waits when none is free, for a limited time; after that the words go to the sink and
+     * are counted. The time is then the new chunk's base.
+     *
+     * @return how long it waited
+     */
+    private static long renew(HeadwaterV1Thread owner) {
+        boolean fromSink = owner.head == 0 && owner.position != 0;
+        release(owner);
+        long waited = 0;
+        if (!claim(owner) && waiting && !fromSink && owner.session == session && recording) {
+            boolean claimed = false;
+            long start = System.nanoTime();
+            // Others may be faster to claim what has become free.
+            while (!claimed && waited < LONGEST_WAIT && awaitChunk()) {
+                claimed = claim(owner);
+                waited = System.nanoTime() - start;
+            }
+            waited = System.nanoTime() - start;
+        }
+        if (owner.head == 0) {
+            owner.position = SINK;
+            owner.end = SINK + CHUNK_BYTES;
+        }
+        return waited;
+    }
+
+    /**
      * Takes a free chunk: one of the lowest, which are still in the caches, as long as the tool keeps up; else the next
      * behind the one that was taken last, so that a full buffer is not searched from its beginning each time.
      */
-    private static boolean claim(HeadwaterV1Thread thread, long now) {
+    private static boolean claim(HeadwaterV1Thread thread) {
+        long now = rebase(thread);
+        if (now < thread.latest) {
+            now = thread.latest;
+        }
         if (thread.session != session) {
             return false;
         }
@@ -350,7 +525,6 @@ public final class HeadwaterV1 {
         // Release: pairs with the tool's acquire in Segment::claimed.
         U.putIntRelease(null, head + HEAD_STATE, STATE_OWNED);
         thread.head = head;
-        thread.base = now;
         thread.position = data + (long) index * CHUNK_BYTES;
         thread.end = thread.position + CHUNK_BYTES;
         return true;
@@ -358,6 +532,7 @@ public final class HeadwaterV1 {
 
     private static void release(HeadwaterV1Thread thread) {
         if (thread.head != 0) {
+            thread.latest = latest(thread);
             // Release: the tool sees all words when it sees FULL.
             U.putIntRelease(null, thread.head + HEAD_STATE, STATE_FULL);
             thread.head = 0;
@@ -366,6 +541,18 @@ public final class HeadwaterV1 {
         }
         thread.position = 0;
         thread.end = 0;
+    }
+
+    /** Time of the latest event in the thread's chunk, or of the chunk's base. */
+    private static long latest(HeadwaterV1Thread thread) {
+        long base = U.getLong(thread.head + HEAD_BASE_NS);
+        for (long at = thread.position - 8; at >= thread.end - CHUNK_BYTES; at -= 8) {
+            long word = U.getLong(at);
+            if (word >>> KIND_SHIFT <= KIND_ROOT) {
+                return base + (word & MAX_PAYLOAD);
+            }
+        }
+        return base;
     }
 
     /** The state of a thread that enters the call graph for the first time, or again after it was given up for dead. */
@@ -384,6 +571,7 @@ public final class HeadwaterV1 {
             }
             try {
                 thread = new HeadwaterV1Thread(tid, session, VIRTUAL_THREAD != null && VIRTUAL_THREAD.isInstance(self));
+                thread.run = forgottenRun;
                 insert(thread);
             } catch (OutOfMemoryError e) {
                 // The program's to meet, not ours to throw.
@@ -392,6 +580,35 @@ public final class HeadwaterV1 {
         }
         started(self, tid);
         return thread;
+    }
+
+    /** Whose chunk the current thread, which is virtual, writes into; {@code null} if there is none. */
+    private static HeadwaterV1Thread carrier() {
+        for (;;) {
+            Thread on = (Thread) U.getReference(Thread.currentThread(), CARRIER);
+            if (on == null) {
+                return null;
+            }
+            // The carrier may have calls of its own in the call graph: those are under its own number.
+            long key = ~U.getLong(on, TID);
+            HeadwaterV1Thread carrier = find(key);
+            if (carrier != null) {
+                return carrier;
+            }
+            synchronized (LOCK) {
+                if (!recording) {
+                    return null;
+                }
+                try {
+                    if (find(key) == null) {
+                        insert(new HeadwaterV1Thread(key, session, false));
+                    }
+                } catch (OutOfMemoryError e) {
+                    return null;
+                }
+            }
+            // Waiting for the lock, it may have changed its carrier.
+        }
     }
 
     private static void insert(HeadwaterV1Thread thread) {
@@ -404,14 +621,19 @@ public final class HeadwaterV1 {
                 }
             }
             int length = 64;
-            while (length < alive * 4) {
+            while (length < alive * 3) {
                 length *= 2;
             }
             HeadwaterV1Thread[] larger = new HeadwaterV1Thread[length];
             threadCount = 0;
             for (HeadwaterV1Thread other : table) {
-                if (other != null && !other.dead) {
+                if (other == null) {
+                    continue;
+                }
+                if (!other.dead) {
                     put(larger, other);
+                } else if (other.run > forgottenRun) {
+                    forgottenRun = other.run;
                 }
             }
             put(larger, thread);
@@ -434,7 +656,7 @@ public final class HeadwaterV1 {
 
     private static Class<?> virtualThreadClass() {
         try {
-            return Class.forName("java.lang.BaseVirtualThread", false, null);
+            return Class.forName("java.lang.VirtualThread", false, null);
         } catch (ClassNotFoundException none) {
             return null;
         }
@@ -443,7 +665,9 @@ public final class HeadwaterV1 {
     // What follows is called by the agent.
 
     /** Begins a session over a freshly mapped segment. Nothing is recorded yet. */
-    private static void attach(long segmentAddress, int chunkCount, long chunkData) {
+    private static void attach(long segmentAddress, int chunkCount, long chunkData, long readTsc) {
+        boolean tsc = U.getInt(segmentAddress + OFFSET_CLOCK_SOURCE) == SOURCE_TSC && startTsc(readTsc);
+        U.putInt(segmentAddress + OFFSET_CLOCK_SOURCE, tsc ? SOURCE_TSC : SOURCE_NANO_TIME);
         synchronized (LOCK) {
             session++;
             segment = segmentAddress;
@@ -453,10 +677,41 @@ public final class HeadwaterV1 {
             data = segmentAddress + chunkData;
             flags = segmentAddress + FLAGS;
             waiting = U.getInt(segmentAddress + OFFSET_OVERFLOW) == 0;
-            clock = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) == 0 ? 0 : segmentAddress + OFFSET_CLOCK;
+            boolean coarse = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) != 0;
+            clock = coarse ? segmentAddress + OFFSET_CLOCK : tsc ? TSC : NANO_TIME;
             threads = NO_THREADS;
             threadCount = 0;
         }
+    }
+
+    /**
+     * Makes the time stamp counter ready: links all that reading it needs, and times it.
+     *
+     * @return whether this JVM can read it
+     */
+    private static boolean startTsc(long function) {
+        if (tscFunction == 0) {
+            // An earlier session's stays: the handle is a constant, and the agent's library is never unloaded.
+            tscFunction = function;
+        }
+        try {
+            for (int i = 0; i < WARM_READS; i++) {
+                HeadwaterV1Tsc.read();
+            }
+        } catch (LinkageError e) {
+            return false;
+        }
+        HeadwaterV1Thread reading = new HeadwaterV1Thread(0, 0, false);
+        scale = 0;
+        narrowest = Long.MAX_VALUE;
+        firstTime = Long.MAX_VALUE;
+        readTogether(reading);
+        firstTime = readTogether(reading);
+        firstTicks = reading.base;
+        while (scale == 0) {
+            readTogether(reading);
+        }
+        return scale > SLOWEST_SCALE && scale < FASTEST_SCALE;
     }
 
     private static void record() {
@@ -472,7 +727,7 @@ public final class HeadwaterV1 {
             recording = false;
             // Threads that still write to the sink will not tell any more.
             for (HeadwaterV1Thread thread : threads) {
-                if (thread != null && thread.session == session && thread.head == 0 && thread.position != 0) {
+                if (thread != null && !thread.virtual && thread.session == session && thread.head == 0 && thread.position != 0) {
                     U.getAndAddLong(null, segment + OFFSET_LOST, thread.position - SINK >> 3);
                 }
             }
@@ -484,7 +739,12 @@ public final class HeadwaterV1 {
 
     /** The current thread is about to end. */
     private static void threadEnd() {
-        HeadwaterV1Thread thread = current();
+        long tid = U.getLong(Thread.currentThread(), TID);
+        end(find(tid));
+        end(find(~tid));
+    }
+
+    private static void end(HeadwaterV1Thread thread) {
         if (thread != null) {
             release(thread);
             thread.dead = true;
@@ -506,57 +766,100 @@ public final class HeadwaterV1 {
      */
     private static double[] calibrate() {
         final int rounds = 64;
-        final int pairs = 1000;
-        final long budget = 150_000_000;
-        long buffer = U.allocateMemory(pairs * 16);
+        final int pairs = CHUNK_BYTES / 16;
+        final long shortest = 200_000_000;
+        final long longest = 1_500_000_000;
         HeadwaterV1Thread self = new HeadwaterV1Thread(U.getLong(Thread.currentThread(), TID), 0, false);
         self.depth = 1;
         self.root = NO_METHOD;
-        self.base = now();
         synchronized (LOCK) {
             insert(self);
         }
         markEntered(0);
+        // The real chunks, as many as threads go through when the tool keeps up, but hidden from the tool.
+        long[] hidden = hideChunks();
         double[] inner = new double[rounds];
         double[] outer = new double[rounds];
         double[] outside = new double[rounds];
         long start = System.nanoTime();
-        // The last rounds count: by then the loops are compiled. An interpreter alone gets through at least the rounds.
-        for (int round = 0; round < rounds || System.nanoTime() - start < budget; round++) {
-            self.position = buffer;
-            self.end = buffer + pairs * 16;
+        long fastest = Long.MAX_VALUE;
+        long improved = start;
+        // The last rounds count. By then the loops are compiled: they have not become faster for twice as long as they took to
+        // become so. An interpreter alone gets through at least the rounds.
+        for (int round = 0;; round++) {
+            long now = System.nanoTime();
+            long elapsed = now - start;
+            boolean steady = elapsed > shortest && now - improved > 2 * (improved - start);
+            if (round >= rounds && (steady || elapsed > longest)) {
+                break;
+            }
+            long words = hidden[round % hidden.length];
+            self.position = words;
+            self.end = words + CHUNK_BYTES;
+            rebase(self);
             long before = System.nanoTime();
-            bareRound(pairs);
-            long between = System.nanoTime();
             probedRound(pairs);
             long after = System.nanoTime();
             self.depth = 0;
             probedRound(pairs);
             long afterOutside = System.nanoTime();
             self.depth = 1;
-            long sum = 0;
-            for (long at = buffer; at < self.position; at += 16) {
-                sum += (U.getLong(at + 8) & MAX_PAYLOAD) - (U.getLong(at) & MAX_PAYLOAD);
+            if (afterOutside - before < fastest - (fastest >> 5)) {
+                fastest = afterOutside - before;
+                improved = afterOutside;
             }
             int slot = round % rounds;
-            double both = (double) (after - between - (between - before)) / pairs;
+            // The loop around the pairs costs nothing beside them: a processor does both at once.
+            double both = (double) (after - before) / pairs;
             // A coarse clock does not move within a pair: half of the pair is taken to lie before the reading.
-            inner[slot] = clock == 0 ? (double) sum / pairs : both / 2;
+            inner[slot] = clock <= NANO_TIME ? (double) between(words, self.position) / pairs : both / 2;
             outer[slot] = Math.max(0, both - inner[slot]);
-            outside[slot] = Math.max(0, (double) (afterOutside - after - (between - before)) / pairs);
+            outside[slot] = (double) (afterOutside - after) / pairs;
         }
         self.dead = true;
         self.depth = 0;
-        U.freeMemory(buffer);
+        showChunks(hidden);
         return new double[] {
             quietMean(inner), quietMean(outer), quietMean(outside), quietDeviation(inner), quietDeviation(outer)
         };
     }
 
-    private static void bareRound(int pairs) {
-        for (int i = 0; i < pairs; i++) {
-            calibrationWork = i;
+    /** Claims free chunks without telling the tool. The addresses of their words; of the sink, when there are none. */
+    private static long[] hideChunks() {
+        long[] found = new long[WARM_CHUNKS];
+        int count = 0;
+        for (int i = 0; i < chunks && count < found.length; i++) {
+            if (U.compareAndSetInt(null, heads + (long) i * CHUNK_HEAD_BYTES + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
+                found[count++] = data + (long) i * CHUNK_BYTES;
+            }
         }
+        if (count == 0) {
+            return new long[] {SINK};
+        }
+        long[] hidden = new long[count];
+        System.arraycopy(found, 0, hidden, 0, count);
+        return hidden;
+    }
+
+    /** Gives hidden chunks back, zeroed. */
+    private static void showChunks(long[] hidden) {
+        for (long words : hidden) {
+            if (words != SINK) {
+                U.setMemory(words, CHUNK_BYTES, (byte) 0);
+                long head = heads + (words - data) / CHUNK_BYTES * CHUNK_HEAD_BYTES;
+                // Release: pairs with the next claimer's acquire.
+                U.putIntRelease(null, head + HEAD_STATE, STATE_FREE);
+            }
+        }
+    }
+
+    /** Nanoseconds between entries and their exits, of pairs that lie one behind the other. */
+    private static long between(long words, long end) {
+        long sum = 0;
+        for (long at = words; at < end; at += 16) {
+            sum += (U.getLong(at + 8) & MAX_PAYLOAD) - (U.getLong(at) & MAX_PAYLOAD);
+        }
+        return sum;
     }
 
     private static void probedRound(int pairs) {

@@ -1,0 +1,156 @@
+//! How large a snapshot of ten million nodes is, and how long it takes to write it, to read it, and to make each report of it; JSON
+//! for comparison. Numbers are spread as in profiles: many small ones, few large ones.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use headwater::profile::{
+    Clock, ClockMode, ClockSource, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile,
+    Target, ThreadProfile, Tree,
+};
+use headwater::report::text::Style;
+use headwater::report::{Options, View, json, text};
+use headwater::{diff, snapshot};
+use headwater_benches::Random;
+use headwater_protocol::ThreadId;
+use rustix::time::{ClockId, clock_gettime};
+
+const METHODS: usize = 20_000;
+/// The tree of all threads, and theirs.
+const MERGED: usize = 4_000_000;
+const THREADS: usize = 3;
+const OF_A_THREAD: usize = 2_000_000;
+
+fn main() {
+    let directory = std::env::temp_dir().join(format!("headwater-bench-{}", std::process::id()));
+    std::fs::create_dir(&directory).expect("a directory for the benchmark");
+    measure(&directory.join("bench.hw"), &directory.join("bench.json"));
+    std::fs::remove_dir_all(&directory).expect("removed again");
+}
+
+fn measure(file: &PathBuf, json_file: &PathBuf) {
+    let profile = profile();
+    let nodes: usize = profile.merged.nodes.len() + profile.threads.iter().map(|t| t.tree.nodes.len()).sum::<usize>();
+    println!("{nodes} nodes in {} trees, {METHODS} methods\n", 1 + THREADS);
+    println!("| | seconds | of a processor | bytes a node |");
+    println!("|---|---|---|---|");
+    let row = |what: &str, time: Time, bytes: Option<(u64, usize)>| {
+        let size = bytes.map_or_else(String::new, |(bytes, nodes)| format!("{:.1}", bytes as f64 / nodes as f64));
+        println!("| {what} | {:.2} | {:.2} | {size} |", time.wall.as_secs_f64(), time.processor.as_secs_f64());
+    };
+    let size = |file: &PathBuf| std::fs::metadata(file).expect("written").len();
+    let (time, ()) = timed(|| snapshot::save(&profile, file).expect("written"));
+    row("snapshot written", time, Some((size(file), nodes)));
+    let (time, read) = timed(|| snapshot::load(file).expect("readable"));
+    row("snapshot read", time, Some((size(file), nodes)));
+    assert!(read == profile, "it came back as it was");
+
+    let (time, ()) = timed(|| {
+        headwater::whole_file::write_whole(json_file, |out| json::write(&profile, &Options::default(), out))
+            .expect("written");
+    });
+    row("JSON of the tree of all threads written", time, Some((size(json_file), MERGED)));
+    for (name, view) in [("tree", View::Tree), ("callers", View::Callers), ("flat", View::Flat)] {
+        let options = Options { view, min_share: 0.005, ..Options::default() };
+        let (time, ()) = timed(|| {
+            text::write(&profile, &options, &Style::default(), &mut std::io::sink()).expect("written");
+        });
+        row(&format!("text, {name} view"), time, None);
+    }
+    let (time, comparison) = timed(|| diff::compare(&profile, &read, None));
+    row("diff", time, None);
+    assert!(comparison.nodes.len() > MERGED / 2, "most chains of calls are distinct");
+}
+
+/// What something took: the second is the truer one where others use the machine too.
+struct Time {
+    wall: Duration,
+    processor: Duration,
+}
+
+fn timed<T>(run: impl FnOnce() -> T) -> (Time, T) {
+    let (start, processor) = (Instant::now(), processor_time());
+    let result = run();
+    (Time { wall: start.elapsed(), processor: processor_time() - processor }, result)
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+fn profile() -> Profile {
+    let mut random = Random::default();
+    let merged = tree(MERGED, &mut random);
+    let threads = (1..=THREADS as u64).map(|id| ThreadProfile {
+        id: ThreadId(id),
+        name: format!("worker-{id}"),
+        tree: tree(OF_A_THREAD, &mut random),
+    });
+    let threads = threads.collect();
+    let name = |index: usize| {
+        let class = index / 8;
+        MethodName {
+            machine: format!("com.acme.p{}.Class{class}.method{index}(ILjava/lang/String;)V", class / 20),
+            display: format!("com.acme.p{}.Class{class}.method{index}(int, String)", class / 20),
+        }
+    };
+    Profile {
+        target: Target { pid: 1, main: "bench".into(), jdk: "25".into() },
+        environment: Environment::default(),
+        roots: Vec::new(),
+        clock: Clock {
+            mode: ClockMode::Exact,
+            source: ClockSource::NanoTime,
+            inner_ns: 24.0,
+            inner_spread_ns: 0.5,
+            outer_ns: 25.0,
+            outer_spread_ns: 0.5,
+        },
+        controls: Vec::new(),
+        duration: Duration::from_secs(60),
+        methods: (0..METHODS).map(name).collect(),
+        instrumented: METHODS,
+        called: METHODS,
+        discovery: Default::default(),
+        skipped: Vec::new(),
+        events: Events::default(),
+        hotswap: Hotswap::default(),
+        waits: Vec::new(),
+        threads,
+        merged,
+        statistics: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// In the order in which contexts are met: mostly below one of the last.
+fn tree(size: usize, random: &mut Random) -> Tree {
+    let mut tree = Tree { nodes: Vec::with_capacity(size) };
+    for index in 0..size {
+        let parent = index.checked_sub(1).map(|last| NodeIndex(last - (random.below(40) as usize).min(last)));
+        let above = parent.map_or(0, |parent| tree.nodes[parent.0].method.0);
+        let method = MethodIndex((above * 31 + index % 40 * 7 + 1) % METHODS);
+        let calls = 1 + (random.number() >> (44 + random.below(20)));
+        let self_ns = calls * (10 + (random.number() >> (50 + random.below(10))));
+        let error_ns = calls / 2;
+        tree.nodes.push(Node {
+            parent,
+            method,
+            calls,
+            thrown: 0,
+            self_ns,
+            total_ns: self_ns,
+            error_ns,
+            total_error_ns: error_ns,
+        });
+    }
+    for index in (0..size).rev() {
+        let Node { parent, total_ns, total_error_ns, .. } = tree.nodes[index];
+        if let Some(parent) = parent {
+            tree.nodes[parent.0].total_ns += total_ns;
+            tree.nodes[parent.0].total_error_ns += total_error_ns;
+        }
+    }
+    tree
+}

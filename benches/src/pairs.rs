@@ -1,0 +1,105 @@
+//! What a pair of probes costs, against two reads of the JVM's clock: inside the root, outside it, and on several threads. All clocks
+//! in one JVM process, whose own timing is believed; in each round everything is timed once, so that noise meets all alike, and of all
+//! rounds a good one counts, because noise only ever makes things slower.
+
+use std::process::Command;
+
+use headwater_tests::{Jdk, Process, jdks};
+use serde_json::Value;
+
+use crate::{compile, headwater};
+
+/// Rounds of a tenth of a second and more, of warm-up and of measurement without a profile.
+const WARM_UP: usize = 8;
+const ROUNDS: usize = 12;
+/// How long a profile runs; its second half is measured.
+const PROFILE_SECONDS: u64 = 8;
+/// The clocks, as the tool is told.
+const CLOCKS: [&[&str]; 3] = [&["--clock-source", "nanotime"], &[], &["--clock", "tick"]];
+
+/// Prints the table.
+pub fn run() {
+    println!(
+        "| JDK | clock | 2 nanoTime | pair | ratio | outside: never inside | been inside | Mcalls/s on 1 thread | a core each | 8 threads | of a core each |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    for jdk in jdks() {
+        measure(&jdk);
+    }
+}
+
+fn measure(jdk: &Jdk) {
+    let classes = compile(jdk, "Pairs.java");
+    let mut java = Command::new(jdk.program("java"));
+    java.args(["-XX:+UseSerialGC", "-cp"]).arg(classes.path()).arg("Pairs");
+    let mut target = Process::spawn(&mut java);
+    let bare = {
+        rounds(&mut target, WARM_UP);
+        Round::good(&rounds(&mut target, ROUNDS))
+    };
+    let mut measured: Vec<String> = Vec::new();
+    for clock in CLOCKS {
+        target.pending_lines();
+        let seconds = format!("{PROFILE_SECONDS}s");
+        let output = Command::new(headwater())
+            .args(["profile", &target.pid().to_string(), "--root", "Pairs::root", "-d", &seconds, "--bare", "off"])
+            .args(clock)
+            .args(["--format", "json"])
+            .output()
+            .expect("headwater starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut during: Vec<Round> = target.pending_lines().iter().filter_map(|line| Round::read(line)).collect();
+        during.drain(..during.len() / 2);
+        let round = Round::good(&during);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
+        let source = report["clock"]["source"].as_str().expect("a source").to_owned();
+        if measured.contains(&source) {
+            continue;
+        }
+        let Round([inside, never, been, clock, one, cores, crowd]) = round;
+        let Round([bare_inside, bare_never, bare_been, ..]) = bare;
+        println!(
+            "| {} | {source} | {clock:.1} | {:.1} | {:.2} | {:.1} | {:.1} | {:.0} | {:.0} | {:.0} | {:.2} |",
+            jdk.version,
+            inside - bare_inside,
+            (inside - bare_inside) / clock,
+            never - bare_never,
+            been - bare_been,
+            one * 1e3,
+            cores * 1e3,
+            crowd * 1e3,
+            crowd / cores,
+        );
+        measured.push(source);
+    }
+}
+
+/// What the target says of a round: ns of a call inside the root, and outside it on a thread that never was and one that has been
+/// inside; ns of two clock reads; calls a ns of one thread, as many as there are processors, and 8.
+#[derive(Clone, Copy)]
+struct Round([f64; 7]);
+
+impl Round {
+    fn read(line: &str) -> Option<Round> {
+        let numbers = line.strip_prefix("ROUND ")?.split(' ').map(str::parse);
+        let numbers: Vec<f64> = numbers.collect::<Result<_, _>>().ok()?;
+        Some(Round(numbers.try_into().ok()?))
+    }
+
+    /// Of each figure, what a quarter of the rounds come up to.
+    fn good(rounds: &[Round]) -> Round {
+        const RATES: usize = 4;
+        Round(std::array::from_fn(|column| {
+            let mut values: Vec<f64> = rounds.iter().map(|round| round.0[column]).collect();
+            values.sort_by(f64::total_cmp);
+            if column >= RATES {
+                values.reverse();
+            }
+            values.get(values.len() / 4).copied().unwrap_or(f64::NAN)
+        }))
+    }
+}
+
+fn rounds(target: &mut Process, count: usize) -> Vec<Round> {
+    (0..count).filter_map(|_| Round::read(&target.await_line("ROUND "))).collect()
+}

@@ -1,0 +1,52 @@
+//! What a profile takes of the target's heap.
+
+use std::process::Command;
+
+use headwater_tests::{Process, Scratch, compile, java, jdks, profile, read_report};
+
+/// The bound: so many bytes, and so many a thread that has been inside the root.
+const BYTES: u64 = 64 * 1024;
+const BYTES_A_THREAD: u64 = 200;
+
+/// Bytes of live objects of our classes, and of arrays of them.
+fn live_bytes(jdk: &headwater_tests::Jdk, target: &Process) -> u64 {
+    let pid = target.pid().to_string();
+    let output = Command::new(jdk.program("jcmd")).args([&pid, "GC.class_histogram"]).output().expect("jcmd starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let histogram = String::from_utf8_lossy(&output.stdout).into_owned();
+    // num: #instances #bytes class (module)
+    let bytes = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();
+    let ours: Vec<&str> = histogram.lines().filter(|line| line.contains("java.lang.HeadwaterV1")).collect();
+    assert!(!ours.is_empty(), "{histogram}");
+    ours.into_iter().filter_map(bytes).sum()
+}
+
+#[test]
+fn the_targets_heap_holds_little_of_ours() {
+    const THREADS: u64 = 1000;
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["ManyThreads.java"]);
+        let mut target = java(&jdk, &classes, &["-Xss256k"], &["ManyThreads", &THREADS.to_string()]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let mut tool = profile(&target, &["--root", "ManyThreads::root", "--bare", "off", "-o", &file_name]);
+        for _ in 0..3 {
+            target.say("go");
+            target.await_line("ROUND");
+        }
+        let bytes = live_bytes(&jdk, &target);
+        assert!(bytes > 40 * THREADS, "JDK {}: {bytes} bytes cannot be all", jdk.version);
+        let bound = BYTES + BYTES_A_THREAD * THREADS;
+        assert!(bytes <= bound, "JDK {}: {bytes} bytes of {THREADS} threads, more than {bound}", jdk.version);
+        // The bytes of a thread itself, without the fixed part.
+        assert!(bytes <= BYTES_A_THREAD * THREADS, "JDK {}: {bytes} bytes of {THREADS} threads", jdk.version);
+        assert!(tool.is_alive());
+        tool.signal(rustix::process::Signal::INT);
+        assert!(tool.finish().status.success());
+        assert_eq!(read_report(&file)["events"]["lost"], 0);
+        target.say("quit");
+        assert!(target.finish().status.success());
+    }
+}

@@ -1,0 +1,196 @@
+//! `headwater diff`: two saved profiles, compared.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::fail;
+use super::output::{TEXT_MIN_SHARE, parent_exists, terminal_width, wants_color};
+use super::view::{SortName, percentage};
+use crate::diff::condition::{Condition, ConditionError, Judgement};
+use crate::diff::json::Context;
+use crate::diff::text::Selection;
+use crate::diff::{self, Comparison, Per, Quantity};
+use crate::profile::Profile;
+use crate::report::select::MethodSelector;
+use crate::report::text::Style;
+use crate::report::{Options, SortBy};
+use crate::snapshot;
+use crate::whole_file::write_whole;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  headwater diff before.hw after.hw
+  headwater diff before.hw after.hw --by total --focus com.acme.*
+  headwater diff before.hw after.hw --format json -o diff.json
+  headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%' --fail-if 'total(com.acme.Shop.checkout) > +2ms'
+
+A condition is QUANTITY(METHODS) OPERATOR CHANGE. QUANTITY is self, total or calls; METHODS as in --focus, counted together; OPERATOR
+is >, >=, < or <=; CHANGE is relative with %, else in ns, us, ms or s, and of calls a number. Changes that are not larger than their
+uncertainty meet no condition.
+
+Exit codes: 0 done, 1 a condition was met or a file cannot be read, 2 usage.";
+
+/// Which snapshots, and what of them.
+#[derive(Debug, Args)]
+pub(super) struct DiffArgs {
+    /// The first snapshot (.hw)
+    before: PathBuf,
+    /// The second; one of the two may be -, standard input
+    after: PathBuf,
+    /// Exit with 1 if this is so: 'self(com.acme.*) > +5%'. May be repeated
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
+    /// Compare one root call with one root call, or whole runs [default: root-call, if both have root calls]
+    #[arg(long, value_enum)]
+    per: Option<PerName>,
+    /// Show changes of this [default: self for methods, total for calling contexts]
+    #[arg(long, value_enum)]
+    by: Option<SortName>,
+    /// Leave out changes below this share of the whole, in per cent (text) [default: 0.5]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    min: Option<f64>,
+    /// Show only these methods: com.acme.Shop.checkout, com.acme.Shop, com.acme.* (text)
+    #[arg(long, value_name = "PATTERN")]
+    focus: Option<MethodSelector>,
+    /// Write to a file, in the format of its extension (.json, .txt)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The format [default: of the file's extension, else text]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PerName {
+    /// One root call, on average
+    RootCall,
+    /// All that was recorded
+    Run,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables to be read
+    Text,
+    /// One object to be processed
+    Json,
+}
+
+impl DiffArgs {
+    fn format(&self) -> Result<Format, String> {
+        let extension = self.output.as_deref().and_then(Path::extension).and_then(|extension| extension.to_str());
+        match (self.format, &self.output, extension) {
+            (Some(format), ..) => Ok(format),
+            (None, None, _) | (None, _, Some("txt")) => Ok(Format::Text),
+            (None, _, Some("json")) => Ok(Format::Json),
+            (None, Some(path), _) => Err(format!(
+                "{}: its extension names no format; .json and .txt do, or say --format json|text",
+                path.display()
+            )),
+        }
+    }
+
+    fn selection(&self) -> Selection {
+        Selection {
+            by: self.by.map(|by| match by.order() {
+                SortBy::SelfTime => Quantity::SelfTime,
+                SortBy::Total => Quantity::Total,
+                SortBy::Calls => Quantity::Calls,
+            }),
+            min_share: self.min.map_or(TEXT_MIN_SHARE, |percent| percent / 100.0),
+            focus: self.focus.clone(),
+        }
+    }
+
+    /// Finds out before the work what is wrong with the command.
+    fn check(&self) -> Result<(Format, Vec<Condition>), String> {
+        let format = self.format()?;
+        if let Some(path) = &self.output {
+            parent_exists(path)?;
+        }
+        if self.before == Path::new("-") && self.after == Path::new("-") {
+            return Err("standard input can be one of the two snapshots, not both".to_owned());
+        }
+        let parse = |text: &String| text.parse().map_err(|error| misread(text, &error));
+        Ok((format, self.fail_if.iter().map(parse).collect::<Result<_, _>>()?))
+    }
+}
+
+/// The condition with a mark under the place.
+fn misread(text: &str, error: &ConditionError) -> String {
+    format!("--fail-if: {error}\n  {text}\n  {}^", " ".repeat(error.column - 1))
+}
+
+pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
+    let (format, conditions) = match arguments.check() {
+        Ok(checked) => checked,
+        Err(error) => return fail(2, &error),
+    };
+    let (before, after) = match (snapshot::load(&arguments.before), snapshot::load(&arguments.after)) {
+        (Ok(before), Ok(after)) => (before, after),
+        (Err(error), _) | (_, Err(error)) => return fail(1, &error.to_string()),
+    };
+    if let Err(nothing) = focus_is_called(arguments, [&before, &after]) {
+        return fail(1, &nothing);
+    }
+    let per = arguments.per.map(|per| match per {
+        PerName::RootCall => Per::RootCall,
+        PerName::Run => Per::Run,
+    });
+    let comparison = diff::compare(&before, &after, per);
+    let judge = |condition: Condition| {
+        let judgement = condition.judge(&comparison);
+        (condition, judgement)
+    };
+    let judgements: Vec<(Condition, Judgement)> = conditions.into_iter().map(judge).collect();
+    let files = [&arguments.before, &arguments.after].map(|path| path.display().to_string());
+    let context = Context { files: [&files[0], &files[1]], judgements: &judgements };
+    match write(arguments, format, &comparison, &context) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => return fail(1, &format!("the comparison could not be written: {error}")),
+    }
+    let mut code = ExitCode::SUCCESS;
+    for (condition, judgement) in &judgements {
+        if judgement.verdict.is_failure() {
+            code = fail(1, &diff::text::judged(&comparison, condition, judgement));
+        }
+    }
+    code
+}
+
+/// A focus on nothing is a mistake, unless one of the two has it.
+fn focus_is_called(arguments: &DiffArgs, profiles: [&Profile; 2]) -> Result<(), String> {
+    let options = Options { focus: arguments.focus.clone(), ..Options::default() };
+    let [before, after] = profiles.map(|profile| options.check(profile));
+    before.or(after).map_err(|nothing| nothing.to_string())
+}
+
+fn write(arguments: &DiffArgs, format: Format, comparison: &Comparison<'_>, context: &Context<'_>) -> io::Result<()> {
+    let as_told = |style: &Style, out: &mut dyn Write| {
+        let mut out = out;
+        match format {
+            Format::Json => diff::json::write(comparison, context, &mut out),
+            Format::Text => diff::text::write(comparison, context, &arguments.selection(), style, &mut out),
+        }
+    };
+    match &arguments.output {
+        Some(path) => write_whole(path, |out| as_told(&Style::default(), out))
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+        None => {
+            let stdout = io::stdout();
+            let terminal = stdout.is_terminal();
+            let style = Style {
+                width: if terminal { terminal_width() } else { None },
+                color: terminal && wants_color(),
+                ..Style::default()
+            };
+            let mut out = io::BufWriter::new(stdout.lock());
+            as_told(&style, &mut out)?;
+            out.flush()
+        }
+    }
+}

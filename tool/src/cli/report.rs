@@ -1,0 +1,50 @@
+//! `headwater report`: a saved profile, looked at again.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::fail;
+use super::output::{Origin, Output};
+use crate::snapshot;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  headwater report run.hw
+  headwater report run.hw --view flat --sort calls
+  headwater report run.hw --view callers --focus com.acme.Cart.total
+  headwater report run.hw --thread 'http-*' --min 1% --depth 6
+  headwater report run.hw --view callers -o callers.json
+
+Exit codes: 0 done, 1 the file cannot be read or has no such thread or method, 2 usage.";
+
+/// Which snapshot, and what of it.
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// A snapshot (.hw); - is standard input
+    file: PathBuf,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(super) fn run(arguments: &ReportArgs) -> ExitCode {
+    let ReportArgs { file, output } = arguments;
+    if let Err(error) = output.check() {
+        return fail(2, &error);
+    }
+    let profile = match snapshot::load(file) {
+        Ok(profile) => profile,
+        Err(error) => return fail(1, &error.to_string()),
+    };
+    if let Err(nothing) = output.check_selection(&profile) {
+        return fail(1, &nothing.to_string());
+    }
+    match output.write(&profile, Origin::File) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => fail(1, &format!("the report could not be written: {error}")),
+    }
+}

@@ -1,0 +1,93 @@
+//! Options that say what of a profile is shown, and how.
+
+use clap::{Args, ValueEnum};
+
+use crate::report::select::{MethodSelector, ThreadSelector};
+use crate::report::{Options, SortBy, Trees, View};
+
+/// What is shown of a profile.
+#[derive(Debug, Args)]
+pub(super) struct ViewArgs {
+    /// How calls are arranged
+    #[arg(long, value_enum, default_value_t = ViewName::Tree)]
+    view: ViewName,
+    /// One tree, or table, for each thread instead of one for all
+    #[arg(long)]
+    threads: bool,
+    /// Only this thread: its number or name, wildcards *. May be repeated
+    #[arg(long, value_name = "THREAD")]
+    thread: Vec<ThreadSelector>,
+    /// Leave out what is below this share of the roots' total time, in per cent [default: 0.5 in text, 0 in JSON]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    min: Option<f64>,
+    /// Leave out what is deeper than this (tree)
+    #[arg(long, value_name = "LEVELS")]
+    depth: Option<usize>,
+    /// Only these methods, in the tree with what leads to them and what they call: com.acme.Shop.checkout, com.acme.Shop, com.acme.*
+    #[arg(long, value_name = "PATTERN")]
+    focus: Option<MethodSelector>,
+    /// What comes first [default: self in the flat view, else total]
+    #[arg(long, value_enum)]
+    sort: Option<SortName>,
+    /// Times in per cent of the roots' total time (text)
+    #[arg(long)]
+    pub(super) percent: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ViewName {
+    /// Each chain of calls
+    Tree,
+    /// Each method with its callers and callees
+    Callers,
+    /// Each method
+    Flat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SortName {
+    /// Time in the method itself
+    #[value(name = "self")]
+    SelfTime,
+    /// Time in it and in what it calls
+    Total,
+    /// Number of calls
+    Calls,
+}
+
+impl SortName {
+    pub(super) fn order(self) -> SortBy {
+        match self {
+            SortName::SelfTime => SortBy::SelfTime,
+            SortName::Total => SortBy::Total,
+            SortName::Calls => SortBy::Calls,
+        }
+    }
+}
+
+impl ViewArgs {
+    /// What is to be shown; `min_share` where the user does not say.
+    pub(super) fn options(&self, min_share: f64) -> Options {
+        Options {
+            view: match self.view {
+                ViewName::Tree => View::Tree,
+                ViewName::Callers => View::Callers,
+                ViewName::Flat => View::Flat,
+            },
+            trees: if self.threads { Trees::PerThread } else { Trees::Merged },
+            threads: self.thread.clone(),
+            min_share: self.min.map_or(min_share, |percent| percent / 100.0),
+            max_depth: self.depth,
+            focus: self.focus.clone(),
+            sort: self.sort.map(SortName::order),
+        }
+    }
+}
+
+/// `1` or `1%`.
+pub(super) fn percentage(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).trim_end().parse() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("give a number from 0 to 100, such as 1 or 0.5%".to_owned()),
+    }
+}

@@ -1,0 +1,277 @@
+//! Conditions for a regression gate: `self(com.acme.*) > +5%`.
+//!
+//!     condition = ("self" | "total" | "calls") "(" methods ")" (">" | ">=" | "<" | "<=") ["+" | "-"] number [unit]
+//!     unit      = "%" | "ns" | "us" | "ms" | "s"
+//!
+//! The number is a change, from the first profile to the second: relative with `%`, else absolute, of times with a unit, of calls
+//! without. Methods are what a [`MethodSelector`] takes, and count together: the sum of their self times, or calls; of total times
+//! that of the outermost calls, so that nothing counts twice.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Change, Comparison, Pair, Quantity};
+use crate::report::select::MethodSelector;
+use crate::report::{near_methods, suggested};
+
+/// Why a condition could not be understood. Columns count characters from 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {what}")]
+pub struct ConditionError {
+    /// Where.
+    pub column: usize,
+    /// What is wrong there, and what would be right.
+    pub what: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Threshold {
+    /// 0.05 is five per cent.
+    Relative(f64),
+    /// Nanoseconds, or calls.
+    Absolute(f64),
+}
+
+/// What must not be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    text: String,
+    quantity: Quantity,
+    methods: MethodSelector,
+    operator: Operator,
+    threshold: Threshold,
+}
+
+/// Why a condition holds or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does not hold: all is well.
+    Passed,
+    /// It would, but the change is not larger than its uncertainty.
+    Uncertain,
+    /// It holds.
+    Failed,
+    /// It speaks of methods that were never called: a gate that cannot close is none.
+    NothingMatched,
+}
+
+impl Verdict {
+    /// Whether the gate closes.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Verdict::Failed | Verdict::NothingMatched)
+    }
+}
+
+/// A condition's outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The methods' quantity.
+    pub change: Change,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+impl Condition {
+    /// What is compared.
+    pub fn quantity(&self) -> Quantity {
+        self.quantity
+    }
+
+    /// Whether it holds.
+    pub fn judge(&self, comparison: &Comparison<'_>) -> Judgement {
+        let is_meant: Vec<bool> = comparison.names.iter().map(|name| self.methods.matches(&name.machine)).collect();
+        let mut sum = Pair::default();
+        match self.quantity {
+            Quantity::SelfTime | Quantity::Calls => {
+                comparison
+                    .methods
+                    .iter()
+                    .zip(&is_meant)
+                    .filter(|(_, meant)| **meant)
+                    .for_each(|(pair, _)| sum.add(pair));
+            }
+            Quantity::Total => {
+                // Callers come before their callees.
+                let mut covered = Vec::with_capacity(comparison.nodes.len());
+                for node in &comparison.nodes {
+                    let is_inner = node.parent.is_some_and(|parent| covered[parent]);
+                    covered.push(is_inner || is_meant[node.name]);
+                    if !is_inner && is_meant[node.name] {
+                        sum.add(&node.pair);
+                    }
+                }
+            }
+        }
+        let change = comparison.change(&sum, self.quantity);
+        let (value, limit) = match self.threshold {
+            Threshold::Relative(limit) => (change.relative(), limit),
+            Threshold::Absolute(limit) => (change.change(), limit),
+        };
+        let holds = match self.operator {
+            Operator::Greater => value > limit,
+            Operator::GreaterOrEqual => value >= limit,
+            Operator::Less => value < limit,
+            Operator::LessOrEqual => value <= limit,
+        };
+        let verdict = match (sum.is_known(), holds, change.is_real()) {
+            (false, ..) => Verdict::NothingMatched,
+            (_, false, _) => Verdict::Passed,
+            (_, true, true) => Verdict::Failed,
+            (_, true, false) => Verdict::Uncertain,
+        };
+        Judgement { change, verdict }
+    }
+
+    /// For a condition that matched nothing: a sentence's end that suggests other names.
+    pub fn suggestion(&self, comparison: &Comparison<'_>) -> String {
+        let near = near_methods(comparison.after, &self.methods);
+        suggested(&if near.is_empty() { near_methods(comparison.before, &self.methods) } else { near })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Condition {
+    type Err = ConditionError;
+
+    fn from_str(text: &str) -> Result<Condition, ConditionError> {
+        let mut rest = Rest { text, at: 0 };
+        let quantity = match rest.word() {
+            "self" => Quantity::SelfTime,
+            "total" => Quantity::Total,
+            "calls" => Quantity::Calls,
+            "" => return Err(rest.wrong("say what is compared: self(...), total(...) or calls(...)")),
+            other => {
+                let what = format!("`{other}` cannot be compared; say self(...), total(...) or calls(...)");
+                return Err(ConditionError { column: rest.column() - other.chars().count(), what });
+            }
+        };
+        rest.skip_spaces();
+        if !rest.take("(") {
+            return Err(rest.wrong("the methods are missing: write them in parentheses, as in self(com.acme.*)"));
+        }
+        let column = rest.column();
+        let methods = rest.up_to_closing().ok_or_else(|| rest.wrong("the parenthesis before this is never closed"))?;
+        let methods: MethodSelector = methods
+            .parse()
+            .map_err(|error| ConditionError { column, what: format!("these are no methods: {error}") })?;
+        rest.skip_spaces();
+        let operators = [
+            (">=", Operator::GreaterOrEqual),
+            ("<=", Operator::LessOrEqual),
+            (">", Operator::Greater),
+            ("<", Operator::Less),
+        ];
+        let operator = operators.into_iter().find(|(sign, _)| rest.take(sign));
+        let (_, operator) = operator.ok_or_else(|| rest.wrong("write >, >=, < or <= here"))?;
+        rest.skip_spaces();
+        let number = rest.number().ok_or_else(|| rest.wrong("a change is missing, such as +5% or -2ms"))?;
+        rest.skip_spaces();
+        let unit_column = rest.column();
+        let unit = rest.rest().trim_end();
+        let times = quantity != Quantity::Calls;
+        let threshold = match unit {
+            "%" => Threshold::Relative(number / 100.0),
+            "" if !times => Threshold::Absolute(number),
+            "ns" if times => Threshold::Absolute(number),
+            "us" | "µs" | "μs" if times => Threshold::Absolute(number * 1e3),
+            "ms" if times => Threshold::Absolute(number * 1e6),
+            "s" if times => Threshold::Absolute(number * 1e9),
+            _ => {
+                let units =
+                    if times { "a unit is needed here: %, ns, us, ms or s" } else { "calls have no unit but %" };
+                return Err(ConditionError { column: unit_column, what: units.to_owned() });
+            }
+        };
+        Ok(Condition { text: text.trim().to_owned(), quantity, methods, operator, threshold })
+    }
+}
+
+/// What has not been read yet.
+struct Rest<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn column(&self) -> usize {
+        self.text[..self.at].chars().count() + 1
+    }
+
+    fn wrong(&self, what: &str) -> ConditionError {
+        ConditionError { column: self.column(), what: what.to_owned() }
+    }
+
+    fn skip_spaces(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    fn take(&mut self, what: &str) -> bool {
+        let is_next = self.rest().starts_with(what);
+        self.at += if is_next { what.len() } else { 0 };
+        is_next
+    }
+
+    fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|character| !accepts(character)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn word(&mut self) -> &'a str {
+        self.skip_spaces();
+        self.take_while(char::is_alphabetic)
+    }
+
+    /// Behind the parenthesis that closes the one just taken; what is between. Parameter lists have parentheses of their own.
+    fn up_to_closing(&mut self) -> Option<&'a str> {
+        let rest = self.rest();
+        let mut depth = 1;
+        for (at, character) in rest.char_indices() {
+            match character {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                self.at += at + 1;
+                return Some(&rest[..at]);
+            }
+        }
+        None
+    }
+
+    fn number(&mut self) -> Option<f64> {
+        let start = self.at;
+        let sign = if self.take("-") || self.take("−") { -1.0 } else { 1.0 };
+        if sign > 0.0 {
+            self.take("+");
+        }
+        self.skip_spaces();
+        let digits = self.take_while(|character| character.is_ascii_digit() || character == '.');
+        match digits.parse::<f64>() {
+            Ok(number) => Some(sign * number),
+            Err(_) => {
+                self.at = start;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The comparison as one JSON object, schema `headwater-diff/1`; docs/GUIDE.md describes it field by field.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::condition::{Condition, Judgement, Verdict};
+use super::{Change, Comparison, Pair, Per, Quantity};
+use crate::profile::Profile;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    before: Side<'a>,
+    after: Side<'a>,
+    per: &'static str,
+    total: Time,
+    methods: Vec<MethodRow<'a>>,
+    nodes: Vec<NodeRow<'a>>,
+    notes: Vec<String>,
+    conditions: Vec<ConditionRow>,
+    failed: bool,
+}
+
+#[derive(Serialize)]
+struct Side<'a> {
+    file: &'a str,
+    main: &'a str,
+    pid: u32,
+    jdk: &'a str,
+    host: &'a str,
+    started: Option<String>,
+    duration_ns: u64,
+    root_calls: u64,
+}
+
+#[derive(Serialize)]
+struct MethodRow<'a> {
+    method: &'a str,
+    presence: &'static str,
+    #[serde(rename = "self")]
+    own: Time,
+    total: Time,
+    calls: Count,
+}
+
+#[derive(Serialize)]
+struct NodeRow<'a> {
+    id: usize,
+    parent: Option<usize>,
+    #[serde(flatten)]
+    row: MethodRow<'a>,
+}
+
+#[derive(Serialize)]
+struct Time {
+    before_ns: f64,
+    after_ns: f64,
+    change_ns: f64,
+    error_ns: f64,
+    relative: Option<f64>,
+    changed: bool,
+}
+
+#[derive(Serialize)]
+struct Count {
+    before: f64,
+    after: f64,
+    change: f64,
+    relative: Option<f64>,
+    changed: bool,
+}
+
+#[derive(Serialize)]
+struct ConditionRow {
+    condition: String,
+    verdict: &'static str,
+    failed: bool,
+    before: f64,
+    after: f64,
+    change: f64,
+    error: f64,
+    relative: Option<f64>,
+}
+
+/// What is not in the comparison itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The names of the two files.
+    pub files: [&'a str; 2],
+    /// Conditions with their outcomes.
+    pub judgements: &'a [(Condition, Judgement)],
+}
+
+/// Writes the object and a line feed: every method and every node, changed or not.
+pub fn write(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
+    let row = |name: usize, pair: &Pair| MethodRow {
+        method: &comparison.names[name].machine,
+        presence: match (pair.before, pair.after) {
+            (None, _) => "added",
+            (_, None) => "removed",
+            _ => "both",
+        },
+        own: time(&comparison.change(pair, Quantity::SelfTime)),
+        total: time(&comparison.change(pair, Quantity::Total)),
+        calls: count(&comparison.change(pair, Quantity::Calls)),
+    };
+    let known = comparison.methods.iter().enumerate().filter(|(_, pair)| pair.is_known());
+    let nodes = comparison.nodes.iter().enumerate();
+    let report = Report {
+        schema: "headwater-diff/1",
+        before: side(context.files[0], comparison.before),
+        after: side(context.files[1], comparison.after),
+        per: match comparison.per {
+            Per::RootCall => "root-call",
+            Per::Run => "run",
+        },
+        total: time(&comparison.change(&comparison.whole, Quantity::Total)),
+        methods: known.map(|(name, pair)| row(name, pair)).collect(),
+        nodes: nodes.map(|(id, node)| NodeRow { id, parent: node.parent, row: row(node.name, &node.pair) }).collect(),
+        notes: comparison.notes(),
+        conditions: context.judgements.iter().map(|(condition, judgement)| judged(condition, judgement)).collect(),
+        failed: context.judgements.iter().any(|(_, judgement)| judgement.verdict.is_failure()),
+    };
+    serde_json::to_writer(&mut *out, &report)?;
+    writeln!(out)
+}
+
+fn side<'a>(file: &'a str, profile: &'a Profile) -> Side<'a> {
+    Side {
+        file,
+        main: &profile.target.main,
+        pid: profile.target.pid,
+        jdk: &profile.target.jdk,
+        host: &profile.environment.host,
+        started: profile.environment.started(),
+        duration_ns: u64::try_from(profile.duration.as_nanos()).unwrap_or(u64::MAX),
+        root_calls: profile.root_calls(),
+    }
+}
+
+/// JSON has no infinity: what was nothing before has no relative change.
+fn relative(change: &Change) -> Option<f64> {
+    Some(change.relative()).filter(|relative| relative.is_finite())
+}
+
+fn time(change: &Change) -> Time {
+    Time {
+        before_ns: change.before,
+        after_ns: change.after,
+        change_ns: change.change(),
+        error_ns: change.error,
+        relative: relative(change),
+        changed: change.is_real(),
+    }
+}
+
+fn count(change: &Change) -> Count {
+    Count {
+        before: change.before,
+        after: change.after,
+        change: change.change(),
+        relative: relative(change),
+        changed: change.is_real(),
+    }
+}
+
+fn judged(condition: &Condition, judgement: &Judgement) -> ConditionRow {
+    let Judgement { change, verdict } = judgement;
+    ConditionRow {
+        condition: condition.to_string(),
+        verdict: match verdict {
+            Verdict::Passed => "passed",
+            Verdict::Uncertain => "uncertain",
+            Verdict::Failed => "failed",
+            Verdict::NothingMatched => "nothing matched",
+        },
+        failed: verdict.is_failure(),
+        before: change.before,
+        after: change.after,
+        change: change.change(),
+        error: change.error,
+        relative: relative(change),
+    }
+}

@@ -1,0 +1,310 @@
+//! The comparison as a text to be read: the methods, and the calling contexts, that changed.
+
+use std::io::{self, Write};
+
+use super::condition::{Condition, Judgement, Verdict};
+use super::json::Context;
+use super::{Change, Comparison, DiffNode, Pair, Per, Quantity};
+use crate::profile::Profile;
+use crate::report::select::MethodSelector;
+use crate::report::text::Style;
+use crate::report::text::lines::{Emphasis, Lines, indentation};
+use crate::report::units::{count, time};
+
+/// What is shown of a comparison.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Changes of this quantity; by default of self time for methods, of total time for calling contexts.
+    pub by: Option<Quantity>,
+    /// Changes below this share (0 to 1) of all roots' quantity are left out.
+    pub min_share: f64,
+    /// Only these methods.
+    pub focus: Option<MethodSelector>,
+}
+
+/// Writes the report.
+pub fn write(
+    comparison: &Comparison<'_>,
+    context: &Context<'_>,
+    selection: &Selection,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for (which, file, profile) in
+        [("before", context.files[0], comparison.before), ("after ", context.files[1], comparison.after)]
+    {
+        writeln!(out, "{which}  {}", described(file, profile))?;
+    }
+    for note in comparison.notes() {
+        writeln!(out, "note: {note}")?;
+    }
+    let whole = comparison.change(&comparison.whole, Quantity::Total);
+    let subject = match comparison.per {
+        Per::RootCall => "a root call took",
+        Per::Run => "the roots took",
+    };
+    let error = amount(whole.error, Quantity::Total);
+    let verdict = if whole.is_real() {
+        format!("{} (±{error}), {}", signed(whole.change(), Quantity::Total), relative(&whole))
+    } else {
+        format!("no change beyond the uncertainty (±{error})")
+    };
+    writeln!(
+        out,
+        "\n{subject} {} before and {} after: {verdict}",
+        amount(whole.before, Quantity::Total),
+        amount(whole.after, Quantity::Total),
+    )?;
+    let mut lines = Lines { style, whole_ns: 0, out: &mut *out };
+    let view = View { comparison, selection };
+    view.methods(&mut lines)?;
+    view.nodes(&mut lines)?;
+    if !context.judgements.is_empty() {
+        writeln!(out)?;
+    }
+    for (condition, judgement) in context.judgements {
+        writeln!(out, "{}", judged(comparison, condition, judgement))?;
+    }
+    Ok(())
+}
+
+/// One line about a profile.
+fn described(file: &str, profile: &Profile) -> String {
+    let target = &profile.target;
+    let started = profile.environment.started().map_or_else(String::new, |started| format!(", {started}"));
+    format!(
+        "{file}: {} (pid {}, JDK {}), {:.1} s, {} root {}{started}",
+        target.main,
+        target.pid,
+        target.jdk,
+        profile.duration.as_secs_f64(),
+        count(profile.root_calls()),
+        if profile.root_calls() == 1 { "call" } else { "calls" }
+    )
+}
+
+/// A condition's outcome, as a sentence.
+pub fn judged(comparison: &Comparison<'_>, condition: &Condition, judgement: &Judgement) -> String {
+    let Judgement { change, verdict } = judgement;
+    let word = match verdict {
+        Verdict::Passed | Verdict::Uncertain => "passed",
+        Verdict::Failed => "FAILED",
+        Verdict::NothingMatched => {
+            let suggestion = condition.suggestion(comparison);
+            return format!("FAILED {condition}: no method that was called in either profile matches{suggestion}");
+        }
+    };
+    let quantity = condition.quantity();
+    let per = match comparison.per {
+        Per::RootCall => " per root call",
+        Per::Run => "",
+    };
+    let uncertain = if *verdict == Verdict::Uncertain { ": not more than is uncertain" } else { "" };
+    format!(
+        "{word} {condition}: {} before, {} after{per}: {} (±{}), {}{uncertain}",
+        amount(change.before, quantity),
+        amount(change.after, quantity),
+        signed(change.change(), quantity),
+        amount(change.error, quantity),
+        relative(change)
+    )
+}
+
+struct View<'a> {
+    comparison: &'a Comparison<'a>,
+    selection: &'a Selection,
+}
+
+impl View<'_> {
+    fn methods(&self, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
+        let quantity = self.selection.by.unwrap_or(Quantity::SelfTime);
+        let is_meant = self.focused();
+        let pairs = || self.comparison.methods.iter().enumerate().filter(|(name, _)| is_meant[*name]);
+        let mut notable: Vec<(usize, &Pair)> = pairs().filter(|(_, pair)| self.is_notable(pair, quantity)).collect();
+        notable.sort_by(|(a, pair_a), (b, pair_b)| {
+            let size = |pair| self.comparison.change(pair, quantity).change().abs();
+            let name = |index: usize| &self.comparison.names[index].machine;
+            size(pair_b).total_cmp(&size(pair_a)).then_with(|| name(*a).cmp(name(*b)))
+        });
+        let others = pairs().filter(|(_, pair)| pair.is_known()).count() - notable.len();
+        writeln!(lines.out, "\nmethods by {}{}:", named(quantity), self.per())?;
+        if notable.is_empty() {
+            return writeln!(lines.out, "none of {} changed by more than {}", count(others as u64), self.threshold());
+        }
+        self.header(quantity, "method", lines)?;
+        for (name, pair) in &notable {
+            self.line(pair, quantity, "", &self.comparison.names[*name].display, lines)?;
+        }
+        let text = format!("... {} more changed by no more than {}", count(others as u64), self.threshold());
+        if others > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
+    }
+
+    /// The contexts that changed, below those that lead to them. What lies below a context that is only in one profile is too, and
+    /// is only counted.
+    fn nodes(&self, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
+        let quantity = self.selection.by.unwrap_or(Quantity::Total);
+        let is_meant = self.focused();
+        let nodes = &self.comparison.nodes;
+        let notable: Vec<bool> =
+            nodes.iter().map(|node| is_meant[node.name] && self.is_notable(&node.pair, quantity)).collect();
+        // Callers come before their callees.
+        let mut top: Vec<Option<usize>> = Vec::with_capacity(nodes.len());
+        for (index, node) in nodes.iter().enumerate() {
+            let above = node.parent.and_then(|parent| top[parent]);
+            top.push(above.or((notable[index] && node.pair.is_one_sided()).then_some(index)));
+        }
+        let mut shown = vec![false; nodes.len()];
+        let mut below = vec![0_usize; nodes.len()];
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        let mut roots = Vec::new();
+        for (index, node) in nodes.iter().enumerate().rev() {
+            if let Some(top) = top[index].filter(|top| *top != index) {
+                below[top] += usize::from(notable[index]);
+                continue;
+            }
+            if !shown[index] && !notable[index] {
+                continue;
+            }
+            match node.parent {
+                Some(parent) => {
+                    shown[parent] = true;
+                    children[parent].push(index);
+                }
+                None => roots.push(index),
+            }
+        }
+        let others = notable.iter().filter(|notable| !**notable).count();
+        writeln!(lines.out, "\ncalling contexts by {}{}:", named(quantity), self.per())?;
+        if others == nodes.len() {
+            return writeln!(lines.out, "none of {} changed by more than {}", count(others as u64), self.threshold());
+        }
+        self.header(quantity, "method", lines)?;
+        let mut pending: Vec<(usize, usize)> = Vec::new();
+        self.push(roots, 1, quantity, &mut pending);
+        while let Some((index, level)) = pending.pop() {
+            let DiffNode { name, pair, .. } = &nodes[index];
+            let name = &self.comparison.names[*name].display;
+            match below[index] {
+                0 => self.line(pair, quantity, &indentation(level), name, lines)?,
+                n => self.line(
+                    pair,
+                    quantity,
+                    &indentation(level),
+                    &format!("{name} and {} below it", count(n as u64)),
+                    lines,
+                )?,
+            }
+            self.push(std::mem::take(&mut children[index]), level + 1, quantity, &mut pending);
+        }
+        let text = format!("... {} more changed by no more than {}", count(others as u64), self.threshold());
+        if others > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
+    }
+
+    /// The largest change is popped first.
+    fn push(&self, mut siblings: Vec<usize>, level: usize, quantity: Quantity, pending: &mut Vec<(usize, usize)>) {
+        let size = |index: &usize| self.comparison.change(&self.comparison.nodes[*index].pair, quantity).change().abs();
+        let name = |index: &usize| &self.comparison.names[self.comparison.nodes[*index].name].machine;
+        siblings.sort_by(|a, b| size(a).total_cmp(&size(b)).then_with(|| name(b).cmp(name(a))));
+        pending.extend(siblings.into_iter().map(|index| (index, level)));
+    }
+
+    fn focused(&self) -> Vec<bool> {
+        let focus = &self.selection.focus;
+        let is_meant = |machine: &str| focus.as_ref().is_none_or(|focus| focus.matches(machine));
+        self.comparison.names.iter().map(|name| is_meant(&name.machine)).collect()
+    }
+
+    fn is_notable(&self, pair: &Pair, quantity: Quantity) -> bool {
+        let change = self.comparison.change(pair, quantity);
+        // All self times, and all total times of roots, are the same whole.
+        let whole = match quantity {
+            Quantity::SelfTime | Quantity::Total => self.comparison.change(&self.comparison.whole, Quantity::Total),
+            Quantity::Calls => Change { before: change.before, after: change.after, error: 0.0 },
+        };
+        change.is_real() && change.change().abs() >= self.selection.min_share * whole.before.max(whole.after)
+    }
+
+    fn per(&self) -> &'static str {
+        match self.comparison.per {
+            Per::RootCall => ", per root call",
+            Per::Run => "",
+        }
+    }
+
+    /// What a change must exceed to be listed.
+    fn threshold(&self) -> String {
+        match self.selection.min_share {
+            0.0 => "their uncertainty".to_owned(),
+            share => format!("their uncertainty, or {}% of the whole", share * 100.0),
+        }
+    }
+
+    fn header(&self, quantity: Quantity, name: &str, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
+        let last = if quantity == Quantity::Calls { "" } else { "calls" };
+        let numbers =
+            format!("{:>10} {:>10} {:>11} {:>10} {:>9} {last:>9}  ", "before", "after", "change", "±", "relative");
+        lines.line(&numbers, name, Emphasis::None)
+    }
+
+    fn line(
+        &self,
+        pair: &Pair,
+        quantity: Quantity,
+        indentation: &str,
+        name: &str,
+        lines: &mut Lines<'_, impl Write>,
+    ) -> io::Result<()> {
+        let change = self.comparison.change(pair, quantity);
+        let calls = match quantity {
+            Quantity::Calls => String::new(),
+            _ => relative(&self.comparison.change(pair, Quantity::Calls)),
+        };
+        let side = |known: bool, value: f64| if known { amount(value, quantity) } else { "-".to_owned() };
+        let numbers = format!(
+            "{:>10} {:>10} {:>11} {:>10} {:>9} {calls:>9}  {indentation}",
+            side(pair.before.is_some(), change.before),
+            side(pair.after.is_some(), change.after),
+            if change.is_real() { signed(change.change(), quantity) } else { "=".to_owned() },
+            amount(change.error, quantity),
+            if change.is_real() { relative(&change) } else { "=".to_owned() },
+        );
+        let emphasis = match change.change() {
+            _ if !change.is_real() => Emphasis::Faint,
+            more if more > 0.0 => Emphasis::Worse,
+            _ => Emphasis::Better,
+        };
+        lines.line(&numbers, name, emphasis)
+    }
+}
+
+fn named(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::SelfTime => "self time",
+        Quantity::Total => "total time",
+        Quantity::Calls => "calls",
+    }
+}
+
+fn amount(value: f64, quantity: Quantity) -> String {
+    match quantity {
+        Quantity::Calls if value.fract() == 0.0 => count(value as u64),
+        Quantity::Calls if value < 1_000.0 => format!("{value:.3}"),
+        Quantity::Calls => count(value.round() as u64),
+        Quantity::SelfTime | Quantity::Total => time(value.round() as u64),
+    }
+}
+
+fn signed(value: f64, quantity: Quantity) -> String {
+    let text = amount(value.abs(), quantity);
+    if value < 0.0 { format!("-{text}") } else { format!("+{text}") }
+}
+
+fn relative(change: &Change) -> String {
+    match change.relative() {
+        0.0 => "=".to_owned(),
+        relative if relative.is_infinite() => "new".to_owned(),
+        -1.0 => "gone".to_owned(),
+        relative if relative.abs() >= 10.0 => format!("x{:.1}", 1.0 + relative),
+        relative => format!("{:+.1}%", relative * 100.0),
+    }
+}

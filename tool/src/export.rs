@@ -1,0 +1,211 @@
+//! A profile in the formats of other tools; docs/GUIDE.md says which tool opens which.
+//!
+//! Where a format wants stacks with weights, the weight is a node's self time in corrected nanoseconds; a node's calls are a second
+//! value where there is room for one. What the profile does not know, such as files and lines, is left out.
+
+use std::io::{self, Write};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::profile::{Profile, ThreadProfile, Tree};
+use crate::report::Trees;
+
+mod callgrind;
+mod collapsed;
+mod csv;
+mod firefox;
+mod functions;
+mod openmetrics;
+mod pprof;
+mod speedscope;
+mod svg;
+mod walk;
+
+/// A format of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// One line a stack, frames joined by semicolons, and its self time: what flame graph scripts read.
+    Collapsed,
+    /// A flame graph, with zoom and search, for a browser.
+    Svg,
+    /// Gzipped protocol buffers for `go tool pprof`, Pyroscope and Parca.
+    Pprof,
+    /// For <https://www.speedscope.app>.
+    Speedscope,
+    /// For <https://profiler.firefox.com>: its processed profile format.
+    Firefox,
+    /// For KCachegrind and `callgrind_annotate`.
+    Callgrind,
+    /// One row a node, for spreadsheets and data frames.
+    Csv,
+    /// One set of metrics a method, for Prometheus and its kin.
+    OpenMetrics,
+}
+
+/// File names' endings, and the formats that they mean. Longer ones come first.
+const ENDINGS: [(&str, Format); 12] = [
+    (".speedscope.json", Format::Speedscope),
+    (".firefox.json", Format::Firefox),
+    (".openmetrics", Format::OpenMetrics),
+    (".callgrind", Format::Callgrind),
+    (".collapsed", Format::Collapsed),
+    (".folded", Format::Collapsed),
+    (".pb.gz", Format::Pprof),
+    (".pprof", Format::Pprof),
+    (".prom", Format::OpenMetrics),
+    (".svg", Format::Svg),
+    (".csv", Format::Csv),
+    (".om", Format::OpenMetrics),
+];
+
+impl Format {
+    /// What the command line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Collapsed => "collapsed",
+            Format::Svg => "svg",
+            Format::Pprof => "pprof",
+            Format::Speedscope => "speedscope",
+            Format::Firefox => "firefox",
+            Format::Callgrind => "callgrind",
+            Format::Csv => "csv",
+            Format::OpenMetrics => "openmetrics",
+        }
+    }
+
+    /// Who reads it, in a few words.
+    pub fn consumer(self) -> &'static str {
+        match self {
+            Format::Collapsed => "Collapsed stacks, for flame graph scripts",
+            Format::Svg => "A flame graph, for browsers",
+            Format::Pprof => "For `go tool pprof`, Pyroscope and Parca",
+            Format::Speedscope => "For speedscope.app",
+            Format::Firefox => "For profiler.firefox.com",
+            Format::Callgrind => "For KCachegrind and callgrind_annotate",
+            Format::Csv => "A table of the tree's nodes",
+            Format::OpenMetrics => "Metrics of the methods, for Prometheus",
+        }
+    }
+
+    /// The format that a file's name asks for: by its ending, or by its beginning, as `callgrind.out.4711` does.
+    pub fn of_file_name(name: &str) -> Option<Format> {
+        let ending = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
+        ending.map(|(_, format)| *format).or_else(|| name.starts_with("callgrind.out").then_some(Format::Callgrind))
+    }
+}
+
+/// Writes a profile.
+///
+/// # Errors
+///
+/// Those of the writer.
+pub fn write(format: Format, profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Result<()> {
+    let parts = parts(profile, trees);
+    let started = started(profile);
+    match format {
+        Format::Collapsed => collapsed::write(profile, &parts, out),
+        Format::Svg => svg::write(profile, &parts, out),
+        Format::Pprof => pprof::write(profile, &parts, started, out),
+        Format::Speedscope => speedscope::write(profile, &parts, out),
+        Format::Firefox => firefox::write(profile, &parts, started, out),
+        Format::Callgrind => callgrind::write(profile, &parts, out),
+        Format::Csv => csv::write(profile, &parts, out),
+        Format::OpenMetrics => openmetrics::write(profile, &parts, out),
+    }
+}
+
+/// When the recording began, if that is known: pprof and the Firefox Profiler have a place for it.
+fn started(profile: &Profile) -> Option<SystemTime> {
+    let seconds = profile.environment.started_s;
+    (seconds != 0).then(|| UNIX_EPOCH.checked_add(Duration::from_secs(seconds))).flatten()
+}
+
+/// One of the trees to be exported.
+#[derive(Clone, Copy, Debug)]
+struct Part<'a> {
+    /// Whose it is; `None` for the tree of all threads.
+    thread: Option<&'a ThreadProfile>,
+    tree: &'a Tree,
+}
+
+impl Part<'_> {
+    /// A frame that stands for the thread, as async-profiler writes it.
+    fn thread_frame(&self) -> Option<String> {
+        self.thread.map(|thread| format!("[{} tid={}]", thread.name, thread.id.0))
+    }
+
+    /// A name for the whole tree.
+    fn title(&self) -> String {
+        self.thread_frame().unwrap_or_else(|| "[all threads]".to_owned())
+    }
+}
+
+fn parts(profile: &Profile, trees: Trees) -> Vec<Part<'_>> {
+    match trees {
+        Trees::Merged => vec![Part { thread: None, tree: &profile.merged }],
+        Trees::PerThread => {
+            profile.threads.iter().map(|thread| Part { thread: Some(thread), tree: &thread.tree }).collect()
+        }
+    }
+}
+
+/// The tool and its version, for formats that name their creator.
+fn creator() -> &'static str {
+    concat!("headwater ", env!("CARGO_PKG_VERSION"))
+}
+
+/// What a file of profiles is called.
+fn title(profile: &Profile) -> String {
+    let roots: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
+    format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", "))
+}
+
+/// What the reader should know of a profile, for formats that have room for remarks.
+fn remarks(profile: &Profile) -> Vec<String> {
+    let mut remarks = vec![
+        format!("{}, JDK {}", title(profile), profile.target.jdk),
+        "wall clock time in nanoseconds, the profiler's own cost taken out; calls are counted, not sampled".to_owned(),
+    ];
+    let events = &profile.events;
+    remarks.push(format!("{} events recorded, {} lost, {} healed", events.recorded, events.lost, events.healed));
+    remarks.extend(profile.warnings.iter().map(|warning| format!("warning: {warning}")));
+    remarks
+}
+
+/// A text for a format whose lines or XML documents control characters would break.
+fn one_line(text: &str) -> String {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}');
+    text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect()
+}
+
+/// A count for a format that has signed numbers only.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_tells_the_format() {
+        for (name, format) in [
+            ("a.collapsed", Some(Format::Collapsed)),
+            ("a.folded", Some(Format::Collapsed)),
+            ("a.svg", Some(Format::Svg)),
+            ("a.pb.gz", Some(Format::Pprof)),
+            ("a.pprof", Some(Format::Pprof)),
+            ("a.speedscope.json", Some(Format::Speedscope)),
+            ("a.firefox.json", Some(Format::Firefox)),
+            ("a.callgrind", Some(Format::Callgrind)),
+            ("callgrind.out.4711", Some(Format::Callgrind)),
+            ("a.csv", Some(Format::Csv)),
+            ("a.om", Some(Format::OpenMetrics)),
+            ("a.prom", Some(Format::OpenMetrics)),
+            ("a.json", None),
+            ("a.gz", None),
+            ("speedscope.json", None),
+        ] {
+            assert_eq!(Format::of_file_name(name), format, "{name}");
+        }
+    }
+}

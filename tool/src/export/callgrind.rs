@@ -1,0 +1,130 @@
+//! The callgrind format (valgrind's manual, "Callgrind Format Specification"): self time by function, calls and inclusive time by
+//! caller and callee.
+//!
+//! A function that is entered again while it runs is another function, `name'2`, as callgrind itself does with
+//! `--separate-recs`: only so do inclusive times hold, which are sums over callers. Above the roots stands a function of no cost for
+//! all threads, or for each: a consumer sums a function's inclusive time over its calls, so roots need a caller too.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+
+use super::functions::{FunctionIndex, Functions, method_start};
+use super::{Part, creator, one_line, remarks};
+use crate::profile::Profile;
+
+/// A function of the file. The order is that in which they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Caller {
+    /// What stands above the roots of a part.
+    Top(usize),
+    /// A function that runs for the so many-th time at once.
+    Level(FunctionIndex, usize),
+}
+
+/// What a function costs.
+#[derive(Debug, Default)]
+struct Cost {
+    self_ns: u64,
+    calls: BTreeMap<Caller, Arc>,
+}
+
+/// Calls from one function to another.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arc {
+    calls: u64,
+    inclusive_ns: u64,
+}
+
+pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+    let functions = Functions::of(profile, parts);
+    let costs = costs(parts, &functions);
+    let whole_ns: u64 = costs.values().map(|cost| cost.self_ns).sum();
+
+    writeln!(out, "# callgrind format\nversion: 1\ncreator: {}", creator())?;
+    writeln!(out, "pid: {}\ncmd: {}\npart: 1", profile.target.pid, one_line(&profile.target.main))?;
+    for remark in remarks(profile) {
+        writeln!(out, "desc: Headwater: {}", one_line(&remark))?;
+    }
+    writeln!(out, "positions: line\nevent: ns : Wall time (ns)\nevents: ns\nsummary: {whole_ns}\n\nfl=(1) ???")?;
+
+    let mut names = Names { functions: &functions, parts, numbers: FxHashMap::default(), packages: vec![] };
+    for (caller, cost) in &costs {
+        let name = names.reference(*caller, "");
+        write!(out, "\n{name}0 {}\n", cost.self_ns)?;
+        for (callee, arc) in &cost.calls {
+            let name = names.reference(*callee, "c");
+            // Without a count, consumers take the next line for a cost of the caller's own.
+            let calls = arc.calls.max(1);
+            write!(out, "{name}calls={calls} 0\n0 {}\n", arc.inclusive_ns)?;
+        }
+    }
+    writeln!(out, "\ntotals: {whole_ns}")
+}
+
+fn costs(parts: &[Part<'_>], functions: &Functions) -> BTreeMap<Caller, Cost> {
+    let mut costs: BTreeMap<Caller, Cost> = BTreeMap::new();
+    for (number, part) in parts.iter().enumerate() {
+        let nodes = &part.tree.nodes;
+        let levels = functions.recursion_levels(part.tree);
+        let caller = |index: usize| Caller::Level(functions.index_of(nodes[index].method), levels[index]);
+        costs.entry(Caller::Top(number)).or_default();
+        for (index, node) in nodes.iter().enumerate() {
+            let callee = caller(index);
+            costs.entry(callee).or_default().self_ns += node.self_ns;
+            let above = node.parent.map_or(Caller::Top(number), |parent| caller(parent.0));
+            let arc = costs.entry(above).or_default().calls.entry(callee).or_default();
+            arc.calls += node.calls;
+            arc.inclusive_ns += node.total_ns;
+        }
+    }
+    costs
+}
+
+/// Names, each written once, and by its number from then on.
+struct Names<'a> {
+    functions: &'a Functions,
+    parts: &'a [Part<'a>],
+    numbers: FxHashMap<Caller, usize>,
+    packages: Vec<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    /// The lines that name a function and its object, which is its package; with a prefix for callees.
+    fn reference(&mut self, function: Caller, prefix: &str) -> String {
+        let functions: &'a Functions = self.functions;
+        let package = match function {
+            Caller::Top(_) => "",
+            Caller::Level(index, _) => functions.all[index.0].package.as_str(),
+        };
+        let object = match self.packages.iter().position(|known| *known == package) {
+            Some(known) => format!("({})", known + 1),
+            None => {
+                self.packages.push(package);
+                let name = if package.is_empty() { "???" } else { package };
+                format!("({}) {name}", self.packages.len())
+            }
+        };
+        let next = self.numbers.len() + 1;
+        let number = *self.numbers.entry(function).or_insert(next);
+        let name = if number == next { format!("({number}) {}", self.name(function)) } else { format!("({number})") };
+        format!("{prefix}ob={object}\n{prefix}fn={name}\n")
+    }
+
+    fn name(&self, function: Caller) -> String {
+        match function {
+            Caller::Top(part) => one_line(&self.parts[part].title()),
+            Caller::Level(index, 1) => with_class(&self.functions.all[index.0].label),
+            Caller::Level(index, level) => format!("{}'{level}", with_class(&self.functions.all[index.0].label)),
+        }
+    }
+}
+
+/// KCachegrind groups functions by what comes before the `::` in their names.
+fn with_class(label: &str) -> String {
+    match method_start(label) {
+        Some(start) => format!("{}::{}", &label[..start - 1], &label[start..]),
+        None => label.to_owned(),
+    }
+}

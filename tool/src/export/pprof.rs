@@ -1,0 +1,189 @@
+//! pprof: `profile.proto` of github.com/google/pprof, gzipped.
+//!
+//! Every node is a sample with two values: its calls, and its self time, which is the default. With a tree a thread, samples carry
+//! the labels `thread` and `thread_id`.
+
+use std::io::{self, Write};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message;
+use rustc_hash::FxHashMap;
+
+use super::functions::Functions;
+use super::{Part, one_line, remarks, signed, walk};
+use crate::profile::{Profile, ThreadProfile};
+
+/// Samples are encoded in groups: any cut of a message's repeated fields, one after the other, is that message.
+const GROUP: usize = 4096;
+
+pub(super) fn write(
+    profile: &Profile,
+    parts: &[Part<'_>],
+    started: Option<SystemTime>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let functions = Functions::of(profile, parts);
+    let mut strings = Strings::default();
+    let mut out = GzEncoder::new(out, Compression::default());
+
+    let mut group = schema::Profile::default();
+    for part in parts {
+        let label = part.thread.map(|thread| labels(thread, &mut strings)).unwrap_or_default();
+        walk::stacks(part.tree, |stack, node| {
+            group.sample.push(schema::Sample {
+                // The leaf comes first.
+                location_id: stack
+                    .iter()
+                    .rev()
+                    .map(|index| functions.index_of(part.tree.nodes[index.0].method).0 as u64 + 1)
+                    .collect(),
+                value: vec![signed(node.calls), signed(node.self_ns)],
+                label: label.clone(),
+            });
+            if group.sample.len() == GROUP {
+                out.write_all(&group.encode_to_vec())?;
+                group.sample.clear();
+            }
+            Ok(())
+        })?;
+    }
+
+    let wall = schema::ValueType { r#type: strings.get("wall"), unit: strings.get("nanoseconds") };
+    let calls = schema::ValueType { r#type: strings.get("calls"), unit: strings.get("count") };
+    group.default_sample_type = wall.r#type;
+    group.sample_type = vec![calls, wall];
+    group.period_type = Some(wall);
+    group.period = 1;
+    group.duration_nanos = nanos(profile.duration);
+    group.time_nanos = started.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0, nanos);
+    group.comment = remarks(profile).iter().map(|remark| strings.get(remark)).collect();
+    for (id, function) in (1..).zip(&functions.all) {
+        let name = strings.get(&function.label);
+        let system_name = strings.get(&function.machine);
+        group.function.push(schema::Function { id, name, system_name });
+        group.location.push(schema::Location { id, line: vec![schema::Line { function_id: id }] });
+    }
+    group.string_table = strings.all;
+    out.write_all(&group.encode_to_vec())?;
+    out.finish()?;
+    Ok(())
+}
+
+fn labels(thread: &ThreadProfile, strings: &mut Strings) -> Vec<schema::Label> {
+    vec![
+        schema::Label { key: strings.get("thread"), str: strings.get(&one_line(&thread.name)), num: 0 },
+        schema::Label { key: strings.get("thread_id"), str: 0, num: signed(thread.id.0) },
+    ]
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The string table; its first entry must be empty.
+struct Strings {
+    all: Vec<String>,
+    known: FxHashMap<String, i64>,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Strings { all: vec![String::new()], known: FxHashMap::from_iter([(String::new(), 0)]) }
+    }
+}
+
+impl Strings {
+    fn get(&mut self, text: &str) -> i64 {
+        if let Some(known) = self.known.get(text) {
+            return *known;
+        }
+        let index = signed(self.all.len() as u64);
+        self.all.push(text.to_owned());
+        self.known.insert(text.to_owned(), index);
+        index
+    }
+}
+
+/// The messages of `profile.proto`, without the fields of what the profile does not know: mappings, addresses, files, lines. Kept
+/// by hand, so that a build needs no protoc; field numbers are the file's.
+mod schema {
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Profile {
+        #[prost(message, repeated, tag = "1")]
+        pub(super) sample_type: Vec<ValueType>,
+        #[prost(message, repeated, tag = "2")]
+        pub(super) sample: Vec<Sample>,
+        #[prost(message, repeated, tag = "4")]
+        pub(super) location: Vec<Location>,
+        #[prost(message, repeated, tag = "5")]
+        pub(super) function: Vec<Function>,
+        #[prost(string, repeated, tag = "6")]
+        pub(super) string_table: Vec<String>,
+        #[prost(int64, tag = "9")]
+        pub(super) time_nanos: i64,
+        #[prost(int64, tag = "10")]
+        pub(super) duration_nanos: i64,
+        #[prost(message, optional, tag = "11")]
+        pub(super) period_type: Option<ValueType>,
+        #[prost(int64, tag = "12")]
+        pub(super) period: i64,
+        #[prost(int64, repeated, tag = "13")]
+        pub(super) comment: Vec<i64>,
+        #[prost(int64, tag = "14")]
+        pub(super) default_sample_type: i64,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
+    pub(super) struct ValueType {
+        #[prost(int64, tag = "1")]
+        pub(super) r#type: i64,
+        #[prost(int64, tag = "2")]
+        pub(super) unit: i64,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Sample {
+        #[prost(uint64, repeated, tag = "1")]
+        pub(super) location_id: Vec<u64>,
+        #[prost(int64, repeated, tag = "2")]
+        pub(super) value: Vec<i64>,
+        #[prost(message, repeated, tag = "3")]
+        pub(super) label: Vec<Label>,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
+    pub(super) struct Label {
+        #[prost(int64, tag = "1")]
+        pub(super) key: i64,
+        #[prost(int64, tag = "2")]
+        pub(super) str: i64,
+        #[prost(int64, tag = "3")]
+        pub(super) num: i64,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Location {
+        #[prost(uint64, tag = "1")]
+        pub(super) id: u64,
+        #[prost(message, repeated, tag = "4")]
+        pub(super) line: Vec<Line>,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
+    pub(super) struct Line {
+        #[prost(uint64, tag = "1")]
+        pub(super) function_id: u64,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
+    pub(super) struct Function {
+        #[prost(uint64, tag = "1")]
+        pub(super) id: u64,
+        #[prost(int64, tag = "2")]
+        pub(super) name: i64,
+        #[prost(int64, tag = "3")]
+        pub(super) system_name: i64,
+    }
+}

@@ -1,0 +1,101 @@
+//! speedscope: an evented profile a tree, by its `file-format-schema.json`.
+//!
+//! Calls of one context lie side by side as one: a node opens, has its self time, then its callees' times, and closes.
+
+use std::io::{self, Write};
+
+use serde::{Serialize, Serializer};
+
+use super::functions::Functions;
+use super::walk::{Step, Walk};
+use super::{Part, creator, title};
+use crate::profile::Profile;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct File<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    exporter: &'static str,
+    name: String,
+    active_profile_index: usize,
+    shared: Shared<'a>,
+    profiles: Vec<Evented<'a>>,
+}
+
+#[derive(Serialize)]
+struct Shared<'a> {
+    frames: Vec<Frame<'a>>,
+}
+
+#[derive(Serialize)]
+struct Frame<'a> {
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Evented<'a> {
+    r#type: &'static str,
+    name: String,
+    unit: &'static str,
+    start_value: u64,
+    end_value: u64,
+    events: Events<'a>,
+}
+
+#[derive(Serialize)]
+struct Event {
+    r#type: char,
+    frame: usize,
+    at: u64,
+}
+
+/// A tree's events, made as they are written.
+struct Events<'a> {
+    part: Part<'a>,
+    functions: &'a Functions,
+}
+
+impl Serialize for Events<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut now = 0;
+        let nodes = &self.part.tree.nodes;
+        serializer.collect_seq(Walk::of(self.part.tree).map(|step| {
+            let (r#type, index) = match step {
+                Step::Enter(index) => ('O', index),
+                Step::Leave(index) => ('C', index),
+            };
+            let node = &nodes[index.0];
+            let at = now;
+            if r#type == 'O' {
+                now += node.self_ns;
+            }
+            Event { r#type, frame: self.functions.index_of(node.method).0, at }
+        }))
+    }
+}
+
+pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+    let functions = Functions::of(profile, parts);
+    let file = File {
+        schema: "https://www.speedscope.app/file-format-schema.json",
+        exporter: creator(),
+        name: title(profile),
+        active_profile_index: 0,
+        shared: Shared { frames: functions.all.iter().map(|function| Frame { name: &function.label }).collect() },
+        profiles: parts
+            .iter()
+            .map(|part| Evented {
+                r#type: "evented",
+                name: part.title(),
+                unit: "nanoseconds",
+                start_value: 0,
+                end_value: part.tree.nodes.iter().map(|node| node.self_ns).sum(),
+                events: Events { part: *part, functions: &functions },
+            })
+            .collect(),
+    };
+    serde_json::to_writer(&mut *out, &file)?;
+    writeln!(out)
+}

@@ -1,0 +1,125 @@
+//! The callers view: each method in a stanza with its callers, its parents, and its callees, its children (arcflow's xarc).
+//!
+//! Arcflow's invariants hold in every stanza, with base for self time and cum for total time:
+//!
+//! - the parents' calls, base and cum each add up to the method's own;
+//! - the children's cum adds up to the method's cum less its base.
+//!
+//! The paper leaves recursion out. Here a method's cum is that of its outermost calls, so that no time counts twice, and so:
+//!
+//! - A parent's cum is that of the outermost calls that it makes. A parent whose calls are all inner ones has none.
+//! - A child's cum is what passes in it, and below it, before the method is entered again: from there on the inner call's own
+//!   children, and its base, have it. So a method that calls itself is among its own parents and children, with its calls, but
+//!   without cum.
+//!
+//! Where methods call each other in a circle, the same arc therefore has one cum in the caller's stanza and another in the
+//! callee's, and must have: in A → B → A, B is all that A calls, and took A's cum less A's base; and A is all that calls B, and
+//! caused B's cum, in which the inner A's base is contained.
+
+use rustc_hash::FxHashMap;
+
+use super::flat::Amounts;
+use super::names::Names;
+use super::walk::{Children, Step};
+use crate::profile::{MethodIndex, NodeIndex, Profile, Tree};
+
+/// A caller or callee, and what passed on its account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arc {
+    /// Of a caller: `None` where the method was entered from outside the call graph.
+    pub method: Option<MethodIndex>,
+    /// Its part of the method's amounts.
+    pub amounts: Amounts,
+}
+
+/// A method between its callers and its callees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stanza {
+    /// The first method of its name.
+    pub method: MethodIndex,
+    /// What it took altogether.
+    pub own: Amounts,
+    /// Who called it.
+    pub parents: Vec<Arc>,
+    /// What it called.
+    pub children: Vec<Arc>,
+}
+
+/// Calls of one method by another.
+#[derive(Clone, Copy, Default)]
+struct Call {
+    /// As the caller's stanza has it.
+    child: Amounts,
+    /// As the callee's stanza has it.
+    parent: Amounts,
+}
+
+/// A stanza for every method of a tree of this profile, in the order of their numbers; arcs in no particular order.
+pub fn stanzas(profile: &Profile, tree: &Tree) -> Vec<Stanza> {
+    grouped(calls(&Names::of(profile), tree, &Children::of(tree)))
+}
+
+fn calls(names: &Names, tree: &Tree, children: &Children) -> FxHashMap<(Option<MethodIndex>, MethodIndex), Call> {
+    let mut calls: FxHashMap<(Option<MethodIndex>, MethodIndex), Call> = FxHashMap::default();
+    let method_of = |node: NodeIndex| names.first(tree.nodes[node.0].method);
+    // Nodes from the root down to here; and where on the path the innermost call of each method is.
+    let mut path: Vec<NodeIndex> = Vec::new();
+    let mut innermost: Vec<Option<usize>> = vec![None; names.len()];
+    let mut shadowed: Vec<Option<usize>> = Vec::new();
+    for step in children.depth_first() {
+        let index = match step {
+            Step::Enter(index) => index,
+            Step::Leave(index) => {
+                path.pop();
+                innermost[method_of(index).0] = shadowed.pop().flatten();
+                continue;
+            }
+        };
+        let node = &tree.nodes[index.0];
+        let (method, caller) = (method_of(index), node.parent.map(method_of));
+        let enclosing = innermost[method.0];
+        let call = calls.entry((caller, method)).or_default();
+        for side in [&mut call.child, &mut call.parent] {
+            side.calls += node.calls;
+            side.thrown += node.thrown;
+            side.self_ns += node.self_ns;
+            side.error_ns += node.error_ns;
+        }
+        if enclosing.is_none() {
+            call.parent.total_ns += node.total_ns;
+            call.parent.total_error_ns += node.total_error_ns;
+        }
+        if caller != Some(method) {
+            call.child.total_ns += node.total_ns;
+            call.child.total_error_ns += node.total_error_ns;
+        }
+        // The enclosing call's child on the way here has been given this time too.
+        if let Some(child) = enclosing.and_then(|at| path.get(at + 1)) {
+            calls.entry((Some(method), method_of(*child))).or_default().child.total_ns -= node.total_ns;
+        }
+        shadowed.push(enclosing);
+        innermost[method.0] = Some(path.len());
+        path.push(index);
+    }
+    calls
+}
+
+fn grouped(calls: FxHashMap<(Option<MethodIndex>, MethodIndex), Call>) -> Vec<Stanza> {
+    let mut stanzas: FxHashMap<MethodIndex, Stanza> = FxHashMap::default();
+    let empty = |method| Stanza { method, own: Amounts::default(), parents: Vec::new(), children: Vec::new() };
+    for ((caller, method), call) in calls {
+        let stanza = stanzas.entry(method).or_insert_with(|| empty(method));
+        stanza.parents.push(Arc { method: caller, amounts: call.parent });
+        stanza.own.add(&call.parent);
+        if let Some(caller) = caller {
+            let stanza = stanzas.entry(caller).or_insert_with(|| empty(caller));
+            stanza.children.push(Arc { method: Some(method), amounts: call.child });
+        }
+    }
+    let mut stanzas: Vec<Stanza> = stanzas.into_values().collect();
+    stanzas.sort_by_key(|stanza| stanza.method);
+    stanzas
+}
+
+#[cfg(test)]
+mod tests;

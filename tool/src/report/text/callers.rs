@@ -1,0 +1,91 @@
+//! The callers view: each method between its callers and its callees (arcflow's xarc).
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use super::Section;
+use super::lines::{Emphasis, Lines};
+use crate::report::arcs::{Arc, Stanza, stanzas};
+use crate::report::flat::Amounts;
+use crate::report::prune::{focused, is_method_shown};
+use crate::report::share;
+use crate::report::units::count;
+
+pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
+    let focused = focused(section.profile, section.options);
+    let is_shown = |stanza: &Stanza| {
+        is_method_shown(stanza.method, stanza.own.total_ns, section.whole_ns, &focused, section.options)
+    };
+    let (mut shown, hidden): (Vec<Stanza>, Vec<Stanza>) =
+        stanzas(section.profile, section.tree).into_iter().partition(is_shown);
+    shown.sort_by_cached_key(|stanza| {
+        (Reverse(section.options.rank(&stanza.own)), section.profile.methods[stanza.method.0].machine.clone())
+    });
+    let header = format!("{:<6} {:>7} {:>11} {:>11} {:>13}  ", "", "share", "cum", "base", "calls");
+    lines.line(&header, "method", Emphasis::None)?;
+    for stanza in &mut shown {
+        lines.rule()?;
+        let Stanza { method, own, parents, children } = stanza;
+        arcs(section, "parent", parents, own, lines)?;
+        let name = section.name(*method).to_owned();
+        line("self", own, &name, Emphasis::Bold, lines)?;
+        arcs(section, "child", children, own, lines)?;
+    }
+    if !shown.is_empty() {
+        lines.rule()?;
+    }
+    if !hidden.is_empty() {
+        let what = if hidden.len() == 1 { "method" } else { "methods" };
+        lines.line("", &format!("... {} more {what}", count(hidden.len() as u64)), Emphasis::Faint)?;
+    }
+    Ok(())
+}
+
+/// One side of a stanza. What is small beside the stanza's own time is summed up, so that sums can be followed.
+fn arcs(
+    section: &Section<'_>,
+    side: &str,
+    arcs: &mut [Arc],
+    own: &Amounts,
+    lines: &mut Lines<'_, impl Write>,
+) -> io::Result<()> {
+    let name = |arc: &Arc| arc.method.map_or("(from outside the roots)", |method| section.name(method));
+    arcs.sort_by_key(|arc| (Reverse(section.options.rank(&arc.amounts)), name(arc)));
+    let is_small = |arc: &&Arc| {
+        arc.method.is_some()
+            && share(arc.amounts.total_ns.max(arc.amounts.self_ns), own.total_ns) < section.options.min_share
+    };
+    for arc in arcs.iter().filter(|arc| !is_small(arc)) {
+        line(side, &arc.amounts, &format!("  {}", name(arc)), Emphasis::None, lines)?;
+    }
+    let small: Vec<&Arc> = arcs.iter().filter(is_small).collect();
+    if !small.is_empty() {
+        let mut sum = Amounts::default();
+        small.iter().for_each(|arc| sum.add(&arc.amounts));
+        let what = match (side, small.len()) {
+            ("parent", 1) => "caller",
+            ("parent", _) => "callers",
+            (_, 1) => "callee",
+            _ => "callees",
+        };
+        line(side, &sum, &format!("  ... {} more {what}", small.len()), Emphasis::Faint, lines)?;
+    }
+    Ok(())
+}
+
+fn line(
+    side: &str,
+    amounts: &Amounts,
+    name: &str,
+    emphasis: Emphasis,
+    lines: &mut Lines<'_, impl Write>,
+) -> io::Result<()> {
+    let numbers = format!(
+        "{side:<6} {} {} {} {:>13}  ",
+        lines.share(amounts.total_ns),
+        lines.time(amounts.total_ns, amounts.total_error_ns),
+        lines.time(amounts.self_ns, amounts.error_ns),
+        count(amounts.calls)
+    );
+    lines.line(&numbers, name, emphasis)
+}

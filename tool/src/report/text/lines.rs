@@ -1,0 +1,95 @@
+//! Lines of numbers with a method's name at the end.
+
+use std::io::{self, Write};
+
+use super::Style;
+use crate::report::units::{fitting_name, time};
+use crate::report::{is_doubtful, share};
+
+/// From this share of the whole on, a line is emphasised.
+const HOT: f64 = 0.1;
+/// Levels that are indented; what is deeper says its level instead, so that deep recursion stays readable.
+const INDENTED_LEVELS: usize = 24;
+/// The narrowest name that is worth shortening.
+const MIN_NAME: usize = 12;
+
+/// How a line stands out on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Emphasis {
+    None,
+    Bold,
+    Faint,
+    /// Of a difference.
+    Worse,
+    /// Of a difference.
+    Better,
+}
+
+impl Emphasis {
+    /// Of a line that stands for this part of the whole.
+    pub(crate) fn of_share(share: f64) -> Emphasis {
+        if share >= HOT { Emphasis::Bold } else { Emphasis::None }
+    }
+}
+
+pub(crate) struct Lines<'a, W> {
+    pub(crate) style: &'a Style,
+    pub(crate) whole_ns: u64,
+    pub(crate) out: W,
+}
+
+impl<W: Write> Lines<'_, W> {
+    /// A part of the whole: `  12.3%`, eight columns.
+    pub(crate) fn share(&self, part_ns: u64) -> String {
+        format!("{:>6.1}%", 100.0 * share(part_ns, self.whole_ns))
+    }
+
+    /// A time and whether it is to be doubted: twelve columns.
+    pub(crate) fn time(&self, value_ns: u64, error_ns: u64) -> String {
+        format!("{:>10}{}", self.amount(value_ns), if is_doubtful(value_ns, error_ns) { '~' } else { ' ' })
+    }
+
+    fn amount(&self, value_ns: u64) -> String {
+        if self.style.percent { format!("{:.2}%", 100.0 * share(value_ns, self.whole_ns)) } else { time(value_ns) }
+    }
+
+    /// A line. A name that does not fit is shortened from its packages on, a line that still does not fit is cut.
+    pub(crate) fn line(&mut self, numbers: &str, name: &str, emphasis: Emphasis) -> io::Result<()> {
+        let numbers_width = numbers.chars().count();
+        let mut text = match self.style.width {
+            Some(width) if numbers_width + name.chars().count() > width => {
+                format!("{numbers}{}", fitting_name(name, width.saturating_sub(numbers_width).max(MIN_NAME)))
+            }
+            _ => format!("{numbers}{name}"),
+        };
+        if let Some(width) = self.style.width
+            && text.chars().count() > width
+        {
+            text = text.chars().take(width.saturating_sub(1)).chain(['…']).collect();
+        }
+        let (begin, end) = match emphasis {
+            Emphasis::Bold if self.style.color => ("\x1b[1m", "\x1b[0m"),
+            Emphasis::Faint if self.style.color => ("\x1b[2m", "\x1b[0m"),
+            Emphasis::Worse if self.style.color => ("\x1b[31m", "\x1b[0m"),
+            Emphasis::Better if self.style.color => ("\x1b[32m", "\x1b[0m"),
+            _ => ("", ""),
+        };
+        writeln!(self.out, "{begin}{text}{end}")
+    }
+
+    /// A line between others.
+    pub(crate) fn rule(&mut self) -> io::Result<()> {
+        const RULE: usize = 72;
+        let width = self.style.width.map_or(RULE, |width| width.min(RULE));
+        writeln!(self.out, "{}", "=".repeat(width))
+    }
+}
+
+/// What stands before the name of a method at this level; roots are at level 1.
+pub(crate) fn indentation(level: usize) -> String {
+    if level <= INDENTED_LEVELS {
+        "  ".repeat(level - 1)
+    } else {
+        format!("{}[{level}] ", "  ".repeat(INDENTED_LEVELS))
+    }
+}

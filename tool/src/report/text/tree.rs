@@ -1,0 +1,96 @@
+//! The tree view: each chain of calls (arcflow's xtree).
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use super::Section;
+use super::lines::{Emphasis, Lines, indentation};
+use crate::profile::NodeIndex;
+use crate::report::flat::Amounts;
+use crate::report::prune::{focused, shown_nodes};
+use crate::report::share;
+use crate::report::units::count;
+
+/// What is to be written next.
+enum Line {
+    Node {
+        node: NodeIndex,
+        level: usize,
+    },
+    /// Nodes under the same caller that are not shown.
+    Hidden {
+        nodes: usize,
+        total_ns: u64,
+        calls: u64,
+        level: usize,
+    },
+}
+
+/// Depth first, the most expensive callee first, without recursion: a tree may be as deep as a stack.
+pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
+    let shown = shown_nodes(section.tree, &focused(section.profile, section.options), section.options);
+    lines.line(
+        &format!("{:>7} {:>11} {:>11} {:>13}  ", "share", "total", "self", "calls"),
+        "method",
+        Emphasis::None,
+    )?;
+    let mut pending = Vec::new();
+    push(section, None, 1, &shown, &mut pending);
+    while let Some(line) = pending.pop() {
+        match line {
+            Line::Node { node: index, level } => {
+                let node = &section.tree.nodes[index.0];
+                let numbers = format!(
+                    "{} {} {} {:>13}  {}",
+                    lines.share(node.total_ns),
+                    lines.time(node.total_ns, node.total_error_ns),
+                    lines.time(node.self_ns, node.error_ns),
+                    count(node.calls),
+                    indentation(level)
+                );
+                let emphasis = Emphasis::of_share(share(node.total_ns, section.whole_ns));
+                lines.line(&numbers, section.name(node.method), emphasis)?;
+                push(section, Some(index), level + 1, &shown, &mut pending);
+            }
+            Line::Hidden { nodes, total_ns, calls, level } => {
+                let numbers = format!(
+                    "{} {} {:>11} {:>13}  {}",
+                    lines.share(total_ns),
+                    lines.time(total_ns, 0),
+                    "",
+                    count(calls),
+                    indentation(level)
+                );
+                let what = match (level, nodes) {
+                    (1, 1) => "... 1 more root".to_owned(),
+                    (1, n) => format!("... {n} more roots"),
+                    (_, 1) => "... 1 more callee".to_owned(),
+                    (_, n) => format!("... {n} more callees"),
+                };
+                lines.line(&numbers, &what, Emphasis::Faint)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Queues siblings, so that the first is popped first and the sum of the hidden ones last.
+fn push(section: &Section<'_>, parent: Option<NodeIndex>, level: usize, shown: &[bool], pending: &mut Vec<Line>) {
+    let nodes = &section.tree.nodes;
+    let siblings = section.children.below(parent);
+    let (mut large, small): (Vec<NodeIndex>, Vec<NodeIndex>) = siblings.iter().partition(|node| shown[node.0]);
+    let order = |index: &NodeIndex| {
+        let node = &nodes[index.0];
+        (Reverse(section.options.rank(&Amounts::of(node))), &section.profile.method_of(node).machine)
+    };
+    large.sort_by(|a, b| order(a).cmp(&order(b)));
+    if !small.is_empty() {
+        pending.push(Line::Hidden {
+            nodes: small.len(),
+            total_ns: small.iter().map(|node| nodes[node.0].total_ns).sum(),
+            calls: small.iter().map(|node| nodes[node.0].calls).sum(),
+            level,
+        });
+    }
+    pending.extend(large.into_iter().rev().map(|node| Line::Node { node, level }));
+}

@@ -1,0 +1,100 @@
+//! Numbers for people.
+
+/// A duration with its unit and four significant digits: `12.34 ms`.
+pub(crate) fn time(ns: u64) -> String {
+    let (value, unit) = match ns {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (ns as f64 / 1e3, "us"),
+        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
+        _ => (ns as f64 / 1e9, "s"),
+    };
+    let digits = match value {
+        ..10.0 => 3,
+        10.0..100.0 => 2,
+        100.0..1_000.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A number with its thousands separated: `1,234,567`.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A method's name in at most `width` characters: packages become their first letters, from the left, as far as it takes
+/// (`c.a.shop.Cart.total()`); a name that is still too long is cut.
+pub(crate) fn fitting_name(name: &str, width: usize) -> String {
+    let mut excess = name.chars().count().saturating_sub(width);
+    let indentation = name.len() - name.trim_start().len();
+    let qualified = &name[indentation..name.find('(').unwrap_or(name.len()).max(indentation)];
+    // The last two parts are class and method.
+    let packages = qualified.split('.').count().saturating_sub(2);
+    let mut fitting = name[..indentation].to_owned();
+    let mut rest = &name[indentation..];
+    for _ in 0..packages {
+        let Some((package, behind)) = rest.split_once('.').filter(|_| excess > 0) else { break };
+        let initial: String = package.chars().take(1).collect();
+        excess = excess.saturating_sub(package.chars().count() - initial.chars().count());
+        fitting.push_str(&initial);
+        fitting.push('.');
+        rest = behind;
+    }
+    fitting.push_str(rest);
+    if excess > 0 {
+        fitting = fitting.chars().take(width.saturating_sub(1)).chain(['…']).collect();
+    }
+    fitting
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_four_digits() {
+        for (ns, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1.000 us"),
+            (12_345, "12.35 us"),
+            (123_456_789, "123.5 ms"),
+            (9_876_543_210, "9.877 s"),
+            (4_000_000_000_000, "4000 s"),
+        ] {
+            assert_eq!(time(ns), text);
+        }
+    }
+
+    #[test]
+    fn names_are_shortened_as_far_as_it_takes() {
+        const NAME: &str = "com.acme.shop.Cart.total(Item)";
+        for (width, fitting) in [
+            (30, NAME),
+            (29, "c.acme.shop.Cart.total(Item)"),
+            (27, "c.a.shop.Cart.total(Item)"),
+            (22, "c.a.s.Cart.total(Item)"),
+            (18, "c.a.s.Cart.total(…"),
+        ] {
+            assert_eq!(fitting_name(NAME, width), fitting);
+        }
+        assert_eq!(fitting_name("  Main.run(java.lang.String)", 12), "  Main.run(…");
+        assert_eq!(fitting_name("... 12 more callees", 8), "... 12 …");
+        assert_eq!(fitting_name("", 1), "");
+    }
+
+    #[test]
+    fn thousands_are_separated() {
+        for (n, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(count(n), text);
+        }
+    }
+}

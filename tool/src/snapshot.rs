@@ -1,0 +1,161 @@
+//! Snapshots: a profile in a file, `run.hw`, with everything that is known of it.
+//!
+//! The file, integers little-endian:
+//!
+//! | | |
+//! |---|---|
+//! | magic | `89 48 57 50 0D 0A 1A 0A` (as in PNG: a transfer as text damages it) |
+//! | version | u16, of this layout |
+//! | writer | u8 length, then the version of Headwater that wrote the file, UTF-8 |
+//! | frames | one with the facts, some with the nodes, one at the end |
+//!
+//! The first three will never change, so that every version can say of a later one's file what it is. A frame is a tag (u8), the
+//! sizes of its content as it is and compressed (u32 each), the content as a raw deflate stream (RFC 1951), and the CRC-32 of all
+//! the file up to there, other CRCs left out: what was cut, changed or swapped anywhere is found.
+//!
+//! The facts are [`Profile`] in MessagePack, but for its trees, fields by name: the small part, the one that grows, and one that later
+//! and earlier versions can read as far as they know it. The trees are the large part, in blocks of columns: see [`columns`].
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::{Profile, Tree};
+use crate::whole_file::write_whole;
+
+mod columns;
+mod error;
+mod frames;
+
+pub use error::{Damage, SnapshotError};
+
+use frames::{FrameReader, FrameWriter, Tag};
+
+/// How the names of such files end.
+pub const EXTENSION: &str = "hw";
+/// The layout that is written. Every layout so far is read.
+const VERSION: u16 = 1;
+const MAGIC: [u8; 8] = *b"\x89HWP\r\n\x1a\n";
+/// Nodes in a block.
+const BLOCK: usize = 1 << 16;
+
+/// What a snapshot knows besides its trees' nodes.
+#[derive(Serialize)]
+struct FactsRef<'a> {
+    profile: &'a Profile,
+    layout: Layout,
+}
+
+#[derive(Deserialize)]
+struct Facts {
+    profile: Profile,
+    layout: Layout,
+}
+
+/// Which trees follow, in this order.
+#[derive(Serialize, Deserialize)]
+struct Layout {
+    /// Nodes of the tree of all threads; `None` where it equals the first thread's, and is not stored.
+    merged_nodes: Option<u64>,
+    /// Of each thread.
+    thread_nodes: Vec<u64>,
+}
+
+/// Writes a profile to a file, whole or not at all.
+pub fn save(profile: &Profile, path: &Path) -> io::Result<()> {
+    write_whole(path, |out| write(profile, out))
+}
+
+/// Reads a profile from a file; `-` is standard input.
+pub fn load(path: &Path) -> Result<Profile, SnapshotError> {
+    let name = path.display().to_string();
+    if path == Path::new("-") {
+        return read(&mut io::stdin().lock()).map_err(|damage| SnapshotError::unreadable("standard input", damage));
+    }
+    let open = || {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
+    };
+    let file = open().map_err(|error| SnapshotError::Open { name: name.clone(), error })?;
+    read(&mut BufReader::with_capacity(1 << 18, file)).map_err(|damage| SnapshotError::unreadable(&name, damage))
+}
+
+/// Writes a profile. The caller buffers.
+pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+    let derived = profile.threads.first().is_some_and(|only| only.tree == profile.merged);
+    let layout = Layout {
+        merged_nodes: (!derived).then_some(profile.merged.nodes.len() as u64),
+        thread_nodes: profile.threads.iter().map(|thread| thread.tree.nodes.len() as u64).collect(),
+    };
+    let mut frames = FrameWriter::start(out)?;
+    let facts = rmp_serde::to_vec_named(&FactsRef { profile, layout }).map_err(io::Error::other)?;
+    frames.write(Tag::Facts, &facts)?;
+    let merged = (!derived).then_some(&profile.merged);
+    for tree in merged.into_iter().chain(profile.threads.iter().map(|thread| &thread.tree)) {
+        let rests = columns::rests(tree);
+        let mut bytes = Vec::new();
+        for first in (0..tree.nodes.len()).step_by(BLOCK) {
+            let block = first..(first + BLOCK).min(tree.nodes.len());
+            bytes.clear();
+            columns::encode(&tree.nodes[block.clone()], &rests[block], first, &mut bytes);
+            frames.write(Tag::Nodes, &bytes)?;
+        }
+    }
+    frames.write(Tag::End, &[])
+}
+
+/// Reads a profile, up to the end of the input.
+pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
+    let mut frames = FrameReader::start(input)?;
+    let bytes = frames.read(Tag::Facts)?;
+    let Facts { mut profile, layout } =
+        rmp_serde::from_slice(bytes).map_err(|error| frames.damaged(&format!("its facts are malformed ({error})")))?;
+    if layout.thread_nodes.len() != profile.threads.len() || layout.merged_nodes.is_none() && profile.threads.is_empty()
+    {
+        return Err(frames.damaged("its threads and trees differ in number"));
+    }
+    let methods = profile.methods.len();
+    if !indices_hold(&profile) {
+        return Err(frames.damaged("it speaks of methods that it does not name"));
+    }
+    let merged = layout.merged_nodes.map(|nodes| tree(&mut frames, nodes, methods)).transpose()?;
+    for (thread, nodes) in profile.threads.iter_mut().zip(layout.thread_nodes) {
+        thread.tree = tree(&mut frames, nodes, methods)?;
+    }
+    profile.merged = match merged {
+        Some(merged) => merged,
+        None => profile.threads[0].tree.clone(),
+    };
+    frames.read(Tag::End)?;
+    frames.end()?;
+    Ok(profile)
+}
+
+/// Whether every method that is spoken of is there.
+fn indices_hold(profile: &Profile) -> bool {
+    let of_roots = profile.roots.iter().flat_map(|root| &root.methods);
+    let of_controls = profile.controls.iter().map(|control| &control.root);
+    let of_statistics = profile.statistics.iter().map(|statistics| &statistics.method);
+    of_roots.chain(of_controls).chain(of_statistics).all(|method| method.0 < profile.methods.len())
+}
+
+fn tree<R: Read>(frames: &mut FrameReader<'_, R>, nodes: u64, methods: usize) -> Result<Tree, Damage> {
+    let too_many = |frames: &FrameReader<'_, R>| frames.damaged("it has more nodes than this machine has memory for");
+    let count = usize::try_from(nodes).map_err(|_| too_many(frames))?;
+    let mut tree = Tree::default();
+    tree.nodes.try_reserve_exact(count).map_err(|_| too_many(frames))?;
+    while tree.nodes.len() < count {
+        let length = BLOCK.min(count - tree.nodes.len());
+        let bytes = frames.read(Tag::Nodes)?;
+        if let Err(what) = columns::decode(bytes, length, methods, &mut tree.nodes) {
+            return Err(frames.damaged(what));
+        }
+    }
+    columns::add_rests(&mut tree);
+    Ok(tree)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+use super::*;
+use crate::profile::testing::{Random, profile_of, random_tree};
+
+fn bytes_of(profile: &Profile) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(profile, &mut bytes).expect("memory takes it");
+    bytes
+}
+
+fn random_profile(seed: u64) -> Profile {
+    let methods = 1 + seed as usize % 9;
+    let threads = (0..seed % 4).map(|thread| random_tree(seed * 31 + thread, 300, methods)).collect();
+    profile_of(random_tree(seed, 300, methods), threads, methods)
+}
+
+/// What reading says, without what the file would be called.
+fn complaint(bytes: &[u8]) -> String {
+    read(&mut &bytes[..]).expect_err("is no snapshot").to_string()
+}
+
+#[test]
+fn a_profile_comes_back_as_it_was() {
+    for seed in 0..100 {
+        let profile = random_profile(seed);
+        assert_eq!(read(&mut &bytes_of(&profile)[..]).expect("readable"), profile, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_tree_of_several_blocks_comes_back() {
+    let chain = |length: usize| Tree {
+        nodes: (0..length)
+            .map(|index| crate::profile::Node {
+                parent: index.checked_sub(1 + index % 3).map(crate::profile::NodeIndex),
+                calls: u64::MAX - index as u64,
+                total_ns: index as u64 * 7,
+                self_ns: u64::MAX,
+                ..crate::profile::Node::empty(crate::profile::MethodIndex(index % 2))
+            })
+            .collect(),
+    };
+    for length in [BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5] {
+        let profile = profile_of(chain(length), vec![chain(length / 2)], 2);
+        assert_eq!(read(&mut &bytes_of(&profile)[..]).expect("readable"), profile);
+    }
+}
+
+#[test]
+fn the_only_threads_tree_is_not_stored_twice() {
+    let tree = random_tree(3, 2_000, 50);
+    let one = bytes_of(&profile_of(tree.clone(), vec![tree.clone()], 50));
+    let none = bytes_of(&profile_of(tree, Vec::new(), 50));
+    assert!(one.len() < none.len() + 100, "{} and {}", one.len(), none.len());
+}
+
+#[test]
+fn every_truncation_is_noticed() {
+    let bytes = bytes_of(&random_profile(6));
+    for length in 0..bytes.len() {
+        let found = read(&mut &bytes[..length]);
+        match length {
+            0 => assert!(matches!(found, Err(Damage::Foreign { .. })), "{found:?}"),
+            _ => assert!(matches!(found, Err(Damage::Truncated { at }) if at == length as u64), "{length}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_changed_bit_is_noticed_wherever_it_is() {
+    let bytes = bytes_of(&random_profile(2));
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (at % 8);
+        assert!(read(&mut &changed[..]).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn random_damage_is_noticed() {
+    let bytes = bytes_of(&random_profile(7));
+    let mut random = Random::new(1);
+    for _ in 0..3_000 {
+        let mut changed = bytes.clone();
+        match random.below(4) {
+            0 => {
+                let (a, b) = (random.below(bytes.len() as u64) as usize, random.below(bytes.len() as u64) as usize);
+                changed.drain(a.min(b)..a.max(b));
+            }
+            1 => {
+                let at = random.below(bytes.len() as u64) as usize;
+                changed.splice(at..at, (0..random.below(40)).map(|_| 7_u8).collect::<Vec<u8>>());
+            }
+            2 => changed.extend((0..1 + random.below(9)).map(|_| 0)),
+            _ => {
+                for _ in 0..1 + random.below(20) {
+                    let at = random.below(bytes.len() as u64) as usize;
+                    changed[at] = random.next() as u8;
+                }
+            }
+        }
+        assert!(changed == bytes || read(&mut &changed[..]).is_err());
+    }
+}
+
+#[test]
+fn hostile_frames_are_refused_even_with_the_right_checksum() {
+    // What a frame says of itself can be anything: only its content is damaged here, and its checksum is right.
+    let mut random = Random::new(5);
+    for seed in 0..300 {
+        let profile = random_profile(1 + seed % 20);
+        let facts = rmp_serde::to_vec_named(&FactsRef {
+            profile: &profile,
+            layout: Layout {
+                merged_nodes: Some(random.next() >> random.below(64)),
+                thread_nodes: vec![3; profile.threads.len()],
+            },
+        })
+        .expect("facts");
+        let mut bytes = Vec::new();
+        let mut frames = FrameWriter::start(&mut bytes).expect("memory");
+        frames.write(Tag::Facts, &facts).expect("memory");
+        for _ in 0..random.below(4) {
+            let content: Vec<u8> = (0..random.below(200)).map(|_| (random.next() >> random.below(64)) as u8).collect();
+            frames.write(Tag::Nodes, &content).expect("memory");
+        }
+        assert!(read(&mut &bytes[..]).is_err(), "there is no end");
+    }
+}
+
+#[test]
+fn every_error_says_what_to_do() {
+    assert_eq!(
+        complaint(b""),
+        "is no snapshot: it is empty. Snapshots are written by `headwater profile ... -o run.hw`"
+    );
+    assert!(complaint(b"{\"schema\":\"headwater/1\"}").contains("it looks like JSON"));
+    assert!(complaint(b"FLR\0........").contains("Flight Recorder"));
+    assert!(complaint(&[0x7F; 100]).starts_with("is no snapshot. Snapshots are"));
+    let bytes = bytes_of(&random_profile(1));
+    assert_eq!(
+        complaint(&bytes[..100]),
+        "is incomplete: it ends at byte 100, in the middle of the profile. Was it cut off by a full disk, or while it was \
+         copied? Copy it again from where it was written"
+    );
+    let mut changed = bytes.clone();
+    *changed.last_mut().expect("a byte") ^= 1;
+    assert_eq!(
+        complaint(&changed),
+        format!(
+            "is damaged: before byte {}, its checksum is wrong. Copy it again from where it was written, as a binary file",
+            bytes.len()
+        )
+    );
+    let as_text = String::from_utf8_lossy(&bytes).into_owned();
+    assert!(complaint(as_text.as_bytes()).contains("transferred as text"), "{}", complaint(as_text.as_bytes()));
+    let unix: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != b'\r').collect();
+    assert!(complaint(&unix).contains("line feeds have been changed"), "{}", complaint(&unix));
+    let mut twice = bytes.clone();
+    twice.extend(&bytes);
+    assert!(complaint(&twice).contains("something follows its end"));
+}
+
+#[test]
+fn a_later_layout_is_named_with_its_writer() {
+    let mut later = MAGIC.to_vec();
+    later.extend([9, 0, 6]);
+    later.extend(b"12.3.4 and what nobody knows yet");
+    assert_eq!(
+        complaint(&later),
+        format!(
+            "was written by Headwater 12.3.4, in snapshot layout 9; this is Headwater {}, which reads layouts up to 1. Use \
+             Headwater 12.3.4 or later",
+            env!("CARGO_PKG_VERSION")
+        )
+    );
+}
+
+#[test]
+fn facts_of_later_versions_are_passed_over_and_missing_ones_have_defaults() {
+    let mut profile = random_profile(8);
+    let mut facts: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(
+        &serde_json::to_vec(&FactsRef {
+            profile: &Profile {
+                clock: crate::profile::Clock { outer_spread_ns: 1.0, ..profile.clock },
+                ..profile.clone()
+            },
+            layout: Layout { merged_nodes: Some(0), thread_nodes: vec![0; profile.threads.len()] },
+        })
+        .expect("JSON"),
+    )
+    .expect("an object");
+    let known = facts["profile"].as_object_mut().expect("an object");
+    known.insert("moon_phase".into(), "waxing".into());
+    assert!(known.remove("environment").is_some() && known.remove("statistics").is_some());
+    let mut bytes = Vec::new();
+    let mut frames = FrameWriter::start(&mut bytes).expect("memory");
+    frames.write(Tag::Facts, &rmp_serde::to_vec_named(&facts).expect("facts")).expect("memory");
+    frames.write(Tag::End, &[]).expect("memory");
+    let found = read(&mut &bytes[..]).expect("readable");
+    profile.environment = crate::profile::Environment::default();
+    assert_eq!((found.environment, found.statistics), (profile.environment, Vec::new()));
+    assert_eq!(found.target, profile.target);
+}
+
+#[test]
+fn a_file_is_written_whole_and_found_again() {
+    let scratch = headwater_tests::Scratch::new("snapshot");
+    let file = scratch.file("run.hw");
+    let profile = random_profile(5);
+    save(&profile, &file).expect("written");
+    assert_eq!(load(&file).expect("readable"), profile);
+    let missing = load(&scratch.file("gone.hw")).expect_err("not there").to_string();
+    assert!(
+        missing.starts_with("cannot open ") && missing.ends_with("No such file or directory (os error 2)"),
+        "{missing}"
+    );
+    let directory = load(scratch.path()).expect_err("a directory").to_string();
+    assert!(directory.contains("is a directory"), "{directory}");
+}

@@ -1,0 +1,245 @@
+//! `headwater report` and `headwater diff` on snapshots, as a user runs them.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use headwater::profile::{Profile, Root};
+use headwater::snapshot;
+use headwater_tests::Scratch;
+
+mod support;
+
+use support::{check, node, profile, recursive};
+
+/// Two snapshots in a directory, and the binary run there.
+struct Saved(Scratch);
+
+impl Saved {
+    fn new() -> Saved {
+        let saved = Saved(Scratch::new("saved"));
+        saved.save("before.hw", &recursive());
+        saved.save("after.hw", &changed());
+        saved
+    }
+
+    fn save(&self, name: &str, profile: &Profile) {
+        snapshot::save(profile, &self.0.file(name)).expect("the snapshot is written");
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("headwater starts")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn result(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stderr(&output), "", "{arguments:?}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    fn failure(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        stderr(&output)
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Twice as many root calls. `Cart.total` got slower where `Shop.checkout` calls it, `Item.price` no longer calls it, `Shop.refund` is
+/// new and logs, and `Shop.log` otherwise differs by less than it is uncertain.
+fn changed() -> Profile {
+    let mut changed = recursive();
+    changed.merged.nodes = vec![
+        node(None, 0, 20, 2_000, 2_000_000, 10),
+        node(Some(0), 4, 20, 30_000, 40_000, 10),
+        node(Some(0), 1, 40, 340_000, 1_958_000, 10),
+        node(Some(2), 3, 40, 620_000, 620_000, 50_000),
+        node(Some(2), 1, 80, 400_000, 998_000, 10),
+        node(Some(4), 2, 80, 598_000, 598_000, 10),
+        node(Some(1), 3, 20, 10_000, 10_000, 10),
+    ];
+    changed.roots[1] = Root { calls: 20, ..changed.roots[1].clone() };
+    changed.target.jdk = "25.0.2".into();
+    changed.environment.started_s += 3_600;
+    changed
+}
+
+#[test]
+fn a_snapshot_reports_what_the_profile_would_have() {
+    let saved = Saved::new();
+    for view in ["tree", "callers", "flat"] {
+        check(
+            &format!("{view}.json"),
+            &pretty(&saved.result(&["report", "before.hw", "--view", view, "--format", "json"])),
+        );
+        let text = saved.result(&["report", "before.hw", "--view", view]);
+        let without_provenance: String = text
+            .lines()
+            .filter(|line| !line.starts_with("recorded ") && !line.starts_with("command "))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        check(&format!("{view}.txt"), &without_provenance);
+    }
+    saved.save("whole.hw", &profile());
+    check("saved.txt", &saved.result(&["report", "whole.hw"]));
+}
+
+fn pretty(json: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    format!("{value:#}\n")
+}
+
+#[test]
+fn a_report_goes_to_a_file_in_the_form_of_its_extension() {
+    let saved = Saved::new();
+    assert_eq!(saved.result(&["report", "before.hw", "-o", "x.txt"]), "");
+    assert_eq!(saved.result(&["report", "before.hw", "-o", "x.json", "--view", "flat"]), "");
+    assert_eq!(saved.result(&["report", "before.hw", "-o", "x.hw"]), "");
+    let read = |name: &str| std::fs::read(saved.0.file(name)).expect("is there");
+    assert!(read("x.txt").starts_with(b"com.acme.Shop (pid 4711"));
+    check("flat.json", &pretty(&String::from_utf8(read("x.json")).expect("text")));
+    assert!(read("x.hw") == read("before.hw"));
+    let usage = saved.failure(&["report", "before.hw", "-o", "x.xyz"], 2);
+    assert_eq!(
+        usage,
+        "headwater: x.xyz: its extension names no format; .hw, .json and .txt do, or say --format hw|json|text\n"
+    );
+}
+
+#[test]
+fn a_snapshot_can_come_from_standard_input() {
+    let saved = Saved::new();
+    let file = std::fs::File::open(saved.0.file("before.hw")).expect("is there");
+    let output = saved.command(&["report", "-", "--view", "flat"]).stdin(file).output().expect("headwater starts");
+    assert!(output.status.success() && output.stdout.starts_with(b"com.acme.Shop"), "{}", stderr(&output));
+    let output = saved.run(&["report", "-"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("headwater: standard input is no snapshot: it is empty."));
+}
+
+#[test]
+fn pruning_and_sorting() {
+    let saved = Saved::new();
+    let tree = saved.result(&["report", "before.hw", "--min", "35%", "--depth", "3"]);
+    assert!(tree.contains("... 1 more callee") && !tree.contains("Shop.log(String)"), "{tree}");
+    let flat = saved.result(&["report", "before.hw", "--view", "flat", "--sort", "calls", "--percent"]);
+    let methods: Vec<&str> = flat
+        .lines()
+        .filter(|line| line.contains("%"))
+        .filter_map(|line| line.split("  ").last())
+        .map(str::trim)
+        .collect();
+    assert_eq!(
+        methods,
+        [
+            "com.acme.Cart.total()",
+            "com.acme.Item.price(int)",
+            "com.acme.Shop.log(String)",
+            "com.acme.Shop.checkout(Cart)"
+        ]
+    );
+    let threads = saved.result(&["report", "before.hw", "--threads", "--thread", "worker-*"]);
+    assert!(threads.contains("thread 31 \"worker-1\"") && threads.contains("thread 32 \"worker-2\""), "{threads}");
+    assert!(!threads.contains("\"main\""), "{threads}");
+    let focus = saved.failure(&["report", "before.hw", "--focus", "com.acme.Crat"], 1);
+    assert!(focus.starts_with("headwater: no method that was called matches com.acme.Crat"), "{focus}");
+    let thread = saved.failure(&["report", "before.hw", "--thread", "http"], 1);
+    assert!(thread.starts_with("headwater: no thread of the profile is http. It has 31 \"worker-1\", "), "{thread}");
+    assert!(saved.failure(&["report", "before.hw", "--min", "half"], 2).contains("give a number from 0 to 100"));
+    assert!(saved.failure(&["report", "before.hw", "--focus", "com.acme.."], 2).contains("column 9"));
+}
+
+#[test]
+fn what_is_no_snapshot_is_refused() {
+    let saved = Saved::new();
+    std::fs::write(saved.0.file("report.json"), "{}").expect("written");
+    assert_eq!(
+        saved.failure(&["report", "report.json"], 1),
+        "headwater: report.json is no snapshot: it looks like JSON, and a report cannot be turned back into a profile. Snapshots are \
+         written by `headwater profile ... -o run.hw`\n"
+    );
+    let bytes = std::fs::read(saved.0.file("before.hw")).expect("is there");
+    std::fs::write(saved.0.file("cut.hw"), &bytes[..bytes.len() / 2]).expect("written");
+    assert!(
+        saved
+            .failure(&["diff", "before.hw", "cut.hw"], 1)
+            .starts_with("headwater: cut.hw is incomplete: it ends at byte ")
+    );
+    assert!(saved.failure(&["report", "gone.hw"], 1).starts_with("headwater: cannot open gone.hw: No such file"));
+}
+
+#[test]
+fn the_first_layout_can_be_read_for_ever() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/layout-1.hw");
+    if !file.exists() && std::env::var_os("HEADWATER_GOLDEN").is_some_and(|value| value == "write") {
+        snapshot::save(&profile(), &file).expect("the golden file");
+    }
+    assert_eq!(snapshot::load(&file).expect("readable"), profile());
+}
+
+#[test]
+fn the_differences() {
+    let saved = Saved::new();
+    check("diff.txt", &saved.result(&["diff", "before.hw", "after.hw"]));
+    check("diff-back.txt", &saved.result(&["diff", "after.hw", "before.hw", "--min", "0"]));
+    check("diff-same.txt", &saved.result(&["diff", "before.hw", "before.hw"]));
+    check("diff-run.txt", &saved.result(&["diff", "before.hw", "after.hw", "--per", "run", "--by", "calls"]));
+    check(
+        "diff-focus.txt",
+        &saved.result(&["diff", "before.hw", "after.hw", "--focus", "com.acme.Item", "--by", "total"]),
+    );
+    check("diff.json", &pretty(&saved.result(&["diff", "before.hw", "after.hw", "--format", "json"])));
+}
+
+#[test]
+fn a_gate_for_regressions() {
+    let saved = Saved::new();
+    let gate = |conditions: &[&str]| {
+        let mut arguments = vec!["diff", "before.hw", "after.hw"];
+        conditions.iter().for_each(|condition| arguments.extend(["--fail-if", condition]));
+        let output = saved.run(&arguments);
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let judged = stdout.lines().filter(|line| line.starts_with("FAILED ") || line.starts_with("passed "));
+        (output.status.code(), judged.map(str::to_owned).collect::<Vec<_>>(), stderr(&output))
+    };
+    let (code, judged, errors) = gate(&["self(com.acme.Cart.*) > +50%", "calls(com.acme.Shop.checkout) > 0"]);
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+    assert_eq!(judged.len(), 2);
+
+    let (code, judged, errors) = gate(&[
+        "total(com.acme.Shop.log) > +1%",
+        "self(com.acme.Item.price) > +5%",
+        "calls(refund) > 0",
+        "self(com.acme.Itme.price) > +5%",
+    ]);
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        judged,
+        [
+            "passed total(com.acme.Shop.log) > +1%: 30.00 us before, 31.50 us after per root call: +1.500 us (±5.003 us), +5.0%: \
+             not more than is uncertain",
+            "FAILED self(com.acme.Item.price) > +5%: 9.900 us before, 29.90 us after per root call: +20.00 us (±2 ns), +202.0%",
+            "FAILED calls(refund) > 0: 0 before, 1 after per root call: +1 (±0), new",
+            "FAILED self(com.acme.Itme.price) > +5%: no method that was called in either profile matches. Did you mean \
+             com.acme.Item.price(int)?",
+        ]
+    );
+    let failed: String = judged[1..].iter().map(|line| format!("headwater: {line}\n")).collect();
+    assert_eq!(errors, failed);
+
+    let (code, _, errors) = gate(&["self(com.acme.*) > +5 apples"]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        errors,
+        "headwater: --fail-if: column 23: a unit is needed here: %, ns, us, ms or s\n  self(com.acme.*) > +5 apples\n                        ^\n"
+    );
+}
