@@ -286,12 +286,12 @@ impl Session {
     /// whole, until the next [`Session::stop`].
     pub async fn time_roots(&mut self) -> Result<(), SessionError> {
         self.stopping = false;
-        let totals = self.totals;
+        let (totals, last_hotswap) = (self.totals, self.last_hotswap);
         for classes in self.graph.keep_only_roots().chunks(RESTORE_BATCH) {
             self.hotswap_by_agent(classes.to_vec()).await?;
         }
         // What the profile cost is another matter.
-        self.totals = totals;
+        (self.totals, self.last_hotswap) = (totals, last_hotswap);
         self.segment.set_control(Some(NonZeroU32::MIN));
         self.command(Command::Record, "time the roots").await?;
         self.turn().await
