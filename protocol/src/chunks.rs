@@ -13,6 +13,8 @@ pub struct ChunkReader<S> {
     chunks: Vec<ChunkView>,
     words: Vec<u64>,
     first_claim: u64,
+    /// Chunks of earlier claims may have been forgotten by their threads.
+    interrupted_before: u64,
 }
 
 /// How far a claimed chunk has been read.
@@ -32,6 +34,7 @@ impl<S> ChunkReader<S> {
             chunks: Vec::new(),
             words: Vec::with_capacity(CHUNK_WORDS),
             first_claim: 0,
+            interrupted_before: 0,
         }
     }
 
@@ -41,12 +44,20 @@ impl<S> ChunkReader<S> {
         ChunkReader { first_claim, ..ChunkReader::new(segment) }
     }
 
+    /// Recording was interrupted: threads that come back have forgotten the chunks that they own, and claim others. Such a
+    /// chunk is given back when its thread has claimed another one, because it then never writes to this one again.
+    pub fn interrupted(&mut self) {
+        self.interrupted_before = self.segment.claims();
+    }
+
     /// Hands over what is new, in the order of the chunks' claims, with the state that `begin` gave a chunk at its claim.
     /// Whether there was anything.
     pub fn pass(&mut self, begin: impl Fn(&ChunkView) -> S, mut read: impl FnMut(&mut S, &[u64])) -> bool {
         let mut found = false;
         self.segment.claimed(&mut self.chunks);
-        for chunk in self.chunks.iter().filter(|chunk| chunk.claim >= self.first_claim) {
+        for (at, chunk) in self.chunks.iter().enumerate().filter(|(_, chunk)| chunk.claim >= self.first_claim) {
+            let is_left = || self.chunks[at + 1..].iter().any(|later| later.thread == chunk.thread);
+            let is_done = chunk.full || chunk.claim < self.interrupted_before && is_left();
             let slot = &mut self.cursors[chunk.index];
             if slot.as_ref().is_none_or(|cursor| cursor.claim != chunk.claim) {
                 *slot = Some(Cursor { claim: chunk.claim, read: 0, state: begin(chunk) });
@@ -59,7 +70,7 @@ impl<S> ChunkReader<S> {
                 cursor.read += self.words.len();
                 read(&mut cursor.state, &self.words);
             }
-            if chunk.full {
+            if is_done {
                 self.segment.recycle(chunk.index, cursor.read);
                 *slot = None;
             }

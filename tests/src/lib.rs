@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub mod load;
+pub mod terminal;
 
 /// No step of a test takes longer, unless it hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);

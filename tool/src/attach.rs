@@ -58,5 +58,10 @@ fn not_loaded(host: &TargetHost, message: String) -> AttachError {
     }
 }
 
+/// Whether the JVM's attach socket exists already: it then answers without being asked by a signal.
+pub(crate) fn has_socket(host: &TargetHost) -> Result<bool, AttachError> {
+    trigger::socket_exists(host)
+}
+
 #[cfg(test)]
 mod tests;

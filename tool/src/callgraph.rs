@@ -243,6 +243,19 @@ impl CallGraph {
         self.mirrors.keys().filter(|key| self.mirrors.get(*key).linked).count()
     }
 
+    /// Changes what is wanted, before [`CallGraph::start`].
+    pub fn set_options(&mut self, options: Options) {
+        self.options = options;
+    }
+
+    /// The linked classes, with their internal names.
+    pub fn classes(&self) -> impl Iterator<Item = (ClassId, &Arc<str>)> {
+        self.mirrors.keys().filter_map(|key| {
+            let mirror = self.mirrors.get(key);
+            mirror.id.filter(|_| mirror.linked).map(|id| (id, &mirror.name))
+        })
+    }
+
     /// Selects the roots among the loaded classes.
     pub fn start(&mut self) -> Step {
         self.begin(Work::Roots)

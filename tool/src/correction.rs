@@ -44,9 +44,9 @@ pub struct Reference<'a> {
 }
 
 impl Reference<'_> {
-    /// What a root's call takes without probes, if there are enough such calls; and its standard error. In ns.
+    /// What a root's call takes without probes, if there are such calls; and its standard error. In ns.
     pub fn bare_ns(&self, root: MethodId, pairs_a_call: f64) -> Option<(f64, f64)> {
-        let times = self.times.get(&root).filter(|times| times.count >= MIN_CONTROLS)?;
+        let times = self.times.get(&root).filter(|times| times.count > 0)?;
         let bare = times.mean_ns() - self.timing_ns - self.idle_ns * pairs_a_call;
         Some((bare.max(0.0), times.error_ns()))
     }
@@ -66,6 +66,13 @@ pub fn in_place(cct: &Cct, clock: &Clock, reference: Reference<'_>) -> Option<Cl
     for (id, below) in cct.roots() {
         let node = cct.node(id);
         let (calls, pairs) = (node.calls as f64, below.calls as f64);
+        if reference.times.get(&node.method).is_none_or(|times| times.count < MIN_CONTROLS) {
+            continue;
+        }
+        if node.calls == 0 {
+            // Open when results were forgotten: its calls were before.
+            continue;
+        }
         let Some((bare, error)) = reference.bare_ns(node.method, pairs / calls) else { continue };
         excess += below.measured_ns as f64 - bare * calls;
         variance += (error * calls).powi(2) + (DRIFT * bare * calls).powi(2);
@@ -228,6 +235,17 @@ mod tests {
         let charged = correct(&cct, &clock).nodes[0].total_ns as f64 / 10.0;
         assert!((charged - 2_000.0).abs() < 20.0, "the root is charged what it takes bare, not {charged}");
         assert!(clock.inner_spread_ns < 1.2, "nothing is left of the doubt about the place: {clock:?}");
+    }
+
+    #[test]
+    fn a_root_whose_calls_were_forgotten_says_nothing_about_the_probes() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        let below = cct.child(root, MethodId(2));
+        cct.node_mut(below).calls = 5;
+        cct.node_mut(below).self_measured_ns = 5_000;
+        let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[100, 100, 100]))]);
+        assert_eq!(in_place(&cct, &CLOCK, Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 }), None);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub struct PauseTotal {
 }
 
 /// Builds a tree for each thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decoder {
     options: DecodeOptions,
     threads: Vec<Thread>,
@@ -119,7 +119,7 @@ impl Controls {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Thread {
     id: ThreadId,
     tree: Cct,
@@ -138,7 +138,7 @@ struct Thread {
 }
 
 /// A virtual thread's run that was seen before it was known that all before it had been.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Held {
     run: Run,
     /// When it was seen first.
@@ -410,6 +410,41 @@ impl Decoder {
         for thread in &mut self.threads {
             thread.advance(now_ns);
         }
+    }
+
+    /// Recording was interrupted at this time: open methods end here, and whoever comes back does so by a root.
+    pub fn interrupt(&mut self, now_ns: i64) {
+        self.finish(now_ns);
+        for thread in &mut self.threads {
+            thread.top = NodeId::TOP;
+            thread.skipping = false;
+        }
+    }
+
+    /// Forgets all counts and times up to this one. Open methods stay open: they have time from now on, but their calls
+    /// were before.
+    pub fn clear(&mut self, now_ns: i64) {
+        for thread in &mut self.threads {
+            // Words may be younger than the request to forget them.
+            thread.advance(now_ns.max(thread.last_ns));
+            let mut path = Vec::new();
+            let mut at = thread.top;
+            while let Some(parent) = thread.tree.parent(at) {
+                path.push(thread.tree.node(at).method);
+                at = parent;
+            }
+            thread.tree = Cct::new();
+            thread.top = path.iter().rev().fold(NodeId::TOP, |caller, method| thread.tree.child(caller, *method));
+        }
+        *self = Decoder {
+            options: self.options,
+            threads: std::mem::take(&mut self.threads),
+            by_id: std::mem::take(&mut self.by_id),
+            latest: self.latest,
+            pass: self.pass,
+            waiting: std::mem::take(&mut self.waiting),
+            ..Decoder::new(self.options)
+        };
     }
 
     /// The threads that were inside a root, with their trees.

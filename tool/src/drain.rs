@@ -1,13 +1,17 @@
 //! Draining: a thread of the tool that moves event words from shared memory into the decoder.
+//!
+//! The thread owns the decoder. Whoever wants to see it while the target runs, or to have it forget, sends a request, which is
+//! met between two passes: what was written before the request was made is then decoded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use headwater_protocol::chunks::ChunkReader;
 use headwater_protocol::segment::Segment;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use crate::decode::{ChunkCursor, DecodeOptions, Decoder};
 
@@ -31,6 +35,11 @@ impl Progress {
         self.roots_entered.load(Ordering::Relaxed)
     }
 
+    /// Root invocations that are complete.
+    pub fn roots_completed(&self) -> u64 {
+        self.roots_completed.load(Ordering::Relaxed)
+    }
+
     /// Events that have been decoded.
     pub fn events(&self) -> u64 {
         self.events.load(Ordering::Relaxed)
@@ -42,10 +51,22 @@ impl Progress {
     }
 }
 
+/// What the draining thread is asked to do with its decoder.
+#[derive(Debug)]
+enum Request {
+    /// Hand out a copy.
+    Copy(oneshot::Sender<Decoder>),
+    /// Forget what was counted; threads stay where they are.
+    Clear { now_ns: i64, done: oneshot::Sender<()> },
+    /// Recording has been interrupted: no thread is inside a root any more.
+    Interrupt { now_ns: i64, done: oneshot::Sender<()> },
+}
+
 /// The draining thread.
 #[derive(Debug)]
 pub struct Drain {
     progress: Arc<Progress>,
+    requests: Sender<Request>,
     thread: JoinHandle<Decoder>,
 }
 
@@ -54,15 +75,39 @@ impl Drain {
     pub fn start(segment: Arc<Segment>, calls: Option<u64>) -> std::io::Result<Drain> {
         let progress = Arc::new(Progress::default());
         let shared = Arc::clone(&progress);
-        let worker =
-            Worker { reader: ChunkReader::new(segment), decoder: Decoder::new(DecodeOptions { root_limit: calls }) };
+        let (requests, inbox) = channel();
+        let decoder = Decoder::new(DecodeOptions { root_limit: calls });
+        let worker = Worker { inbox, reader: ChunkReader::new(segment), decoder };
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(&shared, calls))?;
-        Ok(Drain { progress, thread })
+        Ok(Drain { progress, requests, thread })
     }
 
     /// What the thread tells.
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
+    }
+
+    /// A copy of the decoder with all that was written until now. Copying takes the thread some milliseconds for a hundred
+    /// thousand nodes; the buffer holds what the target writes meanwhile.
+    pub fn copy(&self) -> impl Future<Output = Decoder> + use<> {
+        self.ask(Request::Copy)
+    }
+
+    /// Forgets what was counted until `now_ns`; methods that are open stay open.
+    pub fn clear(&self, now_ns: i64) -> impl Future<Output = ()> + use<> {
+        self.ask(move |done| Request::Clear { now_ns, done })
+    }
+
+    /// Closes all open methods: recording was interrupted at `now_ns`, and their exits will not come.
+    pub fn interrupt(&self, now_ns: i64) -> impl Future<Output = ()> + use<> {
+        self.ask(move |done| Request::Interrupt { now_ns, done })
+    }
+
+    fn ask<T, R: FnOnce(oneshot::Sender<T>) -> Request>(&self, request: R) -> impl Future<Output = T> + use<T, R> {
+        let (sender, answer) = oneshot::channel();
+        // The thread ends before this handle only by a panic, which `finish` passes on.
+        let _ = self.requests.send(request(sender));
+        async { answer.await.expect("the draining thread lives as long as its handle, or has panicked") }
     }
 
     /// Reads what is there and ends the thread.
@@ -73,6 +118,7 @@ impl Drain {
 }
 
 struct Worker {
+    inbox: Receiver<Request>,
     reader: ChunkReader<ChunkCursor>,
     decoder: Decoder,
 }
@@ -80,9 +126,13 @@ struct Worker {
 impl Worker {
     fn run(mut self, progress: &Progress, calls: Option<u64>) -> Decoder {
         loop {
-            // Read before the pass: what was written before the stop is then in this last pass.
+            // Read before the pass: what was written before the stop, or the request, is then in this pass.
             let last = progress.stop.load(Ordering::Acquire);
+            let request = self.inbox.try_recv().ok();
             let found = self.pass();
+            if let Some(request) = request {
+                self.meet(request);
+            }
             progress.roots_entered.store(self.decoder.roots_entered(), Ordering::Relaxed);
             progress.roots_completed.store(self.decoder.roots_completed(), Ordering::Relaxed);
             progress.events.store(self.decoder.events(), Ordering::Relaxed);
@@ -98,6 +148,22 @@ impl Worker {
         }
     }
 
+    fn meet(&mut self, request: Request) {
+        // Nobody waits any more for an answer that cannot be sent.
+        match request {
+            Request::Copy(answer) => drop(answer.send(self.decoder.clone())),
+            Request::Clear { now_ns, done } => {
+                self.decoder.clear(now_ns);
+                let _ = done.send(());
+            }
+            Request::Interrupt { now_ns, done } => {
+                self.decoder.interrupt(now_ns);
+                self.reader.interrupted();
+                let _ = done.send(());
+            }
+        }
+    }
+
     /// Decodes what is new. Whether there was anything.
     fn pass(&mut self) -> bool {
         let found = self.reader.pass(
@@ -106,5 +172,73 @@ impl Worker {
         );
         self.decoder.pass_done();
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    use headwater_protocol::MethodId;
+    use headwater_protocol::layout::{
+        CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, HEAD_BASE_NS, HEAD_CLAIM, HEAD_STATE, HEAD_THREAD, OFFSET_CLAIMS,
+        STATE_FREE, STATE_OWNED, chunk_data,
+    };
+    use headwater_protocol::segment::Recording;
+    use headwater_protocol::word::Event;
+
+    use super::*;
+
+    const CHUNKS: usize = 3;
+
+    /// What a thread of the target does: claims a chunk and writes a call of a root into it; the chunk stays its own.
+    fn call_a_root(file: &File, index: usize, claim: u64, thread: u64) {
+        let method = MethodId(1);
+        let words = [
+            Event::Enter { method, time_ns: 1, root: true }.encode(),
+            Event::Exit { method, time_ns: 3, thrown: false }.encode(),
+        ];
+        let head = CHUNK_HEADS + index * CHUNK_HEAD_BYTES;
+        let write = |at: usize, bytes: &[u8]| file.write_all_at(bytes, at as u64).unwrap();
+        for (at, word) in words.iter().enumerate() {
+            write(chunk_data(CHUNKS) + index * CHUNK_BYTES + at * 8, &word.to_le_bytes());
+        }
+        write(head + HEAD_CLAIM, &claim.to_le_bytes());
+        write(head + HEAD_THREAD, &thread.to_le_bytes());
+        write(head + HEAD_BASE_NS, &0_i64.to_le_bytes());
+        write(head + HEAD_STATE, &STATE_OWNED.to_le_bytes());
+        write(OFFSET_CLAIMS, &(claim + 1).to_le_bytes());
+    }
+
+    fn state(file: &File, index: usize) -> u32 {
+        let mut state = [0; 4];
+        file.read_exact_at(&mut state, (CHUNK_HEADS + index * CHUNK_HEAD_BYTES + HEAD_STATE) as u64).unwrap();
+        u32::from_le_bytes(state)
+    }
+
+    #[tokio::test]
+    async fn a_copy_has_what_was_written_before_it_was_asked_for() {
+        let (segment, file) = Segment::create(CHUNKS, Recording::default()).unwrap();
+        let drain = Drain::start(Arc::new(segment), None).unwrap();
+        for thread in 0..CHUNKS {
+            call_a_root(&file, thread, thread as u64, thread as u64);
+            assert_eq!(drain.copy().await.roots_completed(), thread as u64 + 1);
+        }
+        drain.clear(10).await;
+        assert_eq!(drain.finish().roots_completed(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_chunk_that_its_thread_forgot_in_an_interruption_is_recycled_when_the_thread_comes_back() {
+        let (segment, file) = Segment::create(CHUNKS, Recording::default()).unwrap();
+        let drain = Drain::start(Arc::new(segment), None).unwrap();
+        call_a_root(&file, 0, 0, 7);
+        call_a_root(&file, 1, 1, 8);
+        drain.interrupt(10).await;
+        call_a_root(&file, 2, 2, 7);
+        assert_eq!(drain.copy().await.roots_completed(), 3);
+        assert_eq!((state(&file, 0), state(&file, 1), state(&file, 2)), (STATE_FREE, STATE_OWNED, STATE_OWNED));
+        assert_eq!(drain.finish().roots_completed(), 3);
     }
 }

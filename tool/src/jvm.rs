@@ -300,6 +300,32 @@ pub(crate) fn attach_is_disabled(pid: u32, status: &Status, mappings: &Mappings)
     stated.unwrap_or_else(|| process::arguments(pid).iter().any(|argument| argument == "-XX:+DisableAttachMechanism"))
 }
 
+/// The options that a JVM runs with, by its own statement (which has those of `JAVA_TOOL_OPTIONS`) and its command line.
+pub(crate) fn vm_options(pid: u32) -> Vec<String> {
+    let stated = || {
+        let status = Status::of(pid).ok()?;
+        let mappings = Mappings::of(pid, status.inner_pid).ok()?;
+        let data = perf_data(pid, &status, &mappings)?;
+        Some(data.string("java.rt.vmArgs")?.split_whitespace().map(str::to_owned).collect::<Vec<String>>())
+    };
+    let mut options = stated().unwrap_or_default();
+    let launched = process::arguments(pid).into_iter().skip(1).take_while(|argument| argument.starts_with('-'));
+    options.extend(launched);
+    options
+}
+
+/// The files that a process has mapped, each once.
+pub(crate) fn mapped_files(pid: u32) -> Vec<String> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mut files: Vec<String> = maps
+        .lines()
+        .filter_map(|line| Some(line[line.find('/')?..].trim_end_matches(" (deleted)").to_owned()))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    files
+}
+
 /// Whether a process whose memory map is closed to us has its performance data in the /tmp that we see.
 fn has_left_perf_data(status: &Status) -> bool {
     use std::os::unix::fs::MetadataExt;

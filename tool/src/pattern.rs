@@ -368,6 +368,11 @@ impl FromStr for ClassPattern {
 }
 
 impl ClassPattern {
+    /// Whether methods of this class may be meant, given as in a class file: `a/b/C`.
+    pub fn matches_class(&self, class_internal: &str) -> bool {
+        self.class.matches(class_internal)
+    }
+
     /// Whether a method is meant, given as in a class file: `a/b/C`, `m`.
     pub fn matches(&self, class_internal: &str, method: &str) -> bool {
         self.class.matches(class_internal) && self.method.as_ref().is_none_or(|wanted| wanted.matches(method))

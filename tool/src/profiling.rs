@@ -1,30 +1,32 @@
-//! One profile from beginning to end: agent in, roots instrumented, events decoded, agent out, result corrected.
+//! One profile from beginning to end: agent in, roots instrumented, events decoded, agent out, result corrected. What
+//! happens in between is the [`engine`](crate::engine)'s.
 
 use std::io;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use headwater_protocol::layout;
-use headwater_protocol::message::{Calibration, HotswapResult, Reveal};
+use headwater_protocol::message::{Calibration, HotswapResult, Reveal, ToTool};
 use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError};
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
-use crate::callgraph::{CallGraph, JdkMethods, Options, RootMatch, Scheme};
+use crate::callgraph::{JdkMethods, Options, RootMatch, Scheme};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
 use crate::decode::Decoder;
-use crate::drain::{Drain, Progress};
+use crate::drain::Drain;
+use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
 use crate::link::{Caller, Link, LinkError, Listener};
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::{ClockMode, Profile, Target};
 use crate::session::{Session, SessionError};
-use crate::ticker::{Ticker, monotonic_ns};
+use crate::ticker::monotonic_ns;
 use crate::timing::RootTimes;
 
-mod assemble;
+pub(crate) mod assemble;
 mod bare;
 
 /// How long a thread of the target waits for this process before it goes on without.
@@ -69,6 +71,8 @@ pub struct Settings {
     pub overflow: Overflow,
     /// Wait for classes of roots that are not loaded yet, rather than fail.
     pub await_roots: bool,
+    /// Tell the profile so far once in this time.
+    pub live: Option<Duration>,
 }
 
 /// Whether the roots' calls are timed without a profile, after it.
@@ -205,6 +209,8 @@ pub enum Stage {
         /// How long at most.
         limit: Duration,
     },
+    /// What was recorded so far; told as often as [`Settings::live`] says.
+    SoFar(Box<Profile>),
     /// The original code is being given back.
     Detaching,
     /// It has been.
@@ -222,18 +228,24 @@ pub async fn attach(
     observer: Observer<'_>,
 ) -> Result<Outcome, ProfileError> {
     observer(Stage::Attaching);
+    let attached = connect(jvm, settings).await?;
+    conduct(attached, settings, interrupt, observer, Start::Running).await
+}
+
+/// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.
+pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, ProfileError> {
     let host = TargetHost::of(jvm)?;
     let directory = host.create_dir(&agent::directory(jvm.pid))?;
     directory.write_executable(agent::FILE, agent::LIBRARY)?;
     let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
-    let (segment, link, java_version) = connect(host, &directory, &listener, settings).await?;
+    let (segment, link, java_version) = bring_in(host, &directory, &listener, settings).await?;
     // The agent is mapped and the socket connected: nothing of ours needs to stay in the file system.
     drop((listener, directory));
     let target = Target { pid: jvm.pid, main: jvm.main.clone(), jdk: java_version };
-    conduct(link, segment, target, settings, interrupt, observer, Start::Running).await
+    Ok(Attached::new(link, segment, target))
 }
 
-async fn connect(
+async fn bring_in(
     host: TargetHost,
     directory: &SharedDir,
     listener: &Listener,
@@ -281,17 +293,22 @@ async fn caller(
     }
 }
 
-fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
-    let greeting = caller.greeting()?;
-    let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
-    let tsc = clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, &java_version)?;
+/// What is settled with the agent when it is welcomed: the buffer's size in chunks, and how it is to record.
+pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, Recording), ClockSourceError> {
     let recording = Recording {
         clock_period: settings.clock.period(),
-        tsc,
+        tsc: clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, java_version)?,
         control_every: settings.control,
         overflow: settings.overflow,
     };
-    let (segment, file) = Segment::create(layout::chunks_for(settings.buffer_bytes), recording)?;
+    Ok((layout::chunks_for(settings.buffer_bytes), recording))
+}
+
+fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
+    let greeting = caller.greeting()?;
+    let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
+    let (chunks, recording) = agreed(settings, &java_version)?;
+    let (segment, file) = Segment::create(chunks, recording)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
     Ok((Arc::new(segment), link, java_version))
 }
@@ -331,7 +348,8 @@ pub async fn run(
     };
     drop(listener);
     let target = Target { pid, main: main_of(command), jdk: java_version };
-    let outcome = conduct(link, segment, target, settings, interrupt, observer, Start::Held).await?;
+    let attached = Attached::new(link, segment, target);
+    let outcome = conduct(attached, settings, interrupt, observer, Start::Held).await?;
     // The agent's file stays until now: a script may start further JVMs with the same options, and one that does not
     // find its agent does not start. One that finds it, but no listener, runs on without.
     let status = child.wait().await.map_err(|error| ProfileError::Spawn { command: command.join(" "), error })?;
@@ -361,7 +379,7 @@ fn main_of(command: &[String]) -> String {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Start {
+pub(crate) enum Start {
     /// The program runs already.
     Running,
     /// Its `main` waits until it is released.
@@ -370,16 +388,26 @@ enum Start {
 
 /// Everything between the handshake and the result.
 async fn conduct(
-    link: Link,
-    segment: Arc<Segment>,
-    target: Target,
+    attached: Attached,
     settings: &Settings,
     interrupt: impl Future<Output = ()>,
     observer: Observer<'_>,
     start: Start,
 ) -> Result<Outcome, ProfileError> {
-    observer(Stage::Preparing);
-    let graph = CallGraph::new(Options {
+    let mut live = attached.record(settings.clone(), observer, start).await?;
+    let recorded = record(&mut live, interrupt, observer).await;
+    // The end of a program is what ends its profile, unless something else was to.
+    let ends_with_program = start == Start::Held && settings.duration.is_none() && settings.calls.is_none();
+    let mut outcome = live.finish(recorded, observer).await;
+    if outcome.ending == Ending::TargetEnded && ends_with_program {
+        outcome.ending = Ending::Complete;
+    }
+    Ok(outcome)
+}
+
+/// What the call graph is to select.
+pub(crate) fn options(settings: &Settings) -> Options {
+    Options {
         roots: settings.roots.clone(),
         include: settings.include.clone(),
         exclude: settings.exclude.clone(),
@@ -387,51 +415,13 @@ async fn conduct(
         scheme: settings.scheme,
         look_ahead: true,
         skip_trivial: settings.skip_trivial,
-    });
-    let period = settings.clock.period();
-    let ticker = period.map(|period| Ticker::start(Arc::clone(&segment), period));
-    let _ticker = ticker.transpose().map_err(ProfileError::Thread)?;
-    let mut session = Session::new(link, Arc::clone(&segment), graph);
-    let drain = Drain::start(Arc::clone(&segment), settings.calls).map_err(ProfileError::Thread)?;
-    let progress = drain.progress();
-    let prepared = prepare(&mut session, settings, observer, start).await;
-    let calibration = match prepared {
-        Ok(calibration) => calibration,
-        Err(error) => {
-            // The agent leaves by itself when the connection closes; asking makes sure that it has, and an error changes
-            // nothing about the one to be reported.
-            let _ = session.detach().await;
-            drain.finish();
-            return Err(match error {
-                ProfileError::Session(SessionError::Disconnected) if !is_alive(target.pid) => {
-                    SessionError::TargetEnded.into()
-                }
-                other => other,
-            });
-        }
-    };
-    let recording = Instant::now();
-    let recorded = record(&mut session, settings, &progress, interrupt, observer).await;
-    let duration = recording.elapsed();
-    let end = finish(&mut session, &segment, drain, recorded, (settings.bare, duration), target.pid, observer).await;
-    // The end of a program is what ends its profile, unless something else was to.
-    let ending = match end.ending {
-        Ending::TargetEnded if start == Start::Held && settings.duration.is_none() && settings.calls.is_none() => {
-            Ending::Complete
-        }
-        other => other,
-    };
-    let mut profile = assemble::profile(&session, &end.decoder, target, settings, calibration, &end.bare, duration);
-    if ending == Ending::TargetEnded {
-        profile.warnings.push("the target ended before the profile did; open methods are counted up to then".into());
     }
-    profile.warnings.extend(end.warning);
-    Ok(Outcome { profile, ending })
 }
 
-async fn prepare(
+pub(crate) async fn prepare(
     session: &mut Session,
     settings: &Settings,
+    listed: Option<Reveal>,
     observer: Observer<'_>,
     start: Start,
 ) -> Result<Calibration, ProfileError> {
@@ -439,7 +429,9 @@ async fn prepare(
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
         return Err(ClockSourceError::Linker.into());
     }
-    session.list_classes(settings.reveal).await?;
+    if listed != Some(settings.reveal) {
+        session.list_classes(settings.reveal).await?;
+    }
     session.instrument_roots().await?;
     let matches = session.graph().root_matches();
     let roots = || settings.roots.iter().zip(&matches);
@@ -458,46 +450,59 @@ async fn prepare(
 }
 
 async fn record(
-    session: &mut Session,
-    settings: &Settings,
-    progress: &Progress,
+    live: &mut Live,
     interrupt: impl Future<Output = ()>,
     observer: Observer<'_>,
 ) -> Result<Ending, SessionError> {
-    let end = settings.duration.map(|duration| tokio::time::Instant::now() + duration);
+    let duration = live.settings().duration;
+    let end = duration.map(|duration| tokio::time::Instant::now() + duration);
     let mut second = tokio::time::interval(Duration::from_secs(1));
+    let period = live.settings().live;
+    let mut so_far = tokio::time::interval(period.unwrap_or(Duration::from_secs(1)));
+    so_far.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    so_far.reset();
+    let progress = Arc::clone(live.progress());
     tokio::pin!(interrupt);
     loop {
-        let message = tokio::select! {
-            message = session.next_message() => message?,
+        let next = tokio::select! {
+            message = live.session().next_message() => Next::Message(message?),
             () = &mut interrupt => return Ok(Ending::Interrupted),
             () = progress.enough() => return Ok(Ending::Complete),
             () = tokio::time::sleep_until(end.unwrap_or_else(tokio::time::Instant::now)), if end.is_some() => {
                 return Ok(Ending::Complete);
             }
-            _ = second.tick() => {
-                observer(Stage::Recording {
-                    root_calls: progress.roots_entered(),
-                    events: progress.events(),
-                    instrumented: session.graph().instrumented(),
-                });
-                continue;
-            }
+            _ = second.tick() => Next::Progress,
+            _ = so_far.tick(), if period.is_some() => Next::SoFar,
         };
-        session.serve(message).await?;
+        match next {
+            Next::Message(message) => live.session().serve(message).await?,
+            Next::Progress => observer(Stage::Recording {
+                root_calls: progress.roots_entered(),
+                events: progress.events(),
+                instrumented: live.instrumented(),
+            }),
+            Next::SoFar => observer(Stage::SoFar(Box::new(live.profile().await?))),
+        }
     }
 }
 
+/// What recording is to do next.
+enum Next {
+    Message(ToTool),
+    Progress,
+    SoFar,
+}
+
 /// How recording ended.
-struct End {
-    ending: Ending,
-    decoder: Decoder,
-    bare: RootTimes,
-    warning: Option<String>,
+pub(crate) struct End {
+    pub(crate) ending: Ending,
+    pub(crate) decoder: Decoder,
+    pub(crate) bare: RootTimes,
+    pub(crate) warning: Option<String>,
 }
 
 /// Stops recording, reads what is left, times the roots without a profile, and detaches.
-async fn finish(
+pub(crate) async fn finish(
     session: &mut Session,
     segment: &Arc<Segment>,
     drain: Drain,
@@ -560,7 +565,7 @@ fn not_restored(detached: &HotswapResult) -> Option<String> {
 }
 
 /// Whether a process still runs its program: one that is ending has none any more.
-fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
 }
 

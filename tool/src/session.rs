@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassInfo, Command, HotswapResult, Notice, Reply, RequestId, Reveal, ToAgent, ToTool, Upcall,
+    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, Notice, Reply, RequestId, Reveal, ToAgent,
+    ToTool, Upcall,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::wire::WireError;
@@ -295,6 +296,37 @@ impl Session {
         self.segment.set_control(Some(NonZeroU32::MIN));
         self.command(Command::Record, "time the roots").await?;
         self.turn().await
+    }
+
+    /// Interrupts recording, for [`Session::resume`]; the target's time of that moment. Questions are answered as before.
+    pub async fn pause(&mut self) -> Result<i64, SessionError> {
+        let reply = self.command(Command::Stop, "interrupt recording").await?;
+        self.turn().await?;
+        match reply {
+            Reply::Stopped { time_ns } => Ok(time_ns),
+            other => Err(unexpected("interrupt recording", &other)),
+        }
+    }
+
+    /// Goes on recording: threads are followed from their next entry into a root.
+    pub async fn resume(&mut self) -> Result<(), SessionError> {
+        self.command(Command::Record, "go on recording").await?;
+        self.turn().await
+    }
+
+    /// The methods that classes declare, for people: what is instrumented does not depend on it.
+    pub async fn methods_of(&mut self, classes: Vec<ClassId>) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, SessionError> {
+        let reply = self.command(Command::ListMethods { classes }, "list methods").await?;
+        self.turn().await?;
+        match reply {
+            Reply::Methods(methods) => Ok(methods),
+            other => Err(unexpected("list methods", &other)),
+        }
+    }
+
+    /// The call graph, as long as nothing is instrumented: to say what is wanted.
+    pub fn graph_mut(&mut self) -> &mut CallGraph {
+        &mut self.graph
     }
 
     /// Gives every class its own code back and ends the agent.

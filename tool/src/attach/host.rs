@@ -129,22 +129,25 @@ impl TargetHost {
     }
 
     /// The state of the process, or [`AttachError::Gone`].
-    pub(super) fn status(&self) -> Result<Status, AttachError> {
+    pub(crate) fn status(&self) -> Result<Status, AttachError> {
         match (Status::of(self.pid), process::start_time(self.pid)) {
             (Ok(status), Ok(start_time)) if !status.is_dead() && start_time == self.start_time => Ok(status),
             _ => Err(AttachError::Gone { pid: self.pid }),
         }
     }
 
-    pub(super) fn attach_disabled(&self) -> bool {
+    /// The JVM has switched attaching off.
+    pub(crate) fn attach_disabled(&self) -> bool {
         self.attach_disabled
     }
 
-    pub(super) fn tmp(&self) -> BorrowedFd<'_> {
+    /// The target's /tmp, as a place.
+    pub(crate) fn tmp(&self) -> BorrowedFd<'_> {
         self.tmp.as_fd()
     }
 
-    pub(super) fn tmp_here(&self) -> &Path {
+    /// The path of the target's /tmp for us.
+    pub(crate) fn tmp_here(&self) -> &Path {
         &self.tmp_here
     }
 

@@ -65,7 +65,7 @@ pub(super) fn ensure_socket(host: &TargetHost) -> Result<(), AttachError> {
 }
 
 /// Looks for the attach socket, and refuses what another user may have put in its place.
-fn socket_exists(host: &TargetHost) -> Result<bool, AttachError> {
+pub(super) fn socket_exists(host: &TargetHost) -> Result<bool, AttachError> {
     let name = socket_name(host);
     let path = format!("/tmp/{name}");
     let wrong = |why: String| Err(AttachError::WrongSocket { path: path.clone(), why });

@@ -56,6 +56,9 @@ const NEVER: [&str; 2] = [
     "java/lang/Object",
 ];
 
+/// What the names of the probes' own classes begin with.
+const PROBES: &str = "java/lang/HeadwaterV1";
+
 /// Packages and classes that a read of the time stamp counter runs in the interpreter. It is read only when no more of the
 /// JDK is instrumented than what the user names (see [`clock_source`](crate::clock_source)): then these must not contain probes.
 const COUNTER_READERS: [&str; 8] = [
@@ -77,7 +80,7 @@ impl Options {
 
     /// Whether a class's methods may be instrumented when they are reached so.
     pub(super) fn admits_class(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        if NEVER.contains(&class) || class.starts_with("java/lang/HeadwaterV1") {
+        if NEVER.contains(&class) || class.starts_with(PROBES) {
             return false;
         }
         match (self.jdk, caller) {

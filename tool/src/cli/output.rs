@@ -4,21 +4,22 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use serde::Serialize;
 
 use super::view::ViewArgs;
 use crate::export;
 use crate::jvm::Jvm;
 use crate::profile::Profile;
+use crate::report::select::MethodSelector;
 use crate::report::text::Style;
-use crate::report::{NothingSelected, json, text};
+use crate::report::{NothingSelected, View, json, text};
 use crate::snapshot;
 use crate::whole_file::write_whole;
 
 /// How a report looks, and where it goes.
-#[derive(Debug, Args)]
-pub(super) struct Output {
+#[derive(Clone, Debug, Args)]
+pub struct Output {
     /// Write the report to a file, in the format of its extension (.txt, .json, .hw, .collapsed, .svg, .pb.gz, .speedscope.json,
     /// .firefox.json, .callgrind, .csv, .om)
     #[arg(short, long, value_name = "FILE")]
@@ -71,8 +72,25 @@ impl ValueEnum for Format {
 }
 
 impl Output {
+    /// The report as it is by default, in a file: without an extension a snapshot.
+    pub(crate) fn to_file(file: PathBuf) -> Output {
+        #[derive(Parser)]
+        struct Defaults {
+            #[command(flatten)]
+            output: Output,
+        }
+        let format = file.extension().is_none().then_some(Format::Hw);
+        Output { output: Some(file), format, ..Defaults::parse_from([""]).output }
+    }
+
+    /// The same in a certain view, of certain methods only.
+    pub(crate) fn showing(mut self, view: View, focus: Option<MethodSelector>) -> Output {
+        self.view.set(view, focus);
+        self
+    }
+
     /// Finds out before the work what would be found out after it.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let format = self.format_of()?;
         let binary = match format {
             Format::Hw => Some("a snapshot"),
@@ -89,7 +107,7 @@ impl Output {
     }
 
     /// Whether the threads and methods that were asked for are in the profile.
-    pub(super) fn check_selection(&self, profile: &Profile) -> Result<(), NothingSelected> {
+    pub(crate) fn check_selection(&self, profile: &Profile) -> Result<(), NothingSelected> {
         self.view.options(0.0).check(profile)
     }
 
@@ -114,7 +132,7 @@ impl Output {
     }
 
     /// Writes the report: to the file, whole or not at all, or to standard output.
-    pub(super) fn write(&self, profile: &Profile, origin: Origin) -> io::Result<()> {
+    pub(crate) fn write(&self, profile: &Profile, origin: Origin) -> io::Result<()> {
         let format = self.format_of().map_err(io::Error::other)?;
         match &self.output {
             None => {
@@ -131,6 +149,32 @@ impl Output {
                     .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
             }
         }
+    }
+
+    /// Writes the report of a profile that is still being recorded: over the one before, where that can be done.
+    pub(crate) fn write_so_far(&self, profile: &Profile) -> io::Result<()> {
+        if self.output.is_some() {
+            return self.write(profile, Origin::Recording);
+        }
+        let format = self.format_of().map_err(io::Error::other)?;
+        let mut report = Vec::new();
+        let stdout = io::stdout();
+        let screen = if stdout.is_terminal() { Screen::Terminal } else { Screen::None };
+        self.write_as(format, profile, &self.style(Origin::Recording, screen), &mut report)?;
+        let mut out = stdout.lock();
+        if screen == Screen::None {
+            if format == Format::Text {
+                writeln!(report, "\n{}\n", "=".repeat(80))?;
+            }
+            return out.write_all(&report).and_then(|()| out.flush());
+        }
+        // What does not fit would push the beginning out; two lines are left for the progress.
+        let rows = rustix::termios::tcgetwinsize(&out).map_or(24, |size| usize::from(size.ws_row)).max(4) - 2;
+        out.write_all(b"\x1b[H\x1b[2J")?;
+        for line in report.split_inclusive(|byte| *byte == b'\n').take(rows) {
+            out.write_all(line)?;
+        }
+        out.flush()
     }
 
     fn style(&self, origin: Origin, screen: Screen) -> Style {
@@ -156,7 +200,7 @@ impl Output {
 }
 
 /// Whether a file can be made there.
-pub(super) fn parent_exists(path: &Path) -> Result<(), String> {
+pub(crate) fn parent_exists(path: &Path) -> Result<(), String> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if directory.is_dir() {
         Ok(())
@@ -166,11 +210,11 @@ pub(super) fn parent_exists(path: &Path) -> Result<(), String> {
 }
 
 /// What a text leaves out unless the user says how much: what does not matter beside the rest. Programs are given everything.
-pub(super) const TEXT_MIN_SHARE: f64 = 0.005;
+pub(crate) const TEXT_MIN_SHARE: f64 = 0.005;
 
 /// Where a profile comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// From a target, just now.
     Recording,
     /// From a file.
@@ -179,7 +223,7 @@ pub(super) enum Origin {
 
 /// Where a text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Screen {
+pub(crate) enum Screen {
     /// To be seen.
     Terminal,
     /// To a file or another program.
@@ -187,17 +231,17 @@ pub(super) enum Screen {
 }
 
 /// Unless the user wants none anywhere (no-color.org).
-pub(super) fn wants_color() -> bool {
+pub(crate) fn wants_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-pub(super) fn terminal_width() -> Option<usize> {
+pub(crate) fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col >= 40).then_some(size.ws_col.into())
 }
 
 /// `headwater list`.
-pub(super) fn list_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn list_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
     if jvms.is_empty() {
         return writeln!(out, "no JVM is running that this user may see");
     }
@@ -235,7 +279,7 @@ fn version(jvm: &Jvm) -> &str {
 }
 
 /// `headwater list --format json`: an array of objects.
-pub(super) fn list_json(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn list_json(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Row<'a> {
         pid: u32,

@@ -1,6 +1,6 @@
 //! What goes on, on standard error: milestones always, and on a terminal a line that is replaced as it goes on.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use crate::callgraph::RootMatch;
@@ -8,7 +8,7 @@ use crate::profiling::Stage;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     /// What a log should have.
     Milestones,
     /// On a terminal: also the live line.
@@ -17,25 +17,38 @@ pub(super) enum Shown {
 
 /// The progress.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     shown: Shown,
+    /// What a sentence begins with, so that it is known in a log who says it.
+    prefix: &'static str,
 }
 
 impl Progress {
-    pub(super) fn new(shown: Shown) -> Progress {
-        Progress { shown }
+    pub(crate) fn new(shown: Shown) -> Progress {
+        Progress { shown, prefix: "headwater: " }
+    }
+
+    /// At a prompt, where it is clear who speaks.
+    pub(crate) fn at_prompt() -> Progress {
+        let shown = if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones };
+        Progress { shown, prefix: "" }
+    }
+
+    /// Says something once.
+    pub(crate) fn say(&self, text: &str) {
+        self.clear();
+        // A standard error that went away is no reason to stop.
+        let _ = writeln!(io::stderr(), "{}{text}", self.prefix);
     }
 
     /// Shows a stage.
-    pub(super) fn show(&self, stage: Stage) {
+    pub(crate) fn show(&self, stage: Stage) {
         match stage {
             Stage::Attaching => self.live("attaching ..."),
             Stage::Preparing => self.live("timing the probes and reading the classes ..."),
             Stage::RootsInstrumented(roots) => {
-                self.clear();
                 for (pattern, found) in roots {
-                    // A standard error that went away is no reason to stop.
-                    let _ = writeln!(io::stderr(), "headwater: {}", matched(&pattern, found));
+                    self.say(&matched(&pattern, found));
                 }
             }
             Stage::Recording { root_calls: 0, .. } => self.live("waiting for entry into the root (Ctrl-C ends)"),
@@ -48,6 +61,8 @@ impl Progress {
                 let _ = writeln!(io::stderr(), "headwater: timing the root's calls without a profile, for {limit} at most");
             }
             Stage::Detaching => self.live("giving the original code back ..."),
+            // The report itself is shown, not that it was made.
+            Stage::SoFar(_) => {}
             Stage::Detached(_) => self.live("detached"),
         }
     }
@@ -60,7 +75,7 @@ impl Progress {
     }
 
     /// Removes the live line.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.live("");
     }
 }

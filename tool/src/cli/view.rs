@@ -6,8 +6,8 @@ use crate::report::select::{MethodSelector, ThreadSelector};
 use crate::report::{Options, SortBy, Trees, View};
 
 /// What is shown of a profile.
-#[derive(Debug, Args)]
-pub(super) struct ViewArgs {
+#[derive(Clone, Debug, Args)]
+pub struct ViewArgs {
     /// How calls are arranged
     #[arg(long, value_enum, default_value_t = ViewName::Tree)]
     view: ViewName,
@@ -66,6 +66,18 @@ impl SortName {
 }
 
 impl ViewArgs {
+    /// Chooses another view, and the methods if they are named.
+    pub(super) fn set(&mut self, view: View, focus: Option<MethodSelector>) {
+        self.view = match view {
+            View::Tree => ViewName::Tree,
+            View::Callers => ViewName::Callers,
+            View::Flat => ViewName::Flat,
+        };
+        if focus.is_some() {
+            self.focus = focus;
+        }
+    }
+
     /// What is to be shown; `min_share` where the user does not say.
     pub(super) fn options(&self, min_share: f64) -> Options {
         Options {

@@ -253,3 +253,33 @@ fn runs_that_are_held_at_the_end_are_decoded() {
     decoder.finish(50);
     assert_eq!(trees(&decoder), ["t7 1 1 20"]);
 }
+
+#[test]
+fn forgetting_keeps_open_methods_open_without_their_calls() {
+    let mut decoder = decoded("*1@100 +2@110 +3@130 -3@150");
+    decoder.clear(160);
+    assert_eq!(trees(&decoded("")), Vec::<String>::new());
+    assert_eq!(trees(&decoder), ["t1 1 0 0", "t1 1/2 0 0"], "what is open, and nothing counted");
+    assert_eq!((decoder.events(), decoder.roots_entered()), (0, 0));
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("+3@170 -3@180 -2@200 -1@210 *1@300 -1@301"));
+    assert_eq!(trees(&decoder), ["t1 1 1 11", "t1 1/2 0 30", "t1 1/2/3 1 10"]);
+    assert_eq!(decoder.healed(), 0);
+}
+
+#[test]
+fn words_that_overtake_the_request_to_forget_are_not_timed_twice() {
+    let mut decoder = decoded("*1@100 +2@110");
+    decoder.clear(105);
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("-2@120"));
+    assert_eq!(trees(&decoder), ["t1 1 0 0", "t1 1/2 0 10"]);
+}
+
+#[test]
+fn an_interruption_closes_all_methods() {
+    let mut decoder = decoded("*1@100 +2@110");
+    decoder.interrupt(150);
+    assert_eq!((trees(&decoder), decoder.open_frames()), (vec!["t1 1 1 10".to_owned(), "t1 1/2 1 40".to_owned()], 0));
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*1@900 +2@910 -2@920 -1@930"));
+    assert_eq!(trees(&decoder), ["t1 1 2 30", "t1 1/2 2 50"]);
+    assert_eq!(decoder.healed(), 0, "nothing was missing");
+}

@@ -1,41 +1,100 @@
 //! From what a session has found and recorded to a profile.
+//!
+//! [`Facts`] are taken from the session, which is quick; [`profile`] then works through the trees without it, so that the
+//! session can go on serving the target meanwhile.
 
 use std::time::Duration;
 
-use headwater_protocol::MethodId;
 use headwater_protocol::message::{Calibration, Reveal};
 use headwater_protocol::word::PauseReason;
+use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::Settings;
-use crate::callgraph::{CallGraph, PatternIndex};
+use crate::callgraph::PatternIndex;
 use crate::cct::Cct;
 use crate::correction::{Reference, correct, in_place};
 use crate::decode::Decoder;
-use crate::pattern;
+use crate::pattern::{self, MethodPattern};
 use crate::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
     MethodName, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
-use crate::session::Session;
+use crate::session::{HotswapTotals, Session};
 use crate::ticker::clock_read_ns;
 use crate::timing::RootTimes;
 
-pub(super) fn profile(
-    session: &Session,
+/// What a session knows at one moment.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// The root patterns with their methods.
+    roots: Vec<(String, Vec<MethodIndex>)>,
+    methods: Vec<MethodName>,
+    instrumented: usize,
+    discovery: Discovery,
+    skipped: Vec<Skipped>,
+    hotswap: HotswapTotals,
+    lost: u64,
+    uses_tsc: bool,
+    threads: FxHashMap<ThreadId, String>,
+    deadlines_passed: Vec<String>,
+    unparsable: Vec<(String, String)>,
+}
+
+impl Facts {
+    /// Takes them.
+    pub(crate) fn of(session: &Session, settings: &Settings) -> Facts {
+        let graph = session.graph();
+        let roots_of = |(index, pattern): (usize, &MethodPattern)| {
+            let methods = graph.roots_of(PatternIndex(index)).map(|method| MethodIndex(method.id.0 as usize - 1));
+            (pattern.to_string(), methods.collect())
+        };
+        let skipped = |(method, reason): &(String, String)| Skipped { method: method.clone(), reason: reason.clone() };
+        Facts {
+            roots: settings.roots.iter().enumerate().map(roots_of).collect(),
+            methods: graph
+                .methods()
+                .iter()
+                .map(|method| MethodName {
+                    machine: method.java_name(),
+                    display: pattern::display_name(&method.class, &method.name, &method.descriptor),
+                })
+                .collect(),
+            instrumented: graph.instrumented(),
+            discovery: Discovery {
+                scheme: graph.scheme(),
+                reveal: settings.reveal,
+                late: if settings.reveal == Reveal::Background { graph.late() } else { 0 },
+                trivial: graph.trivial(),
+                quiet_after: session.quiet_after(),
+            },
+            skipped: graph.skipped().iter().map(skipped).collect(),
+            hotswap: session.hotswap_totals(),
+            lost: session.lost(),
+            uses_tsc: session.uses_tsc(),
+            // A thread that comes back after an interruption is told of again.
+            threads: session.threads().iter().cloned().collect(),
+            deadlines_passed: session.deadlines_passed().to_vec(),
+            unparsable: session.unparsable().to_vec(),
+        }
+    }
+}
+
+/// The profile of what was decoded; `facts` must not be older than the decoder.
+pub(crate) fn profile(
+    facts: Facts,
     decoder: &Decoder,
     target: Target,
-    settings: &Settings,
+    mode: ClockMode,
     calibration: Calibration,
     bare: &RootTimes,
     duration: Duration,
 ) -> Profile {
-    let graph = session.graph();
     let clock = Clock {
-        mode: settings.clock,
-        source: match settings.clock {
+        mode,
+        source: match mode {
             ClockMode::Tick(_) => ClockSource::Coarse,
-            ClockMode::Exact if session.uses_tsc() => ClockSource::Tsc,
+            ClockMode::Exact if facts.uses_tsc => ClockSource::Tsc,
             ClockMode::Exact => ClockSource::NanoTime,
         },
         inner_ns: calibration.inner_ns.max(0.0),
@@ -54,48 +113,30 @@ pub(super) fn profile(
     ];
     let clock = fitted(&all, clock, &references);
     let merged = correct(&all, &clock);
-    let totals = session.hotswap_totals();
     Profile {
         target,
         environment: Environment::here(duration),
-        roots: roots(graph, settings, &merged),
+        roots: roots(&facts, &merged),
         duration,
-        methods: graph
-            .methods()
-            .iter()
-            .map(|method| MethodName {
-                machine: method.java_name(),
-                display: pattern::display_name(&method.class, &method.name, &method.descriptor),
-            })
-            .collect(),
-        instrumented: graph.instrumented(),
-        called: called(graph, &merged),
-        discovery: Discovery {
-            scheme: graph.scheme(),
-            reveal: settings.reveal,
-            late: if settings.reveal == Reveal::Background { graph.late() } else { 0 },
-            trivial: graph.trivial(),
-            quiet_after: session.quiet_after(),
-        },
-        skipped: graph
-            .skipped()
-            .iter()
-            .map(|(method, reason)| Skipped { method: method.clone(), reason: reason.clone() })
-            .collect(),
-        events: Events { recorded: decoder.events(), lost: session.lost(), healed: decoder.healed() },
+        instrumented: facts.instrumented,
+        called: called(&facts, &merged),
+        discovery: facts.discovery,
+        events: Events { recorded: decoder.events(), lost: facts.lost, healed: decoder.healed() },
         hotswap: Hotswap {
-            batches: totals.batches,
-            classes: totals.classes,
-            pause_ns_total: totals.pause_ns_total,
-            pause_ns_max: totals.pause_ns_max,
+            batches: facts.hotswap.batches,
+            classes: facts.hotswap.classes,
+            pause_ns_total: facts.hotswap.pause_ns_total,
+            pause_ns_max: facts.hotswap.pause_ns_max,
         },
         waits: waits(decoder),
-        threads: threads(session, decoder, &clock),
+        threads: threads(&facts, decoder, &clock),
         controls: controls(&merged, &references),
         merged,
         statistics: Vec::new(),
         clock,
-        warnings: warnings(session, decoder, settings),
+        warnings: warnings(&facts, decoder),
+        methods: facts.methods,
+        skipped: facts.skipped,
     }
 }
 
@@ -112,7 +153,7 @@ fn controls(tree: &Tree, references: &[(ControlKind, Reference<'_>)]) -> Vec<Con
             calls_below[parent.0] += calls_below[index];
         }
     }
-    let roots = tree.nodes.iter().zip(&calls_below).filter(|(node, _)| node.parent.is_none());
+    let roots = tree.nodes.iter().zip(&calls_below).filter(|(node, _)| node.parent.is_none() && node.calls > 0);
     let mut controls: Vec<Control> = roots
         .flat_map(|(node, calls_below)| {
             let calls = node.calls as f64;
@@ -134,26 +175,20 @@ fn controls(tree: &Tree, references: &[(ControlKind, Reference<'_>)]) -> Vec<Con
     controls
 }
 
-fn roots(graph: &CallGraph, settings: &Settings, tree: &Tree) -> Vec<Root> {
+fn roots(facts: &Facts, tree: &Tree) -> Vec<Root> {
     let mut calls: FxHashMap<MethodIndex, u64> = FxHashMap::default();
     for node in tree.nodes.iter().filter(|node| node.parent.is_none()) {
         *calls.entry(node.method).or_default() += node.calls;
     }
-    settings
-        .roots
-        .iter()
-        .enumerate()
-        .map(|(index, pattern)| {
-            let methods: Vec<MethodIndex> =
-                graph.roots_of(PatternIndex(index)).map(|method| MethodIndex(method.id.0 as usize - 1)).collect();
-            let calls = methods.iter().filter_map(|method| calls.get(method)).sum();
-            Root { pattern: pattern.to_string(), methods, calls }
-        })
-        .collect()
+    let root = |(pattern, methods): &(String, Vec<MethodIndex>)| {
+        let calls = methods.iter().filter_map(|method| calls.get(method)).sum();
+        Root { pattern: pattern.clone(), methods: methods.clone(), calls }
+    };
+    facts.roots.iter().map(root).collect()
 }
 
-fn called(graph: &CallGraph, tree: &Tree) -> usize {
-    let mut called = vec![false; graph.methods().len()];
+fn called(facts: &Facts, tree: &Tree) -> usize {
+    let mut called = vec![false; facts.methods.len()];
     tree.nodes.iter().filter(|node| node.calls > 0).for_each(|node| called[node.method.0] = true);
     called.into_iter().filter(|called| *called).count()
 }
@@ -174,28 +209,27 @@ fn waits(decoder: &Decoder) -> Vec<Wait> {
         .collect()
 }
 
-fn threads(session: &Session, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile> {
+fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile> {
     decoder
         .threads()
         .map(|(id, tree)| {
-            let known = session.threads().iter().find(|(known, _)| *known == id);
-            let name = known.map_or_else(|| format!("thread {}", id.0), |(_, name)| name.clone());
+            let name = facts.threads.get(&id).cloned().unwrap_or_else(|| format!("thread {}", id.0));
             ThreadProfile { id, name, tree: correct(tree, clock) }
         })
         .collect()
 }
 
-fn warnings(session: &Session, decoder: &Decoder, settings: &Settings) -> Vec<String> {
+fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
     let mut warnings = Vec::new();
-    let late = session.graph().late();
-    if settings.reveal == Reveal::Background && late > 0 {
+    let late = facts.discovery.late;
+    if late > 0 {
         warnings.push(format!(
             "the program did not wait for instrumentation (--reveal background): the first calls of up to {late} methods may \
              be missing"
         ));
     }
     let mut missed: FxHashMap<&str, usize> = FxHashMap::default();
-    for waited_for in session.deadlines_passed() {
+    for waited_for in &facts.deadlines_passed {
         *missed.entry(waited_for).or_default() += 1;
     }
     for (waited_for, times) in missed {
@@ -203,13 +237,13 @@ fn warnings(session: &Session, decoder: &Decoder, settings: &Settings) -> Vec<St
             "{times} times a thread of the target went on without waiting any longer for {waited_for}: calls may be missing"
         ));
     }
-    for (class, reason) in session.unparsable() {
+    for (class, reason) in &facts.unparsable {
         warnings.push(format!("the class file of {class} could not be read: {reason}"));
     }
-    if session.lost() > 0 {
+    if facts.lost > 0 {
         warnings.push(format!(
             "{} events were lost: calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
-            session.lost()
+            facts.lost
         ));
     }
     if decoder.unknown() > 0 {

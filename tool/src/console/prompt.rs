@@ -1,0 +1,245 @@
+//! The prompt: a line editor with history and completion in a thread of its own, while the session serves the target.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Config, Context, Editor, ExternalPrinter, Helper};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::complete::Completion;
+use super::{Console, Event, Failure, Flow, command};
+
+/// How long the editor waits for the session to complete a word: it may be busy with the target.
+const COMPLETION_DEADLINE: Duration = Duration::from_secs(2);
+/// Lines of history that are kept.
+const HISTORY_LINES: usize = 1_000;
+const PROMPT: &str = "headwater> ";
+
+/// What comes from the user.
+enum Input {
+    Line(String),
+    /// The editor wants to know how a line may go on.
+    Complete(String, mpsc::Sender<Completion>),
+    End,
+}
+
+/// Asks for commands and executes them until the user has enough; the exit code.
+pub async fn run(mut console: Console) -> u8 {
+    let (inputs, mut received) = unbounded_channel();
+    let (turns, turn) = mpsc::channel();
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let mut printer = None;
+    let started = if is_terminal {
+        let (made, editor) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("prompt".into());
+        let thread = thread.spawn(move || edit_lines(&inputs, &turn, &made));
+        printer = editor.recv().ok().flatten();
+        thread
+    } else {
+        std::thread::Builder::new().name("commands".into()).spawn(move || read_lines(&inputs, &turn))
+    };
+    if let Err(error) = started {
+        let _ = writeln!(io::stderr(), "headwater: a thread could not be started: {error}");
+        return 1;
+    }
+    let mut told = Told { printer, is_prompting: false };
+    let code = converse(&mut console, &mut received, &turns, &mut told).await;
+    let left = console.detach().await;
+    if let Err(failure) = left {
+        told.tell(&failure.message);
+        return failure.code;
+    }
+    code
+}
+
+/// What is said without having been asked for.
+struct Told {
+    printer: Option<Box<dyn ExternalPrinter + Send>>,
+    /// The user may be typing: the line must not be torn.
+    is_prompting: bool,
+}
+
+impl Told {
+    fn tell(&mut self, message: &str) {
+        let printed = match &mut self.printer {
+            Some(printer) if self.is_prompting => printer.print(format!("{message}\n")).is_ok(),
+            _ => false,
+        };
+        if !printed {
+            let _ = writeln!(io::stderr(), "{message}");
+        }
+    }
+}
+
+async fn converse(
+    console: &mut Console,
+    received: &mut UnboundedReceiver<Input>,
+    turns: &mpsc::Sender<()>,
+    told: &mut Told,
+) -> u8 {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::hangup()), signal(SignalKind::interrupt()));
+    let (Ok(mut terminate), Ok(mut hangup), Ok(mut interrupts)) = signals else {
+        told.tell("headwater: signals cannot be received");
+        return 1;
+    };
+    let mut code = 0;
+    loop {
+        // What came too late to stop the last command is not meant for the next one.
+        while let Ok(Some(())) = tokio::time::timeout(Duration::ZERO, interrupts.recv()).await {}
+        // The editor reads one line at a time: a command has the terminal to itself.
+        if turns.send(()).is_err() {
+            return code;
+        }
+        told.is_prompting = true;
+        let line = loop {
+            let input = async {
+                tokio::select! {
+                    input = received.recv() => input.unwrap_or(Input::End),
+                    _ = terminate.recv() => Input::End,
+                    _ = hangup.recv() => Input::End,
+                }
+            };
+            let mut input = pin!(input);
+            match console.serve_until(input.as_mut()).await {
+                Ok(Input::Line(line)) => break line,
+                Ok(Input::End) => return code,
+                Ok(Input::Complete(line, answer)) => {
+                    // An editor that no longer waits shows nothing.
+                    let _ = answer.send(console.complete(&line).await);
+                }
+                Err(Event::Complete(message)) => told.tell(&message),
+                Err(Event::Lost(failure)) => {
+                    told.tell(&failure.message);
+                    code = failure.code;
+                }
+            }
+        };
+        told.is_prompting = false;
+        let environment = |name: &str| std::env::var(name).ok();
+        let executed = match command::parse(&line, &environment) {
+            Ok(statement) => {
+                // While the editor does not read, Ctrl-C is a signal, and stops what is under way.
+                let interrupt = async {
+                    interrupts.recv().await;
+                };
+                console.execute(statement, interrupt).await
+            }
+            Err(error) => Err(Failure { code: 2, message: error.message }),
+        };
+        match executed {
+            Ok(Flow::Continue) => {}
+            Ok(Flow::Quit) => return code,
+            Err(failure) => {
+                told.tell(&failure.message);
+                if failure.code == 5 {
+                    code = failure.code;
+                }
+            }
+        }
+    }
+}
+
+/// Without a terminal: plain lines.
+fn read_lines(inputs: &UnboundedSender<Input>, turn: &mpsc::Receiver<()>) {
+    let mut lines = io::stdin().lock().lines();
+    while turn.recv().is_ok() {
+        let input = match lines.next() {
+            Some(Ok(line)) => Input::Line(line),
+            Some(Err(_)) | None => Input::End,
+        };
+        if inputs.send(input).is_err() {
+            return;
+        }
+    }
+}
+
+/// With a terminal: the line editor.
+fn edit_lines(
+    inputs: &UnboundedSender<Input>,
+    turn: &mpsc::Receiver<()>,
+    made: &mpsc::Sender<Option<Box<dyn ExternalPrinter + Send>>>,
+) {
+    let config = Config::builder()
+        .completion_type(CompletionType::List)
+        .history_ignore_space(true)
+        .max_history_size(HISTORY_LINES)
+        .map(|builder| builder.build())
+        .unwrap_or_default();
+    let Ok(mut editor) = Editor::<Asking, FileHistory>::with_config(config) else {
+        // What the terminal cannot do is done without.
+        let _ = made.send(None);
+        return read_lines(inputs, turn);
+    };
+    let printer = editor.create_external_printer().ok();
+    let _ = made.send(printer.map(|printer| Box::new(printer) as Box<dyn ExternalPrinter + Send>));
+    editor.set_helper(Some(Asking { inputs: inputs.clone() }));
+    let history = history_file();
+    if let Some(file) = &history {
+        // There is none the first time.
+        let _ = editor.load_history(file);
+    }
+    while turn.recv().is_ok() {
+        let input = loop {
+            match editor.readline(PROMPT) {
+                Ok(line) => {
+                    let _ = editor.add_history_entry(&line);
+                    break Input::Line(line);
+                }
+                // Ctrl-C at the prompt drops the line.
+                Err(ReadlineError::Interrupted) => {}
+                Err(_) => break Input::End,
+            }
+        };
+        let ends = matches!(input, Input::End);
+        if let Some(file) = &history {
+            // A history that cannot be kept is no reason to stop.
+            let _ = editor.save_history(file);
+        }
+        if inputs.send(input).is_err() || ends {
+            return;
+        }
+    }
+}
+
+/// `$XDG_STATE_HOME/headwater/history`; its directory is made.
+fn history_file() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let directory =
+        state.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state")))?.join("headwater");
+    std::fs::create_dir_all(&directory).ok()?;
+    Some(directory.join("history"))
+}
+
+/// Completion by asking the session.
+struct Asking {
+    inputs: UnboundedSender<Input>,
+}
+
+impl Completer for Asking {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let (answer, answered) = mpsc::channel();
+        let asked = self.inputs.send(Input::Complete(line[..position].to_owned(), answer));
+        let completion = asked.ok().and_then(|()| answered.recv_timeout(COMPLETION_DEADLINE).ok()).unwrap_or_default();
+        Ok((completion.start, completion.candidates))
+    }
+}
+
+impl Hinter for Asking {
+    type Hint = String;
+}
+
+impl Highlighter for Asking {}
+impl Validator for Asking {}
+impl Helper for Asking {}

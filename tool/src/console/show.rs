@@ -1,0 +1,108 @@
+//! What a session shows beside the reports: roots, status, threads, names.
+
+use std::io::{self, Write};
+
+use crate::pattern::ClassPattern;
+use crate::profile::{Profile, Root};
+use crate::report::units::{count, time};
+
+/// `roots`.
+pub(super) fn roots(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+    let width = profile.roots.iter().map(|root| root.pattern.chars().count()).max().unwrap_or(0);
+    for root in &profile.roots {
+        writeln!(out, "{:width$}  {}", root.pattern, state(profile, root))?;
+    }
+    Ok(())
+}
+
+fn state(profile: &Profile, root: &Root) -> String {
+    let methods = match profile.root_names(root).len() {
+        0 => return "no such method is loaded yet".to_owned(),
+        1 => String::new(),
+        methods => format!("{methods} methods, "),
+    };
+    match root.calls {
+        0 => format!("{methods}waiting for entry"),
+        1 => format!("{methods}entered once"),
+        calls => format!("{methods}entered {} times", count(calls)),
+    }
+}
+
+/// `status`; `rate` is in calls a second.
+pub(super) fn status(profile: &Profile, what: &str, rate: Option<f64>, out: &mut impl Write) -> io::Result<()> {
+    let target = &profile.target;
+    writeln!(out, "target    {} (pid {}, JDK {})", target.main, target.pid, target.jdk)?;
+    writeln!(out, "status    {what}; {:.1} s recorded", profile.duration.as_secs_f64())?;
+    for root in &profile.roots {
+        writeln!(out, "root      {}: {}", root.pattern, state(profile, root))?;
+    }
+    let rate = rate.map_or_else(String::new, |rate| format!(", {} a second", count(rate as u64)));
+    writeln!(out, "calls     {}{rate}", count(profile.merged.calls()))?;
+    writeln!(
+        out,
+        "methods   {} instrumented, {} called, {} skipped",
+        count(profile.instrumented as u64),
+        count(profile.called as u64),
+        count(profile.skipped.len() as u64)
+    )?;
+    writeln!(out, "events    {} recorded, {} lost", count(profile.events.recorded), count(profile.events.lost))?;
+    writeln!(out, "overhead  {}", overhead(profile))?;
+    writeln!(
+        out,
+        "hotswaps  {} batches, {} classes; paused {} altogether",
+        count(profile.hotswap.batches),
+        count(profile.hotswap.classes),
+        time(profile.hotswap.pause_ns_total)
+    )?;
+    for warning in &profile.warnings {
+        writeln!(out, "warning   {warning}")?;
+    }
+    Ok(())
+}
+
+/// What the probes took, and how that compares with what the roots took without them.
+fn overhead(profile: &Profile) -> String {
+    let probes_ns = profile.merged.calls() as f64 * (profile.clock.inner_ns + profile.clock.outer_ns);
+    let bare_ns = profile.merged.total_ns();
+    if bare_ns == 0 {
+        return format!("{} in probes", time(probes_ns as u64));
+    }
+    format!("{} in probes, {:.0}% of the roots' own time", time(probes_ns as u64), 100.0 * probes_ns / bare_ns as f64)
+}
+
+/// `threads`.
+pub(super) fn threads(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+    if profile.threads.is_empty() {
+        return writeln!(out, "no thread has been inside a root");
+    }
+    writeln!(out, "{:>8} {:>13} {:>11}  name", "id", "calls", "total")?;
+    for thread in &profile.threads {
+        let calls = count(thread.tree.calls());
+        writeln!(out, "{:>8} {calls:>13} {:>11}  {}", thread.id.0, time(thread.tree.total_ns()), thread.name)?;
+    }
+    Ok(())
+}
+
+/// Names, one a line, at most so many.
+pub(super) fn limited(names: &[String], limit: usize, out: &mut impl Write) -> io::Result<()> {
+    for name in names.iter().take(limit) {
+        writeln!(out, "{name}")?;
+    }
+    match names.len().saturating_sub(limit) {
+        0 => Ok(()),
+        more => writeln!(out, "... {} more; a longer pattern, or --limit N", count(more as u64)),
+    }
+}
+
+/// `filter`.
+pub(super) fn filters(include: &[ClassPattern], exclude: &[ClassPattern], out: &mut impl Write) -> io::Result<()> {
+    if include.is_empty() && exclude.is_empty() {
+        return writeln!(out, "no filters: everything of the application");
+    }
+    for (name, patterns) in [("include", include), ("exclude", exclude)] {
+        for pattern in patterns {
+            writeln!(out, "{name}  {pattern}")?;
+        }
+    }
+    Ok(())
+}

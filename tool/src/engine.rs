@@ -1,0 +1,256 @@
+//! The live engine: an attached JVM, and a profile of it while it is being recorded.
+//!
+//! [`Attached`] is a conversation in which nothing is instrumented yet, [`Live`] one that records. Whatever stands on it (one
+//! profile from the command line, the interactive session, a script) has two duties: to keep serving the target
+//! ([`Live::serve_until`]), because threads of the target wait for answers, and to end it ([`Live::finish`]).
+//!
+//! Results are there at any moment ([`Live::profile`]): the draining thread hands out a copy of its trees, in which methods
+//! that are open have their time up to now, and correction works on the copy while the target is served.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headwater_protocol::ClassId;
+use headwater_protocol::message::{Calibration, MethodInfo, Reveal};
+use headwater_protocol::segment::Segment;
+
+use crate::callgraph::{CallGraph, Options};
+use crate::drain::{Drain, Progress};
+use crate::link::Link;
+use crate::profile::{Profile, Target};
+use crate::profiling::assemble::{self, Facts};
+use crate::profiling::{self, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start};
+use crate::session::{Session, SessionError};
+use crate::ticker::{Ticker, monotonic_ns};
+use crate::timing::RootTimes;
+
+/// A conversation with an agent; nothing is instrumented and nothing recorded.
+#[derive(Debug)]
+pub struct Attached {
+    session: Session,
+    segment: Arc<Segment>,
+    target: Target,
+    /// All loaded classes are known, and those that are loaded later are told of so.
+    listed: Option<Reveal>,
+}
+
+impl Attached {
+    pub(crate) fn new(link: Link, segment: Arc<Segment>, target: Target) -> Attached {
+        let session = Session::new(link, Arc::clone(&segment), CallGraph::new(Options::default()));
+        Attached { session, segment, target, listed: None }
+    }
+
+    /// The JVM.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Learns of all loaded classes, and from then on of every class that is loaded.
+    pub async fn list_classes(&mut self) -> Result<(), SessionError> {
+        let reveal = Reveal::default();
+        self.session.list_classes(reveal).await?;
+        self.listed = Some(reveal);
+        Ok(())
+    }
+
+    /// The conversation, to ask and to serve.
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// Instruments the roots and begins to record. The agent was welcomed with the same clock, controls and buffer as
+    /// `settings` have. When this fails, the target has its original code back.
+    pub(crate) async fn record(
+        mut self,
+        settings: Settings,
+        observer: Observer<'_>,
+        start: Start,
+    ) -> Result<Live, ProfileError> {
+        observer(Stage::Preparing);
+        self.session.graph_mut().set_options(profiling::options(&settings));
+        let period = settings.clock.period();
+        let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
+        let ticker = ticker.transpose().map_err(ProfileError::Thread)?;
+        let drain = Drain::start(Arc::clone(&self.segment), settings.calls).map_err(ProfileError::Thread)?;
+        let prepared = profiling::prepare(&mut self.session, &settings, self.listed, observer, start).await;
+        match prepared {
+            Ok(calibration) => Ok(Live {
+                session: self.session,
+                segment: self.segment,
+                progress: drain.progress(),
+                drain,
+                _ticker: ticker,
+                settings,
+                target: self.target,
+                calibration,
+                recorded: Duration::ZERO,
+                since: Some(Instant::now()),
+            }),
+            Err(error) => {
+                // The agent leaves by itself when the connection closes; asking makes sure that it has, and an error changes
+                // nothing about the one to be reported.
+                let _ = self.session.detach().await;
+                drain.finish();
+                Err(match error {
+                    ProfileError::Session(SessionError::Disconnected) if !profiling::is_alive(self.target.pid) => {
+                        SessionError::TargetEnded.into()
+                    }
+                    other => other,
+                })
+            }
+        }
+    }
+
+    /// Ends the conversation; there is nothing to be given back.
+    pub async fn detach(mut self) -> Result<(), SessionError> {
+        self.session.detach().await.map(|_| ())
+    }
+}
+
+/// A profile that is being recorded.
+#[derive(Debug)]
+pub struct Live {
+    session: Session,
+    segment: Arc<Segment>,
+    drain: Drain,
+    progress: Arc<Progress>,
+    _ticker: Option<Ticker>,
+    settings: Settings,
+    target: Target,
+    calibration: Calibration,
+    /// How long was recorded before `since`.
+    recorded: Duration,
+    /// Since when recording goes on; `None` while it is interrupted.
+    since: Option<Instant>,
+}
+
+impl Live {
+    /// The JVM.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// What is profiled.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What the draining thread tells.
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// How many methods are instrumented.
+    pub fn instrumented(&self) -> usize {
+        self.session.graph().instrumented()
+    }
+
+    /// How long was recorded.
+    pub fn recorded(&self) -> Duration {
+        self.recorded + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Whether recording is interrupted.
+    pub fn is_paused(&self) -> bool {
+        self.since.is_none()
+    }
+
+    /// The conversation, to ask and to serve.
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// Serves the target until something else is ready.
+    pub async fn serve_until<T>(&mut self, until: impl Future<Output = T>) -> Result<T, SessionError> {
+        serve_until(&mut self.session, until).await
+    }
+
+    /// The profile up to now; recording goes on. Methods that are open have their time up to now.
+    pub async fn profile(&mut self) -> Result<Profile, SessionError> {
+        let now_ns = monotonic_ns();
+        let paused = self.is_paused();
+        let copy = self.drain.copy();
+        let mut decoder = self.serve_until(copy).await?;
+        let facts = Facts::of(&self.session, &self.settings);
+        let (target, mode, calibration) = (self.target.clone(), self.settings.clock, self.calibration);
+        let duration = self.recorded();
+        let assembled = tokio::task::spawn_blocking(move || {
+            if !paused {
+                decoder.finish(now_ns);
+            }
+            assemble::profile(facts, &decoder, target, mode, calibration, &RootTimes::default(), duration)
+        });
+        Ok(self.serve_until(assembled).await?.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
+    }
+
+    /// Forgets what was recorded, and goes on.
+    pub async fn clear(&mut self) -> Result<(), SessionError> {
+        let cleared = self.drain.clear(monotonic_ns());
+        self.serve_until(cleared).await?;
+        self.recorded = Duration::ZERO;
+        self.since = self.since.map(|_| Instant::now());
+        Ok(())
+    }
+
+    /// Interrupts recording: the instrumented methods stay so, and their probes do next to nothing.
+    pub async fn pause(&mut self) -> Result<(), SessionError> {
+        if let Some(since) = self.since {
+            let time_ns = self.session.pause().await?;
+            self.since = None;
+            self.recorded += since.elapsed();
+            let interrupted = self.drain.interrupt(time_ns);
+            self.serve_until(interrupted).await?;
+        }
+        Ok(())
+    }
+
+    /// Goes on recording, with the next entry of each thread into a root.
+    pub async fn resume(&mut self) -> Result<(), SessionError> {
+        if self.is_paused() {
+            self.session.resume().await?;
+            self.since = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// The methods that classes declare.
+    pub async fn methods_of(&mut self, classes: Vec<ClassId>) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, SessionError> {
+        self.session.methods_of(classes).await
+    }
+
+    /// Ends the recording, for the reason given, gives the original code back, and detaches.
+    pub async fn finish(mut self, recorded: Result<Ending, SessionError>, observer: Observer<'_>) -> Outcome {
+        let duration = self.recorded();
+        let timing = (self.settings.bare, duration);
+        let (session, pid) = (&mut self.session, self.target.pid);
+        let end = profiling::finish(session, &self.segment, self.drain, recorded, timing, pid, observer).await;
+        let facts = Facts::of(&self.session, &self.settings);
+        let mut profile = assemble::profile(
+            facts,
+            &end.decoder,
+            self.target,
+            self.settings.clock,
+            self.calibration,
+            &end.bare,
+            duration,
+        );
+        if end.ending == Ending::TargetEnded {
+            let warning = "the target ended before the profile did; open methods are counted up to then";
+            profile.warnings.push(warning.to_owned());
+        }
+        profile.warnings.extend(end.warning);
+        Outcome { profile, ending: end.ending }
+    }
+}
+
+/// Serves a conversation until something else is ready.
+pub async fn serve_until<T>(session: &mut Session, until: impl Future<Output = T>) -> Result<T, SessionError> {
+    tokio::pin!(until);
+    loop {
+        let message = tokio::select! {
+            done = &mut until => return Ok(done),
+            message = session.next_message() => message?,
+        };
+        session.serve(message).await?;
+    }
+}
