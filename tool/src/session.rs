@@ -188,15 +188,15 @@ impl Session {
         self.totals
     }
 
-    /// Whether the target reads the time stamp counter. Known after [`calibrate`](Session::calibrate).
-    pub fn uses_tsc(&self) -> bool {
-        self.segment.uses_tsc()
-    }
-
     /// How long after the first entry of a root the last hotswap was over; `None` before that entry.
     pub fn quiet_after(&self) -> Option<Duration> {
         let first = self.first_entry?;
         Some(self.last_hotswap.map_or(Duration::ZERO, |last| last.saturating_duration_since(first)))
+    }
+
+    /// Whether the target reads the time stamp counter. Known after [`calibrate`](Session::calibrate).
+    pub fn uses_tsc(&self) -> bool {
+        self.segment.uses_tsc()
     }
 
     /// Events that the target could not store.
@@ -287,12 +287,12 @@ impl Session {
     /// whole, until the next [`Session::stop`].
     pub async fn time_roots(&mut self) -> Result<(), SessionError> {
         self.stopping = false;
-        let totals = self.totals;
+        let (totals, last_hotswap) = (self.totals, self.last_hotswap);
         for classes in self.graph.keep_only_roots().chunks(RESTORE_BATCH) {
             self.hotswap_by_agent(classes.to_vec()).await?;
         }
         // What the profile cost is another matter.
-        self.totals = totals;
+        (self.totals, self.last_hotswap) = (totals, last_hotswap);
         self.segment.set_control(Some(NonZeroU32::MIN));
         self.command(Command::Record, "time the roots").await?;
         self.turn().await

@@ -59,10 +59,18 @@ const NEVER: [&str; 2] = [
 /// What the names of the probes' own classes begin with.
 const PROBES: &str = "java/lang/HeadwaterV1";
 
-/// By the names' beginnings, classes that a read of the time stamp counter runs in the interpreter. It is read only when no more of the
+/// Packages and classes that a read of the time stamp counter runs in the interpreter. It is read only when no more of the
 /// JDK is instrumented than what the user names (see [`clock_source`](crate::clock_source)): then these must not contain probes.
-const COUNTER_READERS: [&str; 4] =
-    ["java/lang/foreign/", "java/lang/invoke/", "java/util/Objects", "jdk/internal/foreign/"];
+const COUNTER_READERS: [&str; 8] = [
+    "java/lang/foreign/",
+    "java/lang/invoke/",
+    "java/util/Objects",
+    "jdk/internal/foreign/",
+    "java/lang/Class",
+    "java/lang/Math",
+    "java/lang/System",
+    "java/lang/Thread",
+];
 
 impl Options {
     /// Who a caller of this loader's is.
@@ -76,7 +84,10 @@ impl Options {
             return false;
         }
         match (self.jdk, caller) {
-            (JdkMethods::None, Caller::Root) => !COUNTER_READERS.iter().any(|beginning| class.starts_with(beginning)),
+            (JdkMethods::None, Caller::Root) => {
+                let within = |package: &str| package.ends_with('/') && class.starts_with(package);
+                !COUNTER_READERS.iter().any(|reader| class == *reader || within(reader))
+            }
             (_, Caller::Root) | (JdkMethods::All, _) | (JdkMethods::Edge, Caller::Application) => true,
             (JdkMethods::None, _) | (JdkMethods::Edge, Caller::Jdk) => !loader.is_jdk(),
         }
