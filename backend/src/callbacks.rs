@@ -4,14 +4,16 @@ use std::ffi::{CStr, c_char};
 use std::time::Instant;
 
 use headwater_protocol::ClassId;
-use headwater_protocol::message::Upcall;
+use headwater_protocol::message::{Notice, Upcall};
 use headwater_protocol::word::PauseReason;
 use jni::sys::{JNIEnv, jclass, jint, jobject};
 
+use crate::compiled;
 use crate::guard;
 use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Callbacks, Env, jthread};
+use crate::peek;
 use crate::session::{self, Session};
 
 /// The callbacks of a session's environment.
@@ -21,6 +23,7 @@ pub fn callbacks() -> Callbacks {
         thread_end: Some(thread_end),
         class_file_load_hook: Some(class_file_load_hook),
         class_prepare: Some(class_prepare),
+        compiled_method_load: Some(compiled::compiled_method_load),
         ..Callbacks::default()
     }
 }
@@ -57,6 +60,10 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
             // of the class that contains it.
             return;
         }
+        if session.reveals_in_background() {
+            session.connection.notice(Notice::ClassPrepared(info));
+            return;
+        }
         pausing(&session, jni, || {
             session.ask_and_follow(jni, Upcall::ClassPrepared(info));
         });
@@ -85,6 +92,19 @@ unsafe extern "system" fn class_file_load_hook(
         let (jni, name, bytes) = unsafe {
             (Jni::from_raw(env), CStr::from_ptr(name), std::slice::from_raw_parts(bytes, length.max(0) as usize))
         };
+        if class.is_null() && session.reveals_in_background() {
+            return;
+        }
+        if !class.is_null() && peek::took(bytes) {
+            if let Ok(memory) = session.jvmti.allocate(peek::NO_CLASS) {
+                // SAFETY: both are the JVM's places for the outcome.
+                unsafe {
+                    *new_length = peek::NO_CLASS.len() as jint;
+                    *new_bytes = memory;
+                }
+            }
+            return;
+        }
         let name = name.to_string_lossy();
         let ask = || -> Option<*mut u8> {
             let loader = session.classes.loader_id(jni, loader).ok()?;

@@ -70,6 +70,8 @@ pub mod capability {
     pub const TAG_OBJECTS: u32 = 0;
     /// Class hooks for every class, the JDK's included.
     pub const ALL_CLASS_HOOKS: u32 = 26;
+    /// `CompiledMethodLoad`.
+    pub const COMPILED_METHOD_LOAD: u32 = 27;
     /// `RetransformClasses`.
     pub const RETRANSFORM_CLASSES: u32 = 37;
     /// ... of classes of the JDK, too.
@@ -106,6 +108,8 @@ pub enum EventKind {
     ClassFileLoadHook = 54,
     /// A class has been linked.
     ClassPrepare = 56,
+    /// A method has been compiled, or, by `GenerateEvents`, is there compiled.
+    CompiledMethodLoad = 68,
 }
 
 /// Type of `VMInit`.
@@ -130,6 +134,50 @@ pub type ClassFileLoadHook = unsafe extern "system" fn(
 /// Type of `ClassPrepare`.
 pub type ClassPrepare = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jclass);
 
+/// Type of `CompiledMethodLoad`.
+pub type CompiledMethodLoad =
+    unsafe extern "system" fn(*mut Env, jmethodID, jint, *const c_void, jint, *const c_void, *const CompileRecord);
+
+/// `jvmtiCompiledMethodLoadRecordHeader` (jvmticmlr.h).
+#[repr(C)]
+pub struct CompileRecord {
+    /// [`CompileRecord::INLINE_INFO`], or another kind.
+    pub kind: jint,
+    /// Of the record's format.
+    pub version: [jint; 2],
+    /// More about the same method.
+    pub next: *const CompileRecord,
+}
+
+impl CompileRecord {
+    /// The record is an [`InlineRecord`].
+    pub const INLINE_INFO: jint = 1;
+}
+
+/// `jvmtiCompiledMethodLoadInlineRecord`: the methods at each place of the compiled code.
+#[repr(C)]
+pub struct InlineRecord {
+    /// What all records begin with.
+    pub header: CompileRecord,
+    /// How many places.
+    pub count: jint,
+    /// The places.
+    pub places: *const InlinePlace,
+}
+
+/// `PCStackInfo`.
+#[repr(C)]
+pub struct InlinePlace {
+    /// In the compiled code.
+    pub address: *const c_void,
+    /// How many methods are inlined in one another here, the compiled method itself included.
+    pub depth: jint,
+    /// The methods.
+    pub methods: *const jmethodID,
+    /// Where in them.
+    pub bytecode_indices: *const jint,
+}
+
 /// `jvmtiEventCallbacks`, as far as it is used; the JVM takes the size it is given.
 #[repr(C)]
 #[derive(Default)]
@@ -148,6 +196,10 @@ pub struct Callbacks {
     pub class_load: Option<unsafe extern "system" fn()>,
     /// Event 56.
     pub class_prepare: Option<ClassPrepare>,
+    /// Events 57 to 67.
+    pub unused: [Option<unsafe extern "system" fn()>; 11],
+    /// Event 68.
+    pub compiled_method_load: Option<CompiledMethodLoad>,
 }
 
 #[repr(C)]
@@ -190,12 +242,14 @@ pub mod slot {
     pub const GET_IMPLEMENTED_INTERFACES: usize = 54;
     pub const GET_CLASS_LOADER: usize = 57;
     pub const GET_METHOD_NAME: usize = 64;
+    pub const GET_METHOD_DECLARING_CLASS: usize = 65;
     pub const GET_METHOD_MODIFIERS: usize = 66;
     pub const GET_LOADED_CLASSES: usize = 78;
     pub const GET_TAG: usize = 106;
     pub const SET_TAG: usize = 107;
     pub const GET_OBJECTS_WITH_TAGS: usize = 114;
     pub const SET_EVENT_CALLBACKS: usize = 122;
+    pub const GENERATE_EVENTS: usize = 123;
     pub const DISPOSE_ENVIRONMENT: usize = 127;
     pub const GET_SYSTEM_PROPERTY: usize = 131;
     pub const ADD_CAPABILITIES: usize = 142;
@@ -217,12 +271,14 @@ pub mod slot {
         (GET_IMPLEMENTED_INTERFACES, "GetImplementedInterfaces"),
         (GET_CLASS_LOADER, "GetClassLoader"),
         (GET_METHOD_NAME, "GetMethodName"),
+        (GET_METHOD_DECLARING_CLASS, "GetMethodDeclaringClass"),
         (GET_METHOD_MODIFIERS, "GetMethodModifiers"),
         (GET_LOADED_CLASSES, "GetLoadedClasses"),
         (GET_TAG, "GetTag"),
         (SET_TAG, "SetTag"),
         (GET_OBJECTS_WITH_TAGS, "GetObjectsWithTags"),
         (SET_EVENT_CALLBACKS, "SetEventCallbacks"),
+        (GENERATE_EVENTS, "GenerateEvents"),
         (DISPOSE_ENVIRONMENT, "DisposeEnvironment"),
         (GET_SYSTEM_PROPERTY, "GetSystemProperty"),
         (ADD_CAPABILITIES, "AddCapabilities"),
@@ -503,6 +559,18 @@ impl Jvmti {
         Ok(objects.into_iter().zip(self.take_array(found, count)).collect())
     }
 
+    /// The class that declares a method: a local reference.
+    pub fn declaring_class(self, method: jmethodID) -> Result<jclass, Error> {
+        let mut class: jclass = ptr::null_mut();
+        call!(self, slot::GET_METHOD_DECLARING_CLASS, (jmethodID, *mut jclass), method, &mut class)?;
+        Ok(class)
+    }
+
+    /// Sends an event for what happened before it was enabled, on the current thread.
+    pub fn generate(self, event: EventKind) -> Result<(), Error> {
+        call!(self, slot::GENERATE_EVENTS, (jint), event as jint)
+    }
+
     /// Has the class file hooks run over these classes' original bytes and installs the outcome, in one safepoint.
     pub fn retransform(self, classes: &[jclass]) -> Result<(), Error> {
         call!(self, slot::RETRANSFORM_CLASSES, (jint, *const jclass), classes.len() as jint, classes.as_ptr())
@@ -562,6 +630,7 @@ mod tests {
                 (EventKind::ThreadEnd, "THREAD_END"),
                 (EventKind::ClassFileLoadHook, "CLASS_FILE_LOAD_HOOK"),
                 (EventKind::ClassPrepare, "CLASS_PREPARE"),
+                (EventKind::CompiledMethodLoad, "COMPILED_METHOD_LOAD"),
             ] {
                 assert_eq!(constant(&header, &format!("JVMTI_EVENT_{name}")), event as i32);
             }
@@ -585,6 +654,7 @@ mod tests {
             for (bit, name) in [
                 (capability::TAG_OBJECTS, "tag_objects"),
                 (capability::ALL_CLASS_HOOKS, "generate_all_class_hook_events"),
+                (capability::COMPILED_METHOD_LOAD, "generate_compiled_method_load_events"),
                 (capability::RETRANSFORM_CLASSES, "retransform_classes"),
                 (capability::RETRANSFORM_ANY_CLASS, "retransform_any_class"),
             ] {

@@ -8,11 +8,13 @@
 
 mod callbacks;
 mod classes;
+mod compiled;
 mod connection;
 mod hotswap;
 mod jni_env;
 mod jvmti;
 mod natives;
+mod peek;
 mod runtime;
 mod session;
 mod tsc;
@@ -182,6 +184,7 @@ fn capabilities() -> Capabilities {
     Capabilities::of(&[
         capability::TAG_OBJECTS,
         capability::ALL_CLASS_HOOKS,
+        capability::COMPILED_METHOD_LOAD,
         capability::RETRANSFORM_CLASSES,
         capability::RETRANSFORM_ANY_CLASS,
     ])

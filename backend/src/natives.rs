@@ -12,7 +12,8 @@ use crate::jni_env::Jni;
 use crate::runtime::Receiver;
 use crate::session;
 
-/// An instrumented method is entered for the first time: its callees are instrumented before this returns.
+/// An instrumented method is entered for the first time: its callees are instrumented before this returns, unless that happens in
+/// the background.
 ///
 /// # Safety
 /// Only the JVM calls this.
@@ -22,7 +23,12 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_entered(env: *mut JNIEn
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        session.ask_and_follow(jni, Upcall::FirstCall(MethodId(method as u32)));
+        let method = MethodId(method as u32);
+        if session.reveals_in_background() {
+            session.connection.notice(Notice::FirstCall(method));
+        } else {
+            session.ask_and_follow(jni, Upcall::FirstCall(method));
+        }
     });
 }
 

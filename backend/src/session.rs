@@ -6,15 +6,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use headwater_protocol::message::{Answer, Command, Greeting, HotswapResult, Notice, Reply, RequestId, ToTool, Upcall};
+use headwater_protocol::message::{
+    Answer, Command, Greeting, HotswapResult, Notice, Reply, RequestId, Reveal, ToTool, Upcall,
+};
 use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};
 
 use crate::classes::Classes;
+use crate::compiled;
 use crate::connection::{AskError, Connection};
 use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{EventKind, Jvmti};
+use crate::peek;
 use crate::runtime::Runtime;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
@@ -42,6 +46,8 @@ pub struct Session {
     segment: Mutex<Option<Segment>>,
     /// Original code is being given back: hooks change nothing and ask nobody.
     restoring: AtomicBool,
+    /// Threads of the target tell what they reveal, and do not wait.
+    background: AtomicBool,
     /// The JVM goes down: nothing can or need be given back.
     vm_dead: AtomicBool,
     /// Threads of the target that are in a callback or a native method of ours.
@@ -132,6 +138,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         runtime,
         segment: Mutex::new(Some(segment)),
         restoring: AtomicBool::new(false),
+        background: AtomicBool::new(false),
         vm_dead: AtomicBool::new(false),
         inside: AtomicUsize::new(0),
         gate: Mutex::new(false),
@@ -167,7 +174,8 @@ impl Session {
         let failed = |error: &dyn std::fmt::Display| error.to_string();
         match command {
             Command::Calibrate => self.runtime.calibrate(jni).map(Reply::Calibration).map_err(|error| failed(&error)),
-            Command::ListClasses => {
+            Command::ListClasses { reveal } => {
+                self.background.store(reveal == Reveal::Background, Ordering::Release);
                 // Hooks first: a class that is loaded meanwhile is then reported at least once.
                 for event in PROFILE_EVENTS {
                     self.jvmti.enable(event).map_err(|error| failed(&error))?;
@@ -176,6 +184,12 @@ impl Session {
             }
             Command::ListMethods { classes } => {
                 self.classes.methods(jni, &classes).map(Reply::Methods).map_err(|error| failed(&error))
+            }
+            Command::ReadClasses { classes } => peek::class_files(self.jvmti, jni, &self.classes, &classes)
+                .map(Reply::ClassFiles)
+                .map_err(|error| failed(&error)),
+            Command::ListCompiled => {
+                compiled::list(self.jvmti, jni, &self.classes).map(Reply::Compiled).map_err(|error| failed(&error))
             }
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
@@ -213,6 +227,11 @@ impl Session {
             Answer::Bytes(bytes) => Ok(bytes),
             Answer::Hotswap { .. } => Ok(None),
         }
+    }
+
+    /// Whether threads of the target wait for nothing that they reveal.
+    pub fn reveals_in_background(&self) -> bool {
+        self.background.load(Ordering::Acquire)
     }
 
     /// Whether original code is being given back.

@@ -1,6 +1,6 @@
 //! What a pair of probes costs, against two reads of the JVM's clock: inside the root, outside it, and on several threads. All clocks
 //! in one JVM process, whose own timing is believed; in each round everything is timed once, so that noise meets all alike, and of all
-//! rounds a good one counts, because noise only ever makes things slower.
+//! rounds the best counts, because noise only ever makes things slower.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ fn measure(jdk: &Jdk) {
     let mut target = Process::spawn(&mut java);
     let bare = {
         rounds(&mut target, WARM_UP);
-        Round::good(&rounds(&mut target, ROUNDS))
+        Round::best(&rounds(&mut target, ROUNDS))
     };
     let mut measured: Vec<String> = Vec::new();
     for clock in CLOCKS {
@@ -50,7 +50,7 @@ fn measure(jdk: &Jdk) {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let mut during: Vec<Round> = target.pending_lines().iter().filter_map(|line| Round::read(line)).collect();
         during.drain(..during.len() / 2);
-        let round = Round::good(&during);
+        let round = Round::best(&during);
         let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
         let source = report["clock"]["source"].as_str().expect("a source").to_owned();
         if measured.contains(&source) {
@@ -86,8 +86,8 @@ impl Round {
         Some(Round(numbers.try_into().ok()?))
     }
 
-    /// Of each figure, what a quarter of the rounds come up to.
-    fn good(rounds: &[Round]) -> Round {
+    /// Of each figure, the best.
+    fn best(rounds: &[Round]) -> Round {
         const RATES: usize = 4;
         Round(std::array::from_fn(|column| {
             let mut values: Vec<f64> = rounds.iter().map(|round| round.0[column]).collect();
@@ -95,7 +95,7 @@ impl Round {
             if column >= RATES {
                 values.reverse();
             }
-            values.get(values.len() / 4).copied().unwrap_or(f64::NAN)
+            values.first().copied().unwrap_or(f64::NAN)
         }))
     }
 }

@@ -30,8 +30,8 @@ pub const OFFSET_CLOCK_PERIOD: usize = 16;
 pub const OFFSET_CONTROL: usize = 20;
 /// Offset of what a thread does for which no chunk is free (u32): wait for one when 0, go on without when not.
 pub const OFFSET_OVERFLOW: usize = 28;
-/// Offset of the clock source (u32), `SOURCE_*`: the tool writes the one that it wants, and the target, as it attaches, the one
-/// that it uses.
+/// Offset of the clock source (u32), `SOURCE_*`: the tool writes the one that it wants, and the target, as it times its probes,
+/// the one that it uses.
 pub const OFFSET_CLOCK_SOURCE: usize = 24;
 /// Times are read from `System.nanoTime()`, or from the coarse clock if there is one.
 pub const SOURCE_NANO_TIME: u32 = 0;

@@ -77,18 +77,38 @@ pub enum ToTool {
     Notice(Notice),
 }
 
+/// Whether threads of the target wait for what they reveal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reveal {
+    /// At a method's first call and while a class is loaded a thread asks by an [`Upcall`], and waits.
+    #[default]
+    Blocking,
+    /// It tells by a [`Notice`] and goes on; what it calls next is instrumented a little later.
+    Background,
+}
+
 /// What the tool asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Time the probes. Answered by [`Reply::Calibration`].
     Calibrate,
     /// Turn the class hooks on and list all loaded classes. Answered by [`Reply::Classes`].
-    ListClasses,
+    ListClasses {
+        /// What threads of the target do from now on when something is revealed.
+        reveal: Reveal,
+    },
     /// The methods that classes declare. Answered by [`Reply::Methods`].
     ListMethods {
         /// Of which classes.
         classes: Vec<ClassId>,
     },
+    /// The class files of classes, as the hooks would get them. Answered by [`Reply::ClassFiles`].
+    ReadClasses {
+        /// Of which classes.
+        classes: Vec<ClassId>,
+    },
+    /// The methods that the JIT compiler has found worth compiling. Answered by [`Reply::Compiled`].
+    ListCompiled,
     /// Have these classes retransformed in one go, on the agent's own thread. Answered by [`Reply::Hotswapped`].
     Hotswap {
         /// Which classes.
@@ -116,6 +136,10 @@ pub enum Reply {
     Classes(Vec<ClassInfo>),
     /// To [`Command::ListMethods`]: classes that have been unloaded, or are not linked yet, are missing.
     Methods(Vec<(ClassId, Vec<MethodInfo>)>),
+    /// To [`Command::ReadClasses`]: classes whose file cannot be had are missing.
+    ClassFiles(Vec<ClassFileBytes>),
+    /// To [`Command::ListCompiled`]: methods that are compiled, by themselves or as a part of their callers.
+    Compiled(Vec<(ClassId, Vec<MethodInfo>)>),
     /// To [`Command::Hotswap`].
     Hotswapped(HotswapResult),
     /// To [`Command::Stop`].
@@ -184,6 +208,10 @@ pub enum Notice {
         /// The upcall it waited for, in words.
         waited_for: String,
     },
+    /// An instrumented method was entered for the first time ([`Reveal::Background`]).
+    FirstCall(MethodId),
+    /// A class has been linked ([`Reveal::Background`]).
+    ClassPrepared(ClassInfo),
     /// The JVM is going down.
     VmDeath,
 }
@@ -222,6 +250,16 @@ pub struct ClassInfo {
     pub initialized: bool,
     /// HotSpot lets it be retransformed (hidden classes are not).
     pub modifiable: bool,
+}
+
+/// A class file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassFileBytes {
+    /// Of this class.
+    pub class: ClassId,
+    /// Its bytes.
+    #[serde(with = "bytes")]
+    pub bytes: Vec<u8>,
 }
 
 /// A declared method.

@@ -159,7 +159,7 @@ impl Segment {
         self.memory.u32_at(OFFSET_CONTROL).store(every.map_or(0, NonZeroU32::get), Ordering::Relaxed);
     }
 
-    /// Whether the target reads the time stamp counter. Known once it has answered the first command.
+    /// Whether the target reads the time stamp counter. Known once it has timed its probes.
     pub fn uses_tsc(&self) -> bool {
         self.memory.u32_at(OFFSET_CLOCK_SOURCE).load(Ordering::Relaxed) == SOURCE_TSC
     }

@@ -11,6 +11,7 @@ use crate::instructions::{
     ANEWARRAY, CHECKCAST, GETFIELD, GETSTATIC, INSTANCEOF, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESPECIAL, INVOKESTATIC,
     INVOKEVIRTUAL, Instruction, LDC, LDC_W, LDC2_W, MULTIANEWARRAY, NEW, PUTFIELD, PUTSTATIC,
 };
+use crate::likelihood::{Likelihood, Likelihoods};
 
 /// How a method is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +51,8 @@ pub struct CallSite {
     pub interface: bool,
     /// Of the instruction, in the code.
     pub offset: u32,
+    /// Whether it runs when the method does.
+    pub likelihood: Likelihood,
 }
 
 /// Everything in a method's code that may have other code run.
@@ -69,6 +72,8 @@ pub struct CallSites {
 /// Analyses a method. One without code calls nothing. Takes as long as the code and the constants that it uses are, each
 /// once.
 pub fn call_sites(class: &ClassFile<'_>, method_index: usize) -> Result<CallSites, Error> {
+    let Some(method) = class.methods().get(method_index) else { return Ok(CallSites::default()) };
+    let Some(code) = class.code(method)? else { return Ok(CallSites::default()) };
     let mut collector = Collector {
         class,
         sites: CallSites::default(),
@@ -76,9 +81,8 @@ pub fn call_sites(class: &ClassFile<'_>, method_index: usize) -> Result<CallSite
         initialized: HashSet::new(),
         members: HashMap::new(),
         constants: HashSet::new(),
+        likelihoods: Likelihoods::of(&code),
     };
-    let Some(method) = class.methods().get(method_index) else { return Ok(collector.sites) };
-    let Some(code) = class.code(method)? else { return Ok(collector.sites) };
     collector.mention_descriptor(&method.descriptor());
     for instruction in code.instructions() {
         collector.instruction(&code, &instruction)?;
@@ -101,6 +105,7 @@ struct Collector<'c, 'a> {
     members: HashMap<u16, Member>,
     /// Other constants that have been seen, and whether a class was initialised by them.
     constants: HashSet<(u16, u8)>,
+    likelihoods: Likelihoods,
 }
 
 impl<'a> Collector<'_, 'a> {
@@ -168,7 +173,15 @@ impl<'a> Collector<'_, 'a> {
             self.initialize(&owner);
         }
         if !owner.starts_with('[') {
-            self.sites.calls.push(CallSite { kind, owner, name, descriptor, interface, offset });
+            self.sites.calls.push(CallSite {
+                kind,
+                owner,
+                name,
+                descriptor,
+                interface,
+                offset,
+                likelihood: self.likelihoods.at(offset),
+            });
         }
         Ok(())
     }

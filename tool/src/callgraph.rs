@@ -12,17 +12,21 @@
 //! The rule is: selecting too much costs precision, selecting too little is a bug.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use headwater_protocol::message::{ClassInfo, MethodInfo};
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_rewriter::{CallKind, CallSites, ClassFile};
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use crate::pattern::{self, MethodPattern};
 
 mod ahead;
 mod callbacks;
+mod code_store;
 mod filter;
+mod hidden;
 mod mirror;
 mod reachable;
 mod resolve;
@@ -31,13 +35,32 @@ mod tests;
 
 pub use filter::{JdkMethods, Options};
 
-use ahead::Ahead;
+use ahead::{Ahead, Callee, Guess, Probability};
+use code_store::CodeStore;
 use filter::Caller;
+use hidden::Hidden;
 use mirror::{ClassKey, Mirrors, Signature};
 use reachable::Reachable;
 
+/// Whether a root may stand for more than the overloads of one method.
+fn pattern_is_broad(pattern: &MethodPattern) -> bool {
+    pattern.class_text().contains('*') || pattern.method_text().contains('*')
+}
+
 /// Names the class initialiser.
 const CLINIT: (&str, &str) = ("<clinit>", "()V");
+
+/// When a method's callees are instrumented.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scheme {
+    /// When it is entered for the first time (JFluid's scheme B).
+    #[default]
+    Lazy,
+    /// As soon as it is instrumented itself, and its callees' classes are loaded (JFluid's scheme A).
+    Eager,
+    /// Every method that the filters admit is instrumented, called by a root or not.
+    Total,
+}
 
 /// What the call graph wants next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +68,9 @@ pub enum Step {
     /// Tell it the methods that these classes declare ([`CallGraph::add_methods`], for each of them), then
     /// [`CallGraph::resume`].
     NeedMethods(Vec<ClassId>),
+    /// Tell it these classes' files ([`CallGraph::add_code`], for each of them; `None` where they cannot be had), then
+    /// [`CallGraph::resume`].
+    NeedCode(Vec<ClassId>),
     /// Have these classes retransformed; there may be none.
     Hotswap(Vec<ClassId>),
 }
@@ -78,10 +104,17 @@ pub struct MethodRecord {
     /// Why it is not instrumented after all.
     pub refused: Option<String>,
     key: ClassKey,
-    /// From when its code is known until its callees are selected.
-    sites: Option<CallSites>,
-    /// Its callees are selected.
+    signature: Signature,
+    /// Its callees are selected: these, by what was known then.
     expanded: bool,
+    callees: Vec<Callee>,
+    /// Of being entered.
+    probability: Probability,
+    /// It has been.
+    entered: bool,
+    guess: Guess,
+    /// It may have been called before it was instrumented.
+    late: bool,
     /// HotSpot has accepted its instrumented code.
     in_place: bool,
 }
@@ -108,7 +141,7 @@ enum Work {
     Roots,
     FirstCall(MethodId),
     Linked(ClassKey),
-    Ahead,
+    Rest,
 }
 
 /// The state machine.
@@ -129,6 +162,12 @@ pub struct CallGraph {
     needs: u64,
     work: Option<Work>,
     ahead: Ahead,
+    code: CodeStore,
+    /// Methods whose callees must be selected.
+    due: Vec<MethodId>,
+    hidden: Hidden,
+    /// Methods that are too trivial to be instrumented, if the user wants that.
+    trivial: FxHashSet<(ClassKey, Signature)>,
     /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
     handed_out: Vec<MethodId>,
     skipped: Vec<(String, String)>,
@@ -153,6 +192,10 @@ impl CallGraph {
             needs: 0,
             work: None,
             ahead: Ahead::default(),
+            code: CodeStore::default(),
+            due: Vec::new(),
+            hidden: Hidden::default(),
+            trivial: FxHashSet::default(),
             handed_out: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
@@ -163,7 +206,9 @@ impl CallGraph {
     /// The classes that are loaded at the beginning.
     pub fn add_classes(&mut self, infos: Vec<ClassInfo>) {
         for info in infos {
-            self.mirrors.linked(info);
+            let dormant = !info.initialized;
+            let key = self.mirrors.linked(info);
+            self.mirrors.get_mut(key).dormant = dormant;
         }
     }
 
@@ -183,6 +228,32 @@ impl CallGraph {
             let mirror = self.mirrors.get(key);
             mirror.id.filter(|_| mirror.linked).map(|id| (id, &mirror.name))
         })
+    }
+
+    /// The file of a class that was needed.
+    pub fn add_code(&mut self, class: ClassId, bytes: Option<Vec<u8>>) {
+        if let Some(key) = self.mirrors.by_id(class) {
+            self.code.add(key, bytes);
+        }
+    }
+
+    /// Methods that the target's JIT compiler has found worth compiling.
+    pub fn add_compiled(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
+        let Some(key) = self.mirrors.by_id(class) else { return };
+        for method in methods {
+            let signature = self.mirrors.intern_signature(&method.name, &method.descriptor);
+            self.ahead.compiled(key, signature);
+        }
+    }
+
+    /// What it costs to hotswap one class.
+    pub fn set_batch_cost(&mut self, batch: Duration) {
+        self.ahead.set_batch_cost(batch);
+    }
+
+    /// How many classes are loaded and linked.
+    pub fn loaded_classes(&self) -> usize {
+        self.mirrors.keys().filter(|key| self.mirrors.get(*key).linked).count()
     }
 
     /// Selects the roots among the loaded classes.
@@ -219,7 +290,7 @@ impl CallGraph {
                 record.in_place = true;
             }
         }
-        self.begin(Work::Ahead)
+        self.begin(Work::Rest)
     }
 
     /// Goes on after methods were added.
@@ -232,21 +303,126 @@ impl CallGraph {
 
     fn begin(&mut self, work: Work) -> Step {
         match &work {
-            Work::Roots => self.select_roots(),
+            Work::Roots => {
+                self.select_roots();
+                if self.options.scheme == Scheme::Total {
+                    self.mirrors.keys().for_each(|key| self.select_all_in(key));
+                }
+            }
             Work::FirstCall(_) if self.roots_only => {}
-            Work::FirstCall(method) => self.ahead.push(*method, self.options.levels_ahead),
+            Work::FirstCall(method) => self.enter(*method),
             Work::Linked(key) => self.apply_to(*key),
-            Work::Ahead => {}
+            Work::Rest => {}
         }
         if !self.roots_only {
-            self.select_ahead();
+            self.expand_due();
+        }
+        if !self.roots_only && self.needed.is_empty() && self.code.is_complete() && self.wants_hotswap() {
+            self.look_ahead();
         }
         let needed: Vec<ClassId> = self.needed.drain().filter_map(|key| self.mirrors.get(key).id).collect();
-        if needed.is_empty() {
-            return Step::Hotswap(self.hotswap());
+        if !needed.is_empty() {
+            self.work = Some(work);
+            return Step::NeedMethods(needed);
         }
-        self.work = Some(work);
-        Step::NeedMethods(needed)
+        let missing = self.code.take_needed();
+        let missing: Vec<ClassId> = missing.into_iter().filter_map(|key| self.mirrors.get(key).id).collect();
+        if !missing.is_empty() {
+            self.work = Some(work);
+            return Step::NeedCode(missing);
+        }
+        Step::Hotswap(self.hotswap())
+    }
+
+    /// A method is entered for the first time: under scheme B its callees are to be selected now.
+    fn enter(&mut self, method: MethodId) {
+        let Some(record) = self.record_mut(method) else { return };
+        if !std::mem::replace(&mut record.entered, true) {
+            let key = record.key;
+            for key in self.mirrors.supertypes(key) {
+                self.mirrors.get_mut(key).dormant = false;
+            }
+            self.raise(method, 1.0);
+            self.learn(method);
+            self.mark_late(method);
+        }
+        if self.options.scheme == Scheme::Lazy {
+            self.due.push(method);
+        }
+    }
+
+    /// Selects the callees of all methods that are due, and what the methods call that the filters hide. What cannot be
+    /// decided yet stays due: classes' methods or code are asked for first.
+    fn expand_due(&mut self) {
+        loop {
+            let mut waiting = Vec::new();
+            while let Some(method) = self.due.pop() {
+                let Some(record) = self.record(method) else { continue };
+                if record.expanded || record.refused.is_some() {
+                    continue;
+                }
+                let key = record.key;
+                // Without its code a method is asked for again when it is handed out.
+                if !self.has_code(key) || !self.expand(method) {
+                    waiting.push(method);
+                }
+            }
+            self.due = waiting;
+            if !self.look_through() {
+                return;
+            }
+        }
+    }
+
+    /// Whether a class's code is there; if not, it is asked for.
+    fn has_code(&mut self, key: ClassKey) -> bool {
+        let mirror = self.mirrors.get(key);
+        self.code.has(key, mirror.linked && mirror.modifiable && mirror.id.is_some())
+    }
+
+    /// Selects a method's callees; whether all that had to be known for that was.
+    fn expand(&mut self, method: MethodId) -> bool {
+        let Some(record) = self.record(method) else { return false };
+        let (key, signature, probability) = (record.key, record.signature, record.probability);
+        let (name, descriptor) = self.mirrors.signature(signature).clone();
+        // A method whose code cannot be read is refused by the rewriter, with the reason.
+        let Some(sites) = self.code.sites(key, &name, &descriptor) else { return false };
+        let needs_before = self.needs;
+        let callees = self.select_callees(&sites, key, Some(method), 1.0);
+        if self.needs != needs_before {
+            return false;
+        }
+        let callees: Vec<Callee> = callees
+            .into_iter()
+            .map(|callee| Callee { probability: self.weigh(Some(method), callee), ..callee })
+            .collect();
+        for callee in &callees {
+            self.raise(callee.method, probability * callee.probability);
+        }
+        if let Some(record) = self.record_mut(method) {
+            record.expanded = true;
+            record.callees.extend(callees);
+        }
+        self.mark_late(method);
+        true
+    }
+
+    /// What an entered method calls and is not instrumented yet may be called without being seen.
+    fn mark_late(&mut self, method: MethodId) {
+        let Some(record) = self.record(method).filter(|record| record.entered) else { return };
+        for callee in record.callees.clone() {
+            if let Some(callee) = self.record_mut(callee.method) {
+                callee.late |= !callee.in_place;
+            }
+        }
+    }
+
+    /// There are loaded classes with methods to be instrumented.
+    fn wants_hotswap(&self) -> bool {
+        self.to_hotswap.iter().any(|key| {
+            let mirror = self.mirrors.get(*key);
+            mirror.id.is_some() && mirror.linked
+        })
     }
 
     /// The loaded classes with methods to be instrumented; they count as being hotswapped from now on.
@@ -268,12 +444,16 @@ impl CallGraph {
         self.needed.insert(key);
     }
 
+    fn record(&self, method: MethodId) -> Option<&MethodRecord> {
+        self.methods.get((method.0 as usize).checked_sub(1)?)
+    }
+
     fn record_mut(&mut self, method: MethodId) -> Option<&mut MethodRecord> {
         self.methods.get_mut((method.0 as usize).checked_sub(1)?)
     }
 
     fn key_of(&self, method: MethodId) -> Option<ClassKey> {
-        Some(self.methods.get((method.0 as usize).checked_sub(1)?)?.key)
+        Some(self.record(method)?.key)
     }
 
     fn select_roots(&mut self) {
@@ -309,6 +489,7 @@ impl CallGraph {
                     self.select_implementations(key, signature, PatternIndex(index));
                 } else if let Some(id) = self.select(key, signature, Caller::Root) {
                     self.mark_root(id, PatternIndex(index));
+                    self.raise(id, self.of_root());
                 }
             }
         }
@@ -350,9 +531,30 @@ impl CallGraph {
         }
         let mirror = self.mirrors.get(key);
         let (name, descriptor) = self.mirrors.signature(signature);
-        if !self.options.admits(&mirror.name, mirror.loader, name, caller) {
+        if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
             return None;
         }
+        if !self.options.shows(&mirror.name, name, caller) {
+            let has_code = self.mirrors.method(key, signature).is_some_and(|method| method.has_code());
+            if has_code && self.options.scheme != Scheme::Total {
+                self.hidden.push(key, signature);
+            }
+            return None;
+        }
+        if self.options.skip_trivial && caller != Caller::Root {
+            let (name, descriptor) = (name.clone(), descriptor.clone());
+            let has_code = self.mirrors.method(key, signature).is_some_and(|method| method.has_code());
+            if has_code && !self.has_code(key) && !self.code.is_complete() {
+                self.needs += 1;
+                return None;
+            }
+            if self.code.is_trivial(key, &name, &descriptor) {
+                self.trivial.insert((key, signature));
+                return None;
+            }
+        }
+        let mirror = self.mirrors.get(key);
+        let (name, descriptor) = self.mirrors.signature(signature);
         let refusal = if self.mirrors.method(key, signature).is_some_and(|method| method.is_native()) {
             Some("it is native")
         } else if self.mirrors.method(key, signature).is_some_and(|method| !method.has_code()) {
@@ -386,46 +588,80 @@ impl CallGraph {
             root_of: Vec::new(),
             refused: None,
             key,
-            sites: None,
+            signature,
             expanded: false,
+            callees: Vec::new(),
+            probability: 0.0,
+            entered: false,
+            guess: Guess::None,
+            late: false,
             in_place: false,
         });
         self.by_signature.insert((key, signature), id);
         self.by_class.entry(key).or_default().push(id);
         self.to_hotswap.insert(key);
+        match self.options.scheme {
+            Scheme::Lazy => self.ahead.push(id),
+            Scheme::Eager => self.due.push(id),
+            Scheme::Total => {}
+        }
         Some(id)
     }
 
-    /// Selects what a method can call next; those of them that it is likely to call.
-    fn select_callees(&mut self, method: MethodId) -> Vec<MethodId> {
-        let mut likely = Vec::new();
-        let Some(record) = self.record_mut(method) else { return likely };
-        // Put back below: the work may have to be done again.
-        let Some(sites) = record.sites.take() else { return likely };
-        let key = record.key;
-        let caller = self.options.caller(self.mirrors.get(key).loader);
+    /// Selects every method of a class that the filters admit.
+    fn select_all_in(&mut self, key: ClassKey) {
+        let mirror = self.mirrors.get(key);
+        let known = mirror.linked || mirror.id.is_none();
+        if !known || !self.options.admits_class(&mirror.name, mirror.loader, Caller::Application) {
+            return;
+        }
+        let Some(methods) = self.mirrors.methods(key) else {
+            self.need(key);
+            return;
+        };
+        for signature in methods.keys().copied().collect::<Vec<_>>() {
+            self.select(key, signature, Caller::Application);
+        }
+    }
+
+    /// Selects what a method can call next.
+    fn select_callees(
+        &mut self,
+        sites: &CallSites,
+        key: ClassKey,
+        by: Option<MethodId>,
+        base: Probability,
+    ) -> Vec<Callee> {
+        let mut callees = Vec::new();
         let loader = self.mirrors.get(key).loader;
+        let caller = self.options.caller(loader);
+        self.hidden.begin(by, base);
         for call in &sites.calls {
             let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
+            let first = callees.len();
+            self.hidden.set_probability(ahead::of_call(call.likelihood));
             match call.kind {
                 CallKind::Virtual | CallKind::Interface | CallKind::HandleVirtual | CallKind::HandleInterface => {
-                    self.reach_virtual(&call.owner, loader, signature, caller, &mut likely);
+                    self.reach_virtual(&call.owner, loader, signature, caller, &mut callees);
                 }
                 CallKind::Static
                 | CallKind::Special
                 | CallKind::HandleStatic
                 | CallKind::HandleSpecial
-                | CallKind::HandleNew => self.reach_direct(&call.owner, loader, signature, caller, &mut likely),
+                | CallKind::HandleNew => self.reach_direct(&call.owner, loader, signature, caller, &mut callees),
+            }
+            for callee in &mut callees[first..] {
+                callee.probability *= ahead::of_call(call.likelihood);
             }
         }
+        self.hidden.set_probability(ahead::INITIALIZER);
         for class in &sites.initialized {
-            self.reach_initializer(class, loader, caller);
+            self.reach_initializer(class, loader, caller, &mut callees);
         }
-        self.hand_out(&sites, key, loader, caller);
-        if let Some(record) = self.record_mut(method) {
-            record.sites = Some(sites);
-        }
-        likely
+        self.hidden.set_probability(ahead::CALLED_BACK);
+        self.hand_out(sites, key, loader, caller, &mut callees);
+        self.hidden.end();
+        callees
     }
 
     /// The methods to be instrumented in a class file: of a class that is being retransformed, or (without an id) loaded.
@@ -434,12 +670,17 @@ impl CallGraph {
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         let Some(id) = class else {
             let key = self.mirrors.loading(loader, name, &file);
+            self.code.add(key, Some(bytes.to_vec()));
             self.apply_while_loading(key, name);
+            if self.options.scheme == Scheme::Total {
+                self.select_all_in(key);
+            }
             // Whatever was selected by now is instrumented right here.
             self.to_hotswap.remove(&key);
             return self.selected_in(key, &file);
         };
         let Some(key) = self.mirrors.by_id(id) else { return Vec::new() };
+        self.code.add(key, Some(bytes.to_vec()));
         let selected = self.selected_in(key, &file);
         self.handed_out.extend(selected.iter().map(|method| method.id));
         selected
@@ -458,10 +699,6 @@ impl CallGraph {
             let Some(record) = self.record_mut(id) else { continue };
             if record.refused.is_some() || !method.has_code() || roots_only && record.root_of.is_empty() {
                 continue;
-            }
-            if record.sites.is_none() && !record.expanded {
-                // A method whose code cannot be read is refused by the rewriter, with the reason.
-                record.sites = headwater_rewriter::call_sites(file, method.index).ok();
             }
             selected.push(Selected { method_index: method.index, id });
         }
@@ -510,6 +747,21 @@ impl CallGraph {
     /// All methods that were selected.
     pub fn methods(&self) -> &[MethodRecord] {
         &self.methods
+    }
+
+    /// How methods are found.
+    pub fn scheme(&self) -> Scheme {
+        self.options.scheme
+    }
+
+    /// How many methods may have been called before they were instrumented, if nobody waited for that.
+    pub fn late(&self) -> usize {
+        self.methods.iter().filter(|method| method.refused.is_none() && method.late).count()
+    }
+
+    /// How many methods are left alone because they are trivial.
+    pub fn trivial(&self) -> usize {
+        self.trivial.len()
     }
 
     /// How many methods are instrumented.

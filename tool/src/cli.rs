@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use headwater_protocol::message::Reveal;
 
 use headwater_protocol::segment::Overflow;
 
-use crate::callgraph::JdkMethods;
+use crate::callgraph::{JdkMethods, Scheme};
 use crate::clock_source::ClockChoice;
 use crate::console::line::split;
 use crate::console::{Console, prompt};
@@ -196,9 +197,22 @@ enum ListFormat {
 
 /// How callees are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scheme {
+enum SchemeName {
+    /// Everything reachable among the loaded classes is instrumented at once (JFluid's scheme A)
+    A,
     /// A method's callees are instrumented when it is entered for the first time (JFluid's scheme B)
     B,
+    /// Every method that the filters admit is instrumented, called or not
+    Total,
+}
+
+/// Whether the program waits for instrumentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RevealName {
+    /// It does: no call is missed
+    Blocking,
+    /// It does not: a method's first calls may be missed, and the report says for how many methods
+    Background,
 }
 
 /// Where time comes from.
@@ -278,8 +292,11 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
     /// How callees are found
-    #[arg(long, value_enum, default_value_t = Scheme::B)]
-    scheme: Scheme,
+    #[arg(long, value_enum, default_value_t = SchemeName::B)]
+    scheme: SchemeName,
+    /// Whether a thread that enters a method for the first time waits until what that calls is instrumented
+    #[arg(long, value_enum, default_value_t = RevealName::Blocking)]
+    reveal: RevealName,
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
@@ -303,6 +320,9 @@ pub struct ProfileArgs {
     /// Do not instrument classes or methods that match. May be repeated
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<ClassPattern>,
+    /// Do not instrument getters, setters and methods that do nothing; their time counts into their callers
+    #[arg(long)]
+    skip_trivial: bool,
     /// Which methods of the JDK are instrumented
     #[arg(long, value_enum, default_value_t = Jdk::None)]
     jdk: Jdk,
@@ -327,8 +347,6 @@ impl ProfileArgs {
 
     /// The profile of these roots.
     pub(crate) fn settings(&self, roots: Vec<MethodPattern>) -> Settings {
-        // The only one there is so far: a default that scripts may spell out.
-        let Scheme::B = self.scheme;
         Settings {
             roots,
             include: self.include.clone(),
@@ -338,6 +356,16 @@ impl ProfileArgs {
                 Jdk::Edge => JdkMethods::Edge,
                 Jdk::All => JdkMethods::All,
             },
+            scheme: match self.scheme {
+                SchemeName::A => Scheme::Eager,
+                SchemeName::B => Scheme::Lazy,
+                SchemeName::Total => Scheme::Total,
+            },
+            reveal: match self.reveal {
+                RevealName::Blocking => Reveal::Blocking,
+                RevealName::Background => Reveal::Background,
+            },
+            skip_trivial: self.skip_trivial,
             duration: self.duration,
             calls: self.calls,
             clock: match self.clock {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::ClassId;
-use headwater_protocol::message::{Calibration, MethodInfo};
+use headwater_protocol::message::{Calibration, MethodInfo, Reveal};
 use headwater_protocol::segment::Segment;
 
 use crate::callgraph::{CallGraph, Options};
@@ -30,14 +30,12 @@ pub struct Attached {
     session: Session,
     segment: Arc<Segment>,
     target: Target,
-    /// All loaded classes are known.
-    listed: bool,
 }
 
 impl Attached {
     pub(crate) fn new(link: Link, segment: Arc<Segment>, target: Target) -> Attached {
         let session = Session::new(link, Arc::clone(&segment), CallGraph::new(Options::default()));
-        Attached { session, segment, target, listed: false }
+        Attached { session, segment, target }
     }
 
     /// The JVM.
@@ -47,9 +45,7 @@ impl Attached {
 
     /// Learns of all loaded classes, and from then on of every class that is loaded.
     pub async fn list_classes(&mut self) -> Result<(), SessionError> {
-        self.session.list_classes().await?;
-        self.listed = true;
-        Ok(())
+        self.session.list_classes(Reveal::Blocking).await
     }
 
     /// The conversation, to ask and to serve.
@@ -71,7 +67,7 @@ impl Attached {
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;
         let drain = Drain::start(Arc::clone(&self.segment), settings.calls).map_err(ProfileError::Thread)?;
-        let prepared = profiling::prepare(&mut self.session, &settings, self.listed, observer, start).await;
+        let prepared = profiling::prepare(&mut self.session, &settings, observer, start).await;
         match prepared {
             Ok(calibration) => Ok(Live {
                 session: self.session,

@@ -10,7 +10,10 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use headwater_protocol::ThreadId;
+use headwater_protocol::message::Reveal;
 use serde::{Deserialize, Serialize};
+
+use crate::callgraph::Scheme;
 
 mod environment;
 #[cfg(test)]
@@ -148,6 +151,22 @@ pub struct Skipped {
     pub method: String,
     /// Why.
     pub reason: String,
+}
+
+/// How the methods were found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Discovery {
+    /// When a method's callees were instrumented.
+    pub scheme: Scheme,
+    /// Whether the program waited for that.
+    pub reveal: Reveal,
+    /// Methods that may have been called before they were instrumented, because it did not.
+    pub late: usize,
+    /// Methods that were left alone because they are trivial.
+    pub trivial: usize,
+    /// How long after the first entry of a root the last method was found; `None` when none was entered.
+    pub quiet_after: Option<Duration>,
 }
 
 /// How complete the record is.
@@ -302,6 +321,9 @@ pub struct Profile {
     pub instrumented: usize,
     /// How many of those were called.
     pub called: usize,
+    /// How they were found.
+    #[serde(default)]
+    pub discovery: Discovery,
     /// Those that were not instrumented.
     pub skipped: Vec<Skipped>,
     /// How complete the record is.

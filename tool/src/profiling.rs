@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headwater_protocol::layout;
-use headwater_protocol::message::{Calibration, HotswapResult, ToTool};
+use headwater_protocol::message::{Calibration, HotswapResult, Reveal, ToTool};
 use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError};
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
-use crate::callgraph::{JdkMethods, Options, RootMatch};
+use crate::callgraph::{JdkMethods, Options, RootMatch, Scheme};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
 use crate::decode::Decoder;
 use crate::drain::Drain;
@@ -36,10 +36,6 @@ const GREETING_DEADLINE: Duration = Duration::from_secs(20);
 /// How long what an agent said before it failed may take to be seen here.
 const LAST_WORDS_DEADLINE: Duration = Duration::from_secs(1);
 
-/// Levels of likely callees that are instrumented along with a method's callees. Measured on javac (root
-/// `JavaCompiler::compile`): 0, 2, 4, 8 levels take 0.50, 0.35, 0.28, 0.25 hotswaps for each method called.
-const LEVELS_AHEAD: u8 = 4;
-
 /// What is to be profiled, and for how long.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -51,6 +47,12 @@ pub struct Settings {
     pub exclude: Vec<ClassPattern>,
     /// Which methods of the JDK.
     pub jdk: JdkMethods,
+    /// When callees are instrumented.
+    pub scheme: Scheme,
+    /// Whether threads of the target wait for that.
+    pub reveal: Reveal,
+    /// Getters, setters and methods that do nothing are left alone.
+    pub skip_trivial: bool,
     /// End after this time.
     pub duration: Option<Duration>,
     /// End when so many root invocations are complete; no others are counted.
@@ -410,14 +412,15 @@ pub(crate) fn options(settings: &Settings) -> Options {
         include: settings.include.clone(),
         exclude: settings.exclude.clone(),
         jdk: settings.jdk,
-        levels_ahead: LEVELS_AHEAD,
+        scheme: settings.scheme,
+        look_ahead: true,
+        skip_trivial: settings.skip_trivial,
     }
 }
 
 pub(crate) async fn prepare(
     session: &mut Session,
     settings: &Settings,
-    listed: bool,
     observer: Observer<'_>,
     start: Start,
 ) -> Result<Calibration, ProfileError> {
@@ -425,9 +428,7 @@ pub(crate) async fn prepare(
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
         return Err(ClockSourceError::Linker.into());
     }
-    if !listed {
-        session.list_classes().await?;
-    }
+    session.list_classes(settings.reveal).await?;
     session.instrument_roots().await?;
     let matches = session.graph().root_matches();
     let roots = || settings.roots.iter().zip(&matches);

@@ -5,14 +5,14 @@
 //! at once; first calls by other threads wait their turn (a method that is being instrumented just now must not be called
 //! before it is), and classes that the hotswap itself loads are looked at when it is over.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, Notice, Reply, RequestId, ToAgent, ToTool,
-    Upcall,
+    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, Notice, Reply, RequestId, Reveal, ToAgent,
+    ToTool, Upcall,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::wire::WireError;
@@ -22,8 +22,11 @@ use headwater_rewriter::{Probes, Request};
 use crate::callgraph::{CallGraph, Step};
 use crate::link::Link;
 
+mod batch_cost;
 #[cfg(test)]
 mod tests;
+
+use batch_cost::BatchCost;
 
 /// What the probes call in the target.
 const PROBES: Probes<'static> = Probes {
@@ -37,6 +40,8 @@ const PROBES: Probes<'static> = Probes {
 const RESTORE_BATCH: usize = 100;
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
+/// Class files that are asked for in one message: while the agent gathers them, nobody else gets an answer.
+const READ_AT_ONCE: usize = 64;
 
 /// Why a session ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -130,13 +135,16 @@ pub struct Session {
     deciding: Option<RequestId>,
     /// Questions, waiting or being decided, that nobody waits for any more: their hotswaps are executed by the agent.
     abandoned: HashSet<RequestId>,
-    /// Classes whose hotswap was to be executed by a thread that no longer does.
-    orphaned: Vec<ClassId>,
-    /// Classes that were linked by a running hotswap.
+    /// Classes whose hotswap was to be executed by a thread that no longer does, or that were too many for one batch.
+    left_over: Vec<ClassId>,
+    /// Classes that were linked by a running hotswap, or by threads that do not wait.
     linked_meanwhile: Vec<ClassInfo>,
-    /// Methods that a running hotswap's own thread has entered for the first time.
+    /// Methods that a running hotswap's own thread has entered for the first time, or threads that do not wait.
     entered_meanwhile: Vec<MethodId>,
     totals: HotswapTotals,
+    cost: BatchCost,
+    first_entry: Option<Instant>,
+    last_hotswap: Option<Instant>,
     threads: Vec<(ThreadId, String)>,
     deadlines_passed: Vec<String>,
     unparsable: Vec<(String, String)>,
@@ -156,10 +164,13 @@ impl Session {
             queue: VecDeque::new(),
             deciding: None,
             abandoned: HashSet::new(),
-            orphaned: Vec::new(),
+            left_over: Vec::new(),
             linked_meanwhile: Vec::new(),
             entered_meanwhile: Vec::new(),
             totals: HotswapTotals::default(),
+            cost: BatchCost::expected(0),
+            first_entry: None,
+            last_hotswap: None,
             threads: Vec::new(),
             deadlines_passed: Vec::new(),
             unparsable: Vec::new(),
@@ -180,6 +191,12 @@ impl Session {
     /// Whether the target reads the time stamp counter. Known after [`calibrate`](Session::calibrate).
     pub fn uses_tsc(&self) -> bool {
         self.segment.uses_tsc()
+    }
+
+    /// How long after the first entry of a root the last hotswap was over; `None` before that entry.
+    pub fn quiet_after(&self) -> Option<Duration> {
+        let first = self.first_entry?;
+        Some(self.last_hotswap.map_or(Duration::ZERO, |last| last.saturating_duration_since(first)))
     }
 
     /// Events that the target could not store.
@@ -210,10 +227,12 @@ impl Session {
         }
     }
 
-    /// Learns of all loaded classes.
-    pub async fn list_classes(&mut self) -> Result<(), SessionError> {
-        match self.command(Command::ListClasses, "list its classes").await? {
+    /// Learns of all loaded classes, and from now on of what happens in the target.
+    pub async fn list_classes(&mut self, reveal: Reveal) -> Result<(), SessionError> {
+        match self.command(Command::ListClasses { reveal }, "list its classes").await? {
             Reply::Classes(classes) => {
+                self.cost = BatchCost::expected(classes.len());
+                self.graph.set_batch_cost(self.cost.fixed());
                 self.graph.add_classes(classes);
                 self.turn().await
             }
@@ -224,10 +243,22 @@ impl Session {
     /// Lets instrumented methods record, and instruments the roots that are loaded.
     pub async fn instrument_roots(&mut self) -> Result<(), SessionError> {
         self.command(Command::Record, "begin recording").await?;
+        self.list_compiled().await?;
         let step = self.graph.start();
         let classes = self.settle(step).await?;
         self.hotswap_by_agent(classes).await?;
         self.turn().await
+    }
+
+    /// Learns what the JIT compiler knows of the methods.
+    async fn list_compiled(&mut self) -> Result<(), SessionError> {
+        match self.command(Command::ListCompiled, "list compiled methods").await? {
+            Reply::Compiled(classes) => {
+                classes.into_iter().for_each(|(class, methods)| self.graph.add_compiled(class, methods));
+                Ok(())
+            }
+            other => Err(unexpected("list compiled methods", &other)),
+        }
     }
 
     /// In start-up mode: lets `main` begin.
@@ -332,6 +363,9 @@ impl Session {
     }
 
     async fn called(&mut self, pending: Pending) -> Result<(), SessionError> {
+        if let Upcall::FirstCall(_) = pending.upcall {
+            self.first_entry.get_or_insert_with(Instant::now);
+        }
         match pending.upcall {
             Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
                 let answer = self.rewrite(class, loader, name, bytes);
@@ -374,14 +408,22 @@ impl Session {
     async fn tell_to_hotswap(&mut self, pending: &Pending, classes: Vec<ClassId>) -> Result<(), SessionError> {
         if self.abandoned.remove(&pending.request) {
             // Nobody would execute it: the agent does, in its turn.
-            self.orphaned.extend(classes);
+            self.left_over.extend(classes);
             return Ok(());
         }
+        let classes = self.batch(classes);
         if !classes.is_empty() {
             self.mark_roots();
             self.running = Some(Running { request: pending.request, thread: pending.thread, classes: classes.clone() });
         }
         self.answer(pending.request, Answer::Hotswap { classes }).await
+    }
+
+    /// As many of these classes as may be hotswapped at once; the others are left over.
+    fn batch(&mut self, mut classes: Vec<ClassId>) -> Vec<ClassId> {
+        let most = self.cost.most_classes().min(classes.len());
+        self.left_over.extend(classes.drain(most..));
+        classes
     }
 
     /// A thread's hotswap is over; what it is to do next.
@@ -402,15 +444,16 @@ impl Session {
     async fn settle_after_hotswap(&mut self) -> Result<Vec<ClassId>, SessionError> {
         let step = self.graph.hotswapped();
         let mut classes = self.settle(step).await?;
-        while let Some(info) = self.linked_meanwhile.pop() {
+        // In their order: a class's supertypes come before it.
+        for info in std::mem::take(&mut self.linked_meanwhile) {
             let step = self.graph.class_prepared(info);
             classes.extend(self.settle(step).await?);
         }
-        while let Some(method) = self.entered_meanwhile.pop() {
+        for method in std::mem::take(&mut self.entered_meanwhile) {
             let step = self.graph.first_call(method);
             classes.extend(self.settle(step).await?);
         }
-        classes.append(&mut self.orphaned);
+        classes.append(&mut self.left_over);
         classes.sort_unstable();
         classes.dedup();
         Ok(classes)
@@ -418,6 +461,9 @@ impl Session {
 
     fn account(&mut self, result: &HotswapResult) {
         self.totals.add(result);
+        self.cost.add(result);
+        self.last_hotswap = Some(Instant::now());
+        self.graph.set_batch_cost(self.cost.fixed());
         for (class, reason) in &result.refused {
             self.graph.class_refused(*class, format!("the JVM refuses its class: {reason}"));
         }
@@ -444,14 +490,32 @@ impl Session {
                     }
                     step = self.graph.resume();
                 }
+                Step::NeedCode(classes) => {
+                    self.read_classes(classes).await?;
+                    step = self.graph.resume();
+                }
             }
         }
+    }
+
+    /// Fetches class files, a part at a time.
+    async fn read_classes(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        for part in classes.chunks(READ_AT_ONCE) {
+            let reply = self.command(Command::ReadClasses { classes: part.to_vec() }, "read class files").await?;
+            let Reply::ClassFiles(files) = reply else { return Err(unexpected("read class files", &reply)) };
+            let mut files: HashMap<ClassId, Vec<u8>> = files.into_iter().map(|file| (file.class, file.bytes)).collect();
+            for class in part {
+                self.graph.add_code(*class, files.remove(class));
+            }
+        }
+        Ok(())
     }
 
     /// Has the agent's own thread execute a hotswap, and those that it entails.
     async fn hotswap_by_agent(&mut self, mut classes: Vec<ClassId>) -> Result<(), SessionError> {
         while !classes.is_empty() {
             self.mark_roots();
+            classes = self.batch(classes);
             self.running = Some(Running { request: 0, thread: None, classes: classes.clone() });
             let reply = self.command(Command::Hotswap { classes }, "hotswap classes").await?;
             let Reply::Hotswapped(result) = reply else { return Err(unexpected("hotswap classes", &reply)) };
@@ -504,7 +568,7 @@ impl Session {
     fn deadline_passed(&mut self, request: RequestId, waited_for: String) {
         self.deadlines_passed.push(waited_for);
         if let Some(running) = self.running.take_if(|running| running.request == request) {
-            self.orphaned.extend(running.classes);
+            self.left_over.extend(running.classes);
         } else if self.deciding == Some(request) || self.queue.iter().any(|pending| pending.request == request) {
             self.abandoned.insert(request);
         }
@@ -514,6 +578,11 @@ impl Session {
         match notice {
             Notice::ThreadStarted { thread, name } => self.threads.push((thread, name)),
             Notice::DeadlinePassed { request, waited_for } => self.deadline_passed(request, waited_for),
+            Notice::FirstCall(method) => {
+                self.first_entry.get_or_insert_with(Instant::now);
+                self.entered_meanwhile.push(method);
+            }
+            Notice::ClassPrepared(info) => self.linked_meanwhile.push(info),
             Notice::VmDeath => return Err(SessionError::TargetEnded),
         }
         Ok(())

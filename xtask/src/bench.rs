@@ -2,7 +2,7 @@
 
 use crate::machine::{call, cargo, jdk};
 
-const BENCHES: [&str; 4] = ["rewriter", "decode", "snapshot", "cost"];
+const BENCHES: [&str; 5] = ["rewriter", "decode", "snapshot", "cost", "subgraph"];
 
 pub(crate) fn run(name: Option<&str>) -> Result<(), String> {
     jdk()?;

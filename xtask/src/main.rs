@@ -48,9 +48,9 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Measure the rewriter's, the decoder's and snapshots' speed, and what a profile costs and how true it is
+    /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true it is, and how a call graph is found
     Bench {
-        /// Only this one: rewriter, decode, snapshot or cost
+        /// Only this one: rewriter, decode, snapshot, cost or subgraph
         name: Option<String>,
     },
     /// Compile the Java runtime classes again, after a change to their sources

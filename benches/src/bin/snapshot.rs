@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile,
-    Target, ThreadProfile, Tree,
+    Clock, ClockMode, ClockSource, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex,
+    Profile, Target, ThreadProfile, Tree,
 };
 use headwater::report::text::Style;
 use headwater::report::{Options, View, json, text};
@@ -112,6 +112,7 @@ fn profile() -> Profile {
         methods: (0..METHODS).map(name).collect(),
         instrumented: METHODS,
         called: METHODS,
+        discovery: Discovery::default(),
         skipped: Vec::new(),
         events: Events::default(),
         hotswap: Hotswap::default(),

@@ -1,58 +1,207 @@
 //! Looking ahead: what is likely to be entered next goes into the same batch.
 //!
-//! A redefinition costs nearly the same for one class as for a hundred, so with each first call the callees of likely callees
-//! are selected too, some levels down: of those that are called directly, and of virtual calls that can run only one method.
-//! A method whose callees are selected costs no redefinition when it is entered.
+//! A redefinition costs nearly the same for one class as for a hundred, and the more, the more classes are loaded. So when one is due
+//! anyway, the callees of methods that will probably be entered are selected too; a method whose callees are selected
+//! costs no redefinition when it is entered. What is selected so for a method that is never entered is what that costs: precision.
+//! Hence a method's callees are selected ahead of time if its odds of being entered outweigh what a batch costs here.
+//!
+//! The odds come from the calls' places in the code ([`headwater_rewriter::Likelihood`]), from how many methods a virtual call can
+//! run, from what the JIT compiler has found worth compiling, and from which classes have been initialised; along a chain of
+//! calls probabilities are multiplied.
+
+use std::time::Duration;
 
 use headwater_protocol::MethodId;
+use headwater_rewriter::Likelihood;
+use rustc_hash::FxHashSet;
 
-use super::CallGraph;
+use super::mirror::{ClassKey, Signature};
+use super::{CallGraph, pattern_is_broad};
 
-/// Methods whose callees are to be selected.
+/// From 0 to 1.
+pub(super) type Probability = f32;
+
+/// A method that a call can run, and how likely it then does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Callee {
+    pub(super) method: MethodId,
+    pub(super) probability: Probability,
+}
+
+/// A virtual call with many targets runs each of them with at least this probability, however few classes inherit it.
+const LEAST_SHARE: Probability = 0.25;
+/// A method that some code outside the filter may call back.
+pub(super) const CALLED_BACK: Probability = 0.2;
+/// A static initialiser that has not run.
+pub(super) const INITIALIZER: Probability = 0.6;
+/// A method of a class that came after its callers had been entered.
+pub(super) const LOADED_LATER: Probability = 0.5;
+/// By this the odds are multiplied if the callee is compiled: it is called often by somebody.
+const IF_COMPILED: f32 = 15.0;
+/// ... if it is not, but its caller is: the caller seldom comes to it.
+const IF_ONLY_CALLER_COMPILED: f32 = 0.15;
+/// ... if its class was loaded, but not initialised, when we came.
+const IF_DORMANT: f32 = 0.1;
+/// A method is as good as entered from these odds on, divided by a batch's cost in milliseconds.
+const ODDS_FOR_A_MILLISECOND: f32 = 6.0;
+/// However dear a batch is, or however cheap: on a machine that is busy with other things everything takes long.
+const LEAST_ODDS: f32 = 0.5;
+const MOST_ODDS: f32 = 20.0;
+/// So much of what was selected ahead of time is expected to be of use.
+const USEFUL: f32 = 0.8;
+/// That expectation counts like so many methods that were seen.
+const EXPECTED_METHODS: f32 = 40.0;
+
+/// What is known about how methods and classes have been used before.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    /// With the number of levels that are left below each.
-    waiting: Vec<(MethodId, u8)>,
+    /// Methods that are compiled, or a part of compiled methods.
+    compiled: FxHashSet<(ClassKey, Signature)>,
+    /// Selected methods whose callees are not, yet.
+    frontier: Vec<MethodId>,
+    /// What a batch of one class costs.
+    batch: Duration,
+    /// Methods whose callees were selected ahead of time, and one of whose callers has been entered since.
+    tried: u32,
+    /// Those of them that have been entered.
+    right: u32,
 }
 
 impl Ahead {
-    /// Has a method's callees selected, and so many levels more.
-    pub(super) fn push(&mut self, method: MethodId, levels: u8) {
-        match self.waiting.iter_mut().find(|(waiting, _)| *waiting == method) {
-            Some((_, known)) => *known = levels.max(*known),
-            None => self.waiting.push((method, levels)),
-        }
+    pub(super) fn push(&mut self, method: MethodId) {
+        self.frontier.push(method);
+    }
+
+    pub(super) fn compiled(&mut self, class: ClassKey, signature: Signature) {
+        self.compiled.insert((class, signature));
+    }
+
+    pub(super) fn set_batch_cost(&mut self, batch: Duration) {
+        self.batch = batch;
+    }
+
+    /// From this probability on a method's callees are selected with it.
+    fn threshold(&self) -> Probability {
+        let cost_ms = self.batch.as_secs_f32() * 1e3;
+        let useful = (USEFUL * EXPECTED_METHODS + self.right as f32) / (EXPECTED_METHODS + self.tried as f32);
+        // Who was wrong more often than he thought is to be surer.
+        let caution = (USEFUL / useful).powi(2);
+        let odds = (caution * ODDS_FOR_A_MILLISECOND / cost_ms.max(1e-3)).clamp(LEAST_ODDS, MOST_ODDS);
+        odds / (1.0 + odds)
     }
 }
 
+/// What became of a method whose callees were selected before it was entered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Guess {
+    /// They were not.
+    #[default]
+    None,
+    /// None of its callers has been entered yet.
+    Open,
+    /// One has.
+    Tried,
+    /// It has been itself.
+    Right,
+}
+
+/// The probability that a call is made when its method runs.
+pub(super) fn of_call(likelihood: Likelihood) -> Probability {
+    match likelihood {
+        Likelihood::Certain => 0.97,
+        Likelihood::Possible => 0.5,
+        Likelihood::Rare => 0.05,
+    }
+}
+
+/// The probability that a virtual call runs a method that so many of the receiver's possible classes have.
+pub(super) fn of_target(classes_with_it: usize, classes: usize) -> Probability {
+    LEAST_SHARE + (1.0 - LEAST_SHARE) * classes_with_it as f32 / classes.max(1) as f32
+}
+
 impl CallGraph {
-    /// Selects the callees of all methods that are waiting for it and whose code is known. The others stay: their code
-    /// becomes known when they are hotswapped, their callees' classes when their methods have been told.
-    pub(super) fn select_ahead(&mut self) {
-        let mut unknown = Vec::new();
-        while let Some((method, levels)) = self.ahead.waiting.pop() {
-            let Some(record) = self.record_mut(method) else { continue };
-            if record.expanded || record.refused.is_some() {
-                continue;
-            }
-            if record.sites.is_none() {
-                unknown.push((method, levels));
-                continue;
-            }
-            let needs_before = self.needs;
-            let likely = self.select_callees(method);
-            if self.needs != needs_before {
-                unknown.push((method, levels));
-                continue;
-            }
-            if let Some(record) = self.record_mut(method) {
-                record.expanded = true;
-                record.sites = None;
-            }
-            if let Some(levels) = levels.checked_sub(1) {
-                likely.into_iter().for_each(|callee| self.ahead.push(callee, levels));
+    /// The probability of a root: a name is meant, a wildcard takes what there is.
+    pub(super) fn of_root(&self) -> Probability {
+        if self.options.roots.iter().any(pattern_is_broad) { LOADED_LATER } else { 1.0 }
+    }
+
+    /// What is known of a callee, and of its caller, makes a call more or less probable.
+    pub(super) fn weigh(&self, caller: Option<MethodId>, callee: Callee) -> Probability {
+        let Some(record) = self.record(callee.method) else { return callee.probability };
+        let mut odds = callee.probability / (1.0 - callee.probability).max(1e-3);
+        if self.ahead.compiled.contains(&(record.key, record.signature)) {
+            odds *= IF_COMPILED;
+        } else if caller
+            .and_then(|caller| self.record(caller))
+            .is_some_and(|caller| self.ahead.compiled.contains(&(caller.key, caller.signature)))
+        {
+            odds *= IF_ONLY_CALLER_COMPILED;
+        }
+        if self.mirrors.get(record.key).dormant && &*record.name != super::CLINIT.0 {
+            odds *= IF_DORMANT;
+        }
+        odds / (1.0 + odds)
+    }
+
+    /// A method is entered: whether it was right to select its callees before is known now, and will be soon for those.
+    pub(super) fn learn(&mut self, method: MethodId) {
+        let Some(record) = self.record_mut(method) else { return };
+        let guess = std::mem::replace(&mut record.guess, Guess::Right);
+        match guess {
+            Guess::Open => (self.ahead.tried, self.ahead.right) = (self.ahead.tried + 1, self.ahead.right + 1),
+            Guess::Tried => self.ahead.right += 1,
+            Guess::None | Guess::Right => {}
+        }
+        let callees: Vec<MethodId> =
+            self.record(method).map_or(Vec::new(), |it| it.callees.iter().map(|it| it.method).collect());
+        for callee in callees {
+            if let Some(callee) = self.record_mut(callee).filter(|callee| callee.guess == Guess::Open) {
+                callee.guess = Guess::Tried;
+                self.ahead.tried += 1;
             }
         }
-        self.ahead.waiting = unknown;
+    }
+
+    /// A method's probability is at least so large; its callees' follow.
+    pub(super) fn raise(&mut self, method: MethodId, probability: Probability) {
+        let mut pending = vec![(method, probability)];
+        while let Some((method, probability)) = pending.pop() {
+            let Some(record) = self.record_mut(method) else { continue };
+            // Small changes change no decision.
+            if probability <= record.probability + 0.01 {
+                continue;
+            }
+            record.probability = probability;
+            pending.extend(record.callees.iter().map(|callee| (callee.method, probability * callee.probability)));
+        }
+    }
+
+    /// Selects the callees of methods that will probably be entered, if there is a batch to put them into.
+    pub(super) fn look_ahead(&mut self) {
+        if !self.options.look_ahead {
+            return;
+        }
+        let threshold = self.ahead.threshold();
+        loop {
+            let mut expanded = false;
+            for method in std::mem::take(&mut self.ahead.frontier) {
+                let Some(record) = self.record(method) else { continue };
+                if record.expanded || record.refused.is_some() {
+                    continue;
+                }
+                let (key, probability) = (record.key, record.probability);
+                if probability >= threshold && self.has_code(key) {
+                    expanded |= self.expand(method);
+                    if let Some(record) = self.record_mut(method).filter(|record| record.expanded) {
+                        record.guess = Guess::Open;
+                        continue;
+                    }
+                }
+                self.ahead.frontier.push(method);
+            }
+            if !expanded {
+                return;
+            }
+        }
     }
 }

@@ -15,10 +15,11 @@
 //! What can still be missed is an object whose types nobody in the graph mentions: a key that came in as an `Object` and is only
 //! ever passed on as one.
 
-use headwater_protocol::LoaderId;
+use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::{CallKind, CallSite, CallSites};
 
 use super::CallGraph;
+use super::ahead::{CALLED_BACK, Callee};
 use super::filter::Caller;
 use super::mirror::ClassKey;
 
@@ -55,12 +56,20 @@ const HARMLESS: [&str; 13] = [
 
 impl CallGraph {
     /// Selects what code outside the filter may call when a method with these call sites runs.
-    pub(super) fn hand_out(&mut self, sites: &CallSites, own_class: ClassKey, loader: LoaderId, caller: Caller) {
+    pub(super) fn hand_out(
+        &mut self,
+        sites: &CallSites,
+        own_class: ClassKey,
+        loader: LoaderId,
+        caller: Caller,
+        callees: &mut Vec<Callee>,
+    ) {
         let calls_out = sites.has_invokedynamic || sites.calls.iter().any(|call| self.calls_out(call, loader, caller));
         if !calls_out {
             return;
         }
-        self.hand_out_type(own_class, caller);
+        let mut selected = Vec::new();
+        self.hand_out_type(own_class, caller, &mut selected);
         for name in &sites.types {
             if SAY_NOTHING.contains(&name.as_str()) {
                 continue;
@@ -70,9 +79,10 @@ impl CallGraph {
                 self.reachable.handed_out_pending.insert(name.as_str().into(), caller);
             }
             for key in types {
-                self.hand_out_type(key, caller);
+                self.hand_out_type(key, caller, &mut selected);
             }
         }
+        callees.extend(selected.into_iter().map(|method| Callee { method, probability: CALLED_BACK }));
     }
 
     /// Whether a call leaves the filter and takes something along that can be called.
@@ -90,13 +100,15 @@ impl CallGraph {
             || parameter_classes(&call.descriptor).any(|class| !HARMLESS.contains(&class))
     }
 
-    fn hand_out_type(&mut self, key: ClassKey, caller: Caller) {
+    fn hand_out_type(&mut self, key: ClassKey, caller: Caller, selected: &mut Vec<MethodId>) {
         if self.reachable.handed_out.contains_key(&key) {
             return;
         }
         let needs_before = self.needs;
         for subtype in self.mirrors.subtypes(key) {
-            self.expose(subtype, key, caller);
+            if !self.mirrors.get(subtype).is_abstract_class() {
+                self.expose(subtype, key, caller, selected);
+            }
         }
         if self.needs == needs_before {
             self.reachable.handed_out.insert(key, caller);
@@ -108,12 +120,14 @@ impl CallGraph {
         let name = &self.mirrors.get(supertype).name;
         let pending = self.reachable.handed_out_pending.get(name).copied();
         if let Some(caller) = self.reachable.handed_out.get(&supertype).copied().or(pending) {
-            self.expose(class, supertype, caller);
+            let mut selected = Vec::new();
+            self.expose(class, supertype, caller, &mut selected);
+            selected.into_iter().for_each(|method| self.raise(method, CALLED_BACK));
         }
     }
 
     /// Objects of `class` are called from outside the filter, by way of the type that was handed out.
-    fn expose(&mut self, class: ClassKey, handed_out: ClassKey, caller: Caller) {
+    fn expose(&mut self, class: ClassKey, handed_out: ClassKey, caller: Caller, selected: &mut Vec<MethodId>) {
         if !self.is_inside(class, caller) {
             return;
         }
@@ -137,7 +151,7 @@ impl CallGraph {
                 let name = &self.mirrors.signature(signature).0;
                 // Constructors are called by name, finalizers on a thread of their own.
                 if !matches!(&**name, "<init>" | "finalize") {
-                    self.select_for(class, signature, caller, &mut Vec::new());
+                    self.select_for(class, signature, caller, selected);
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use headwater_protocol::LoaderId;
 
+use super::Scheme;
 use crate::pattern::{ClassPattern, MethodPattern};
 
 /// What of the JDK's core (the classes of the bootstrap and platform loaders) is instrumented.
@@ -27,9 +28,12 @@ pub struct Options {
     pub exclude: Vec<ClassPattern>,
     /// What of the JDK.
     pub jdk: JdkMethods,
-    /// So many levels of likely callees, below those of a method that is entered, are instrumented along with them. More
-    /// save redefinitions, and instrument more methods that never run.
-    pub levels_ahead: u8,
+    /// When a method's callees are instrumented.
+    pub scheme: Scheme,
+    /// Under scheme B: what is likely to be entered next goes into the same batch.
+    pub look_ahead: bool,
+    /// Getters, setters and methods that do nothing are not instrumented.
+    pub skip_trivial: bool,
 }
 
 /// Who reaches a method.
@@ -43,16 +47,17 @@ pub(super) enum Caller {
     Jdk,
 }
 
-/// Classes that the probes themselves run, and which must therefore not contain probes, also when the user names them.
-const NEVER: [&str; 6] = [
-    // Their methods are Java methods until the JIT compiler replaces them.
+/// Classes that must not contain probes, also when the user names them, beside the probes' own. Each has its reason; a test runs
+/// with all others instrumented.
+const NEVER: [&str; 2] = [
+    // The probes run it: Java methods, until the JIT compiler replaces them.
     "jdk/internal/misc/Unsafe",
-    "java/lang/System",
-    "java/lang/Thread",
+    // Once it has been redefined, HotSpot adjusts every class's method tables at each later redefinition.
     "java/lang/Object",
-    "java/lang/Class",
-    "java/lang/Math",
 ];
+
+/// What the names of the probes' own classes begin with.
+const PROBES: &str = "java/lang/HeadwaterV1";
 
 /// By the names' beginnings, classes that a read of the time stamp counter runs in the interpreter. It is read only when no more of the
 /// JDK is instrumented than what the user names (see [`clock_source`](crate::clock_source)): then these must not contain probes.
@@ -67,7 +72,7 @@ impl Options {
 
     /// Whether a class's methods may be instrumented when they are reached so.
     pub(super) fn admits_class(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        if NEVER.contains(&class) || class.starts_with("java/lang/HeadwaterV1") {
+        if NEVER.contains(&class) || class.starts_with(PROBES) {
             return false;
         }
         match (self.jdk, caller) {
@@ -77,13 +82,15 @@ impl Options {
         }
     }
 
-    /// Whether a method may be instrumented when it is reached so. The roots always may.
-    pub(super) fn admits(&self, class: &str, loader: LoaderId, method: &str, caller: Caller) -> bool {
-        if !self.admits_class(class, loader, caller) {
-            return false;
-        }
+    /// Whether the user's patterns show a method that is reached so. The roots always are shown.
+    pub(super) fn shows(&self, class: &str, method: &str, caller: Caller) -> bool {
         caller == Caller::Root
             || (self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(class, method)))
                 && !self.exclude.iter().any(|pattern| pattern.matches(class, method))
+    }
+
+    /// Whether a method may be instrumented when it is reached so.
+    pub(super) fn admits(&self, class: &str, loader: LoaderId, method: &str, caller: Caller) -> bool {
+        self.admits_class(class, loader, caller) && self.shows(class, method, caller)
     }
 }

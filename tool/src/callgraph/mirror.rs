@@ -64,6 +64,8 @@ pub(super) struct Mirror {
     subtypes: Vec<ClassKey>,
     access: u16,
     pub(super) initialized: bool,
+    /// It was loaded but not initialised when we came, and none of its methods has been seen to run since.
+    pub(super) dormant: bool,
     pub(super) modifiable: bool,
     /// Its hierarchy is known.
     pub(super) linked: bool,
@@ -77,6 +79,11 @@ pub(super) struct Mirror {
 impl Mirror {
     pub(super) fn is_interface(&self) -> bool {
         self.access & ACC_INTERFACE != 0
+    }
+
+    /// No object is of this very class. Of an interface there may be objects whose class nobody knows: lambdas.
+    pub(super) fn is_abstract_class(&self) -> bool {
+        self.access & ACC_ABSTRACT != 0 && !self.is_interface()
     }
 
     pub(super) fn is_final(&self) -> bool {
@@ -301,6 +308,7 @@ impl Mirror {
             subtypes: Vec::new(),
             access: 0,
             initialized: false,
+            dormant: false,
             modifiable: true,
             linked: false,
             refused: false,

@@ -6,6 +6,7 @@ use headwater_protocol::MethodId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::PatternIndex;
+use super::ahead::Callee;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 
@@ -15,8 +16,8 @@ pub(super) type Target = (Signature, Caller);
 /// The memory of the call graph.
 #[derive(Debug, Default)]
 pub(super) struct Reachable {
-    /// Virtual calls, by the type that they are made on, with the method that they run if there is only one.
-    pub(super) virtual_on: FxHashMap<ClassKey, FxHashMap<Target, Option<MethodId>>>,
+    /// Virtual calls, by the type that they are made on, with the methods that they ran on the classes of that time.
+    pub(super) virtual_on: FxHashMap<ClassKey, FxHashMap<Target, Arc<[Callee]>>>,
     /// The same, whatever the type: for classes whose supertypes are not known yet.
     pub(super) virtual_anywhere: FxHashMap<Signature, Caller>,
     /// Calls on classes that are not loaded, by name.

@@ -6,20 +6,21 @@ use std::sync::Arc;
 use headwater_protocol::{LoaderId, MethodId};
 use rustc_hash::FxHashSet;
 
+use super::ahead::{Callee, INITIALIZER, LOADED_LATER, of_target};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::reachable::Target;
-use super::{CLINIT, CallGraph, PatternIndex};
+use super::{CLINIT, CallGraph, PatternIndex, Scheme};
 
 impl CallGraph {
-    /// A virtual or interface call: every method that it runs on some loaded subtype; likely, if there is only one.
+    /// A virtual or interface call: every method that it runs on some loaded subtype.
     pub(super) fn reach_virtual(
         &mut self,
         owner: &str,
         loader: LoaderId,
         signature: Signature,
         caller: Caller,
-        likely: &mut Vec<MethodId>,
+        callees: &mut Vec<Callee>,
     ) {
         self.reachable.virtual_anywhere.insert(signature, caller);
         let owners = self.mirrors.visible(owner, loader);
@@ -28,20 +29,25 @@ impl CallGraph {
         }
         for owner in owners {
             if let Some(known) = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller))) {
-                likely.extend(known);
+                callees.extend(known.iter());
                 continue;
             }
             let needs_before = self.needs;
             let mut selected = Vec::new();
             for subtype in self.mirrors.subtypes(owner) {
-                self.select_for(subtype, signature, caller, &mut selected);
+                if !self.mirrors.get(subtype).is_abstract_class() {
+                    self.select_for(subtype, signature, caller, &mut selected);
+                }
             }
             selected.sort_unstable();
-            selected.dedup();
-            let only = if let [only] = selected[..] { Some(only) } else { None };
-            likely.extend(only);
+            let classes = selected.len();
+            let targets: Arc<[Callee]> = selected
+                .chunk_by(PartialEq::eq)
+                .map(|same| Callee { method: same[0], probability: of_target(same.len(), classes) })
+                .collect();
+            callees.extend(targets.iter());
             if self.needs == needs_before {
-                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), only);
+                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), targets);
             }
         }
     }
@@ -118,7 +124,7 @@ impl CallGraph {
         loader: LoaderId,
         signature: Signature,
         caller: Caller,
-        likely: &mut Vec<MethodId>,
+        callees: &mut Vec<Callee>,
     ) {
         let owners = self.mirrors.visible(owner, loader);
         if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
@@ -126,7 +132,7 @@ impl CallGraph {
         }
         for owner in owners {
             if let Some(known) = self.reachable.direct_done.get(&(owner, signature, caller)) {
-                likely.extend(known);
+                callees.extend(known.map(|method| Callee { method, probability: 1.0 }));
                 continue;
             }
             let needs_before = self.needs;
@@ -150,7 +156,7 @@ impl CallGraph {
                     None => {}
                 }
             }
-            likely.extend(selected);
+            callees.extend(selected.map(|method| Callee { method, probability: 1.0 }));
             if self.needs == needs_before {
                 self.reachable.direct_done.insert((owner, signature, caller), selected);
             }
@@ -158,17 +164,23 @@ impl CallGraph {
     }
 
     /// Code in the graph may initialise a class, and with it its supertypes (JVMS 5.5).
-    pub(super) fn reach_initializer(&mut self, class: &str, loader: LoaderId, caller: Caller) {
+    pub(super) fn reach_initializer(
+        &mut self,
+        class: &str,
+        loader: LoaderId,
+        caller: Caller,
+        callees: &mut Vec<Callee>,
+    ) {
         let classes = self.mirrors.visible(class, loader);
         if classes.iter().all(|key| !self.mirrors.get(*key).linked) {
             self.reachable.initializers.insert(class.into(), caller);
         }
         for class in classes {
-            self.select_initializers(class, caller);
+            self.select_initializers(class, caller, callees);
         }
     }
 
-    fn select_initializers(&mut self, class: ClassKey, caller: Caller) {
+    fn select_initializers(&mut self, class: ClassKey, caller: Caller, callees: &mut Vec<Callee>) {
         let signature = self.mirrors.intern_signature(CLINIT.0, CLINIT.1);
         for key in self.mirrors.supertypes(class) {
             let mirror = self.mirrors.get(key);
@@ -180,7 +192,8 @@ impl CallGraph {
                     self.need(key);
                 }
                 Some(methods) if methods.contains_key(&signature) => {
-                    self.select(key, signature, caller);
+                    let selected = self.select(key, signature, caller);
+                    callees.extend(selected.map(|method| Callee { method, probability: INITIALIZER }));
                 }
                 Some(_) => {}
             }
@@ -200,15 +213,20 @@ impl CallGraph {
         }
         let name = self.mirrors.get(class).name.clone();
         let loader = self.mirrors.get(class).loader;
+        if self.options.scheme == Scheme::Total {
+            self.select_all_in(class);
+        }
+        let mut callees = Vec::new();
         for (signature, caller) in pending(self.reachable.direct_pending.get(&name)) {
-            self.reach_direct(&name, loader, signature, caller, &mut Vec::new());
+            self.reach_direct(&name, loader, signature, caller, &mut callees);
         }
         for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {
-            self.reach_virtual(&name, loader, signature, caller, &mut Vec::new());
+            self.reach_virtual(&name, loader, signature, caller, &mut callees);
         }
         if let Some(caller) = self.reachable.initializers.get(&name).copied() {
-            self.select_initializers(class, caller);
+            self.select_initializers(class, caller, &mut callees);
         }
+        callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability * LOADED_LATER));
         for supertype in self.mirrors.supertypes(class) {
             for (signature, caller) in self.virtual_calls_on(supertype) {
                 self.select_for(class, signature, caller, &mut Vec::new());
@@ -281,7 +299,9 @@ impl CallGraph {
         let declared: Vec<Signature> =
             self.mirrors.methods(class).into_iter().flat_map(|m| m.keys().copied()).collect();
         let select = |signature| wanted(self, signature).and_then(|caller| self.select(class, signature, caller));
-        declared.into_iter().filter_map(select).collect()
+        let selected: Vec<MethodId> = declared.into_iter().filter_map(select).collect();
+        selected.iter().for_each(|method| self.raise(*method, LOADED_LATER));
+        selected
     }
 
     /// The supertypes of a class that is being loaded; `None` when some are not loaded.

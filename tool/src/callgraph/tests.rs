@@ -30,6 +30,8 @@ struct PlayedJvm {
     /// Methods whose instrumented code is in place.
     instrumented: BTreeSet<String>,
     hotswaps: usize,
+    /// Classes and methods that the JIT compiler has compiled when we attach.
+    compiled: Vec<(&'static str, &'static str)>,
 }
 
 impl PlayedJvm {
@@ -42,6 +44,7 @@ impl PlayedJvm {
             ids: BTreeMap::new(),
             instrumented: BTreeSet::new(),
             hotswaps: 0,
+            compiled: Vec::new(),
         };
         for (name, super_class, interface, methods) in [
             ("java/lang/Object", None, false, &["<init>()V", "hashCode()I", "toString()Ljava/lang/String;"][..]),
@@ -143,6 +146,11 @@ impl PlayedJvm {
         let infos: Vec<ClassInfo> =
             self.classes.keys().filter(|name| self.classes[*name].linked).map(|name| self.info(name)).collect();
         self.graph.add_classes(infos);
+        for (class, method) in &self.compiled {
+            let class = &self.classes[*class];
+            let methods = class.methods.iter().filter(|info| info.name == *method).cloned().collect();
+            self.graph.add_compiled(class.id, methods);
+        }
         let step = self.graph.start();
         self.settle(step);
         self
@@ -179,6 +187,13 @@ impl PlayedJvm {
                     for id in classes {
                         let class = self.classes.values().find(|class| class.id == id).expect("a class we told of");
                         self.graph.add_methods(id, class.methods.clone());
+                    }
+                    step = self.graph.resume();
+                }
+                Step::NeedCode(classes) => {
+                    for id in classes {
+                        let class = self.classes.values().find(|class| class.id == id).expect("a class we told of");
+                        self.graph.add_code(id, Some(class.bytes.clone()).filter(|bytes| !bytes.is_empty()));
                     }
                     step = self.graph.resume();
                 }
@@ -262,39 +277,96 @@ fn a_constructor_and_a_method_of_the_same_class_are_both_found() {
     assert_eq!(jvm.instrumented(), ["Main.root()I", "Square.<init>()V", "Square.area()I"]);
 }
 
+const CHAIN: &str = "
+    class Main {
+        static int root(Shape shape) { return first() + shape.area(); }
+        static int first() { return second(); }
+        static int second() { if (third() > 9) throw new IllegalStateException(message()); return 2; }
+        static int third() { return 3; }
+        static String message() { return text(); }
+        static String text() { return \"\"; }
+    }
+    interface Shape { int area(); }
+    class Square implements Shape { public int area() { return side(); } int side() { return 2; } }
+    class Disc implements Shape { public int area() { return radius(); } int radius() { return 2; } }
+";
+
+fn ahead() -> Options {
+    Options { look_ahead: true, ..options("Main::root") }
+}
+
 #[test]
-fn likely_callees_come_with_their_callers() {
-    let source = "
-        class Main {
-            static int root(Shape shape) { return first() + shape.area(); }
-            static int first() { return second(); }
-            static int second() { return third(); }
-            static int third() { return fourth(); }
-            static int fourth() { return 4; }
-        }
-        interface Shape { int area(); }
-        class Square implements Shape { public int area() { return side(); } int side() { return 2; } }
-        class Disc implements Shape { public int area() { return radius(); } int radius() { return 2; } }
-    ";
-    let ahead = Options { levels_ahead: 2, ..options("Main::root") };
-    let mut jvm = PlayedJvm::new(source, ahead).attach(&["Main", "Shape", "Square", "Disc"]);
-    assert_eq!(jvm.instrumented(), ["Main.root(LShape;)I"], "nobody knows whether it is ever entered");
-    jvm.enter("Main.root(LShape;)I");
-    let found = ["Main.first()I", "Main.second()I", "Main.third()I", "Disc.area()I", "Square.area()I"];
-    assert!(found.iter().all(|method| jvm.instrumented.contains(*method)), "{:#?}", jvm.instrumented);
-    assert_eq!(
-        jvm.instrumented.len(),
-        6,
-        "which of two implementations will run is not known: {:#?}",
-        jvm.instrumented
-    );
-    let hotswaps = jvm.hotswaps;
-    jvm.enter("Main.first()I");
-    jvm.enter("Main.second()I");
-    assert_eq!(jvm.hotswaps, hotswaps, "all their callees are there");
-    jvm.enter("Main.third()I");
+fn what_is_likely_to_be_entered_comes_in_the_same_batch() {
+    let mut jvm = PlayedJvm::new(CHAIN, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(1));
+    let mut jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
+    let found = ["Disc.area()I", "Main.first()I", "Main.message()Ljava/lang/String;", "Main.root(LShape;)I"];
+    let more = ["Main.second()I", "Main.third()I", "Square.area()I"];
+    // Of two implementations nobody knows which will run, and the message is made only for an exception.
+    assert_eq!(jvm.instrumented(), [&found[..], &more[..]].concat());
+    assert_eq!(jvm.hotswaps, 1);
+    for method in ["Main.root(LShape;)I", "Main.first()I", "Main.second()I", "Main.third()I"] {
+        jvm.enter(method);
+    }
+    assert_eq!(jvm.hotswaps, 1, "all that they call is there");
     jvm.enter("Disc.area()I");
-    assert!(jvm.instrumented.contains("Main.fourth()I") && jvm.instrumented.contains("Disc.radius()I"));
+    assert!(jvm.instrumented.contains("Disc.radius()I") && !jvm.instrumented.contains("Square.side()I"));
+}
+
+#[test]
+fn dear_batches_look_further_ahead() {
+    let mut jvm = PlayedJvm::new(CHAIN, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(10));
+    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
+    assert!(jvm.instrumented.contains("Disc.radius()I") && jvm.instrumented.contains("Square.side()I"));
+    assert!(!jvm.instrumented.contains("Main.text()Ljava/lang/String;"), "still, exceptions are rare");
+}
+
+#[test]
+fn what_has_been_compiled_is_likely_to_run_again() {
+    let mut jvm = PlayedJvm::new(CHAIN, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(1));
+    jvm.compiled = vec![("Main", "root"), ("Disc", "area")];
+    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
+    assert!(jvm.instrumented.contains("Disc.radius()I"));
+    assert!(!jvm.instrumented.contains("Square.side()I"));
+}
+
+#[test]
+fn eagerly_everything_reachable_is_instrumented_at_once() {
+    let eager = Options { scheme: Scheme::Eager, ..options("Main::root") };
+    let mut jvm = PlayedJvm::new(CHAIN, eager).attach(&["Main", "Shape", "Square"]);
+    assert!(jvm.instrumented.contains("Main.text()Ljava/lang/String;") && jvm.instrumented.contains("Square.side()I"));
+    assert_eq!((jvm.instrumented.len(), jvm.hotswaps), (8, 1));
+    jvm.load("Disc");
+    assert!(jvm.instrumented.contains("Disc.area()I") && jvm.instrumented.contains("Disc.radius()I"));
+}
+
+#[test]
+fn in_total_every_method_is_instrumented_that_passes_the_filters() {
+    let exclude = vec!["Square".parse().expect("a pattern")];
+    let total = Options { scheme: Scheme::Total, exclude, ..options("Main::root") };
+    let mut jvm = PlayedJvm::new(CHAIN, total).attach(&["Main", "Shape", "Square"]);
+    let all = jvm.instrumented();
+    assert!(all.len() == 7 && all.iter().all(|method| method.starts_with("Main.")), "{all:?}");
+    jvm.load("Disc");
+    assert_eq!(jvm.instrumented.len(), 10);
+}
+
+#[test]
+fn what_a_hidden_method_calls_is_found() {
+    let source = "
+        class Main { static void root() { Hidden.pass(new Task()); } }
+        class Hidden { static void pass(Runnable task) { deeper(task); } static void deeper(Runnable task) { task.run(); } }
+        class Task implements Runnable { public void run() { Main.class.hashCode(); } }
+        class Other implements Runnable { public void run() { } }
+    ";
+    let exclude = vec!["Hidden".parse().expect("a pattern")];
+    let mut jvm = PlayedJvm::new(source, Options { exclude, ..options("Main::root") })
+        .attach(&["Main", "Hidden", "Task", "Other"]);
+    jvm.enter("Main.root()V");
+    assert_eq!(jvm.instrumented(), ["Main.root()V", "Other.run()V", "Task.<init>()V", "Task.run()V"]);
+    assert_eq!(jvm.hotswaps, 2);
 }
 
 #[test]

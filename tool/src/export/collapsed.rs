@@ -11,18 +11,22 @@ use crate::profile::Profile;
 pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
     let frames = frames(&functions);
+    // Written at once: these lines are long.
+    let mut line = String::new();
     for part in parts {
         let thread = part.thread_frame().map(|name| frame(&name));
         walk::stacks(part.tree, |stack, node| {
-            if let Some(thread) = &thread {
-                write!(out, "{thread};")?;
-            }
-            for (level, index) in stack.iter().enumerate() {
+            line.clear();
+            for frame in thread.iter().chain(stack.iter().map(|index| {
                 let method = part.tree.nodes[index.0].method;
-                let separator = if level == 0 { "" } else { ";" };
-                write!(out, "{separator}{}", frames[functions.index_of(method).0])?;
+                &frames[functions.index_of(method).0]
+            })) {
+                line.push_str(frame);
+                line.push(';');
             }
-            writeln!(out, " {}", node.self_ns)
+            // A stack has a node at least, so there is a last semicolon.
+            line.pop();
+            writeln!(out, "{line} {}", node.self_ns)
         })?;
     }
     Ok(())

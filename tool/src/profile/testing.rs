@@ -107,6 +107,7 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
             .collect(),
         instrumented: methods,
         called: 2,
+        discovery: Discovery::default(),
         skipped: vec![Skipped { method: "com.acme.Old.run()V".into(), reason: "it is too large".into() }],
         events: Events { recorded: u64::MAX, lost: 1, healed: 2 },
         hotswap: Hotswap { batches: 4, classes: 9, pause_ns_total: 31, pause_ns_max: 12 },

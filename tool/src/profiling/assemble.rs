@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use headwater_protocol::message::Calibration;
+use headwater_protocol::message::{Calibration, Reveal};
 use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -17,8 +17,8 @@ use crate::correction::{Reference, correct, in_place};
 use crate::decode::Decoder;
 use crate::pattern::{self, MethodPattern};
 use crate::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, MethodIndex, MethodName,
-    Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
+    MethodName, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::{HotswapTotals, Session};
 use crate::ticker::clock_read_ns;
@@ -31,6 +31,7 @@ pub(crate) struct Facts {
     roots: Vec<(String, Vec<MethodIndex>)>,
     methods: Vec<MethodName>,
     instrumented: usize,
+    discovery: Discovery,
     skipped: Vec<Skipped>,
     hotswap: HotswapTotals,
     lost: u64,
@@ -60,6 +61,13 @@ impl Facts {
                 })
                 .collect(),
             instrumented: graph.instrumented(),
+            discovery: Discovery {
+                scheme: graph.scheme(),
+                reveal: settings.reveal,
+                late: if settings.reveal == Reveal::Background { graph.late() } else { 0 },
+                trivial: graph.trivial(),
+                quiet_after: session.quiet_after(),
+            },
             skipped: graph.skipped().iter().map(skipped).collect(),
             hotswap: session.hotswap_totals(),
             lost: session.lost(),
@@ -112,6 +120,7 @@ pub(crate) fn profile(
         duration,
         instrumented: facts.instrumented,
         called: called(&facts, &merged),
+        discovery: facts.discovery,
         events: Events { recorded: decoder.events(), lost: facts.lost, healed: decoder.healed() },
         hotswap: Hotswap {
             batches: facts.hotswap.batches,
@@ -212,6 +221,13 @@ fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile
 
 fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
     let mut warnings = Vec::new();
+    let late = facts.discovery.late;
+    if late > 0 {
+        warnings.push(format!(
+            "the program did not wait for instrumentation (--reveal background): the first calls of up to {late} methods may \
+             be missing"
+        ));
+    }
     let mut missed: FxHashMap<&str, usize> = FxHashMap::default();
     for waited_for in &facts.deadlines_passed {
         *missed.entry(waited_for).or_default() += 1;

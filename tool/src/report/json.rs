@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
+use headwater_protocol::message::Reveal;
 use serde::Serialize;
 
 use super::names::Names;
 use super::prune::{focused, is_method_shown, shown_nodes};
 use super::{Options, View};
+use crate::callgraph::Scheme;
 use crate::profile::{ClockMode, ControlKind, Environment, NodeIndex, Profile};
 
 mod rows;
@@ -20,6 +22,7 @@ struct Report<'a> {
     target: Target<'a>,
     roots: Vec<Root<'a>>,
     scheme: &'static str,
+    reveal: &'static str,
     clock: Clock,
     controls: Vec<Control<'a>>,
     duration_ns: u64,
@@ -96,6 +99,10 @@ struct Control<'a> {
 struct Methods<'a> {
     instrumented: usize,
     called: usize,
+    /// May have been called before they were instrumented.
+    late: usize,
+    /// Left alone, as the user wants it.
+    trivial: usize,
     skipped: Vec<Skipped<'a>>,
 }
 
@@ -119,6 +126,8 @@ struct Hotswap {
     classes: u64,
     pause_ns_total: u64,
     pause_ns_max: u64,
+    /// From the first entry of a root to the last hotswap.
+    quiet_after_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -145,7 +154,15 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
             .iter()
             .map(|root| Root { pattern: &root.pattern, methods: profile.root_names(root), calls: root.calls })
             .collect(),
-        scheme: "b",
+        scheme: match profile.discovery.scheme {
+            Scheme::Eager => "a",
+            Scheme::Lazy => "b",
+            Scheme::Total => "total",
+        },
+        reveal: match profile.discovery.reveal {
+            Reveal::Blocking => "blocking",
+            Reveal::Background => "background",
+        },
         clock: Clock {
             mode: if clock.mode == ClockMode::Exact { "exact" } else { "tick" },
             source: clock.source.name(),
@@ -174,6 +191,8 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         methods: Methods {
             instrumented: profile.instrumented,
             called: profile.called,
+            late: profile.discovery.late,
+            trivial: profile.discovery.trivial,
             skipped: profile
                 .skipped
                 .iter()
@@ -191,6 +210,10 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
             classes: profile.hotswap.classes,
             pause_ns_total: profile.hotswap.pause_ns_total,
             pause_ns_max: profile.hotswap.pause_ns_max,
+            quiet_after_ns: profile
+                .discovery
+                .quiet_after
+                .map(|quiet| u64::try_from(quiet.as_nanos()).unwrap_or(u64::MAX)),
         },
         waits: profile
             .waits

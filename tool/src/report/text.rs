@@ -130,10 +130,11 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\nevents    {} recorded, {} lost{healed}", count(events.recorded), count(events.lost))?;
     writeln!(
         out,
-        "methods   {} instrumented, {} called, {} skipped",
+        "methods   {} instrumented, {} called, {} skipped{}",
         count(profile.instrumented as u64),
         count(profile.called as u64),
-        count(profile.skipped.len() as u64)
+        count(profile.skipped.len() as u64),
+        trivial(profile.discovery.trivial)
     )?;
     skipped(profile, out)?;
     writeln!(out, "taken out of all times:")?;
@@ -187,6 +188,11 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "warning: {warning}")?;
     }
     Ok(())
+}
+
+/// The methods that were left alone because they are trivial, if there are any.
+fn trivial(methods: usize) -> String {
+    if methods == 0 { String::new() } else { format!(", {} trivial and left alone", count(methods as u64)) }
 }
 
 fn skipped(profile: &Profile, out: &mut impl Write) -> io::Result<()> {

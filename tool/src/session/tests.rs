@@ -118,11 +118,14 @@ impl Agent {
     /// Up to the point where the root is instrumented.
     fn begin(&mut self) {
         let (request, command) = self.command();
-        assert_eq!(command, Command::ListClasses);
+        assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking });
         self.reply(request, Reply::Classes(vec![Agent::info(MAIN), Agent::info(OTHER)]));
         let (request, command) = self.command();
         assert_eq!(command, Command::Record);
         self.reply(request, Reply::Done);
+        let (request, command) = self.command();
+        assert_eq!(command, Command::ListCompiled);
+        self.reply(request, Reply::Compiled(Vec::new()));
         let (request, command) = self.command();
         assert_eq!(command, Command::ListMethods { classes: vec![MAIN] });
         self.tell_methods(request, &[MAIN]);
@@ -150,7 +153,7 @@ async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
     let link = caller.welcome(&file, Duration::from_secs(1)).unwrap();
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
     let mut session = Session::new(link, Arc::new(segment), graph);
-    session.list_classes().await.unwrap();
+    session.list_classes(Reveal::Blocking).await.unwrap();
     session.instrument_roots().await.unwrap();
     let end = loop {
         match session.next_message().await {
@@ -221,6 +224,25 @@ async fn a_thread_that_hotswaps_does_not_wait_for_itself() {
         assert_eq!(agent.answer(), (13, nothing()));
     })
     .await;
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_hotswapped_by_the_agent() {
+    let session = play(|agent| {
+        agent.send(&ToTool::Notice(Notice::FirstCall(ROOT)));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });
+        agent.tell_methods(request, &[OTHER]);
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
+        assert!(agent.hook(10, None, OTHER));
+        agent.reply(request, Reply::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        // The session has understood that before it answers this.
+        agent.ask(11, 78, Upcall::FirstCall(ROOT));
+        assert_eq!(agent.answer(), (11, nothing()));
+    })
+    .await;
+    assert_eq!((session.graph().instrumented(), session.graph().late()), (2, 1));
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex, Profile,
-    Root, Target, ThreadProfile, Tree,
+    Clock, ClockMode, ClockSource, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex,
+    Profile, Root, Target, ThreadProfile, Tree,
 };
 use headwater_protocol::ThreadId;
 
@@ -37,7 +37,8 @@ type Row = (usize, usize, u64, u64);
 
 const WORKER: [Row; 12] = [
     (0, 0, 12, 1_000_000),
-    (1, 2, 3, 500),
+    // Too narrow for a flame graph.
+    (1, 2, 3, 300),
     (1, 3, 1, 0),
     (1, 1, 24, 300_000),
     (2, 1, 48, 200_000),
@@ -93,6 +94,7 @@ pub fn profile() -> Profile {
             .collect(),
         instrumented: METHODS.len(),
         called: METHODS.len(),
+        discovery: Discovery::default(),
         skipped: vec![],
         events: Events { recorded: 2_469_214, lost: 0, healed: 1 },
         hotswap: Hotswap { batches: 4, classes: 9, pause_ns_total: 31_000_000, pause_ns_max: 12_000_000 },

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, Environment, Events, Hotswap, MethodIndex, MethodName, Node,
-    NodeIndex, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
+    MethodName, Node, NodeIndex, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater_protocol::ThreadId;
 
@@ -67,6 +67,7 @@ pub fn profile() -> Profile {
         ],
         instrumented: 5,
         called: 4,
+        discovery: Discovery::default(),
         skipped: vec![Skipped {
             method: "com.acme.Old.run()V".into(),
             reason: "its code would grow past 65,535 bytes".into(),

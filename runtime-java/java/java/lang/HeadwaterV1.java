@@ -7,9 +7,9 @@ import jdk.internal.vm.annotation.ReservedStackAccess;
  * What instrumented methods call. Lives in java.base, because every class can call it there; its name carries the version,
  * because a class so defined stays until the JVM ends.
  *
- * <p>The fast path allocates nothing, locks nothing and calls only intrinsics, none of which can be instrumented. The
- * slow paths (a method's first call, a full chunk, a thread's first entry) run with {@link HeadwaterV1Thread#depth} negated, so
- * that instrumented code they happen to run records nothing.
+ * <p>The fast path allocates nothing, locks nothing and calls only intrinsics and what reads the clock
+ * ({@link HeadwaterV1Tsc}), none of which can be instrumented. The slow paths (a method's first call, a full chunk, a thread's
+ * first entry) run with {@link HeadwaterV1Thread#depth} negated, so that instrumented code they happen to run records nothing.
  *
  * <p>Only the last call in a probe stores the event, and plain field writes follow it: a StackOverflowError inside a probe
  * leaves both the word and the depth changed, or neither.
@@ -73,6 +73,8 @@ public final class HeadwaterV1 {
     private static final long SLOWEST_SCALE = 1L << SCALE_SHIFT - 5;
     /** After so many nanoseconds the counter's frequency is known well enough to begin with. */
     private static final long FIRST_SPAN = 10_000_000;
+    /** Nanoseconds after which that is given up. */
+    private static final long LONGEST_START = 1_000_000_000;
     /** Readings after which a method handle is customised, and more. */
     private static final int WARM_READS = 1000;
 
@@ -258,7 +260,12 @@ public final class HeadwaterV1 {
             narrowest = around;
         }
         if (around / 2 <= narrowest && time - firstTime > FIRST_SPAN) {
-            scale = (long) ((double) (time - firstTime) / (thread.base - firstTicks) * (1 << SCALE_SHIFT) + 0.5);
+            long known = scale;
+            long found = (long) ((double) (time - firstTime) / (thread.base - firstTicks) * (1 << SCALE_SHIFT) + 0.5);
+            // A machine that slept may have set its counter back, or its clock may have stood still meanwhile.
+            if (known == 0 || Math.abs(found - known) <= known >> 10) {
+                scale = found;
+            }
         }
         thread.scale = scale;
         return time;
@@ -666,8 +673,6 @@ public final class HeadwaterV1 {
 
     /** Begins a session over a freshly mapped segment. Nothing is recorded yet. */
     private static void attach(long segmentAddress, int chunkCount, long chunkData, long readTsc) {
-        boolean tsc = U.getInt(segmentAddress + OFFSET_CLOCK_SOURCE) == SOURCE_TSC && startTsc(readTsc);
-        U.putInt(segmentAddress + OFFSET_CLOCK_SOURCE, tsc ? SOURCE_TSC : SOURCE_NANO_TIME);
         synchronized (LOCK) {
             session++;
             segment = segmentAddress;
@@ -677,10 +682,24 @@ public final class HeadwaterV1 {
             data = segmentAddress + chunkData;
             flags = segmentAddress + FLAGS;
             waiting = U.getInt(segmentAddress + OFFSET_OVERFLOW) == 0;
-            boolean coarse = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) != 0;
-            clock = coarse ? segmentAddress + OFFSET_CLOCK : tsc ? TSC : NANO_TIME;
+            clock = U.getInt(segmentAddress + OFFSET_CLOCK_PERIOD) == 0 ? NANO_TIME : segmentAddress + OFFSET_CLOCK;
+            if (tscFunction == 0) {
+                // An earlier session's stays: the handle is a constant, and the agent's library is never unloaded.
+                tscFunction = readTsc;
+            }
             threads = NO_THREADS;
             threadCount = 0;
+        }
+    }
+
+    /** Goes over to the time stamp counter if the tool wants it, and says what became of that. */
+    private static void chooseClock() {
+        if (U.getInt(segment + OFFSET_CLOCK_SOURCE) == SOURCE_TSC) {
+            if (clock == NANO_TIME && startTsc()) {
+                clock = TSC;
+            } else if (clock != TSC) {
+                U.putInt(segment + OFFSET_CLOCK_SOURCE, SOURCE_NANO_TIME);
+            }
         }
     }
 
@@ -689,11 +708,7 @@ public final class HeadwaterV1 {
      *
      * @return whether this JVM can read it
      */
-    private static boolean startTsc(long function) {
-        if (tscFunction == 0) {
-            // An earlier session's stays: the handle is a constant, and the agent's library is never unloaded.
-            tscFunction = function;
-        }
+    private static boolean startTsc() {
         try {
             for (int i = 0; i < WARM_READS; i++) {
                 HeadwaterV1Tsc.read();
@@ -708,7 +723,7 @@ public final class HeadwaterV1 {
         readTogether(reading);
         firstTime = readTogether(reading);
         firstTicks = reading.base;
-        while (scale == 0) {
+        while (scale == 0 && System.nanoTime() - firstTime < LONGEST_START) {
             readTogether(reading);
         }
         return scale > SLOWEST_SCALE && scale < FASTEST_SCALE;
@@ -760,7 +775,8 @@ public final class HeadwaterV1 {
     }
 
     /**
-     * JFluid 5.3: what a probe pair costs between its own timestamps (inner) and outside them (outer), in compiled code.
+     * Makes the clock ready, and times the probes with it. JFluid 5.3: what a probe pair costs between its own timestamps (inner)
+     * and outside them (outer), in compiled code.
      *
      * @return inner, outer, what a pair costs outside the root's context, and the standard deviations of the first two, in ns
      */
@@ -769,6 +785,7 @@ public final class HeadwaterV1 {
         final int pairs = CHUNK_BYTES / 16;
         final long shortest = 200_000_000;
         final long longest = 1_500_000_000;
+        chooseClock();
         HeadwaterV1Thread self = new HeadwaterV1Thread(U.getLong(Thread.currentThread(), TID), 0, false);
         self.depth = 1;
         self.root = NO_METHOD;

@@ -1,0 +1,200 @@
+//! How the subgraph is found: schemes, revealing in the background, filters, trivial methods, and how precisely.
+
+use std::collections::BTreeMap;
+
+use headwater_tests::{
+    Jdk, Scratch, calls_by_method, compile, compile_text, counts_of_target, java, jdks, profile, read_report,
+};
+use serde_json::Value;
+
+/// How often the root runs.
+const ROOTS: usize = 3;
+
+/// Profiles the counting target; the report, and the program's own counts.
+fn counting(jdk: &Jdk, options: &[&str]) -> (Value, BTreeMap<String, u64>) {
+    let classes = compile(jdk, &["Counter.java", "Counting.java"]);
+    let mut target = java(jdk, &classes, &[], &["Counting"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let calls = ROOTS.to_string();
+    let fixed = ["--root", "Counting::root", "--exclude", "Counter", "--calls", &calls, "-o", &file_name];
+    let tool = profile(&target, &[&fixed, options].concat());
+    (0..ROOTS).for_each(|_| target.say("go"));
+    let tool = tool.finish();
+    assert!(tool.status.success(), "JDK {}, {options:?}: {:#?}", jdk.version, tool.stderr);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "JDK {}, {options:?}: {:#?}", jdk.version, target.stderr);
+    (read_report(&file), counts_of_target(&target.stdout))
+}
+
+fn ratio(report: &Value) -> f64 {
+    let count = |name: &str| report["methods"][name].as_f64().expect("a number");
+    count("instrumented") / count("called")
+}
+
+#[test]
+fn every_scheme_sees_every_call() {
+    for jdk in jdks() {
+        let mut instrumented = Vec::new();
+        for scheme in ["b", "a", "total"] {
+            let (report, theirs) = counting(&jdk, &["--scheme", scheme]);
+            let ours = calls_by_method(&report);
+            for (method, count) in &theirs {
+                assert_eq!(ours.get(method), Some(count), "JDK {}, scheme {scheme}: {method}", jdk.version);
+            }
+            assert_eq!(report["scheme"], scheme);
+            instrumented.push(report["methods"]["instrumented"].as_u64().expect("a number"));
+        }
+        assert!(instrumented.is_sorted(), "lazily the fewest, in total the most: {instrumented:?}");
+    }
+}
+
+#[test]
+fn few_methods_are_instrumented_that_are_never_called() {
+    for jdk in jdks() {
+        let (report, _) = counting(&jdk, &[]);
+        assert!(ratio(&report) <= 1.3, "JDK {}: {}", jdk.version, report["methods"]);
+    }
+}
+
+#[test]
+fn in_the_background_nobody_waits_and_the_report_says_so() {
+    for jdk in jdks() {
+        let (report, theirs) = counting(&jdk, &["--reveal", "background"]);
+        let ours = calls_by_method(&report);
+        assert_eq!(ours.get("Counting.root(I)V"), Some(&(ROOTS as u64)), "{ours:#?}");
+        for (method, count) in &theirs {
+            let seen = ours.get(method).copied().unwrap_or(0);
+            assert!(seen <= *count, "JDK {}: {method}: {seen} of {count}", jdk.version);
+        }
+        assert_eq!(report["reveal"], "background");
+        assert!(report["methods"]["late"].as_u64().is_some_and(|late| late > 0), "{}", report["methods"]);
+        let warning = report["warnings"][0].as_str().expect("a warning");
+        assert!(warning.contains("did not wait"), "{warning}");
+    }
+}
+
+/// What a source's `Main.root` calls, profiled with these options; its `main` runs the root for each line of input.
+fn calls(jdk: &Jdk, source: &str, options: &[&str]) -> (Value, BTreeMap<String, u64>) {
+    let text = format!(
+        "{source}
+        class Main {{
+            static Object result;
+            public static void main(String[] args) throws Exception {{
+                System.out.println(\"READY\");
+                while (System.in.read() != 'q') {{ result = Start.root(); System.out.println(\"RESULT\"); }}
+            }}
+        }}"
+    );
+    let classes = compile_text(jdk, &text);
+    let mut target = java(jdk, &classes, &[], &["Main"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let fixed = ["--root", "Start::root", "--await-root", "-o", &file_name];
+    let tool = profile(&target, &[&fixed, options].concat());
+    // The line and its end.
+    target.say("1");
+    target.await_line("RESULT");
+    target.await_line("RESULT");
+    target.say("q");
+    let target = target.finish();
+    assert!(target.status.success(), "{:#?}", target.stderr);
+    tool.finish();
+    let report = read_report(&file);
+    let calls = calls_by_method(&report);
+    (report, calls)
+}
+
+#[test]
+fn what_an_excluded_method_calls_hangs_on_its_caller() {
+    let source = "
+        class Start { static Object root() { return Hidden.first(); } static int counted; }
+        class Hidden {
+            static Object first() { return second(new Shown()); }
+            static Object second(Shown shown) { return shown.toString() + shown.own(); }
+        }
+        class Shown {
+            public String toString() { return deeper(); }
+            String deeper() { return \"\"; }
+            int own() { return 1; }
+        }";
+    for jdk in jdks() {
+        let (report, found) = calls(&jdk, source, &["--exclude", "Hidden"]);
+        let shown: Vec<&str> = found.keys().map(String::as_str).collect();
+        let expected = [
+            "Shown.<init>()V",
+            "Shown.deeper()Ljava/lang/String;",
+            "Shown.own()I",
+            "Shown.toString()Ljava/lang/String;",
+            "Start.root()Ljava/lang/Object;",
+        ];
+        assert_eq!(shown, expected, "JDK {}", jdk.version);
+        assert!(found.values().all(|calls| *calls == 2), "{found:#?}");
+        let own = report["nodes"].as_array().expect("nodes").iter().find(|node| node["method"] == "Shown.own()I");
+        assert_eq!(own.expect("it is there")["parent"], 0, "the nearest shown ancestor is the root");
+    }
+}
+
+#[test]
+fn the_handler_behind_a_proxy_is_found() {
+    let source = "
+        interface Service { int run(); }
+        class Handler implements java.lang.reflect.InvocationHandler {
+            public Object invoke(Object proxy, java.lang.reflect.Method method, Object[] arguments) { return inner(); }
+            int inner() { return 1; }
+        }
+        class Start {
+            static Service service = (Service) java.lang.reflect.Proxy.newProxyInstance(
+                    Start.class.getClassLoader(), new Class<?>[] {Service.class}, new Handler());
+            static Object root() { return service.run(); }
+        }";
+    for jdk in jdks() {
+        let (_, found) = calls(&jdk, source, &[]);
+        assert_eq!(found.get("Handler.inner()I"), Some(&2), "JDK {}: {found:#?}", jdk.version);
+    }
+}
+
+#[test]
+fn trivial_methods_can_be_left_alone() {
+    let source = "
+        class Start {
+            int value;
+            int get() { return value; }
+            void set(int value) { this.value = value; }
+            void nothing() { }
+            static int constant() { return 42; }
+            synchronized int locked() { return value; }
+            int calls() { return get(); }
+            int chooses() { return value > 0 ? 1 : 2; }
+            static Object root() {
+                Start it = new Start();
+                it.set(constant());
+                it.nothing();
+                return it.locked() + it.calls() + it.chooses() + it.get();
+            }
+        }";
+    for jdk in jdks() {
+        let (report, found) = calls(&jdk, source, &["--skip-trivial"]);
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            [
+                "Start.<init>()V",
+                "Start.calls()I",
+                "Start.chooses()I",
+                "Start.locked()I",
+                "Start.root()Ljava/lang/Object;"
+            ],
+            "JDK {}",
+            jdk.version
+        );
+        assert_eq!(report["methods"]["trivial"], 4, "{}", report["methods"]);
+        let (_, all) = calls(&jdk, source, &[]);
+        assert_eq!(all.len(), 9, "{all:#?}");
+    }
+}

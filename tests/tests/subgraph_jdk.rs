@@ -1,0 +1,78 @@
+//! The JDK's own methods, those included that the profiler's runtime and the JVM lean on, under full verification.
+
+use std::collections::BTreeMap;
+
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
+
+const VERIFIED: [&str; 3] =
+    ["-XX:+UnlockDiagnosticVMOptions", "-XX:+BytecodeVerificationLocal", "-XX:+BytecodeVerificationRemote"];
+
+const SOURCE: &str = "
+    import java.util.*;
+    import java.util.concurrent.*;
+    class Main {
+        public static void main(String[] args) throws Exception {
+            System.out.println(\"READY\");
+            Scanner input = new Scanner(System.in);
+            while (input.hasNextLine() && !input.nextLine().equals(\"quit\")) System.out.println(\"RESULT \" + work());
+            System.out.println(\"BYE\");
+        }
+        static String work() throws Exception {
+            Map<String, Integer> map = new HashMap<>();
+            for (int i = 0; i < 100; i++) map.put(\"key\" + i, Math.max(i, 50));
+            Thread thread = new Thread(() -> map.put(\"thread\", Math.abs(-1)), \"worker\");
+            thread.start();
+            thread.join();
+            ExecutorService pool = Executors.newFixedThreadPool(2);
+            int sum = pool.submit(() -> map.values().stream().mapToInt(Integer::intValue).sum()).get();
+            pool.shutdown();
+            pool.awaitTermination(10, TimeUnit.SECONDS);
+            Object made = Class.forName(\"java.util.ArrayList\").getDeclaredConstructor().newInstance();
+            String text = System.getProperty(\"java.vm.name\").length() + made.toString() + new Object().equals(made);
+            return map.size() + \" \" + sum + \" \" + text + String.format(\" %05.2f\", Math.floor(2.5));
+        }
+    }";
+
+/// Calls by method with all of the JDK instrumented; the program's output must be what it is without.
+fn check(jdk: &Jdk, root: &str) -> BTreeMap<String, u64> {
+    let classes = compile_text(jdk, SOURCE);
+    let lines = ["go", "go", "quit"];
+    let run = || java(jdk, &classes, &VERIFIED, &["Main"]);
+    let mut undisturbed = run();
+    lines.iter().for_each(|line| undisturbed.say(line));
+    let undisturbed = undisturbed.finish();
+    assert!(undisturbed.status.success(), "{:#?}", undisturbed.stderr);
+
+    let mut target = run();
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let tool = profile(&target, &["--root", root, "--jdk", "all", "-o", &file.to_string_lossy()]);
+    lines.iter().for_each(|line| target.say(line));
+    let target = target.finish();
+    assert!(target.status.success(), "JDK {}, {root}: {:#?}", jdk.version, target.stderr);
+    assert_eq!(target.stdout, undisturbed.stdout[1..], "JDK {}, {root}", jdk.version);
+    tool.finish();
+    calls_by_method(&read_report(&file))
+}
+
+#[test]
+fn a_method_of_the_jdk_may_be_the_root() {
+    for jdk in jdks() {
+        let found = check(&jdk, "java.util.HashMap::put");
+        assert!(found["java.util.HashMap.put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"] >= 202);
+        assert!(found.contains_key("java.util.HashMap.hash(Ljava/lang/Object;)I"), "{found:#?}");
+        assert!(found.contains_key("java.lang.String.hashCode()I"), "{found:#?}");
+    }
+}
+
+#[test]
+fn the_classes_that_the_jvm_leans_on_may_be_instrumented() {
+    for jdk in jdks() {
+        let found = check(&jdk, "Main::work");
+        for class in ["Thread", "System", "Class", "Math", "String", "Integer"] {
+            let of_class = format!("java.lang.{class}.");
+            assert!(found.keys().any(|method| method.starts_with(&of_class)), "JDK {}: {class}", jdk.version);
+        }
+    }
+}

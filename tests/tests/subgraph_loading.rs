@@ -1,0 +1,112 @@
+//! What class loading can do to a call graph: classes that come late, twice, hidden, broken, or while their loader is locked.
+
+use std::collections::BTreeMap;
+
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile, java, jdks, profile, read_report};
+
+/// Runs scenarios under a profile of `Loading::root`; the calls by method. The program's output must be what it is
+/// without a profiler.
+fn check(jdk: &Jdk, scenarios: &[&str], tool_options: &[&str]) -> BTreeMap<String, u64> {
+    let classes = compile(jdk, &["Loading.java"]);
+    let mut undisturbed = java(jdk, &classes, &[], &["Loading"]);
+    undisturbed.await_line("READY");
+    scenarios.iter().chain(&["quit"]).for_each(|line| undisturbed.say(line));
+    let undisturbed = undisturbed.finish();
+    assert!(undisturbed.status.success(), "{scenarios:?}, JDK {}: {:#?}", jdk.version, undisturbed.stderr);
+    let expected = undisturbed.stdout;
+
+    let mut target = java(jdk, &classes, &[], &["Loading"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let tool = profile(&target, &[&["--root", "Loading::root", "-o", &file_name], tool_options].concat());
+    scenarios.iter().chain(&["quit"]).for_each(|line| target.say(line));
+    let target = target.finish();
+    assert!(target.status.success(), "{scenarios:?}, JDK {}: {:#?}", jdk.version, target.stderr);
+    assert_eq!(target.stdout, expected, "{scenarios:?}, JDK {}", jdk.version);
+    let tool = tool.finish();
+    assert_eq!(tool.status.code(), Some(5), "{:#?}", tool.stderr);
+    calls_by_method(&read_report(&file))
+}
+
+fn calls(of: &BTreeMap<String, u64>, method: &str) -> u64 {
+    of.get(method).copied().unwrap_or(0)
+}
+
+#[test]
+fn an_overriding_class_that_comes_late_is_instrumented_while_it_loads() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["base", "override", "override"], &[]);
+        assert_eq!(calls(&found, "Late.run()I"), 2, "{found:#?}");
+        assert_eq!(calls(&found, "Base.run()I"), 3, "{found:#?}");
+    }
+}
+
+#[test]
+fn classes_of_one_name_and_two_loaders_are_both_found() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["twins", "twins"], &[]);
+        assert_eq!(calls(&found, "Guest.getAsInt()I"), 4, "{found:#?}");
+        assert_eq!(calls(&found, "Guest.inner()I"), 4, "{found:#?}");
+    }
+}
+
+#[test]
+fn classes_may_be_unloaded() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["unloaded", "base", "unloaded"], &[]);
+        assert_eq!(calls(&found, "Guest.inner()I"), 6, "{found:#?}");
+    }
+}
+
+#[test]
+fn hidden_classes_are_left_alone_and_lambdas_are_found_in_their_hosts() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["hidden", "hidden"], &[]);
+        assert_eq!(calls(&found, "Loading.seen()I"), 2, "{found:#?}");
+        assert!(found.keys().any(|method| method.contains("lambda$hidden$0")), "{found:#?}");
+    }
+}
+
+#[test]
+fn arrays_have_no_methods_of_their_own() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["arrays"], &[]);
+        assert_eq!((calls(&found, "Loading.arrays([LBase;)I"), calls(&found, "Base.run()I")), (2, 2), "{found:#?}");
+    }
+}
+
+#[test]
+fn interfaces_have_initialisers_and_default_methods_or_nothing() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["interfaces"], &[]);
+        for method in ["Constants.<clinit>()V", "Constants.compute()I", "WithCode.code()I"] {
+            assert_eq!(calls(&found, method), 1, "{method}: {found:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_class_that_fails_to_verify_fails_as_it_would() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["broken", "base"], &[]);
+        assert_eq!((calls(&found, "Loading.broken()Ljava/lang/String;"), calls(&found, "Base.run()I")), (1, 1));
+    }
+}
+
+#[test]
+fn classes_are_loaded_while_classes_are_loaded() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["nested", "nested"], &[]);
+        assert_eq!((calls(&found, "Guest.inner()I"), calls(&found, "Helper.help()V")), (2, 2), "{found:#?}");
+    }
+}
+
+#[test]
+fn a_class_loader_that_another_thread_has_locked_deadlocks_nobody() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["locked", "base"], &[]);
+        assert_eq!(calls(&found, "Base.run()I"), 1, "{found:#?}");
+    }
+}

@@ -1,0 +1,132 @@
+//! What a hotswap costs in this JVM, learnt from those that were: so much for the batch, which grows with the number of loaded
+//! classes and of compiled methods, and so much for each class in it.
+
+use std::time::Duration;
+
+use headwater_protocol::message::HotswapResult;
+
+/// No batch is to stop the program longer.
+const LONGEST_PAUSE_NS: f64 = 40e6;
+/// However long the fixed part takes.
+const FEWEST_CLASSES: usize = 16;
+/// However little a class takes: what is late for one is late for all.
+const MOST_CLASSES: usize = 400;
+/// Measured on JDK 17 and 25 at 1,600, 8,100 and 20,000 loaded classes, on two cores: 1.0, 3.7 and 8.7 ms a batch, 0.1 to 0.2 ms a
+/// class.
+const FIXED_NS: f64 = 350e3;
+const LOADED_CLASS_NS: f64 = 420.0;
+const CLASS_NS: f64 = 150e3;
+/// Of so many classes, a batch that is taken for measured before the first.
+const PRIOR_CLASSES: f64 = 50.0;
+/// Old batches count less and less: the number of loaded classes grows.
+const DECAY: f64 = 0.95;
+
+/// A line through pauses over numbers of classes: weighted sums for the least squares.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchCost {
+    weight: f64,
+    classes: f64,
+    squares: f64,
+    pauses: f64,
+    products: f64,
+    first: bool,
+}
+
+impl BatchCost {
+    /// Before the first batch: what so many loaded classes make likely.
+    pub(super) fn expected(loaded: usize) -> BatchCost {
+        let fixed = FIXED_NS + LOADED_CLASS_NS * loaded as f64;
+        let mut cost = BatchCost { weight: 0.0, classes: 0.0, squares: 0.0, pauses: 0.0, products: 0.0, first: true };
+        cost.observe(1.0, fixed + CLASS_NS);
+        cost.observe(PRIOR_CLASSES, fixed + PRIOR_CLASSES * CLASS_NS);
+        cost
+    }
+
+    /// A batch is over. The first one is none like the others: HotSpot may throw all compiled code away.
+    pub(super) fn add(&mut self, result: &HotswapResult) {
+        if std::mem::take(&mut self.first) || result.classes == 0 {
+            return;
+        }
+        self.observe(f64::from(result.classes), result.pause_ns as f64);
+    }
+
+    fn observe(&mut self, classes: f64, pause_ns: f64) {
+        for sum in [&mut self.weight, &mut self.classes, &mut self.squares, &mut self.pauses, &mut self.products] {
+            *sum *= DECAY;
+        }
+        self.weight += 1.0;
+        self.classes += classes;
+        self.squares += classes * classes;
+        self.pauses += pause_ns;
+        self.products += classes * pause_ns;
+    }
+
+    /// Nanoseconds a class, which cannot be less than nothing.
+    fn class_ns(&self) -> f64 {
+        let spread = self.weight * self.squares - self.classes * self.classes;
+        // Batches of one size say nothing about it.
+        if spread <= self.weight * self.weight {
+            return CLASS_NS;
+        }
+        ((self.weight * self.products - self.classes * self.pauses) / spread).max(CLASS_NS / 10.0)
+    }
+
+    fn fixed_ns(&self) -> f64 {
+        ((self.pauses - self.class_ns() * self.classes) / self.weight).max(0.0)
+    }
+
+    /// What is saved when a class goes into a batch with others.
+    pub(super) fn fixed(&self) -> Duration {
+        Duration::from_nanos(self.fixed_ns() as u64)
+    }
+
+    /// How many classes may be hotswapped at once.
+    pub(super) fn most_classes(&self) -> usize {
+        let classes = (LONGEST_PAUSE_NS - self.fixed_ns()) / self.class_ns();
+        (classes as usize).clamp(FEWEST_CLASSES, MOST_CLASSES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(classes: u32, pause_ms: f64) -> HotswapResult {
+        HotswapResult { classes, pause_ns: (pause_ms * 1e6) as u64, ..HotswapResult::default() }
+    }
+
+    #[test]
+    fn more_loaded_classes_make_dearer_batches() {
+        let [small, large] = [1_600, 20_000].map(BatchCost::expected);
+        assert!(small.fixed() < Duration::from_micros(1_500), "{small:?}");
+        assert!(large.fixed() > Duration::from_millis(8), "{large:?}");
+        assert!(large.most_classes() < small.most_classes());
+    }
+
+    #[test]
+    fn what_is_measured_soon_outweighs_what_was_expected() {
+        let mut cost = BatchCost::expected(1_000);
+        cost.add(&batch(1, 500.0));
+        assert!(cost.fixed() < Duration::from_millis(2), "the first batch is like no other");
+        for round in 0..60 {
+            let classes = 1 + round % 7 * 10;
+            cost.add(&batch(classes, 10.0 + 0.5 * f64::from(classes)));
+        }
+        let fixed_ms = cost.fixed_ns() / 1e6;
+        assert!((9.0..11.0).contains(&fixed_ms), "{fixed_ms}");
+        assert!((50..70).contains(&cost.most_classes()), "{}", cost.most_classes());
+    }
+
+    #[test]
+    fn no_measurement_makes_batches_vanish_or_explode() {
+        let mut cost = BatchCost::expected(1_000);
+        for _ in 0..100 {
+            cost.add(&batch(10, 900.0));
+        }
+        assert_eq!(cost.most_classes(), FEWEST_CLASSES);
+        for _ in 0..1_000 {
+            cost.add(&batch(10, 0.001));
+        }
+        assert_eq!(cost.most_classes(), 266.min(MOST_CLASSES));
+    }
+}
