@@ -217,6 +217,19 @@ impl CallGraph {
         self.mirrors.set_methods(class, methods);
     }
 
+    /// Changes what is wanted, before [`CallGraph::start`].
+    pub fn set_options(&mut self, options: Options) {
+        self.options = options;
+    }
+
+    /// The linked classes, with their internal names.
+    pub fn classes(&self) -> impl Iterator<Item = (ClassId, &Arc<str>)> {
+        self.mirrors.keys().filter_map(|key| {
+            let mirror = self.mirrors.get(key);
+            mirror.id.filter(|_| mirror.linked).map(|id| (id, &mirror.name))
+        })
+    }
+
     /// The file of a class that was needed.
     pub fn add_code(&mut self, class: ClassId, bytes: Option<Vec<u8>>) {
         if let Some(key) = self.mirrors.by_id(class) {
@@ -241,19 +254,6 @@ impl CallGraph {
     /// How many classes are loaded and linked.
     pub fn loaded_classes(&self) -> usize {
         self.mirrors.keys().filter(|key| self.mirrors.get(*key).linked).count()
-    }
-
-    /// Changes what is wanted, before [`CallGraph::start`].
-    pub fn set_options(&mut self, options: Options) {
-        self.options = options;
-    }
-
-    /// The linked classes, with their internal names.
-    pub fn classes(&self) -> impl Iterator<Item = (ClassId, &Arc<str>)> {
-        self.mirrors.keys().filter_map(|key| {
-            let mirror = self.mirrors.get(key);
-            mirror.id.filter(|_| mirror.linked).map(|id| (id, &mirror.name))
-        })
     }
 
     /// Selects the roots among the loaded classes.

@@ -131,11 +131,9 @@ impl Worker {
             let request = self.inbox.try_recv().ok();
             let found = self.pass();
             if let Some(request) = request {
-                self.meet(request);
+                self.meet(request, progress);
             }
-            progress.roots_entered.store(self.decoder.roots_entered(), Ordering::Relaxed);
-            progress.roots_completed.store(self.decoder.roots_completed(), Ordering::Relaxed);
-            progress.events.store(self.decoder.events(), Ordering::Relaxed);
+            self.tell(progress);
             if calls.is_some_and(|calls| self.decoder.roots_completed() >= calls) {
                 progress.enough.notify_one();
             }
@@ -148,12 +146,20 @@ impl Worker {
         }
     }
 
-    fn meet(&mut self, request: Request) {
+    fn tell(&self, progress: &Progress) {
+        progress.roots_entered.store(self.decoder.roots_entered(), Ordering::Relaxed);
+        progress.roots_completed.store(self.decoder.roots_completed(), Ordering::Relaxed);
+        progress.events.store(self.decoder.events(), Ordering::Relaxed);
+    }
+
+    fn meet(&mut self, request: Request, progress: &Progress) {
         // Nobody waits any more for an answer that cannot be sent.
         match request {
             Request::Copy(answer) => drop(answer.send(self.decoder.clone())),
             Request::Clear { now_ns, done } => {
                 self.decoder.clear(now_ns);
+                // Before the answer: whoever asked must not see what was forgotten.
+                self.tell(progress);
                 let _ = done.send(());
             }
             Request::Interrupt { now_ns, done } => {
@@ -226,6 +232,7 @@ mod tests {
             assert_eq!(drain.copy().await.roots_completed(), thread as u64 + 1);
         }
         drain.clear(10).await;
+        assert_eq!(drain.progress().roots_completed(), 0, "whoever waits for calls waits for new ones");
         assert_eq!(drain.finish().roots_completed(), 0);
     }
 

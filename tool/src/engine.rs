@@ -30,14 +30,12 @@ pub struct Attached {
     session: Session,
     segment: Arc<Segment>,
     target: Target,
-    /// All loaded classes are known, and those that are loaded later are told of so.
-    listed: Option<Reveal>,
 }
 
 impl Attached {
     pub(crate) fn new(link: Link, segment: Arc<Segment>, target: Target) -> Attached {
         let session = Session::new(link, Arc::clone(&segment), CallGraph::new(Options::default()));
-        Attached { session, segment, target, listed: None }
+        Attached { session, segment, target }
     }
 
     /// The JVM.
@@ -47,10 +45,7 @@ impl Attached {
 
     /// Learns of all loaded classes, and from then on of every class that is loaded.
     pub async fn list_classes(&mut self) -> Result<(), SessionError> {
-        let reveal = Reveal::default();
-        self.session.list_classes(reveal).await?;
-        self.listed = Some(reveal);
-        Ok(())
+        self.session.list_classes(Reveal::Blocking).await
     }
 
     /// The conversation, to ask and to serve.
@@ -72,7 +67,7 @@ impl Attached {
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;
         let drain = Drain::start(Arc::clone(&self.segment), settings.calls).map_err(ProfileError::Thread)?;
-        let prepared = profiling::prepare(&mut self.session, &settings, self.listed, observer, start).await;
+        let prepared = profiling::prepare(&mut self.session, &settings, observer, start).await;
         match prepared {
             Ok(calibration) => Ok(Live {
                 session: self.session,

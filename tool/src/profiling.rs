@@ -421,7 +421,6 @@ pub(crate) fn options(settings: &Settings) -> Options {
 pub(crate) async fn prepare(
     session: &mut Session,
     settings: &Settings,
-    listed: Option<Reveal>,
     observer: Observer<'_>,
     start: Start,
 ) -> Result<Calibration, ProfileError> {
@@ -429,9 +428,7 @@ pub(crate) async fn prepare(
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
         return Err(ClockSourceError::Linker.into());
     }
-    if listed != Some(settings.reveal) {
-        session.list_classes(settings.reveal).await?;
-    }
+    session.list_classes(settings.reveal).await?;
     session.instrument_roots().await?;
     let matches = session.graph().root_matches();
     let roots = || settings.roots.iter().zip(&matches);
