@@ -71,7 +71,16 @@ pub struct Decoder {
     pass: u64,
     /// Threads with runs that are held.
     waiting: Vec<usize>,
+    /// Of virtual threads that have been forgotten.
+    folded: Cct,
+    /// With more threads, virtual ones are forgotten.
+    fold_at: usize,
 }
+
+/// Stands for all virtual threads that are not told apart any more. The JVM's numbers begin with 1.
+pub const FOLDED: ThreadId = ThreadId(0);
+/// So many threads are told apart, if there are so many.
+const FOLD_AT: usize = 20_000;
 
 /// Calls of a root that were timed as a whole, without a probe's recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -214,6 +223,8 @@ impl Decoder {
             controls: FxHashMap::default(),
             pass: 0,
             waiting: Vec::new(),
+            folded: Cct::new(),
+            fold_at: FOLD_AT,
         }
     }
 
@@ -245,6 +256,27 @@ impl Decoder {
             self.follow_runs(index, self.pass);
         }
         self.pass += 1;
+        if self.threads.len() > self.fold_at {
+            self.fold();
+        }
+    }
+
+    /// Adds up the trees of virtual threads that are outside the roots, most of which have ended, and forgets the threads: there
+    /// may be millions of them.
+    fn fold(&mut self) {
+        let folded = &mut self.folded;
+        self.threads.retain(|thread| {
+            let stays = thread.run.is_none() || !thread.is_outside() || !thread.held.is_empty();
+            if !stays {
+                thread.tree.merge_into(folded);
+            }
+            stays
+        });
+        self.by_id = self.threads.iter().enumerate().map(|(index, thread)| (thread.id, index)).collect();
+        let held = self.threads.iter().enumerate().filter(|(_, thread)| !thread.held.is_empty());
+        self.waiting = held.map(|(index, _)| index).collect();
+        self.latest = 0;
+        self.fold_at = FOLD_AT.max(2 * self.threads.len());
     }
 
     /// Decodes the runs that were seen in an earlier pass, and all before them.
@@ -449,7 +481,8 @@ impl Decoder {
 
     /// The threads that were inside a root, with their trees.
     pub fn threads(&self) -> impl Iterator<Item = (ThreadId, &Cct)> {
-        self.threads.iter().filter(|thread| !thread.tree.is_empty()).map(|thread| (thread.id, &thread.tree))
+        let single = self.threads.iter().map(|thread| (thread.id, &thread.tree));
+        single.chain([(FOLDED, &self.folded)]).filter(|(_, tree)| !tree.is_empty())
     }
 
     /// Frames that are open.

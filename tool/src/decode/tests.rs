@@ -283,3 +283,28 @@ fn an_interruption_closes_all_methods() {
     assert_eq!(trees(&decoder), ["t1 1 2 30", "t1 1/2 2 50"]);
     assert_eq!(decoder.healed(), 0, "nothing was missing");
 }
+
+#[test]
+fn virtual_threads_by_the_million_are_added_up() {
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    let mut carrier = ChunkCursor::new(ThreadId(1), 0);
+    let threads = 3 * FOLD_AT as u64;
+    // One stays inside its root.
+    decoder.words(&mut carrier, &words("1@7 *1@0"));
+    for thread in 10..10 + threads {
+        decoder.words(&mut carrier, &words(&format!("1@{thread} *1@0 +2@10 -2@30 -1@40")));
+        decoder.pass_done();
+        decoder.pass_done();
+    }
+    decoder.words(&mut carrier, &words("2@7 -1@50"));
+    decoder.finish(60);
+    let all: Vec<(ThreadId, u64)> = decoder
+        .threads()
+        .map(|(id, tree)| (id, tree.roots().iter().map(|(root, _)| tree.node(*root).calls).sum()))
+        .collect();
+    assert!(all.len() <= FOLD_AT + 2, "{}", all.len());
+    assert_eq!(all.iter().map(|(_, calls)| calls).sum::<u64>(), threads + 1);
+    assert_eq!(all[0], (ThreadId(7), 1));
+    assert_eq!(all.last().map(|(id, _)| *id), Some(FOLDED));
+    assert_eq!((decoder.healed(), decoder.open_frames()), (0, 0));
+}

@@ -14,7 +14,7 @@ use super::Settings;
 use crate::callgraph::PatternIndex;
 use crate::cct::Cct;
 use crate::correction::{Reference, correct, in_place};
-use crate::decode::Decoder;
+use crate::decode::{Decoder, FOLDED};
 use crate::pattern::{self, MethodPattern};
 use crate::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
@@ -213,7 +213,10 @@ fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile
     decoder
         .threads()
         .map(|(id, tree)| {
-            let name = facts.threads.get(&id).cloned().unwrap_or_else(|| format!("thread {}", id.0));
+            let name = facts.threads.get(&id).cloned().unwrap_or_else(|| match id {
+                FOLDED => "virtual threads that are not told apart".to_owned(),
+                ThreadId(number) => format!("thread {number}"),
+            });
             ThreadProfile { id, name, tree: correct(tree, clock) }
         })
         .collect()

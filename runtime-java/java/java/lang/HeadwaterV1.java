@@ -80,6 +80,7 @@ public final class HeadwaterV1 {
 
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long TID = U.objectFieldOffset(Thread.class, "tid");
+    private static final long NAME = U.objectFieldOffset(Thread.class, "name");
     private static final Class<?> VIRTUAL_THREAD = virtualThreadClass();
     /** Where a virtual thread has its carrier. */
     private static final long CARRIER =
@@ -585,7 +586,10 @@ public final class HeadwaterV1 {
                 return null;
             }
         }
-        started(self, tid);
+        // Without a name there is nothing to tell of a virtual thread, and there may be very many.
+        if (!thread.virtual || U.getReference(self, NAME) != "") {
+            started(self, tid);
+        }
         return thread;
     }
 
