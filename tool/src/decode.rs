@@ -27,6 +27,19 @@ mod tests;
 pub struct DecodeOptions {
     /// Count only so many root invocations, the first ones, and nothing of the others.
     pub root_limit: Option<u64>,
+    /// What events' times count from.
+    pub time_base: TimeBase,
+}
+
+/// What events' times count from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeBase {
+    /// All of them from the same moment.
+    #[default]
+    System,
+    /// A platform thread's own, as its CPU time is. A virtual thread's runs each have that of its carrier: what lies between two
+    /// runs cannot be known, and is nobody's.
+    Carrier,
 }
 
 /// How far a chunk has been decoded: its current thread and its time base.
@@ -133,6 +146,8 @@ struct Thread {
     skipping: bool,
     /// Of a virtual thread: the run that is being decoded.
     run: Option<Run>,
+    /// Its clock restarts at the next event.
+    restarts: bool,
     /// Later runs.
     held: Vec<Held>,
 }
@@ -258,6 +273,7 @@ impl Decoder {
         let due = held.iter().rposition(|run| run.pass < pass).map_or(0, |last| last + 1);
         for run in held.drain(..due) {
             self.threads[index].run = Some(run.run);
+            self.threads[index].restarts = self.options.time_base == TimeBase::Carrier;
             self.decode(index, run.base_ns, &run.words);
         }
         if !held.is_empty() {
@@ -282,6 +298,7 @@ impl Decoder {
 
     /// Decodes a thread's words up to a change of the thread; what is left from there on.
     fn decode<'a>(&mut self, index: usize, base_ns: i64, words: &'a [u64]) -> &'a [u64] {
+        self.restart(index, base_ns, words);
         let mut rest = words;
         loop {
             let followed = self.threads[index].follow(base_ns, rest);
@@ -302,6 +319,23 @@ impl Decoder {
         }
     }
 
+    /// Where a thread's clock is another one from here on, it restarts at its first event.
+    fn restart(&mut self, index: usize, base_ns: i64, words: &[u64]) {
+        let thread = &mut self.threads[index];
+        if !thread.restarts {
+            return;
+        }
+        let own = words.iter().take_while(|word| **word >> KIND_SHIFT != KIND_THREAD);
+        let first = own.copied().filter_map(Event::decode).find_map(|event| match event {
+            Event::Enter { time_ns, .. } | Event::Exit { time_ns, .. } => Some(time_ns),
+            _ => None,
+        });
+        if let Some(time_ns) = first {
+            thread.last_ns = base_ns.wrapping_add(time_ns as i64);
+            thread.restarts = false;
+        }
+    }
+
     fn thread_index(&mut self, id: ThreadId) -> usize {
         if self.threads.get(self.latest).is_some_and(|thread| thread.id == id) {
             return self.latest;
@@ -315,6 +349,7 @@ impl Decoder {
                 paused_ns: 0,
                 skipping: false,
                 run: None,
+                restarts: false,
                 held: Vec::new(),
             });
             self.threads.len() - 1
@@ -401,14 +436,16 @@ impl Decoder {
         &self.controls
     }
 
-    /// Recording ended at this time: methods that are still open get their time up to then.
+    /// Recording ended at this time: methods that are still open get their time up to then, if that is on their clock.
     pub fn finish(&mut self, now_ns: i64) {
         // Everything has been read: there are no runs but those that are held.
         for index in std::mem::take(&mut self.waiting) {
             self.follow_runs(index, u64::MAX);
         }
-        for thread in &mut self.threads {
-            thread.advance(now_ns);
+        if self.options.time_base == TimeBase::System {
+            for thread in &mut self.threads {
+                thread.advance(now_ns);
+            }
         }
     }
 
@@ -425,8 +462,10 @@ impl Decoder {
     /// were before.
     pub fn clear(&mut self, now_ns: i64) {
         for thread in &mut self.threads {
-            // Words may be younger than the request to forget them.
-            thread.advance(now_ns.max(thread.last_ns));
+            if self.options.time_base == TimeBase::System {
+                // Words may be younger than the request to forget them.
+                thread.advance(now_ns.max(thread.last_ns));
+            }
             let mut path = Vec::new();
             let mut at = thread.top;
             while let Some(parent) = thread.tree.parent(at) {

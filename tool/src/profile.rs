@@ -1,6 +1,6 @@
 //! A profile: the one model that all reports are made from.
 //!
-//! All times are nanoseconds of wall time and corrected: without the probes' own cost, and without the time that threads stood
+//! All times are nanoseconds, of wall time or, where the clock was [`ClockMode::Cpu`], of CPU time, and corrected: without the probes' own cost, and without the time that threads stood
 //! still on our account (see [`correction`](crate::correction)).
 //!
 //! Everything but the trees is kept in a [`snapshot`](crate::snapshot) under its field's name. So a field that is renamed, or added
@@ -67,14 +67,25 @@ pub enum ClockMode {
     Exact,
     /// A coarse clock, moved once a period: exact counts, sampled times.
     Tick(Duration),
+    /// The CPU time of the thread itself at each event: a method that waits takes none.
+    Cpu,
 }
 
 impl ClockMode {
     /// Of the coarse clock, if it is one.
     pub fn period(self) -> Option<Duration> {
         match self {
-            ClockMode::Exact => None,
+            ClockMode::Exact | ClockMode::Cpu => None,
             ClockMode::Tick(period) => Some(period),
+        }
+    }
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClockMode::Exact => "exact",
+            ClockMode::Tick(_) => "tick",
+            ClockMode::Cpu => "cpu",
         }
     }
 }
@@ -88,6 +99,8 @@ pub enum ClockSource {
     Tsc,
     /// The coarse clock.
     Coarse,
+    /// The thread's own CPU time.
+    ThreadCpu,
 }
 
 impl ClockSource {
@@ -97,6 +110,7 @@ impl ClockSource {
             ClockSource::NanoTime => "nanoTime",
             ClockSource::Tsc => "tsc",
             ClockSource::Coarse => "coarse",
+            ClockSource::ThreadCpu => "threadCpu",
         }
     }
 }

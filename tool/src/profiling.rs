@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use headwater_protocol::layout;
 use headwater_protocol::message::{Calibration, HotswapResult, Reveal, ToTool};
-use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError};
+use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError, TimeSource};
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
 use crate::callgraph::{JdkMethods, Options, RootMatch, Scheme};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
-use crate::decode::Decoder;
+use crate::decode::{DecodeOptions, Decoder, TimeBase};
 use crate::drain::Drain;
 use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
@@ -297,7 +297,13 @@ async fn caller(
 pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, Recording), ClockSourceError> {
     let recording = Recording {
         clock_period: settings.clock.period(),
-        tsc: clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, java_version)?,
+        source: if settings.clock == ClockMode::Cpu {
+            TimeSource::ThreadCpu
+        } else if clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, java_version)? {
+            TimeSource::Tsc
+        } else {
+            TimeSource::NanoTime
+        },
         control_every: settings.control,
         overflow: settings.overflow,
     };
@@ -403,6 +409,12 @@ async fn conduct(
         outcome.ending = Ending::Complete;
     }
     Ok(outcome)
+}
+
+/// How events are decoded.
+pub(crate) fn decoding(settings: &Settings) -> DecodeOptions {
+    let time_base = if settings.clock == ClockMode::Cpu { TimeBase::Carrier } else { TimeBase::System };
+    DecodeOptions { root_limit: settings.calls, time_base }
 }
 
 /// What the call graph is to select.

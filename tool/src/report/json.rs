@@ -10,7 +10,7 @@ use super::names::Names;
 use super::prune::{focused, is_method_shown, shown_nodes};
 use super::{Options, View};
 use crate::callgraph::Scheme;
-use crate::profile::{ClockMode, ControlKind, Environment, NodeIndex, Profile};
+use crate::profile::{ControlKind, Environment, NodeIndex, Profile};
 
 mod rows;
 
@@ -164,7 +164,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
             Reveal::Background => "background",
         },
         clock: Clock {
-            mode: if clock.mode == ClockMode::Exact { "exact" } else { "tick" },
+            mode: clock.mode.name(),
             source: clock.source.name(),
             period_ns: clock.mode.period().map(|period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)),
             inner_ns: clock.inner_ns,

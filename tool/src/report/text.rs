@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::units::{count, time};
 use super::walk::Children;
 use super::{Options, Trees, View, is_doubtful};
-use crate::profile::{Control, ControlKind, Environment, MethodIndex, Profile, Tree};
+use crate::profile::{ClockMode, Control, ControlKind, Environment, MethodIndex, Profile, Tree};
 
 mod callers;
 mod flat;
@@ -79,7 +79,11 @@ impl Section<'_> {
 
 fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let target = &profile.target;
-    let (seconds, clock) = (profile.duration.as_secs_f64(), profile.clock.source.name());
+    let seconds = profile.duration.as_secs_f64();
+    let clock = match profile.clock.mode {
+        ClockMode::Cpu => "cpu: all times are CPU time",
+        ClockMode::Exact | ClockMode::Tick(_) => profile.clock.source.name(),
+    };
     writeln!(out, "{} (pid {}, JDK {}), {seconds:.1} s, clock {clock}", target.main, target.pid, target.jdk)?;
     if style.provenance {
         provenance(&profile.environment, out)?;
