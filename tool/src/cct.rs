@@ -261,9 +261,25 @@ mod tests {
         assert!(tree.nodes().skip(1).all(|(_, node)| node.calls == 3));
     }
 
+    /// What a tree has allocated: a hash table has a byte a bucket beside its entries, and is full at seven eighths.
+    fn heap_bytes(tree: &Cct) -> usize {
+        let buckets = (tree.wide.capacity() * 8).div_ceil(7);
+        tree.nodes.capacity() * size_of::<Node>() + buckets * (size_of::<((u32, u32), u32)>() + 1)
+    }
+
     #[test]
-    fn a_node_is_small() {
-        assert!(size_of::<Node>() <= 64, "{}", size_of::<Node>());
+    fn a_node_takes_at_most_128_bytes_however_the_tree_grows() {
+        const NODES: usize = 70_000;
+        // Parents with so many children each: a chain, narrow and wide nodes, one node with all of them.
+        for fan_out in [1, 3, WIDE as usize, WIDE as usize + 1, 100, NODES] {
+            let mut tree = Cct::new();
+            while tree.len() < NODES {
+                let parent = NodeId(((tree.len() - 1) / fan_out) as u32);
+                tree.child(parent, MethodId(tree.len() as u32));
+                let (bytes, few) = (heap_bytes(&tree), 4096);
+                assert!(bytes <= 128 * tree.len() + few, "{bytes} bytes for {} nodes by {fan_out}", tree.len());
+            }
+        }
     }
 
     #[test]

@@ -202,6 +202,7 @@ mod tests {
         inner_spread_ns: 1.0,
         outer_ns: 20.0,
         outer_spread_ns: 0.5,
+        drift: None,
     };
 
     /// A root that calls one method; calls and measured self time of each.

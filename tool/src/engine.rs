@@ -19,6 +19,7 @@ use crate::drain::{Drain, Progress};
 use crate::link::Link;
 use crate::profile::{Profile, Target};
 use crate::profiling::assemble::{self, Facts};
+use crate::profiling::drift;
 use crate::profiling::{self, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start};
 use crate::session::{Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
@@ -220,16 +221,21 @@ impl Live {
         let timing = (self.settings.bare, duration);
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, timing, pid, observer).await;
+        let (calibration, drift) = match end.calibration {
+            Some(after) => drift::settled(self.calibration, after),
+            None => (self.calibration, None),
+        };
         let facts = Facts::of(&self.session, &self.settings);
         let mut profile = assemble::profile(
             facts,
             &end.decoder,
             self.target,
             self.settings.clock,
-            self.calibration,
+            calibration,
             &end.bare,
             duration,
         );
+        profile.clock.drift = drift;
         if end.ending == Ending::TargetEnded {
             let warning = "the target ended before the profile did; open methods are counted up to then";
             profile.warnings.push(warning.to_owned());

@@ -130,6 +130,18 @@ pub struct Clock {
     pub outer_ns: f64,
     /// Its standard deviation.
     pub outer_spread_ns: f64,
+    /// How far the probes' cost drifted while recording, if it did.
+    #[serde(default)]
+    pub drift: Option<Drift>,
+}
+
+/// What a probe pair cost, timed before and after recording, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Before.
+    pub before_ns: f64,
+    /// After.
+    pub after_ns: f64,
 }
 
 /// When calls of a root were timed as wholes.

@@ -28,6 +28,7 @@ use crate::timing::RootTimes;
 
 pub(crate) mod assemble;
 mod bare;
+pub(crate) mod drift;
 
 /// How long a thread of the target waits for this process before it goes on without.
 const TARGET_DEADLINE: Duration = Duration::from_secs(3);
@@ -507,10 +508,12 @@ pub(crate) struct End {
     pub(crate) ending: Ending,
     pub(crate) decoder: Decoder,
     pub(crate) bare: RootTimes,
+    /// What the probes cost now, if they could be timed once more.
+    pub(crate) calibration: Option<Calibration>,
     pub(crate) warning: Option<String>,
 }
 
-/// Stops recording, reads what is left, times the roots without a profile, and detaches.
+/// Stops recording, reads what is left, times the probes again and the roots without a profile, and detaches.
 pub(crate) async fn finish(
     session: &mut Session,
     segment: &Arc<Segment>,
@@ -525,7 +528,16 @@ pub(crate) async fn finish(
     let mut decoder = drain.finish();
     decoder.finish(stopped.unwrap_or_else(monotonic_ns));
     let mut bare = Ok(RootTimes::default());
-    if let (Ok(ending), Some(_)) = (&recorded, stopped)
+    let mut calibration = None;
+    if stopped.is_some() {
+        match session.calibrate().await {
+            Ok(again) => calibration = Some(again),
+            Err(error @ (SessionError::TargetEnded | SessionError::Disconnected)) => bare = Err(error),
+            // What was timed before recording has to do.
+            Err(_) => {}
+        }
+    }
+    if let (Ok(ending), Some(_), Ok(_)) = (&recorded, stopped, &bare)
         && let Some(plan) = bare::plan(timing, *ending, &decoder, duration, segment)
     {
         observer(Stage::TimingRoots { limit: plan.limit });
@@ -562,7 +574,7 @@ pub(crate) async fn finish(
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),
     };
-    End { ending, decoder, bare, warning }
+    End { ending, decoder, bare, calibration, warning }
 }
 
 fn not_restored(detached: &HotswapResult) -> Option<String> {

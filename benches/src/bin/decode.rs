@@ -1,5 +1,6 @@
 //! How many events a second the tool turns into a calling context tree, on one core, from memory: streams of a call-dense
-//! program and of one with a large tree, like javac's. And how long decoding stands still when the tree so far is wanted.
+//! program and of one with a large tree, like javac's. And how long decoding stands still when the tree so far is wanted, and how
+//! much memory a tree of a million nodes takes.
 
 use headwater::decode::{ChunkCursor, DecodeOptions, Decoder};
 use headwater_benches::{Random, fastest};
@@ -67,4 +68,33 @@ fn main() {
         let copying_ms = fastest(ROUNDS, || drop(decoder.clone())).as_secs_f64() * 1e3;
         println!("| {name} | {} | {nodes} | {:.0} million | {copying_ms:.3} ms |", words.len(), rate / 1e6);
     }
+    println!("\n| callees of each node | nodes | bytes a node (resident) |");
+    println!("|---|---|---|");
+    // The latter are looked up by hash.
+    for (fan_out, levels) in [(10, 6), (32, 4)] {
+        let mut words = Vec::new();
+        complete(MethodId(1), true, fan_out, levels, &mut words);
+        let before = resident_bytes();
+        let mut decoder = Decoder::new(DecodeOptions::default());
+        decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words);
+        let bytes = resident_bytes() - before;
+        let nodes: usize = decoder.threads().map(|(_, tree)| tree.len()).sum();
+        println!("| {fan_out} | {nodes} | {:.0} |", bytes as f64 / nodes as f64);
+    }
+}
+
+/// A call of each context of a tree in which every node has so many callees, down to so many levels below this one.
+fn complete(method: MethodId, root: bool, fan_out: u32, levels: u32, words: &mut Vec<u64>) {
+    words.push(Event::Enter { method, time_ns: words.len() as u64, root }.encode());
+    if levels > 0 {
+        (0..fan_out).for_each(|callee| complete(MethodId(2 + callee), false, fan_out, levels - 1, words));
+    }
+    words.push(Event::Exit { method, time_ns: words.len() as u64, thrown: false }.encode());
+}
+
+/// Of this process, on x86-64, whose pages have 4096 bytes.
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("a number of pages");
+    pages * 4096
 }

@@ -106,6 +106,7 @@ fn profile() -> Profile {
             inner_spread_ns: 0.5,
             outer_ns: 25.0,
             outer_spread_ns: 0.5,
+            drift: None,
         },
         controls: Vec::new(),
         duration: Duration::from_secs(60),

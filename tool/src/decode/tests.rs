@@ -248,9 +248,12 @@ fn between_the_carriers_clocks_no_time_is_counted() {
     // The second carrier's clock is far ahead; the first's is behind when the thread comes back to it.
     check(
         &[("1@7 *1@0 +2@10", ""), ("", "2@7 -2@10"), ("", "-1@30"), ("", ""), ("", "")],
-        &["t7 1 1 20", "t7 1/2 1 0"],
+        &["t7 1 1 30", "t7 1/2 1 0"],
     );
-    check(&[("3@7 -1@5 1@7 *1@0 +2@10", "2@7 -2@10 +3@14"), ("", ""), ("", "")], &["t7 1 1 4", "t7 1/2 1 0", "t7 1/3 1 0"]);
+    check(
+        &[("3@7 -3@5 -1@9 1@7 *1@0 +2@10", "2@7 -2@10 +3@14"), ("", ""), ("", "")],
+        &["t7 1 1 18", "t7 1/2 1 0", "t7 1/3 1 0"],
+    );
     // A run whose first event is not there yet when its turn comes.
     check(&[("1@7 *1@0", "2@7"), ("", ""), ("", "-1@7"), ("", "")], &["t7 1 1 0"]);
 }

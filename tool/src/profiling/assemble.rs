@@ -102,6 +102,7 @@ pub(crate) fn profile(
         inner_spread_ns: calibration.inner_spread_ns,
         outer_ns: calibration.outer_ns.max(0.0),
         outer_spread_ns: calibration.outer_spread_ns,
+        drift: None,
     };
     let mut all = Cct::new();
     for (_, tree) in decoder.threads() {

@@ -10,7 +10,7 @@ use super::names::Names;
 use super::prune::{focused, is_method_shown, shown_nodes};
 use super::{Options, View};
 use crate::callgraph::Scheme;
-use crate::profile::{ControlKind, Environment, NodeIndex, Profile};
+use crate::profile::{ControlKind, Drift, Environment, NodeIndex, Profile};
 
 mod rows;
 
@@ -82,6 +82,8 @@ struct Clock {
     outer_ns: f64,
     inner_spread_ns: f64,
     outer_spread_ns: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drift: Option<Drift>,
 }
 
 /// A root's charged time against its control invocations'.
@@ -171,6 +173,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
             outer_ns: clock.outer_ns,
             inner_spread_ns: clock.inner_spread_ns,
             outer_spread_ns: clock.outer_spread_ns,
+            drift: clock.drift,
         },
         controls: profile
             .controls

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::units::{count, time};
 use super::walk::Children;
 use super::{Options, Trees, View, is_doubtful};
-use crate::profile::{ClockMode, Control, ControlKind, Environment, MethodIndex, Profile, Tree};
+use crate::profile::{ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, Profile, Tree};
 
 mod callers;
 mod flat;
@@ -148,6 +148,12 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         "probes    {:.1} ns (±{:.1}) in the method and {:.1} ns (±{:.1}) in its caller, for each call",
         clock.inner_ns, clock.inner_spread_ns, clock.outer_ns, clock.outer_spread_ns
     )?;
+    if let Some(Drift { before_ns, after_ns }) = clock.drift {
+        writeln!(
+            out,
+            "          drifted from {before_ns:.1} ns before to {after_ns:.1} ns after the recording, in an empty method: the mean counts"
+        )?;
+    }
     for control in &profile.controls {
         let Control { kind, charged_ns, control_ns, error_ns, calls, .. } = *control;
         let kind = match kind {

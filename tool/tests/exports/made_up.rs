@@ -84,6 +84,7 @@ pub fn profile() -> Profile {
             inner_spread_ns: 0.125,
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
+            drift: None,
         },
         environment: Environment { started_s: 1_700_000_000, ..Environment::default() },
         statistics: vec![],

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
+    Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Drift, Environment, Events, Hotswap, MethodIndex,
     MethodName, Node, NodeIndex, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater_protocol::ThreadId;
@@ -56,6 +56,7 @@ pub fn profile() -> Profile {
             inner_spread_ns: 0.125,
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
+            drift: Some(Drift { before_ns: 49.5, after_ns: 52.0 }),
         },
         duration: Duration::from_millis(2_500),
         methods: vec![
