@@ -66,12 +66,15 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_started(
     _class: Receiver,
     thread: jobject,
     tid: jlong,
+    is_virtual: jboolean,
 ) {
     guard((), || {
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
         let name = session.jvmti.thread_name(jni, thread).unwrap_or_default();
-        session.connection.notice(Notice::ThreadStarted { thread: ThreadId(tid as u64), name });
+        let os_thread =
+            if is_virtual { None } else { u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).ok() };
+        session.connection.notice(Notice::ThreadStarted { thread: ThreadId(tid as u64), name, os_thread });
     });
 }

@@ -54,6 +54,23 @@ fn by_the_cpu_clock_waiting_takes_no_time() {
 }
 
 #[test]
+fn by_wall_time_waiting_and_computing_are_told_apart() {
+    for jdk in jdks() {
+        for clock in ["exact", "tick"] {
+            let (report, _) = waiting(&jdk, &["--clock", clock]);
+            let context = format!("JDK {}, {clock}: {report:#}", jdk.version);
+            let waits = node(&report, "Waiting.waits(J)V");
+            let steps = node(&report, "Waiting.step(I)J");
+            let [waits_share, steps_share] = [waits, steps].map(|node| node["cpu_share"].as_f64().expect("a share"));
+            // Of samples that are taken a hundred times a second, when the tool gets to it.
+            assert!(ns(&waits["cpu_samples"]) > 10 && ns(&steps["cpu_samples"]) > 10, "{context}");
+            assert!(waits_share < 0.5 && steps_share > 0.5, "{context}");
+            assert!(ns(&waits["self_ns"]) > SECOND_NS, "{context}");
+        }
+    }
+}
+
+#[test]
 fn by_the_cpu_clock_virtual_threads_keep_their_counts() {
     const THREADS: u64 = 500;
     const LEAVES: u64 = 21;

@@ -5,6 +5,8 @@
 use headwater_protocol::MethodId;
 use rustc_hash::FxHashMap;
 
+use crate::profile::CpuSamples;
+
 /// A node of a tree, numbered from 0, which is the tree's own root and stands for no method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
@@ -55,6 +57,8 @@ pub struct Cct {
     nodes: Vec<Node>,
     /// Children of wide nodes.
     wide: FxHashMap<(u32, u32), u32>,
+    /// Of nodes that were ever seen on top: few of all.
+    cpu: FxHashMap<u32, CpuSamples>,
 }
 
 impl Default for Cct {
@@ -66,7 +70,11 @@ impl Default for Cct {
 impl Cct {
     /// Only the top.
     pub fn new() -> Cct {
-        Cct { nodes: vec![Node::new(MethodId::CALIBRATION, NONE)], wide: FxHashMap::default() }
+        Cct {
+            nodes: vec![Node::new(MethodId::CALIBRATION, NONE)],
+            wide: FxHashMap::default(),
+            cpu: FxHashMap::default(),
+        }
     }
 
     /// All nodes, in the order of their numbers; parents come before their children.
@@ -108,6 +116,16 @@ impl Cct {
     /// A node, to be counted into.
     pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
         &mut self.nodes[id.index()]
+    }
+
+    /// How often the node's method was seen on top of its stack, running or waiting.
+    pub fn cpu(&self, id: NodeId) -> CpuSamples {
+        self.cpu.get(&id.0).copied().unwrap_or_default()
+    }
+
+    /// Samples of a node's method on top of its stack.
+    pub fn add_cpu(&mut self, id: NodeId, samples: CpuSamples) {
+        self.cpu.entry(id.0).or_default().add(samples);
     }
 
     /// The node above; `None` at the top.
@@ -223,6 +241,9 @@ impl Cct {
             sum.calls += node.calls;
             sum.thrown += node.thrown;
             sum.self_measured_ns += node.self_measured_ns;
+        }
+        for (index, samples) in &self.cpu {
+            other.add_cpu(places[*index as usize], *samples);
         }
     }
 }

@@ -18,6 +18,7 @@ use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
+use crate::profile::CpuSamples;
 
 #[cfg(test)]
 mod tests;
@@ -148,6 +149,8 @@ struct Thread {
     run: Option<Run>,
     /// Its clock restarts at the next event.
     restarts: bool,
+    /// The latest sample: of which node, and whether the thread was running. It counts unless a pause of ours follows.
+    sampled: Option<(NodeId, bool)>,
     /// Later runs.
     held: Vec<Held>,
 }
@@ -178,6 +181,13 @@ impl Thread {
         self.top = top;
         self.paused_ns = 0;
         self.last_ns = now_ns;
+    }
+
+    /// No pause has followed the latest sample.
+    fn count_sample(&mut self) {
+        if let Some((node, running)) = self.sampled.take() {
+            self.tree.add_cpu(node, CpuSamples { samples: 1, running: running.into() });
+        }
     }
 
     /// Gives the time since the latest event to the method that had it.
@@ -350,6 +360,7 @@ impl Decoder {
                 skipping: false,
                 run: None,
                 restarts: false,
+                sampled: None,
                 held: Vec::new(),
             });
             self.threads.len() - 1
@@ -417,6 +428,8 @@ impl Decoder {
             return;
         }
         thread.paused_ns += duration_ns;
+        // It may have waited for us.
+        thread.sampled = None;
         match reason {
             Some(reason) => {
                 let total = &mut self.pauses[reason.number() as usize];
@@ -436,14 +449,27 @@ impl Decoder {
         &self.controls
     }
 
+    /// Takes a sample of a thread that is inside a root: whether it is `running`, or `None` if that cannot be told, which is asked
+    /// only then. Whether it is inside. A sample counts when the next is taken, or at the end.
+    pub fn sample(&mut self, id: ThreadId, running: impl FnOnce() -> Option<bool>) -> bool {
+        let Some(thread) = self.by_id.get(&id).and_then(|index| self.threads.get_mut(*index)) else { return false };
+        thread.count_sample();
+        if thread.skipping || thread.is_outside() {
+            return false;
+        }
+        thread.sampled = running().map(|running| (thread.top, running));
+        true
+    }
+
     /// Recording ended at this time: methods that are still open get their time up to then, if that is on their clock.
     pub fn finish(&mut self, now_ns: i64) {
         // Everything has been read: there are no runs but those that are held.
         for index in std::mem::take(&mut self.waiting) {
             self.follow_runs(index, u64::MAX);
         }
-        if self.options.time_base == TimeBase::System {
-            for thread in &mut self.threads {
+        for thread in &mut self.threads {
+            thread.count_sample();
+            if self.options.time_base == TimeBase::System {
                 thread.advance(now_ns);
             }
         }
@@ -473,6 +499,7 @@ impl Decoder {
                 at = parent;
             }
             thread.tree = Cct::new();
+            thread.sampled = None;
             thread.top = path.iter().rev().fold(NodeId::TOP, |caller, method| thread.tree.child(caller, *method));
         }
         *self = Decoder {

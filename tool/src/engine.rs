@@ -15,9 +15,10 @@ use headwater_protocol::message::{Calibration, MethodInfo, Reveal};
 use headwater_protocol::segment::Segment;
 
 use crate::callgraph::{CallGraph, Options};
+use crate::cpu_share::CpuSampler;
 use crate::drain::{Drain, Progress};
 use crate::link::Link;
-use crate::profile::{Profile, Target};
+use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
 use crate::profiling::drift;
 use crate::profiling::{self, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start};
@@ -68,7 +69,12 @@ impl Attached {
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;
         let decoding = profiling::decoding(&settings);
-        let drain = Drain::start(Arc::clone(&self.segment), decoding).map_err(ProfileError::Thread)?;
+        let sampler = (settings.clock != ClockMode::Cpu).then(|| {
+            let (sampler, threads) = CpuSampler::new(self.session.peer_pid().unwrap_or(self.target.pid));
+            self.session.tell_threads_to(threads);
+            sampler
+        });
+        let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
         let prepared = profiling::prepare(&mut self.session, &settings, observer, start).await;
         match prepared {
             Ok(calibration) => Ok(Live {
@@ -226,15 +232,8 @@ impl Live {
             None => (self.calibration, None),
         };
         let facts = Facts::of(&self.session, &self.settings);
-        let mut profile = assemble::profile(
-            facts,
-            &end.decoder,
-            self.target,
-            self.settings.clock,
-            calibration,
-            &end.bare,
-            duration,
-        );
+        let mut profile =
+            assemble::profile(facts, &end.decoder, self.target, self.settings.clock, calibration, &end.bare, duration);
         profile.clock.drift = drift;
         if end.ending == Ending::TargetEnded {
             let warning = "the target ended before the profile did; open methods are counted up to then";

@@ -230,6 +230,31 @@ pub struct Wait {
     pub duration_ns: u64,
 }
 
+/// How often a method was seen on top of its thread's stack: about a hundred times a second of its self time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuSamples {
+    /// How often at all.
+    pub samples: u32,
+    /// How often its thread was running then, or ready to run, and not waiting.
+    pub running: u32,
+}
+
+impl CpuSamples {
+    /// Fewer samples say nothing.
+    pub const ENOUGH: u32 = 10;
+
+    /// The part of the time in which the thread was running, 0 to 1; `None` without samples.
+    pub fn share(self) -> Option<f64> {
+        (self.samples > 0).then(|| f64::from(self.running) / f64::from(self.samples))
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: CpuSamples) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.running = self.running.saturating_add(other.running);
+    }
+}
+
 /// A method in one calling context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -249,12 +274,15 @@ pub struct Node {
     pub error_ns: u64,
     /// Uncertainty of `total_ns`.
     pub total_error_ns: u64,
+    /// Whether its self time was spent running or waiting, by samples; none of virtual threads.
+    pub cpu: CpuSamples,
 }
 
 impl Node {
     /// A root that was never called.
     pub(crate) fn empty(method: MethodIndex) -> Node {
-        Node { parent: None, method, calls: 0, thrown: 0, self_ns: 0, total_ns: 0, error_ns: 0, total_error_ns: 0 }
+        let cpu = CpuSamples::default();
+        Node { parent: None, method, calls: 0, thrown: 0, self_ns: 0, total_ns: 0, error_ns: 0, total_error_ns: 0, cpu }
     }
 
     /// Adds another's numbers. Uncertainties add up too: the calibration errs in one direction for all.
@@ -265,6 +293,7 @@ impl Node {
         self.total_ns += other.total_ns;
         self.error_ns += other.error_ns;
         self.total_error_ns += other.total_error_ns;
+        self.cpu.add(other.cpu);
     }
 }
 
@@ -279,6 +308,23 @@ impl Tree {
     /// All calls.
     pub fn calls(&self) -> u64 {
         self.nodes.iter().map(|node| node.calls).sum()
+    }
+
+    /// Whether any node has samples of whether it was running.
+    pub fn has_cpu_samples(&self) -> bool {
+        self.nodes.iter().any(|node| node.cpu.samples > 0)
+    }
+
+    /// Each node's own samples and those of what it calls.
+    pub fn total_cpu(&self) -> Vec<CpuSamples> {
+        let mut totals: Vec<CpuSamples> = self.nodes.iter().map(|node| node.cpu).collect();
+        for index in (0..totals.len()).rev() {
+            let total = totals[index];
+            if let Some(parent) = self.nodes[index].parent {
+                totals[parent.0].add(total);
+            }
+        }
+        totals
     }
 
     /// Time of all roots together.

@@ -252,6 +252,7 @@ fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {
 
 fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
     let focused = focused(profile, options);
+    let has_cpu = profile.merged.has_cpu_samples();
     let sections = options.sections(profile);
     // Rows of a single tree need no thread, unless one was asked for.
     let numbered = sections.iter().map(|(thread, tree)| (thread.map(|thread| thread.id.0), tree.as_ref()));
@@ -265,7 +266,7 @@ fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
                     ids.push(rows.len());
                     if is_shown {
                         let parent = node.parent.map(|NodeIndex(parent)| ids[parent]);
-                        rows.push(NodeRow::of(profile, node, rows.len(), parent, thread));
+                        rows.push(NodeRow::of(profile, node, rows.len(), parent, thread, has_cpu));
                     }
                 }
             }
@@ -278,7 +279,7 @@ fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
                 let mut stanzas = super::arcs::stanzas(profile, tree);
                 stanzas.retain(|row| is_method_shown(row.method, row.own.total_ns, whole_ns, &focused, options));
                 stanzas.sort_by_key(|stanza| Reverse(options.rank(&stanza.own)));
-                rows.extend(stanzas.into_iter().map(|stanza| Stanza::of(profile, &stanza, thread)));
+                rows.extend(stanzas.into_iter().map(|stanza| Stanza::of(profile, &stanza, thread, has_cpu)));
             }
             Calls::Stanzas(rows)
         }
@@ -290,7 +291,7 @@ fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
                 let mut flat = super::flat::rows(&names, tree, &super::walk::Children::of(tree));
                 flat.retain(|row| is_method_shown(row.method, row.amounts.total_ns, whole_ns, &focused, options));
                 flat.sort_by_key(|row| Reverse(options.rank(&row.amounts)));
-                rows.extend(flat.into_iter().map(|row| FlatRow::of(profile, &row, thread)));
+                rows.extend(flat.into_iter().map(|row| FlatRow::of(profile, &row, thread, has_cpu)));
             }
             Calls::Flat(rows)
         }

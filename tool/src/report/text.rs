@@ -48,7 +48,8 @@ pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl
         }
         writeln!(out)?;
         let view = Section { profile, tree: &tree, children: Children::of(&tree), options, whole_ns: tree.total_ns() };
-        let mut lines = Lines { style, whole_ns: view.whole_ns, out: &mut *out };
+        let has_cpu = profile.merged.has_cpu_samples();
+        let mut lines = Lines { style, whole_ns: view.whole_ns, has_cpu, out: &mut *out };
         match options.view {
             View::Tree => tree::write(&view, &mut lines)?,
             View::Callers => callers::write(&view, &mut lines)?,

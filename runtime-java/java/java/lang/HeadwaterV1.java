@@ -596,7 +596,7 @@ public final class HeadwaterV1 {
                 return null;
             }
         }
-        started(self, tid);
+        started(self, tid, thread.virtual);
         return thread;
     }
 
@@ -954,5 +954,5 @@ public final class HeadwaterV1 {
     private static native long cpuTime();
 
     /** A thread has entered the call graph for the first time. */
-    private static native void started(Thread thread, long tid);
+    private static native void started(Thread thread, long tid, boolean isVirtual);
 }
