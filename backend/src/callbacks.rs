@@ -1,7 +1,6 @@
 //! The JVMTI events' callbacks.
 
 use std::ffi::{CStr, c_char};
-use std::time::Instant;
 
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{Notice, Upcall};
@@ -13,6 +12,7 @@ use crate::guard;
 use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Callbacks, Env, jthread};
+use crate::natives::cpu_time_ns;
 use crate::peek;
 use crate::session::{self, Session};
 
@@ -140,12 +140,23 @@ unsafe extern "system" fn class_file_load_hook(
 
 /// Has the time of `work` taken off the current thread's clock.
 fn pausing<T>(session: &Session, jni: Jni, work: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
+    let now = stopwatch(session);
+    let start = now();
     let result = work();
     // With an exception pending no Java code may run.
     if !jni.exception_pending() {
-        let duration = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let duration = u64::try_from(now() - start).unwrap_or_default();
         session.runtime.paused(jni, PauseReason::ClassLoad, duration);
     }
     result
+}
+
+/// What times a pause: the clock that the thread's events are timed by. In ns.
+fn stopwatch(session: &Session) -> fn() -> i64 {
+    if session.counts_cpu_time() { cpu_time_ns } else { monotonic_ns }
+}
+
+fn monotonic_ns() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }

@@ -41,6 +41,21 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_awaitChunk(_env: *mut J
     guard(false, || session::enter().is_some_and(|session| session.await_chunk()))
 }
 
+/// CPU time of the current thread, in ns.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_cpuTime(_env: *mut JNIEnv, _class: Receiver) -> jlong {
+    cpu_time_ns()
+}
+
+/// CPU time of the current thread, in ns. Touches nothing but the clock, and cannot fail.
+pub(crate) fn cpu_time_ns() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
 /// A thread enters the call graph for the first time.
 ///
 /// # Safety
@@ -51,12 +66,15 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_started(
     _class: Receiver,
     thread: jobject,
     tid: jlong,
+    is_virtual: jboolean,
 ) {
     guard((), || {
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
         let name = session.jvmti.thread_name(jni, thread).unwrap_or_default();
-        session.connection.notice(Notice::ThreadStarted { thread: ThreadId(tid as u64), name });
+        let os_thread =
+            if is_virtual { None } else { u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).ok() };
+        session.connection.notice(Notice::ThreadStarted { thread: ThreadId(tid as u64), name, os_thread });
     });
 }

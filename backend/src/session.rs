@@ -44,6 +44,8 @@ pub struct Session {
     /// The Java side.
     pub runtime: &'static Runtime,
     segment: Mutex<Option<Segment>>,
+    /// Events are timed by the CPU time of their threads.
+    cpu_time: bool,
     /// Original code is being given back: hooks change nothing and ask nobody.
     restoring: AtomicBool,
     /// Threads of the target tell what they reveal, and do not wait.
@@ -131,12 +133,14 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         let _ = segment.abandon();
         return Err(error.to_string());
     }
+    let cpu_time = segment.uses_thread_cpu();
     let session = Arc::new(Session {
         jvmti,
         connection,
         classes: Classes::new(jvmti),
         runtime,
         segment: Mutex::new(Some(segment)),
+        cpu_time,
         restoring: AtomicBool::new(false),
         background: AtomicBool::new(false),
         vm_dead: AtomicBool::new(false),
@@ -227,6 +231,11 @@ impl Session {
             Answer::Bytes(bytes) => Ok(bytes),
             Answer::Hotswap { .. } => Ok(None),
         }
+    }
+
+    /// Whether events are timed by the CPU time of their threads.
+    pub fn counts_cpu_time(&self) -> bool {
+        self.cpu_time
     }
 
     /// Whether threads of the target wait for nothing that they reveal.

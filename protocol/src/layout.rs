@@ -37,6 +37,8 @@ pub const OFFSET_CLOCK_SOURCE: usize = 24;
 pub const SOURCE_NANO_TIME: u32 = 0;
 /// Times are read from the processor's time stamp counter, and converted to those of `System.nanoTime()` as they are written.
 pub const SOURCE_TSC: u32 = 1;
+/// Times are CPU times of the writing thread; of a virtual thread, its carrier's.
+pub const SOURCE_THREAD_CPU: u32 = 2;
 /// Offset of the coarse clock (i64, atomic): the time in ns, kept by the tool. Alone in its cache line.
 pub const OFFSET_CLOCK: usize = 192;
 
@@ -57,7 +59,7 @@ pub const HEAD_STATE: usize = 0;
 pub const HEAD_CLAIM: usize = 8;
 /// In a chunk head: the thread that claimed it (u64).
 pub const HEAD_THREAD: usize = 16;
-/// In a chunk head: the nanoTime that its words' times are relative to (i64).
+/// In a chunk head: the nanoTime, or CPU time of its writer, that its words' times are relative to (i64).
 pub const HEAD_BASE_NS: usize = 24;
 
 /// Nobody's; all words are zero.

@@ -200,6 +200,8 @@ pub enum Notice {
         thread: ThreadId,
         /// Its name at that time.
         name: String,
+        /// The operating system's number of it, in the target's pid namespace; a virtual thread has none.
+        os_thread: Option<u32>,
     },
     /// A thread of the target stopped waiting for an answer: some calls may be missing.
     DeadlinePassed {

@@ -13,7 +13,7 @@ use crate::layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
     HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK, OFFSET_CLOCK_PERIOD,
     OFFSET_CLOCK_SOURCE, OFFSET_CONTROL, OFFSET_LOST, OFFSET_MAGIC, OFFSET_OVERFLOW, OFFSET_VERSION, SOURCE_NANO_TIME,
-    SOURCE_TSC, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
+    SOURCE_THREAD_CPU, SOURCE_TSC, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
 };
 #[cfg(not(loom))]
 use crate::memory::{Memory, Ordering};
@@ -48,7 +48,7 @@ pub struct ChunkView {
     pub claim: u64,
     /// The thread that claimed it.
     pub thread: ThreadId,
-    /// `System.nanoTime()` that the words' times are relative to.
+    /// `System.nanoTime()`, or CPU time of the thread, that the words' times are relative to.
     pub base_ns: i64,
     /// Its writer is done with it.
     pub full: bool,
@@ -59,12 +59,24 @@ pub struct ChunkView {
 pub struct Recording {
     /// Times are read from the coarse clock, if it has a period.
     pub clock_period: Option<Duration>,
-    /// Otherwise they are read from the time stamp counter, if the target can.
-    pub tsc: bool,
+    /// Otherwise they are read from here.
+    pub source: TimeSource,
     /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
     pub control_every: Option<NonZeroU32>,
     /// What happens when the tool falls behind.
     pub overflow: Overflow,
+}
+
+/// What a time is read from, where that is not the coarse clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeSource {
+    /// `System.nanoTime()`.
+    #[default]
+    NanoTime,
+    /// The time stamp counter, if the target can read it, else `System.nanoTime()`.
+    Tsc,
+    /// The CPU time of the thread itself.
+    ThreadCpu,
 }
 
 /// What a thread does for whose events there is no room.
@@ -95,7 +107,11 @@ impl Segment {
         let period =
             recording.clock_period.map_or(0, |period| u32::try_from(period.as_nanos()).unwrap_or(u32::MAX).max(1));
         segment.memory.u32_at(OFFSET_CLOCK_PERIOD).store(period, Ordering::Relaxed);
-        let source = if recording.tsc { SOURCE_TSC } else { SOURCE_NANO_TIME };
+        let source = match recording.source {
+            TimeSource::NanoTime => SOURCE_NANO_TIME,
+            TimeSource::Tsc => SOURCE_TSC,
+            TimeSource::ThreadCpu => SOURCE_THREAD_CPU,
+        };
         segment.memory.u32_at(OFFSET_CLOCK_SOURCE).store(source, Ordering::Relaxed);
         segment.memory.u32_at(OFFSET_CHUNKS).store(chunks as u32, Ordering::Release);
         Ok((segment, file))
@@ -162,6 +178,11 @@ impl Segment {
     /// Whether the target reads the time stamp counter. Known once it has timed its probes.
     pub fn uses_tsc(&self) -> bool {
         self.memory.u32_at(OFFSET_CLOCK_SOURCE).load(Ordering::Relaxed) == SOURCE_TSC
+    }
+
+    /// Whether times are CPU times of the threads.
+    pub fn uses_thread_cpu(&self) -> bool {
+        self.memory.u32_at(OFFSET_CLOCK_SOURCE).load(Ordering::Relaxed) == SOURCE_THREAD_CPU
     }
 
     /// Declares a method to be a root, before it is instrumented.

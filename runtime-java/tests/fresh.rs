@@ -60,6 +60,7 @@ fn constants_are_the_protocols() {
         ("OFFSET_CLOCK_SOURCE", layout::OFFSET_CLOCK_SOURCE as u64),
         ("SOURCE_NANO_TIME", layout::SOURCE_NANO_TIME.into()),
         ("SOURCE_TSC", layout::SOURCE_TSC.into()),
+        ("SOURCE_THREAD_CPU", layout::SOURCE_THREAD_CPU.into()),
         ("OFFSET_CONTROL", layout::OFFSET_CONTROL as u64),
         ("OFFSET_OVERFLOW", layout::OFFSET_OVERFLOW as u64),
         ("OFFSET_CLOCK", layout::OFFSET_CLOCK as u64),

@@ -5,6 +5,8 @@
 use headwater_protocol::MethodId;
 use rustc_hash::FxHashMap;
 
+use crate::profile::CpuSamples;
+
 /// A node of a tree, numbered from 0, which is the tree's own root and stands for no method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
@@ -55,6 +57,8 @@ pub struct Cct {
     nodes: Vec<Node>,
     /// Children of wide nodes.
     wide: FxHashMap<(u32, u32), u32>,
+    /// Of nodes that were ever seen on top: few of all.
+    cpu: FxHashMap<u32, CpuSamples>,
 }
 
 impl Default for Cct {
@@ -66,7 +70,11 @@ impl Default for Cct {
 impl Cct {
     /// Only the top.
     pub fn new() -> Cct {
-        Cct { nodes: vec![Node::new(MethodId::CALIBRATION, NONE)], wide: FxHashMap::default() }
+        Cct {
+            nodes: vec![Node::new(MethodId::CALIBRATION, NONE)],
+            wide: FxHashMap::default(),
+            cpu: FxHashMap::default(),
+        }
     }
 
     /// All nodes, in the order of their numbers; parents come before their children.
@@ -108,6 +116,16 @@ impl Cct {
     /// A node, to be counted into.
     pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
         &mut self.nodes[id.index()]
+    }
+
+    /// How often the node's method was seen on top of its stack, running or waiting.
+    pub fn cpu(&self, id: NodeId) -> CpuSamples {
+        self.cpu.get(&id.0).copied().unwrap_or_default()
+    }
+
+    /// Samples of a node's method on top of its stack.
+    pub fn add_cpu(&mut self, id: NodeId, samples: CpuSamples) {
+        self.cpu.entry(id.0).or_default().add(samples);
     }
 
     /// The node above; `None` at the top.
@@ -224,6 +242,9 @@ impl Cct {
             sum.thrown += node.thrown;
             sum.self_measured_ns += node.self_measured_ns;
         }
+        for (index, samples) in &self.cpu {
+            other.add_cpu(places[*index as usize], *samples);
+        }
     }
 }
 
@@ -261,9 +282,25 @@ mod tests {
         assert!(tree.nodes().skip(1).all(|(_, node)| node.calls == 3));
     }
 
+    /// What a tree has allocated: a hash table has a byte a bucket beside its entries, and is full at seven eighths.
+    fn heap_bytes(tree: &Cct) -> usize {
+        let buckets = (tree.wide.capacity() * 8).div_ceil(7);
+        tree.nodes.capacity() * size_of::<Node>() + buckets * (size_of::<((u32, u32), u32)>() + 1)
+    }
+
     #[test]
-    fn a_node_is_small() {
-        assert!(size_of::<Node>() <= 64, "{}", size_of::<Node>());
+    fn a_node_takes_at_most_128_bytes_however_the_tree_grows() {
+        const NODES: usize = 70_000;
+        // Parents with so many children each: a chain, narrow and wide nodes, one node with all of them.
+        for fan_out in [1, 3, WIDE as usize, WIDE as usize + 1, 100, NODES] {
+            let mut tree = Cct::new();
+            while tree.len() < NODES {
+                let parent = NodeId(((tree.len() - 1) / fan_out) as u32);
+                tree.child(parent, MethodId(tree.len() as u32));
+                let (bytes, few) = (heap_bytes(&tree), 4096);
+                assert!(bytes <= 128 * tree.len() + few, "{bytes} bytes for {} nodes by {fan_out}", tree.len());
+            }
+        }
     }
 
     #[test]

@@ -222,6 +222,8 @@ enum Clock {
     Exact,
     /// A coarse clock: exact counts, sampled times, a fraction of the cost
     Tick,
+    /// The thread's CPU time at each entry and exit: waiting takes none. Several times as dear as exact
+    Cpu,
 }
 
 /// What is read for an exact time.
@@ -371,6 +373,7 @@ impl ProfileArgs {
             clock: match self.clock {
                 Clock::Exact => ClockMode::Exact,
                 Clock::Tick => ClockMode::Tick(self.tick_period),
+                Clock::Cpu => ClockMode::Cpu,
             },
             clock_source: match self.clock_source {
                 ClockSource::Auto => ClockChoice::Auto,

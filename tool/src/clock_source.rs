@@ -29,8 +29,8 @@ pub enum ClockChoice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClockSourceError {
     /// The mode has a clock of its own.
-    #[error("--clock tick reads a clock of its own: --clock-source is for --clock exact")]
-    Coarse,
+    #[error("--clock {0} reads a clock of its own: --clock-source is for --clock exact")]
+    OwnClock(&'static str),
     /// Critical downcalls are too new.
     #[error(
         "JDK {0} cannot read the time stamp counter fast enough; JDK {FIRST_JDK} and later can. Leave --clock-source tsc out to \
@@ -109,7 +109,7 @@ fn decide(
     }
     let possible = match mode {
         ClockMode::Exact => possible(jdk, java_version, kernel),
-        ClockMode::Tick(_) => Err(ClockSourceError::Coarse),
+        ClockMode::Tick(_) | ClockMode::Cpu => Err(ClockSourceError::OwnClock(mode.name())),
     };
     match (possible, choice) {
         (Ok(()), _) => Ok(true),
@@ -175,9 +175,11 @@ mod tests {
         check("17.0.15", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk("17.0.15".to_owned())));
         check("", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk(String::new())));
         let tick = ClockMode::Tick(std::time::Duration::from_micros(100));
-        let in_tick_mode = |choice| decide(choice, tick, JdkMethods::None, "25", || kernel(STEADY, "tsc"));
-        assert_eq!(in_tick_mode(ClockChoice::Auto), Ok(false));
-        assert_eq!(in_tick_mode(ClockChoice::Tsc), Err(ClockSourceError::Coarse));
+        for mode in [tick, ClockMode::Cpu] {
+            let in_that_mode = |choice| decide(choice, mode, JdkMethods::None, "25", || kernel(STEADY, "tsc"));
+            assert_eq!(in_that_mode(ClockChoice::Auto), Ok(false));
+            assert_eq!(in_that_mode(ClockChoice::Tsc), Err(ClockSourceError::OwnClock(mode.name())));
+        }
         check("25", JdkMethods::Edge, STEADY, "tsc", Err(ClockSourceError::JdkMethods));
         check("25", JdkMethods::All, STEADY, "tsc", Err(ClockSourceError::JdkMethods));
         check("25", JdkMethods::None, "constant_tsc", "tsc", Err(ClockSourceError::Unsteady("nonstop_tsc")));

@@ -160,6 +160,7 @@ pub fn correct(cct: &Cct, clock: &Clock) -> Tree {
             total_ns: self_ns,
             error_ns: (own.spread + (self_ns as f64 - own.exact).abs() + sampling(own.measured)).round() as u64,
             total_error_ns: (total.spread + total.missing + sampling(total.measured)).round() as u64,
+            cpu: cct.cpu(id),
         });
     }
     for index in (0..nodes.len()).rev() {
@@ -202,6 +203,7 @@ mod tests {
         inner_spread_ns: 1.0,
         outer_ns: 20.0,
         outer_spread_ns: 0.5,
+        drift: None,
     };
 
     /// A root that calls one method; calls and measured self time of each.

@@ -18,6 +18,7 @@ use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
+use crate::profile::CpuSamples;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,19 @@ mod tests;
 pub struct DecodeOptions {
     /// Count only so many root invocations, the first ones, and nothing of the others.
     pub root_limit: Option<u64>,
+    /// What events' times count from.
+    pub time_base: TimeBase,
+}
+
+/// What events' times count from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeBase {
+    /// All of them from the same moment.
+    #[default]
+    System,
+    /// A platform thread's own, as its CPU time is. A virtual thread's runs each have that of its carrier: what lies between two
+    /// runs cannot be known, and is nobody's.
+    Carrier,
 }
 
 /// How far a chunk has been decoded: its current thread and its time base.
@@ -142,6 +156,10 @@ struct Thread {
     skipping: bool,
     /// Of a virtual thread: the run that is being decoded.
     run: Option<Run>,
+    /// Its clock restarts at the next event.
+    restarts: bool,
+    /// The latest sample: of which node, and whether the thread was running. It counts unless a pause of ours follows.
+    sampled: Option<(NodeId, bool)>,
     /// Later runs.
     held: Vec<Held>,
 }
@@ -172,6 +190,13 @@ impl Thread {
         self.top = top;
         self.paused_ns = 0;
         self.last_ns = now_ns;
+    }
+
+    /// No pause has followed the latest sample.
+    fn count_sample(&mut self) {
+        if let Some((node, running)) = self.sampled.take() {
+            self.tree.add_cpu(node, CpuSamples { samples: 1, running: running.into() });
+        }
     }
 
     /// Gives the time since the latest event to the method that had it.
@@ -290,6 +315,7 @@ impl Decoder {
         let due = held.iter().rposition(|run| run.pass < pass).map_or(0, |last| last + 1);
         for run in held.drain(..due) {
             self.threads[index].run = Some(run.run);
+            self.threads[index].restarts = self.options.time_base == TimeBase::Carrier;
             self.decode(index, run.base_ns, &run.words);
         }
         if !held.is_empty() {
@@ -314,6 +340,7 @@ impl Decoder {
 
     /// Decodes a thread's words up to a change of the thread; what is left from there on.
     fn decode<'a>(&mut self, index: usize, base_ns: i64, words: &'a [u64]) -> &'a [u64] {
+        self.restart(index, base_ns, words);
         let mut rest = words;
         loop {
             let followed = self.threads[index].follow(base_ns, rest);
@@ -334,6 +361,23 @@ impl Decoder {
         }
     }
 
+    /// Where a thread's clock is another one from here on, it restarts at its first event.
+    fn restart(&mut self, index: usize, base_ns: i64, words: &[u64]) {
+        let thread = &mut self.threads[index];
+        if !thread.restarts {
+            return;
+        }
+        let own = words.iter().take_while(|word| **word >> KIND_SHIFT != KIND_THREAD);
+        let first = own.copied().filter_map(Event::decode).find_map(|event| match event {
+            Event::Enter { time_ns, .. } | Event::Exit { time_ns, .. } => Some(time_ns),
+            _ => None,
+        });
+        if let Some(time_ns) = first {
+            thread.last_ns = base_ns.wrapping_add(time_ns as i64);
+            thread.restarts = false;
+        }
+    }
+
     fn thread_index(&mut self, id: ThreadId) -> usize {
         if self.threads.get(self.latest).is_some_and(|thread| thread.id == id) {
             return self.latest;
@@ -347,6 +391,8 @@ impl Decoder {
                 paused_ns: 0,
                 skipping: false,
                 run: None,
+                restarts: false,
+                sampled: None,
                 held: Vec::new(),
             });
             self.threads.len() - 1
@@ -414,6 +460,8 @@ impl Decoder {
             return;
         }
         thread.paused_ns += duration_ns;
+        // It may have waited for us.
+        thread.sampled = None;
         match reason {
             Some(reason) => {
                 let total = &mut self.pauses[reason.number() as usize];
@@ -433,14 +481,29 @@ impl Decoder {
         &self.controls
     }
 
-    /// Recording ended at this time: methods that are still open get their time up to then.
+    /// Takes a sample of a thread that is inside a root: whether it is `running`, or `None` if that cannot be told, which is asked
+    /// only then. Whether it is inside. A sample counts when the next is taken, or at the end.
+    pub fn sample(&mut self, id: ThreadId, running: impl FnOnce() -> Option<bool>) -> bool {
+        let Some(thread) = self.by_id.get(&id).and_then(|index| self.threads.get_mut(*index)) else { return false };
+        thread.count_sample();
+        if thread.skipping || thread.is_outside() {
+            return false;
+        }
+        thread.sampled = running().map(|running| (thread.top, running));
+        true
+    }
+
+    /// Recording ended at this time: methods that are still open get their time up to then, if that is on their clock.
     pub fn finish(&mut self, now_ns: i64) {
         // Everything has been read: there are no runs but those that are held.
         for index in std::mem::take(&mut self.waiting) {
             self.follow_runs(index, u64::MAX);
         }
         for thread in &mut self.threads {
-            thread.advance(now_ns);
+            thread.count_sample();
+            if self.options.time_base == TimeBase::System {
+                thread.advance(now_ns);
+            }
         }
     }
 
@@ -457,8 +520,10 @@ impl Decoder {
     /// were before.
     pub fn clear(&mut self, now_ns: i64) {
         for thread in &mut self.threads {
-            // Words may be younger than the request to forget them.
-            thread.advance(now_ns.max(thread.last_ns));
+            if self.options.time_base == TimeBase::System {
+                // Words may be younger than the request to forget them.
+                thread.advance(now_ns.max(thread.last_ns));
+            }
             let mut path = Vec::new();
             let mut at = thread.top;
             while let Some(parent) = thread.tree.parent(at) {
@@ -466,6 +531,7 @@ impl Decoder {
                 at = parent;
             }
             thread.tree = Cct::new();
+            thread.sampled = None;
             thread.top = path.iter().rev().fold(NodeId::TOP, |caller, method| thread.tree.child(caller, *method));
         }
         *self = Decoder {

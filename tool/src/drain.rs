@@ -13,6 +13,7 @@ use headwater_protocol::chunks::ChunkReader;
 use headwater_protocol::segment::Segment;
 use tokio::sync::{Notify, oneshot};
 
+use crate::cpu_share::CpuSampler;
 use crate::decode::{ChunkCursor, DecodeOptions, Decoder};
 
 /// How long the thread sleeps when there was nothing to read.
@@ -71,13 +72,13 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Starts the thread. With `calls`, only that many root invocations are decoded.
-    pub fn start(segment: Arc<Segment>, calls: Option<u64>) -> std::io::Result<Drain> {
+    /// Starts the thread, which also takes a sampler's samples.
+    pub fn start(segment: Arc<Segment>, options: DecodeOptions, sampler: Option<CpuSampler>) -> std::io::Result<Drain> {
         let progress = Arc::new(Progress::default());
         let shared = Arc::clone(&progress);
         let (requests, inbox) = channel();
-        let decoder = Decoder::new(DecodeOptions { root_limit: calls });
-        let worker = Worker { inbox, reader: ChunkReader::new(segment), decoder };
+        let worker = Worker { inbox, reader: ChunkReader::new(segment), decoder: Decoder::new(options), sampler };
+        let calls = options.root_limit;
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(&shared, calls))?;
         Ok(Drain { progress, requests, thread })
     }
@@ -121,6 +122,7 @@ struct Worker {
     inbox: Receiver<Request>,
     reader: ChunkReader<ChunkCursor>,
     decoder: Decoder,
+    sampler: Option<CpuSampler>,
 }
 
 impl Worker {
@@ -177,6 +179,9 @@ impl Worker {
             |cursor, words| self.decoder.words(cursor, words),
         );
         self.decoder.pass_done();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sample(&mut self.decoder);
+        }
         found
     }
 }
@@ -226,7 +231,7 @@ mod tests {
     #[tokio::test]
     async fn a_copy_has_what_was_written_before_it_was_asked_for() {
         let (segment, file) = Segment::create(CHUNKS, Recording::default()).unwrap();
-        let drain = Drain::start(Arc::new(segment), None).unwrap();
+        let drain = Drain::start(Arc::new(segment), DecodeOptions::default(), None).unwrap();
         for thread in 0..CHUNKS {
             call_a_root(&file, thread, thread as u64, thread as u64);
             assert_eq!(drain.copy().await.roots_completed(), thread as u64 + 1);
@@ -239,7 +244,7 @@ mod tests {
     #[tokio::test]
     async fn a_chunk_that_its_thread_forgot_in_an_interruption_is_recycled_when_the_thread_comes_back() {
         let (segment, file) = Segment::create(CHUNKS, Recording::default()).unwrap();
-        let drain = Drain::start(Arc::new(segment), None).unwrap();
+        let drain = Drain::start(Arc::new(segment), DecodeOptions::default(), None).unwrap();
         call_a_root(&file, 0, 0, 7);
         call_a_root(&file, 1, 1, 8);
         drain.interrupt(10).await;

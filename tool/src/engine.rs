@@ -15,10 +15,12 @@ use headwater_protocol::message::{Calibration, MethodInfo, Reveal};
 use headwater_protocol::segment::Segment;
 
 use crate::callgraph::{CallGraph, Options};
+use crate::cpu_share::CpuSampler;
 use crate::drain::{Drain, Progress};
 use crate::link::Link;
-use crate::profile::{Profile, Target};
+use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
+use crate::profiling::drift;
 use crate::profiling::{self, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start};
 use crate::session::{Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
@@ -66,7 +68,13 @@ impl Attached {
         let period = settings.clock.period();
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;
-        let drain = Drain::start(Arc::clone(&self.segment), settings.calls).map_err(ProfileError::Thread)?;
+        let decoding = profiling::decoding(&settings);
+        let sampler = (settings.clock != ClockMode::Cpu).then(|| {
+            let (sampler, threads) = CpuSampler::new(self.session.peer_pid().unwrap_or(self.target.pid));
+            self.session.tell_threads_to(threads);
+            sampler
+        });
+        let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
         let prepared = profiling::prepare(&mut self.session, &settings, observer, start).await;
         match prepared {
             Ok(calibration) => Ok(Live {
@@ -219,16 +227,14 @@ impl Live {
         let timing = (self.settings.bare, duration);
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, timing, pid, observer).await;
+        let (calibration, drift) = match end.calibration {
+            Some(after) => drift::settled(self.calibration, after),
+            None => (self.calibration, None),
+        };
         let facts = Facts::of(&self.session, &self.settings);
-        let mut profile = assemble::profile(
-            facts,
-            &end.decoder,
-            self.target,
-            self.settings.clock,
-            self.calibration,
-            &end.bare,
-            duration,
-        );
+        let mut profile =
+            assemble::profile(facts, &end.decoder, self.target, self.settings.clock, calibration, &end.bare, duration);
+        profile.clock.drift = drift;
         if end.ending == Ending::TargetEnded {
             let warning = "the target ended before the profile did; open methods are counted up to then";
             profile.warnings.push(warning.to_owned());

@@ -14,6 +14,7 @@ pub mod cli;
 pub mod clock_source;
 pub(crate) mod console;
 pub mod correction;
+pub mod cpu_share;
 pub mod decode;
 pub mod diff;
 pub(crate) mod doctor;

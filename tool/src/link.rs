@@ -55,6 +55,7 @@ pub struct Link {
     writer: OwnedWriteHalf,
     /// The message that is being received: a cancelled `receive` loses nothing.
     received: Vec<u8>,
+    peer_pid: Option<u32>,
 }
 
 impl Listener {
@@ -115,12 +116,19 @@ impl Caller {
         }
         self.stream.set_nonblocking(true).map_err(failed)?;
         let stream = UnixStream::from_std(self.stream.try_clone().map_err(failed)?).map_err(failed)?;
+        let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
+        let peer_pid = peer.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0);
         let (reader, writer) = stream.into_split();
-        Ok(Link { reader, writer, received: Vec::new() })
+        Ok(Link { reader, writer, received: Vec::new(), peer_pid })
     }
 }
 
 impl Link {
+    /// The process that connected, as we see it; `None` where it cannot be seen.
+    pub fn peer_pid(&self) -> Option<u32> {
+        self.peer_pid
+    }
+
     /// Sends a message, and takes in meanwhile what comes: the agent may be in the middle of a long message itself, and
     /// would not read ours before it has sent it.
     pub async fn send(&mut self, message: &ToAgent) -> Result<(), WireError> {

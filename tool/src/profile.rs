@@ -1,6 +1,6 @@
 //! A profile: the one model that all reports are made from.
 //!
-//! All times are nanoseconds of wall time and corrected: without the probes' own cost, and without the time that threads stood
+//! All times are nanoseconds, of wall time or, where the clock was [`ClockMode::Cpu`], of CPU time, and corrected: without the probes' own cost, and without the time that threads stood
 //! still on our account (see [`correction`](crate::correction)).
 //!
 //! Everything but the trees is kept in a [`snapshot`](crate::snapshot) under its field's name. So a field that is renamed, or added
@@ -67,14 +67,25 @@ pub enum ClockMode {
     Exact,
     /// A coarse clock, moved once a period: exact counts, sampled times.
     Tick(Duration),
+    /// The CPU time of the thread itself at each event: a method that waits takes none.
+    Cpu,
 }
 
 impl ClockMode {
     /// Of the coarse clock, if it is one.
     pub fn period(self) -> Option<Duration> {
         match self {
-            ClockMode::Exact => None,
+            ClockMode::Exact | ClockMode::Cpu => None,
             ClockMode::Tick(period) => Some(period),
+        }
+    }
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClockMode::Exact => "exact",
+            ClockMode::Tick(_) => "tick",
+            ClockMode::Cpu => "cpu",
         }
     }
 }
@@ -88,6 +99,8 @@ pub enum ClockSource {
     Tsc,
     /// The coarse clock.
     Coarse,
+    /// The thread's own CPU time.
+    ThreadCpu,
 }
 
 impl ClockSource {
@@ -97,6 +110,7 @@ impl ClockSource {
             ClockSource::NanoTime => "nanoTime",
             ClockSource::Tsc => "tsc",
             ClockSource::Coarse => "coarse",
+            ClockSource::ThreadCpu => "threadCpu",
         }
     }
 }
@@ -116,6 +130,18 @@ pub struct Clock {
     pub outer_ns: f64,
     /// Its standard deviation.
     pub outer_spread_ns: f64,
+    /// How far the probes' cost drifted while recording, if it did.
+    #[serde(default)]
+    pub drift: Option<Drift>,
+}
+
+/// What a probe pair cost, timed before and after recording, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Before.
+    pub before_ns: f64,
+    /// After.
+    pub after_ns: f64,
 }
 
 /// When calls of a root were timed as wholes.
@@ -204,6 +230,31 @@ pub struct Wait {
     pub duration_ns: u64,
 }
 
+/// How often a method was seen on top of its thread's stack: about a hundred times a second of its self time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuSamples {
+    /// How often at all.
+    pub samples: u32,
+    /// How often its thread was running then, or ready to run, and not waiting.
+    pub running: u32,
+}
+
+impl CpuSamples {
+    /// Fewer samples say nothing.
+    pub const ENOUGH: u32 = 10;
+
+    /// The part of the time in which the thread was running, 0 to 1; `None` without samples.
+    pub fn share(self) -> Option<f64> {
+        (self.samples > 0).then(|| f64::from(self.running) / f64::from(self.samples))
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: CpuSamples) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.running = self.running.saturating_add(other.running);
+    }
+}
+
 /// A method in one calling context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -223,12 +274,15 @@ pub struct Node {
     pub error_ns: u64,
     /// Uncertainty of `total_ns`.
     pub total_error_ns: u64,
+    /// Whether its self time was spent running or waiting, by samples; none of virtual threads.
+    pub cpu: CpuSamples,
 }
 
 impl Node {
     /// A root that was never called.
     pub(crate) fn empty(method: MethodIndex) -> Node {
-        Node { parent: None, method, calls: 0, thrown: 0, self_ns: 0, total_ns: 0, error_ns: 0, total_error_ns: 0 }
+        let cpu = CpuSamples::default();
+        Node { parent: None, method, calls: 0, thrown: 0, self_ns: 0, total_ns: 0, error_ns: 0, total_error_ns: 0, cpu }
     }
 
     /// Adds another's numbers. Uncertainties add up too: the calibration errs in one direction for all.
@@ -239,6 +293,7 @@ impl Node {
         self.total_ns += other.total_ns;
         self.error_ns += other.error_ns;
         self.total_error_ns += other.total_error_ns;
+        self.cpu.add(other.cpu);
     }
 }
 
@@ -253,6 +308,23 @@ impl Tree {
     /// All calls.
     pub fn calls(&self) -> u64 {
         self.nodes.iter().map(|node| node.calls).sum()
+    }
+
+    /// Whether any node has samples of whether it was running.
+    pub fn has_cpu_samples(&self) -> bool {
+        self.nodes.iter().any(|node| node.cpu.samples > 0)
+    }
+
+    /// Each node's own samples and those of what it calls.
+    pub fn total_cpu(&self) -> Vec<CpuSamples> {
+        let mut totals: Vec<CpuSamples> = self.nodes.iter().map(|node| node.cpu).collect();
+        for index in (0..totals.len()).rev() {
+            let total = totals[index];
+            if let Some(parent) = self.nodes[index].parent {
+                totals[parent.0].add(total);
+            }
+        }
+        totals
     }
 
     /// Time of all roots together.

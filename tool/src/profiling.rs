@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use headwater_protocol::layout;
 use headwater_protocol::message::{Calibration, HotswapResult, Reveal, ToTool};
-use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError};
+use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError, TimeSource};
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
 use crate::callgraph::{JdkMethods, Options, RootMatch, Scheme};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
-use crate::decode::Decoder;
+use crate::decode::{DecodeOptions, Decoder, TimeBase};
 use crate::drain::Drain;
 use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
@@ -28,6 +28,7 @@ use crate::timing::RootTimes;
 
 pub(crate) mod assemble;
 mod bare;
+pub(crate) mod drift;
 
 /// How long a thread of the target waits for this process before it goes on without.
 const TARGET_DEADLINE: Duration = Duration::from_secs(3);
@@ -297,7 +298,13 @@ async fn caller(
 pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, Recording), ClockSourceError> {
     let recording = Recording {
         clock_period: settings.clock.period(),
-        tsc: clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, java_version)?,
+        source: if settings.clock == ClockMode::Cpu {
+            TimeSource::ThreadCpu
+        } else if clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, java_version)? {
+            TimeSource::Tsc
+        } else {
+            TimeSource::NanoTime
+        },
         control_every: settings.control,
         overflow: settings.overflow,
     };
@@ -405,6 +412,12 @@ async fn conduct(
     Ok(outcome)
 }
 
+/// How events are decoded.
+pub(crate) fn decoding(settings: &Settings) -> DecodeOptions {
+    let time_base = if settings.clock == ClockMode::Cpu { TimeBase::Carrier } else { TimeBase::System };
+    DecodeOptions { root_limit: settings.calls, time_base }
+}
+
 /// What the call graph is to select.
 pub(crate) fn options(settings: &Settings) -> Options {
     Options {
@@ -495,10 +508,12 @@ pub(crate) struct End {
     pub(crate) ending: Ending,
     pub(crate) decoder: Decoder,
     pub(crate) bare: RootTimes,
+    /// What the probes cost now, if they could be timed once more.
+    pub(crate) calibration: Option<Calibration>,
     pub(crate) warning: Option<String>,
 }
 
-/// Stops recording, reads what is left, times the roots without a profile, and detaches.
+/// Stops recording, reads what is left, times the probes again and the roots without a profile, and detaches.
 pub(crate) async fn finish(
     session: &mut Session,
     segment: &Arc<Segment>,
@@ -513,7 +528,16 @@ pub(crate) async fn finish(
     let mut decoder = drain.finish();
     decoder.finish(stopped.unwrap_or_else(monotonic_ns));
     let mut bare = Ok(RootTimes::default());
-    if let (Ok(ending), Some(_)) = (&recorded, stopped)
+    let mut calibration = None;
+    if stopped.is_some() {
+        match session.calibrate().await {
+            Ok(again) => calibration = Some(again),
+            Err(error @ (SessionError::TargetEnded | SessionError::Disconnected)) => bare = Err(error),
+            // What was timed before recording has to do.
+            Err(_) => {}
+        }
+    }
+    if let (Ok(ending), Some(_), Ok(_)) = (&recorded, stopped, &bare)
         && let Some(plan) = bare::plan(timing, *ending, &decoder, duration, segment)
     {
         observer(Stage::TimingRoots { limit: plan.limit });
@@ -550,7 +574,7 @@ pub(crate) async fn finish(
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),
     };
-    End { ending, decoder, bare, warning }
+    End { ending, decoder, bare, calibration, warning }
 }
 
 fn not_restored(detached: &HotswapResult) -> Option<String> {

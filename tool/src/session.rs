@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
@@ -20,6 +21,7 @@ use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
 use headwater_rewriter::{Probes, Request};
 
 use crate::callgraph::{CallGraph, Step};
+use crate::cpu_share::OsThread;
 use crate::link::Link;
 
 mod batch_cost;
@@ -146,6 +148,8 @@ pub struct Session {
     first_entry: Option<Instant>,
     last_hotswap: Option<Instant>,
     threads: Vec<(ThreadId, String)>,
+    /// Who wants to know of platform threads that enter the call graph.
+    os_threads: Option<Sender<OsThread>>,
     deadlines_passed: Vec<String>,
     unparsable: Vec<(String, String)>,
     /// Nothing is instrumented any more.
@@ -172,6 +176,7 @@ impl Session {
             first_entry: None,
             last_hotswap: None,
             threads: Vec::new(),
+            os_threads: None,
             deadlines_passed: Vec::new(),
             unparsable: Vec::new(),
             stopping: false,
@@ -202,6 +207,16 @@ impl Session {
     /// Events that the target could not store.
     pub fn lost(&self) -> u64 {
         self.segment.lost()
+    }
+
+    /// Has somebody told of every platform thread that enters the call graph from now on.
+    pub fn tell_threads_to(&mut self, listener: Sender<OsThread>) {
+        self.os_threads = Some(listener);
+    }
+
+    /// The target's pid as we see it; `None` where it is in a pid namespace that is not below ours.
+    pub fn peer_pid(&self) -> Option<u32> {
+        self.link.peer_pid()
     }
 
     /// Threads that entered the call graph, with their names.
@@ -576,7 +591,13 @@ impl Session {
 
     fn note(&mut self, notice: Notice) -> Result<(), SessionError> {
         match notice {
-            Notice::ThreadStarted { thread, name } => self.threads.push((thread, name)),
+            Notice::ThreadStarted { thread, name, os_thread } => {
+                self.threads.push((thread, name));
+                if let (Some(number), Some(listener)) = (os_thread, &self.os_threads) {
+                    // A listener that has ended needs no more threads.
+                    let _ = listener.send(OsThread { thread, number });
+                }
+            }
             Notice::DeadlinePassed { request, waited_for } => self.deadline_passed(request, waited_for),
             Notice::FirstCall(method) => {
                 self.first_entry.get_or_insert_with(Instant::now);

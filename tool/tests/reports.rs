@@ -1,6 +1,6 @@
 //! The reports of a small profile, compared with golden files. `HEADWATER_GOLDEN=write cargo test` writes them again.
 
-use headwater::profile::{MethodIndex, MethodStatistics, Profile, Tree};
+use headwater::profile::{CpuSamples, MethodIndex, MethodStatistics, Profile, Tree};
 use headwater::report::text::Style;
 use headwater::report::{Options, SortBy, Trees, View, json, text};
 
@@ -167,4 +167,19 @@ fn an_empty_profile_says_that_nothing_was_entered() {
     empty.roots.iter_mut().for_each(|root| root.calls = 0);
     let report = as_text(&empty, &options(), &Style::default());
     assert!(report.contains("waiting for entry") && !report.contains("share"), "{report}");
+}
+
+#[test]
+fn computing_is_told_from_waiting_where_there_are_enough_samples() {
+    let mut profile = profile();
+    for (node, (samples, running)) in profile.merged.nodes.iter_mut().zip([(5, 0), (90, 45), (10, 10), (9, 9)]) {
+        node.cpu = CpuSamples { samples, running };
+    }
+    for (name, view) in [("tree", View::Tree), ("callers", View::Callers), ("flat", View::Flat)] {
+        let text = as_text(&profile, &Options { view, ..options() }, &Style::default());
+        check(&format!("cpu-{name}.txt"), &body(&text));
+    }
+    let json: serde_json::Value = serde_json::from_str(&as_json(&profile, &Options::default())).expect("JSON");
+    let of = |node: usize| (json["nodes"][node]["cpu_samples"].as_u64(), json["nodes"][node]["cpu_share"].as_f64());
+    assert_eq!([of(0), of(1), of(4)], [(Some(5), Some(0.0)), (Some(90), Some(0.5)), (Some(0), None)]);
 }

@@ -1,8 +1,13 @@
 //! How many events a second the tool turns into a calling context tree, on one core, from memory: streams of a call-dense
-//! program and of one with a large tree, like javac's. And how long decoding stands still when the tree so far is wanted.
+//! program and of one with a large tree, like javac's. And how long decoding stands still when the tree so far is wanted, and how
+//! much memory a tree of a million nodes takes; and what it costs to sample threads' states beside.
 
+use std::sync::{Arc, Barrier};
+use std::time::Instant;
+
+use headwater::cpu_share::{CpuSampler, OsThread};
 use headwater::decode::{ChunkCursor, DecodeOptions, Decoder};
-use headwater_benches::{Random, fastest};
+use headwater_benches::{Random, fastest, median};
 use headwater_protocol::layout::CHUNK_WORDS;
 use headwater_protocol::word::Event;
 use headwater_protocol::{MethodId, ThreadId};
@@ -67,4 +72,76 @@ fn main() {
         let copying_ms = fastest(ROUNDS, || drop(decoder.clone())).as_secs_f64() * 1e3;
         println!("| {name} | {} | {nodes} | {:.0} million | {copying_ms:.3} ms |", words.len(), rate / 1e6);
     }
+    println!("\nstates of 64 waiting threads sampled meanwhile: {:.3} of the events a second", sampled());
+    println!("\n| callees of each node | nodes | bytes a node (resident) |");
+    println!("|---|---|---|");
+    // The latter are looked up by hash.
+    for (fan_out, levels) in [(10, 6), (32, 4)] {
+        let mut words = Vec::new();
+        complete(MethodId(1), true, fan_out, levels, &mut words);
+        let before = resident_bytes();
+        let mut decoder = Decoder::new(DecodeOptions::default());
+        decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words);
+        let bytes = resident_bytes() - before;
+        let nodes: usize = decoder.threads().map(|(_, tree)| tree.len()).sum();
+        println!("| {fan_out} | {nodes} | {:.0} |", bytes as f64 / nodes as f64);
+    }
+}
+
+/// How fast events are decoded while the states of as many threads are sampled as ever are, as a part of how fast they are
+/// decoded without.
+fn sampled() -> f64 {
+    const THREADS: usize = 64;
+    let words = Stream::words(4_000, 4, 8, 4_000_000);
+    let (done, wait) = (Arc::new(Barrier::new(THREADS + 1)), Arc::new(Barrier::new(THREADS + 1)));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let (done, wait) = (Arc::clone(&done), Arc::clone(&wait));
+            std::thread::spawn(move || (wait.wait(), done.wait()))
+        })
+        .collect();
+    wait.wait();
+    let (mut sampler, told) = CpuSampler::new(std::process::id());
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    let tasks = std::fs::read_dir("/proc/self/task").expect("our own threads").flatten();
+    for (task, thread) in tasks.zip(2..) {
+        let number = task.file_name().to_string_lossy().parse().expect("a number");
+        told.send(OsThread { thread: ThreadId(thread), number }).expect("it listens");
+        let root = Event::Enter { method: MethodId(1), time_ns: 0, root: true }.encode();
+        decoder.words(&mut ChunkCursor::new(ThreadId(thread), 0), &[root]);
+    }
+    let mut cursor = ChunkCursor::new(ThreadId(1), 0);
+    let mut decode = |sampler: Option<&mut CpuSampler>| {
+        let start = Instant::now();
+        let mut sampler = sampler;
+        for _ in 0..ROUNDS {
+            for words in words.chunks(CHUNK_WORDS) {
+                decoder.words(&mut cursor, words);
+                if let Some(sampler) = &mut sampler {
+                    sampler.sample(&mut decoder);
+                }
+            }
+        }
+        start.elapsed().as_secs_f64()
+    };
+    let ratio = median((0..5).map(|_| decode(None) / decode(Some(&mut sampler))).collect());
+    done.wait();
+    threads.into_iter().for_each(|thread| drop(thread.join()));
+    ratio
+}
+
+/// A call of each context of a tree in which every node has so many callees, down to so many levels below this one.
+fn complete(method: MethodId, root: bool, fan_out: u32, levels: u32, words: &mut Vec<u64>) {
+    words.push(Event::Enter { method, time_ns: words.len() as u64, root }.encode());
+    if levels > 0 {
+        (0..fan_out).for_each(|callee| complete(MethodId(2 + callee), false, fan_out, levels - 1, words));
+    }
+    words.push(Event::Exit { method, time_ns: words.len() as u64, thrown: false }.encode());
+}
+
+/// Of this process, on x86-64, whose pages have 4096 bytes.
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("a number of pages");
+    pages * 4096
 }

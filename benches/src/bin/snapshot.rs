@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex,
-    Profile, Target, ThreadProfile, Tree,
+    Clock, ClockMode, ClockSource, CpuSamples, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node,
+    NodeIndex, Profile, Target, ThreadProfile, Tree,
 };
 use headwater::report::text::Style;
 use headwater::report::{Options, View, json, text};
@@ -106,6 +106,7 @@ fn profile() -> Profile {
             inner_spread_ns: 0.5,
             outer_ns: 25.0,
             outer_spread_ns: 0.5,
+            drift: None,
         },
         controls: Vec::new(),
         duration: Duration::from_secs(60),
@@ -143,6 +144,7 @@ fn tree(size: usize, random: &mut Random) -> Tree {
             total_ns: self_ns,
             error_ns,
             total_error_ns: error_ns,
+            cpu: CpuSamples::default(),
         });
     }
     for index in (0..size).rev() {

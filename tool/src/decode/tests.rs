@@ -140,7 +140,7 @@ fn open_methods_get_their_time_at_the_end() {
 
 #[test]
 fn a_limit_counts_the_first_roots_and_nothing_else() {
-    let mut decoder = Decoder::new(DecodeOptions { root_limit: Some(2) });
+    let mut decoder = Decoder::new(DecodeOptions { root_limit: Some(2), ..DecodeOptions::default() });
     let text = "*1@0 +2@1 -2@2 -1@3 *1@10 t@7 *1@11 +2@12 -2@13 -1@14 t@1 +2@15 -2@16 -1@20 *1@30 -1@31";
     decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words(text));
     assert_eq!(trees(&decoder), ["t1 1 2 11", "t1 1/2 2 2"]);
@@ -207,7 +207,11 @@ fn random_programs_agree_with_the_plainest_decoder() {
 
 /// Reads pieces of two carriers' chunks, a line a pass (`first | second`), and the trees after the last.
 fn check_passes(passes: &[(&str, &str)], expected: &[&str]) {
-    let mut decoder = Decoder::new(DecodeOptions::default());
+    check_passes_by(TimeBase::System, passes, expected);
+}
+
+fn check_passes_by(time_base: TimeBase, passes: &[(&str, &str)], expected: &[&str]) {
+    let mut decoder = Decoder::new(DecodeOptions { time_base, ..DecodeOptions::default() });
     let mut carriers = [ChunkCursor::new(ThreadId(1), 0), ChunkCursor::new(ThreadId(2), 1000)];
     for (first, second) in passes {
         decoder.words(&mut carriers[0], &words(first));
@@ -236,6 +240,30 @@ fn a_virtual_thread_may_change_its_carrier_in_every_pass() {
         &[("1@7 *1@0", ""), ("", "2@7 +2@10"), ("3@7 -2@1030", ""), ("", "4@7 -1@50"), ("", ""), ("", "")],
         &["t7 1 1 1030", "t7 1/2 1 20"],
     );
+}
+
+#[test]
+fn between_the_carriers_clocks_no_time_is_counted() {
+    let check = |passes, expected| check_passes_by(TimeBase::Carrier, passes, expected);
+    // The second carrier's clock is far ahead; the first's is behind when the thread comes back to it.
+    check(
+        &[("1@7 *1@0 +2@10", ""), ("", "2@7 -2@10"), ("", "-1@30"), ("", ""), ("", "")],
+        &["t7 1 1 30", "t7 1/2 1 0"],
+    );
+    check(
+        &[("3@7 -3@5 -1@9 1@7 *1@0 +2@10", "2@7 -2@10 +3@14"), ("", ""), ("", "")],
+        &["t7 1 1 18", "t7 1/2 1 0", "t7 1/3 1 0"],
+    );
+    // A run whose first event is not there yet when its turn comes.
+    check(&[("1@7 *1@0", "2@7"), ("", ""), ("", "-1@7"), ("", "")], &["t7 1 1 0"]);
+}
+
+#[test]
+fn a_thread_by_its_own_clock_keeps_no_time_after_its_last_event() {
+    let mut decoder = Decoder::new(DecodeOptions { time_base: TimeBase::Carrier, ..DecodeOptions::default() });
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*1@10 +2@30"));
+    decoder.finish(1_000_000);
+    assert_eq!(trees(&decoder), ["t1 1 1 20", "t1 1/2 1 0"]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub fn write(
         amount(whole.before, Quantity::Total),
         amount(whole.after, Quantity::Total),
     )?;
-    let mut lines = Lines { style, whole_ns: 0, out: &mut *out };
+    let mut lines = Lines { style, whole_ns: 0, has_cpu: false, out: &mut *out };
     let view = View { comparison, selection };
     view.methods(&mut lines)?;
     view.nodes(&mut lines)?;

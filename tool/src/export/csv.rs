@@ -22,11 +22,13 @@ struct Row<'a> {
     total_ns: u64,
     error_ns: u64,
     total_error_ns: u64,
+    cpu_samples: u32,
+    cpu_share: Option<f64>,
 }
 
 /// For a tree without nodes; the writer takes it from the first row otherwise.
-const HEADER: &str =
-    "id,parent,thread_id,thread,level,name,method,calls,thrown,self_ns,total_ns,error_ns,total_error_ns";
+const HEADER: &str = "id,parent,thread_id,thread,level,name,method,calls,thrown,self_ns,total_ns,error_ns,total_error_ns,\
+                      cpu_samples,cpu_share";
 
 pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
     if parts.iter().all(|part| part.tree.nodes.is_empty()) {
@@ -54,6 +56,8 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
                 total_ns: node.total_ns,
                 error_ns: node.error_ns,
                 total_error_ns: node.total_error_ns,
+                cpu_samples: node.cpu.samples,
+                cpu_share: node.cpu.share(),
             })?;
         }
         first += part.tree.nodes.len();

@@ -93,7 +93,7 @@ pub(super) fn stacks(tree: &Tree, mut visit: impl FnMut(&[NodeIndex], &Node) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::MethodIndex;
+    use crate::profile::{CpuSamples, MethodIndex};
 
     fn tree(parents: &[Option<usize>]) -> Tree {
         let node = |parent: &Option<usize>| Node {
@@ -105,6 +105,7 @@ mod tests {
             total_ns: 1,
             error_ns: 0,
             total_error_ns: 0,
+            cpu: CpuSamples::default(),
         };
         Tree { nodes: parents.iter().map(node).collect() }
     }

@@ -48,6 +48,8 @@ pub(crate) fn random_tree(seed: u64, size: usize, methods: usize) -> Tree {
         let self_ns = random.below(1_000);
         let (error_ns, total_error_ns) = (random.below(100), random.below(500));
         let (calls, thrown) = (1 + random.below(50), random.below(2));
+        let samples = random.below(40) as u32;
+        let cpu = CpuSamples { samples, running: random.below(u64::from(samples) + 1) as u32 };
         tree.nodes.push(Node {
             parent: parent.filter(|parent| parent.0 < tree.nodes.len()),
             method,
@@ -57,6 +59,7 @@ pub(crate) fn random_tree(seed: u64, size: usize, methods: usize) -> Tree {
             total_ns: self_ns,
             error_ns,
             total_error_ns,
+            cpu,
         });
     }
     for index in (0..tree.nodes.len()).rev() {
@@ -89,6 +92,7 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
             inner_spread_ns: 0.1,
             outer_ns: f64::MIN_POSITIVE,
             outer_spread_ns: f64::INFINITY,
+            drift: Some(Drift { before_ns: 48.5, after_ns: 1.0 / 3.0 }),
         },
         controls: vec![Control {
             root: MethodIndex(0),

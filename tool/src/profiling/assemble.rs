@@ -21,7 +21,7 @@ use crate::profile::{
     MethodName, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::{HotswapTotals, Session};
-use crate::ticker::clock_read_ns;
+use crate::ticker::{clock_read_ns, monotonic_ns, thread_cpu_ns};
 use crate::timing::RootTimes;
 
 /// What a session knows at one moment.
@@ -94,6 +94,7 @@ pub(crate) fn profile(
         mode,
         source: match mode {
             ClockMode::Tick(_) => ClockSource::Coarse,
+            ClockMode::Cpu => ClockSource::ThreadCpu,
             ClockMode::Exact if facts.uses_tsc => ClockSource::Tsc,
             ClockMode::Exact => ClockSource::NanoTime,
         },
@@ -101,12 +102,13 @@ pub(crate) fn profile(
         inner_spread_ns: calibration.inner_spread_ns,
         outer_ns: calibration.outer_ns.max(0.0),
         outer_spread_ns: calibration.outer_spread_ns,
+        drift: None,
     };
     let mut all = Cct::new();
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);
     }
-    let timing_ns = clock_read_ns();
+    let timing_ns = clock_read_ns(if mode == ClockMode::Cpu { thread_cpu_ns } else { monotonic_ns });
     let references = [
         (ControlKind::After, Reference { times: bare, idle_ns: 0.0, timing_ns }),
         (ControlKind::During, Reference { times: decoder.controls(), idle_ns: calibration.outside_ns, timing_ns }),

@@ -84,6 +84,7 @@ fn calls(names: &Names, tree: &Tree, children: &Children) -> FxHashMap<(Option<M
             side.thrown += node.thrown;
             side.self_ns += node.self_ns;
             side.error_ns += node.error_ns;
+            side.cpu.add(node.cpu);
         }
         if enclosing.is_none() {
             call.parent.total_ns += node.total_ns;

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::walk::{Children, Step};
-use crate::profile::{MethodIndex, Node, Profile, Tree};
+use crate::profile::{CpuSamples, MethodIndex, Node, Profile, Tree};
 
 /// What a method, or one of its callers or callees on its account, took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,13 +19,15 @@ pub struct Amounts {
     pub error_ns: u64,
     /// Uncertainty of `total_ns`, at most.
     pub total_error_ns: u64,
+    /// Whether the self time was spent running or waiting.
+    pub cpu: CpuSamples,
 }
 
 impl Amounts {
     /// A single node's.
     pub(crate) fn of(node: &Node) -> Amounts {
-        let Node { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, .. } = *node;
-        Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns }
+        let Node { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, .. } = *node;
+        Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }
     }
 
     pub(crate) fn add(&mut self, other: &Amounts) {
@@ -35,6 +37,7 @@ impl Amounts {
         self.total_ns += other.total_ns;
         self.error_ns += other.error_ns;
         self.total_error_ns += other.total_error_ns;
+        self.cpu.add(other.cpu);
     }
 }
 
@@ -67,6 +70,7 @@ pub(super) fn rows(names: &Names, tree: &Tree, children: &Children) -> Vec<FlatR
                 amounts.thrown += node.thrown;
                 amounts.self_ns += node.self_ns;
                 amounts.error_ns += node.error_ns;
+                amounts.cpu.add(node.cpu);
                 if open[method] == 0 {
                     amounts.total_ns += node.total_ns;
                     amounts.total_error_ns += node.total_error_ns;

@@ -10,7 +10,7 @@ use super::names::Names;
 use super::prune::{focused, is_method_shown, shown_nodes};
 use super::{Options, View};
 use crate::callgraph::Scheme;
-use crate::profile::{ClockMode, ControlKind, Environment, NodeIndex, Profile};
+use crate::profile::{ControlKind, Drift, Environment, NodeIndex, Profile};
 
 mod rows;
 
@@ -82,6 +82,8 @@ struct Clock {
     outer_ns: f64,
     inner_spread_ns: f64,
     outer_spread_ns: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drift: Option<Drift>,
 }
 
 /// A root's charged time against its control invocations'.
@@ -164,13 +166,14 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
             Reveal::Background => "background",
         },
         clock: Clock {
-            mode: if clock.mode == ClockMode::Exact { "exact" } else { "tick" },
+            mode: clock.mode.name(),
             source: clock.source.name(),
             period_ns: clock.mode.period().map(|period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)),
             inner_ns: clock.inner_ns,
             outer_ns: clock.outer_ns,
             inner_spread_ns: clock.inner_spread_ns,
             outer_spread_ns: clock.outer_spread_ns,
+            drift: clock.drift,
         },
         controls: profile
             .controls
@@ -249,6 +252,7 @@ fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {
 
 fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
     let focused = focused(profile, options);
+    let has_cpu = profile.merged.has_cpu_samples();
     let sections = options.sections(profile);
     // Rows of a single tree need no thread, unless one was asked for.
     let numbered = sections.iter().map(|(thread, tree)| (thread.map(|thread| thread.id.0), tree.as_ref()));
@@ -262,7 +266,7 @@ fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
                     ids.push(rows.len());
                     if is_shown {
                         let parent = node.parent.map(|NodeIndex(parent)| ids[parent]);
-                        rows.push(NodeRow::of(profile, node, rows.len(), parent, thread));
+                        rows.push(NodeRow::of(profile, node, rows.len(), parent, thread, has_cpu));
                     }
                 }
             }
@@ -275,7 +279,7 @@ fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
                 let mut stanzas = super::arcs::stanzas(profile, tree);
                 stanzas.retain(|row| is_method_shown(row.method, row.own.total_ns, whole_ns, &focused, options));
                 stanzas.sort_by_key(|stanza| Reverse(options.rank(&stanza.own)));
-                rows.extend(stanzas.into_iter().map(|stanza| Stanza::of(profile, &stanza, thread)));
+                rows.extend(stanzas.into_iter().map(|stanza| Stanza::of(profile, &stanza, thread, has_cpu)));
             }
             Calls::Stanzas(rows)
         }
@@ -287,7 +291,7 @@ fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
                 let mut flat = super::flat::rows(&names, tree, &super::walk::Children::of(tree));
                 flat.retain(|row| is_method_shown(row.method, row.amounts.total_ns, whole_ns, &focused, options));
                 flat.sort_by_key(|row| Reverse(options.rank(&row.amounts)));
-                rows.extend(flat.into_iter().map(|row| FlatRow::of(profile, &row, thread)));
+                rows.extend(flat.into_iter().map(|row| FlatRow::of(profile, &row, thread, has_cpu)));
             }
             Calls::Flat(rows)
         }

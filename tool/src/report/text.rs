@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::units::{count, time};
 use super::walk::Children;
 use super::{Options, Trees, View, is_doubtful};
-use crate::profile::{Control, ControlKind, Environment, MethodIndex, Profile, Tree};
+use crate::profile::{ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, Profile, Tree};
 
 mod callers;
 mod flat;
@@ -48,7 +48,8 @@ pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl
         }
         writeln!(out)?;
         let view = Section { profile, tree: &tree, children: Children::of(&tree), options, whole_ns: tree.total_ns() };
-        let mut lines = Lines { style, whole_ns: view.whole_ns, out: &mut *out };
+        let has_cpu = profile.merged.has_cpu_samples();
+        let mut lines = Lines { style, whole_ns: view.whole_ns, has_cpu, out: &mut *out };
         match options.view {
             View::Tree => tree::write(&view, &mut lines)?,
             View::Callers => callers::write(&view, &mut lines)?,
@@ -79,7 +80,11 @@ impl Section<'_> {
 
 fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let target = &profile.target;
-    let (seconds, clock) = (profile.duration.as_secs_f64(), profile.clock.source.name());
+    let seconds = profile.duration.as_secs_f64();
+    let clock = match profile.clock.mode {
+        ClockMode::Cpu => "cpu: all times are CPU time",
+        ClockMode::Exact | ClockMode::Tick(_) => profile.clock.source.name(),
+    };
     writeln!(out, "{} (pid {}, JDK {}), {seconds:.1} s, clock {clock}", target.main, target.pid, target.jdk)?;
     if style.provenance {
         provenance(&profile.environment, out)?;
@@ -144,6 +149,12 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         "probes    {:.1} ns (±{:.1}) in the method and {:.1} ns (±{:.1}) in its caller, for each call",
         clock.inner_ns, clock.inner_spread_ns, clock.outer_ns, clock.outer_spread_ns
     )?;
+    if let Some(Drift { before_ns, after_ns }) = clock.drift {
+        writeln!(
+            out,
+            "          drifted from {before_ns:.1} ns before to {after_ns:.1} ns after the recording, in an empty method: the mean counts"
+        )?;
+    }
     for control in &profile.controls {
         let Control { kind, charged_ns, control_ns, error_ns, calls, .. } = *control;
         let kind = match kind {

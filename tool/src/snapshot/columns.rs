@@ -2,12 +2,12 @@
 //! because that compresses.
 //!
 //! A block holds, for each of its nodes, one column after the other as LEB128: how far before the node its parent lies (0: it has
-//! none); the method; calls; exceptional exits; self time and its uncertainty; the total's uncertainty; and, zigzag, by
-//! how much the total exceeds the sum of the node's self time and its children's totals, which is nothing but zeros.
+//! none); the method; calls; exceptional exits; self time and its uncertainty; the total's uncertainty; samples, and how many of them running;
+//! and, zigzag, by how much the total exceeds the sum of the node's self time and its children's totals, which is nothing but zeros.
 
 use crate::profile::{MethodIndex, Node, NodeIndex, Tree};
 
-const COLUMNS: usize = 8;
+const COLUMNS: usize = 10;
 const MAX_VARINT_BYTES: usize = 10;
 /// What a node takes at most.
 pub(super) const MAX_NODE_BYTES: usize = COLUMNS * MAX_VARINT_BYTES;
@@ -27,13 +27,15 @@ pub(super) fn rests(tree: &Tree) -> Vec<u64> {
 pub(super) fn encode(nodes: &[Node], rests: &[u64], first: usize, out: &mut Vec<u8>) {
     let distance = |(index, node): (usize, &Node)| node.parent.map_or(0, |parent| (first + index - parent.0) as u64);
     nodes.iter().enumerate().map(distance).for_each(|value| put(value, out));
-    let columns: [fn(&Node) -> u64; 6] = [
+    let columns: [fn(&Node) -> u64; 8] = [
         |node| node.method.0 as u64,
         |node| node.calls,
         |node| node.thrown,
         |node| node.self_ns,
         |node| node.error_ns,
         |node| node.total_error_ns,
+        |node| node.cpu.samples.into(),
+        |node| node.cpu.running.into(),
     ];
     for column in columns {
         nodes.iter().map(column).for_each(|value| put(value, out));
@@ -61,12 +63,14 @@ pub(super) fn decode(bytes: &[u8], length: usize, methods: usize, nodes: &mut Ve
         let method = usize::try_from(input.get().ok_or(SHORT)?).ok().filter(|method| *method < methods);
         node.method = MethodIndex(method.ok_or("a node's method has no name")?);
     }
-    let columns: [fn(&mut Node, u64); 6] = [
+    let columns: [fn(&mut Node, u64); 8] = [
         |node, value| node.calls = value,
         |node, value| node.thrown = value,
         |node, value| node.self_ns = value,
         |node, value| node.error_ns = value,
         |node, value| node.total_error_ns = value,
+        |node, value| node.cpu.samples = count(value),
+        |node, value| node.cpu.running = count(value),
         |node, value| node.total_ns = unzigzag(value) as u64,
     ];
     for column in columns {
@@ -75,6 +79,11 @@ pub(super) fn decode(bytes: &[u8], length: usize, methods: usize, nodes: &mut Ve
         }
     }
     if input.at == bytes.len() { Ok(()) } else { Err("a column is too long") }
+}
+
+/// Of samples: a profile of so many takes a year.
+fn count(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 /// Turns rests into totals.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex,
-    Profile, Root, Target, ThreadProfile, Tree,
+    Clock, ClockMode, ClockSource, CpuSamples, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node,
+    NodeIndex, Profile, Root, Target, ThreadProfile, Tree,
 };
 use headwater_protocol::ThreadId;
 
@@ -84,6 +84,7 @@ pub fn profile() -> Profile {
             inner_spread_ns: 0.125,
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
+            drift: None,
         },
         environment: Environment { started_s: 1_700_000_000, ..Environment::default() },
         statistics: vec![],
@@ -119,6 +120,7 @@ fn tree(rows: &[Row]) -> Tree {
             total_ns: *self_ns,
             error_ns: calls % 7,
             total_error_ns: calls % 7,
+            cpu: CpuSamples { samples: (calls % 200) as u32, running: (calls % 100) as u32 },
         });
         path.push(nodes.len() - 1);
     }
@@ -143,7 +145,8 @@ fn merge(threads: &[ThreadProfile]) -> Tree {
             let parent = node.parent.map(|parent| places[parent.0]);
             let known = nodes.iter().position(|known| (known.parent, known.method) == (parent, node.method));
             let place = known.unwrap_or_else(|| {
-                let zero = Node { parent, calls: 0, thrown: 0, self_ns: 0, error_ns: 0, ..*node };
+                let zero =
+                    Node { parent, calls: 0, thrown: 0, self_ns: 0, error_ns: 0, cpu: CpuSamples::default(), ..*node };
                 nodes.push(Node { total_ns: 0, total_error_ns: 0, ..zero });
                 nodes.len() - 1
             });
@@ -151,6 +154,7 @@ fn merge(threads: &[ThreadProfile]) -> Tree {
             sum.calls += node.calls;
             sum.thrown += node.thrown;
             sum.self_ns += node.self_ns;
+            sum.cpu.add(node.cpu);
             sum.error_ns += node.error_ns;
             sum.total_ns += node.self_ns;
             sum.total_error_ns += node.error_ns;

@@ -246,6 +246,8 @@ fn csv_is_read_by_python() {
                     "total_ns": node.total_ns.to_string(),
                     "error_ns": node.error_ns.to_string(),
                     "total_error_ns": node.total_error_ns.to_string(),
+                    "cpu_samples": node.cpu.samples.to_string(),
+                    "cpu_share": node.cpu.share().map_or(String::new(), |share| serde_json::json!(share).to_string()),
                 }));
             }
         };

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
-    MethodName, Node, NodeIndex, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Discovery, Drift, Environment, Events, Hotswap,
+    MethodIndex, MethodName, Node, NodeIndex, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater_protocol::ThreadId;
 
@@ -13,7 +13,8 @@ use headwater_protocol::ThreadId;
 pub fn node(parent: Option<usize>, method: usize, calls: u64, self_ns: u64, total_ns: u64, error_ns: u64) -> Node {
     let parent = parent.map(NodeIndex);
     let method = MethodIndex(method);
-    Node { parent, method, calls, thrown: calls / 10, self_ns, total_ns, error_ns, total_error_ns: error_ns * 2 }
+    let cpu = CpuSamples::default();
+    Node { parent, method, calls, thrown: calls / 10, self_ns, total_ns, error_ns, total_error_ns: error_ns * 2, cpu }
 }
 
 /// A profile in which everything occurs.
@@ -56,6 +57,7 @@ pub fn profile() -> Profile {
             inner_spread_ns: 0.125,
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
+            drift: Some(Drift { before_ns: 49.5, after_ns: 52.0 }),
         },
         duration: Duration::from_millis(2_500),
         methods: vec![

@@ -40,6 +40,7 @@ public final class HeadwaterV1 {
     private static final int OFFSET_CLOCK_SOURCE = 24;
     private static final int SOURCE_NANO_TIME = 0;
     private static final int SOURCE_TSC = 1;
+    private static final int SOURCE_THREAD_CPU = 2;
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
     private static final byte FLAG_ROOT = 2;
@@ -63,6 +64,8 @@ public final class HeadwaterV1 {
     private static final long NANO_TIME = 0;
     /** Value of {@link #clock}. */
     private static final long TSC = -1;
+    /** Value of {@link #clock}. */
+    private static final long THREAD_CPU = -2;
     /** Fractional bits of {@link HeadwaterV1Cursor#scale}. */
     static final int SCALE_SHIFT = 27;
     /** Ticks of a chunk at most, in bits: times the scale of a counter of 1 GHz or more they fit into 63 bits. */
@@ -101,7 +104,7 @@ public final class HeadwaterV1 {
     private static long segment;
     /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none, 1 for all. */
     private static int controlEvery;
-    /** Address of the coarse clock that the tool keeps; or {@link #NANO_TIME}, or {@link #TSC}. */
+    /** Address of the coarse clock that the tool keeps; or {@link #NANO_TIME}, {@link #TSC} or {@link #THREAD_CPU}. */
     private static long clock;
     /** A thread for whose events there is no room waits, instead of losing them. */
     private static boolean waiting;
@@ -200,7 +203,7 @@ public final class HeadwaterV1 {
         if (--thread.controlDepth != 0) {
             return;
         }
-        long duration = System.nanoTime() - thread.controlStart;
+        long duration = stopwatch() - thread.controlStart;
         thread.depth = 0;
         if (thread.position >= thread.end) {
             nextChunk(thread, 0);
@@ -219,6 +222,9 @@ public final class HeadwaterV1 {
         if (source == NANO_TIME) {
             return System.nanoTime() - thread.base;
         }
+        if (source == THREAD_CPU) {
+            return cpuTime() - thread.base;
+        }
         long ticks = HeadwaterV1Tsc.read() - thread.base;
         return ticks >>> TICK_BITS == 0 ? ticks * thread.scale >>> SCALE_SHIFT : -1;
     }
@@ -226,13 +232,13 @@ public final class HeadwaterV1 {
     /**
      * Lets the thread's times begin now.
      *
-     * @return now: {@code System.nanoTime()}, or what the coarse clock says
+     * @return now: {@code System.nanoTime()}, what the coarse clock says, or the thread's CPU time
      */
     private static long rebase(HeadwaterV1Thread thread) {
         if (clock == TSC) {
             return readTogether(thread);
         }
-        return thread.base = now();
+        return thread.base = clock == THREAD_CPU ? cpuTime() : now();
     }
 
     /**
@@ -278,6 +284,11 @@ public final class HeadwaterV1 {
         return source > NANO_TIME ? U.getLongOpaque(null, source) : System.nanoTime();
     }
 
+    /** What a duration is measured by: as the event's times, where those are the thread's own; else {@code System.nanoTime()}. */
+    private static long stopwatch() {
+        return clock == THREAD_CPU ? cpuTime() : System.nanoTime();
+    }
+
     private static HeadwaterV1Thread current() {
         return find(U.getLong(Thread.currentThread(), TID));
     }
@@ -312,7 +323,7 @@ public final class HeadwaterV1 {
         // A method's first call is recorded, because it is what reveals its callees.
         if (every != 0 && (every == 1 || (U.getByte(flags + id) & FLAG_ENTERED) != 0) && ++thread.uncontrolled >= every) {
             // The last call that can overflow the stack: after it the thread is in the control invocation, or is not.
-            thread.controlStart = System.nanoTime();
+            thread.controlStart = stopwatch();
             thread.uncontrolled = 0;
             thread.root = id;
             thread.controlDepth = 1;
@@ -342,7 +353,7 @@ public final class HeadwaterV1 {
 
     /** Scheme B (JFluid 6.2): before its first execution, what this method calls gets instrumented. */
     private static void firstCall(HeadwaterV1Thread thread, int id) {
-        long start = System.nanoTime();
+        long start = stopwatch();
         int depth = thread.depth;
         thread.depth = -depth;
         try {
@@ -351,7 +362,7 @@ public final class HeadwaterV1 {
         } finally {
             thread.depth = depth;
         }
-        pause(thread, PAUSE_HOTSWAP, System.nanoTime() - start);
+        pause(thread, PAUSE_HOTSWAP, stopwatch() - start);
     }
 
     private static void markEntered(int id) {
@@ -474,12 +485,12 @@ public final class HeadwaterV1 {
         if (!claim(owner) && waiting && !fromSink && owner.session == session && recording) {
             boolean claimed = false;
             long start = System.nanoTime();
+            long measuredStart = stopwatch();
             // Others may be faster to claim what has become free.
-            while (!claimed && waited < LONGEST_WAIT && awaitChunk()) {
+            while (!claimed && System.nanoTime() - start < LONGEST_WAIT && awaitChunk()) {
                 claimed = claim(owner);
-                waited = System.nanoTime() - start;
             }
-            waited = System.nanoTime() - start;
+            waited = stopwatch() - measuredStart;
         }
         if (owner.head == 0) {
             owner.position = SINK;
@@ -588,7 +599,7 @@ public final class HeadwaterV1 {
         }
         // Without a name there is nothing to tell of a virtual thread, and there may be very many.
         if (!thread.virtual || U.getReference(self, NAME) != "") {
-            started(self, tid);
+            started(self, tid, thread.virtual);
         }
         return thread;
     }
@@ -696,9 +707,14 @@ public final class HeadwaterV1 {
         }
     }
 
-    /** Goes over to the time stamp counter if the tool wants it, and says what became of that. */
+    /** Goes over to the time stamp counter if the tool wants it, and says what became of that; or to threads' CPU time. */
     private static void chooseClock() {
-        if (U.getInt(segment + OFFSET_CLOCK_SOURCE) == SOURCE_TSC) {
+        int source = U.getInt(segment + OFFSET_CLOCK_SOURCE);
+        if (source == SOURCE_THREAD_CPU) {
+            // Linked here, so that no probe has to.
+            cpuTime();
+            clock = THREAD_CPU;
+        } else if (source == SOURCE_TSC) {
             if (clock == NANO_TIME && startTsc()) {
                 clock = TSC;
             } else if (clock != TSC) {
@@ -818,16 +834,16 @@ public final class HeadwaterV1 {
             self.position = words;
             self.end = words + CHUNK_BYTES;
             rebase(self);
-            long before = System.nanoTime();
+            long before = stopwatch();
             probedRound(pairs);
-            long after = System.nanoTime();
+            long after = stopwatch();
             self.depth = 0;
             probedRound(pairs);
-            long afterOutside = System.nanoTime();
+            long afterOutside = stopwatch();
             self.depth = 1;
             if (afterOutside - before < fastest - (fastest >> 5)) {
                 fastest = afterOutside - before;
-                improved = afterOutside;
+                improved = System.nanoTime();
             }
             int slot = round % rounds;
             // The loop around the pairs costs nothing beside them: a processor does both at once.
@@ -938,6 +954,9 @@ public final class HeadwaterV1 {
     /** Waits until a chunk is free, or a deadline has passed. */
     private static native boolean awaitChunk();
 
+    /** CPU time of the current thread, or of its carrier, in ns. */
+    private static native long cpuTime();
+
     /** A thread has entered the call graph for the first time. */
-    private static native void started(Thread thread, long tid);
+    private static native void started(Thread thread, long tid, boolean isVirtual);
 }

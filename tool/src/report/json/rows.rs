@@ -2,9 +2,24 @@
 
 use serde::Serialize;
 
-use crate::profile::{MethodStatistics, Node, Profile};
+use crate::profile::{CpuSamples, MethodStatistics, Node, Profile};
 use crate::report::arcs;
 use crate::report::flat::{self, Amounts};
+
+/// Whether a time was spent running or waiting.
+#[derive(Serialize)]
+struct Cpu {
+    cpu_samples: u32,
+    /// Null without samples.
+    cpu_share: Option<f64>,
+}
+
+impl Cpu {
+    /// Nothing in a profile that has no samples at all.
+    fn of(has_cpu: bool, samples: CpuSamples) -> Option<Cpu> {
+        has_cpu.then(|| Cpu { cpu_samples: samples.samples, cpu_share: samples.share() })
+    }
+}
 
 /// A node of the tree view.
 #[derive(Serialize)]
@@ -18,6 +33,8 @@ pub(super) struct NodeRow<'a> {
     total_ns: u64,
     error_ns: u64,
     total_error_ns: u64,
+    #[serde(flatten)]
+    cpu: Option<Cpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<u64>,
 }
@@ -29,6 +46,7 @@ impl<'a> NodeRow<'a> {
         id: usize,
         parent: Option<usize>,
         thread: Option<u64>,
+        has_cpu: bool,
     ) -> NodeRow<'a> {
         NodeRow {
             id,
@@ -40,6 +58,7 @@ impl<'a> NodeRow<'a> {
             total_ns: node.total_ns,
             error_ns: node.error_ns,
             total_error_ns: node.total_error_ns,
+            cpu: Cpu::of(has_cpu, node.cpu),
             thread,
         }
     }
@@ -55,15 +74,18 @@ pub(super) struct FlatRow<'a> {
     total_ns: u64,
     error_ns: u64,
     total_error_ns: u64,
+    #[serde(flatten)]
+    cpu: Option<Cpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<u64>,
 }
 
 impl<'a> FlatRow<'a> {
-    pub(super) fn of(profile: &'a Profile, row: &flat::FlatRow, thread: Option<u64>) -> FlatRow<'a> {
-        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns } = row.amounts;
+    pub(super) fn of(profile: &'a Profile, row: &flat::FlatRow, thread: Option<u64>, has_cpu: bool) -> FlatRow<'a> {
+        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu } = row.amounts;
+        let cpu = Cpu::of(has_cpu, cpu);
         let method = &profile.methods[row.method.0].machine;
-        FlatRow { method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, thread }
+        FlatRow { method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, thread }
     }
 }
 
@@ -88,10 +110,12 @@ struct ArcRow<'a> {
     cum_ns: u64,
     base_error_ns: u64,
     cum_error_ns: u64,
+    #[serde(flatten)]
+    cpu: Option<Cpu>,
 }
 
 impl<'a> ArcRow<'a> {
-    fn of(method: Option<&'a str>, amounts: &Amounts) -> ArcRow<'a> {
+    fn of(has_cpu: bool, method: Option<&'a str>, amounts: &Amounts) -> ArcRow<'a> {
         ArcRow {
             method,
             calls: amounts.calls,
@@ -100,22 +124,24 @@ impl<'a> ArcRow<'a> {
             cum_ns: amounts.total_ns,
             base_error_ns: amounts.error_ns,
             cum_error_ns: amounts.total_error_ns,
+            cpu: Cpu::of(has_cpu, amounts.cpu),
         }
     }
 }
 
 impl<'a> Stanza<'a> {
-    pub(super) fn of(profile: &'a Profile, stanza: &arcs::Stanza, thread: Option<u64>) -> Stanza<'a> {
+    pub(super) fn of(profile: &'a Profile, stanza: &arcs::Stanza, thread: Option<u64>, has_cpu: bool) -> Stanza<'a> {
         let name = |arc: &arcs::Arc| arc.method.map(|method| profile.methods[method.0].machine.as_str());
         let side = |arcs: &[arcs::Arc]| {
-            let mut rows: Vec<ArcRow<'a>> = arcs.iter().map(|arc| ArcRow::of(name(arc), &arc.amounts)).collect();
+            let mut rows: Vec<ArcRow<'a>> =
+                arcs.iter().map(|arc| ArcRow::of(has_cpu, name(arc), &arc.amounts)).collect();
             rows.sort_by_key(|row| (std::cmp::Reverse(row.cum_ns), row.method));
             rows
         };
         Stanza {
             thread,
             parents: side(&stanza.parents),
-            own: ArcRow::of(Some(&profile.methods[stanza.method.0].machine), &stanza.own),
+            own: ArcRow::of(has_cpu, Some(&profile.methods[stanza.method.0].machine), &stanza.own),
             children: side(&stanza.children),
         }
     }

@@ -21,7 +21,8 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
     shown.sort_by_cached_key(|stanza| {
         (Reverse(section.options.rank(&stanza.own)), section.profile.methods[stanza.method.0].machine.clone())
     });
-    let header = format!("{:<6} {:>7} {:>11} {:>11} {:>13}  ", "", "share", "cum", "base", "calls");
+    let cpu = lines.cpu_heading();
+    let header = format!("{:<6} {:>7} {:>11} {:>11} {cpu}{:>13}  ", "", "share", "cum", "base", "calls");
     lines.line(&header, "method", Emphasis::None)?;
     for stanza in &mut shown {
         lines.rule()?;
@@ -81,10 +82,11 @@ fn line(
     lines: &mut Lines<'_, impl Write>,
 ) -> io::Result<()> {
     let numbers = format!(
-        "{side:<6} {} {} {} {:>13}  ",
+        "{side:<6} {} {} {} {}{:>13}  ",
         lines.share(amounts.total_ns),
         lines.time(amounts.total_ns, amounts.total_error_ns),
         lines.time(amounts.self_ns, amounts.error_ns),
+        lines.cpu(amounts.cpu),
         count(amounts.calls)
     );
     lines.line(&numbers, name, emphasis)

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::Section;
 use super::lines::{Emphasis, Lines};
-use crate::profile::MethodStatistics;
+use crate::profile::{CpuSamples, MethodStatistics};
 use crate::report::flat::{Amounts, FlatRow, rows};
 use crate::report::names::Names;
 use crate::report::prune::{focused, is_method_shown};
@@ -22,16 +22,18 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
     shown.sort_by_key(|row| {
         (Reverse(section.options.rank(&row.amounts)), &section.profile.methods[row.method.0].machine)
     });
-    let header = format!("{:>7} {:>11} {:>11} {:>13} {:>11}  ", "share", "self", "total", "calls", "self/call");
+    let cpu = lines.cpu_heading();
+    let header = format!("{:>7} {:>11} {cpu}{:>11} {:>13} {:>11}  ", "share", "self", "total", "calls", "self/call");
     lines.line(&header, "method", Emphasis::None)?;
     for row in &shown {
-        let Amounts { calls, self_ns, total_ns, error_ns, total_error_ns, .. } = row.amounts;
+        let Amounts { calls, self_ns, total_ns, error_ns, total_error_ns, cpu, .. } = row.amounts;
         let each = |ns: u64| ns.checked_div(calls).unwrap_or_default();
         let mark = if self_ns < error_ns { '~' } else { ' ' };
         let numbers = format!(
-            "{} {} {} {:>13} {:>10}{mark}  ",
+            "{} {} {}{} {:>13} {:>10}{mark}  ",
             lines.share(self_ns),
             lines.time(self_ns, error_ns),
+            lines.cpu(cpu),
             lines.time(total_ns, total_error_ns),
             count(calls),
             time(each(self_ns)),
@@ -42,9 +44,10 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
         let sum = |of: fn(&Amounts) -> u64| hidden.iter().map(|row| of(&row.amounts)).sum();
         let self_ns = sum(|amounts| amounts.self_ns);
         let numbers = format!(
-            "{} {} {:>11} {:>13} {:>11}  ",
+            "{} {} {}{:>11} {:>13} {:>11}  ",
             lines.share(self_ns),
             lines.time(self_ns, 0),
+            lines.cpu(CpuSamples::default()),
             "",
             count(sum(|amounts| amounts.calls)),
             ""

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::Style;
+use crate::profile::CpuSamples;
 use crate::report::units::{fitting_name, time};
 use crate::report::{is_doubtful, share};
 
@@ -35,6 +36,8 @@ impl Emphasis {
 pub(crate) struct Lines<'a, W> {
     pub(crate) style: &'a Style,
     pub(crate) whole_ns: u64,
+    /// Threads were seen running or waiting.
+    pub(crate) has_cpu: bool,
     pub(crate) out: W,
 }
 
@@ -47,6 +50,21 @@ impl<W: Write> Lines<'_, W> {
     /// A time and whether it is to be doubted: twelve columns.
     pub(crate) fn time(&self, value_ns: u64, error_ns: u64) -> String {
         format!("{:>10}{}", self.amount(value_ns), if is_doubtful(value_ns, error_ns) { '~' } else { ' ' })
+    }
+
+    /// The part of a time that was spent running: seven columns, blank where there are too few samples to say; nothing at all
+    /// where there are none in the whole report.
+    pub(crate) fn cpu(&self, samples: CpuSamples) -> String {
+        match samples.share() {
+            _ if !self.has_cpu => String::new(),
+            Some(share) if samples.samples >= CpuSamples::ENOUGH => format!("{:>5.0}% ", 100.0 * share),
+            _ => format!("{:7}", ""),
+        }
+    }
+
+    /// The heading of that column.
+    pub(crate) fn cpu_heading(&self) -> &'static str {
+        if self.has_cpu { "   cpu " } else { "" }
     }
 
     fn amount(&self, value_ns: u64) -> String {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::Section;
 use super::lines::{Emphasis, Lines, indentation};
-use crate::profile::NodeIndex;
+use crate::profile::{CpuSamples, NodeIndex};
 use crate::report::flat::Amounts;
 use crate::report::prune::{focused, shown_nodes};
 use crate::report::share;
@@ -30,10 +30,11 @@ enum Line {
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
     let shown = shown_nodes(section.tree, &focused(section.profile, section.options), section.options);
     lines.line(
-        &format!("{:>7} {:>11} {:>11} {:>13}  ", "share", "total", "self", "calls"),
+        &format!("{:>7} {:>11} {}{:>11} {:>13}  ", "share", "total", lines.cpu_heading(), "self", "calls"),
         "method",
         Emphasis::None,
     )?;
+    let cpu = section.tree.total_cpu();
     let mut pending = Vec::new();
     push(section, None, 1, &shown, &mut pending);
     while let Some(line) = pending.pop() {
@@ -41,9 +42,10 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             Line::Node { node: index, level } => {
                 let node = &section.tree.nodes[index.0];
                 let numbers = format!(
-                    "{} {} {} {:>13}  {}",
+                    "{} {} {}{} {:>13}  {}",
                     lines.share(node.total_ns),
                     lines.time(node.total_ns, node.total_error_ns),
+                    lines.cpu(cpu[index.0]),
                     lines.time(node.self_ns, node.error_ns),
                     count(node.calls),
                     indentation(level)
@@ -54,9 +56,10 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             }
             Line::Hidden { nodes, total_ns, calls, level } => {
                 let numbers = format!(
-                    "{} {} {:>11} {:>13}  {}",
+                    "{} {} {}{:>11} {:>13}  {}",
                     lines.share(total_ns),
                     lines.time(total_ns, 0),
+                    lines.cpu(CpuSamples::default()),
                     "",
                     count(calls),
                     indentation(level)
