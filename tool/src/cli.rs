@@ -17,6 +17,7 @@ use crate::callgraph::{JdkMethods, Scheme};
 use crate::clock_source::ClockChoice;
 use crate::console::line::split;
 use crate::console::{Console, prompt};
+use crate::decode::Statistics;
 use crate::doctor;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
@@ -235,6 +236,16 @@ enum ClockSource {
     Nanotime,
 }
 
+impl ClockSource {
+    fn choice(self) -> ClockChoice {
+        match self {
+            ClockSource::Auto => ClockChoice::Auto,
+            ClockSource::Tsc => ClockChoice::Tsc,
+            ClockSource::Nanotime => ClockChoice::NanoTime,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Jdk {
     /// No methods of the JDK; their time counts into their callers
@@ -323,6 +334,10 @@ pub struct ProfileArgs {
     /// Do not instrument getters, setters and methods that do nothing; their time counts into their callers
     #[arg(long)]
     skip_trivial: bool,
+    /// Record how the durations of each method's invocations spread: shortest, longest, mean, deviation, quantiles. The flat view
+    /// and JSON show them. The tool needs more time and memory for that, the program does not
+    #[arg(long)]
+    stats: bool,
     /// Which methods of the JDK are instrumented
     #[arg(long, value_enum, default_value_t = Jdk::None)]
     jdk: Jdk,
@@ -349,6 +364,8 @@ impl ProfileArgs {
     pub(crate) fn settings(&self, roots: Vec<MethodPattern>) -> Settings {
         Settings {
             roots,
+            lines: Vec::new(),
+            only_roots: false,
             include: self.include.clone(),
             exclude: self.exclude.clone(),
             jdk: match self.jdk {
@@ -366,17 +383,14 @@ impl ProfileArgs {
                 RevealName::Background => Reveal::Background,
             },
             skip_trivial: self.skip_trivial,
+            statistics: if self.stats { Statistics::Every } else { Statistics::Off },
             duration: self.duration,
             calls: self.calls,
             clock: match self.clock {
                 Clock::Exact => ClockMode::Exact,
                 Clock::Tick => ClockMode::Tick(self.tick_period),
             },
-            clock_source: match self.clock_source {
-                ClockSource::Auto => ClockChoice::Auto,
-                ClockSource::Tsc => ClockChoice::Tsc,
-                ClockSource::Nanotime => ClockChoice::NanoTime,
-            },
+            clock_source: self.clock_source.choice(),
             control: self.control.and_then(NonZeroU32::new),
             bare: self.bare,
             buffer_bytes: self.buffer as usize * (1 << 20),

@@ -13,7 +13,7 @@ use headwater_protocol::chunks::ChunkReader;
 use headwater_protocol::segment::Segment;
 use tokio::sync::{Notify, oneshot};
 
-use crate::decode::{ChunkCursor, DecodeOptions, Decoder};
+use crate::decode::{ChunkCursor, DecodeOptions, Decoder, Statistics};
 
 /// How long the thread sleeps when there was nothing to read.
 const NAP: Duration = Duration::from_millis(1);
@@ -72,11 +72,11 @@ pub struct Drain {
 
 impl Drain {
     /// Starts the thread. With `calls`, only that many root invocations are decoded.
-    pub fn start(segment: Arc<Segment>, calls: Option<u64>) -> std::io::Result<Drain> {
+    pub fn start(segment: Arc<Segment>, calls: Option<u64>, statistics: Statistics) -> std::io::Result<Drain> {
         let progress = Arc::new(Progress::default());
         let shared = Arc::clone(&progress);
         let (requests, inbox) = channel();
-        let decoder = Decoder::new(DecodeOptions { root_limit: calls });
+        let decoder = Decoder::new(DecodeOptions { root_limit: calls, statistics });
         let worker = Worker { inbox, reader: ChunkReader::new(segment), decoder };
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(&shared, calls))?;
         Ok(Drain { progress, requests, thread })
@@ -226,7 +226,7 @@ mod tests {
     #[tokio::test]
     async fn a_copy_has_what_was_written_before_it_was_asked_for() {
         let (segment, file) = Segment::create(CHUNKS, Recording::default()).unwrap();
-        let drain = Drain::start(Arc::new(segment), None).unwrap();
+        let drain = Drain::start(Arc::new(segment), None, Statistics::Off).unwrap();
         for thread in 0..CHUNKS {
             call_a_root(&file, thread, thread as u64, thread as u64);
             assert_eq!(drain.copy().await.roots_completed(), thread as u64 + 1);
@@ -239,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn a_chunk_that_its_thread_forgot_in_an_interruption_is_recycled_when_the_thread_comes_back() {
         let (segment, file) = Segment::create(CHUNKS, Recording::default()).unwrap();
-        let drain = Drain::start(Arc::new(segment), None).unwrap();
+        let drain = Drain::start(Arc::new(segment), None, Statistics::Off).unwrap();
         call_a_root(&file, 0, 0, 7);
         call_a_root(&file, 1, 1, 8);
         drain.interrupt(10).await;

@@ -66,7 +66,8 @@ impl Attached {
         let period = settings.clock.period();
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;
-        let drain = Drain::start(Arc::clone(&self.segment), settings.calls).map_err(ProfileError::Thread)?;
+        let drain = Drain::start(Arc::clone(&self.segment), settings.calls, settings.statistics)
+            .map_err(ProfileError::Thread)?;
         let prepared = profiling::prepare(&mut self.session, &settings, observer, start).await;
         match prepared {
             Ok(calibration) => Ok(Live {
