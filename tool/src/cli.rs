@@ -28,6 +28,7 @@ use crate::script::{self, Script, Setting};
 mod diff;
 pub(crate) mod output;
 pub(crate) mod progress;
+mod region;
 mod report;
 mod view;
 
@@ -164,6 +165,9 @@ enum Command {
         #[arg(long, value_enum, default_value_t = ListFormat::Text)]
         format: ListFormat,
     },
+    /// Time single methods or lines, and nothing else: count, mean, deviation and quantiles, at next to no cost
+    #[command(after_help = region::EXAMPLES)]
+    Region(region::RegionArgs),
     /// Look at a saved profile again, in any view and format
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),
@@ -489,6 +493,7 @@ pub fn main() -> ExitCode {
                 Err(error) => fail(1, &format!("cannot write the manual pages to {}: {error}", directory.display())),
             },
             Command::Doctor { target, format } => doctor_command(&target, format),
+            Command::Region(arguments) => region::run(&arguments).await,
             Command::Report(arguments) => report::run(&arguments),
             Command::Diff(arguments) => diff::run(&arguments),
             Command::Detach { target } => detach_command(&target).await,
