@@ -124,3 +124,44 @@ fn calls_equal_the_programs_own_count_with_all_of_the_jdk_instrumented() {
         assert!(ours.keys().any(|method| method.starts_with("java.util.ArrayList.")), "{ours:#?}");
     }
 }
+
+#[test]
+fn every_invocation_has_its_duration() {
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
+        let mut target = java(&jdk, &classes, &[], &["Counting"]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let arguments =
+            ["--root", "Counting::root", "--stats", "--calls", "3", "--exclude", "Counter", "-o", &file_name];
+        let tool = profile(&target, &arguments);
+        COMMANDS.iter().for_each(|line| target.say(line));
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        target.say("quit");
+        let target = target.finish();
+        assert!(target.status.success(), "{:#?}", target.stderr);
+
+        let report = read_report(&file);
+        let statistics = report["statistics"].as_array().expect("statistics");
+        let count = |row: &serde_json::Value| row["count"].as_u64().expect("a number");
+        let ours: BTreeMap<String, u64> =
+            statistics.iter().map(|row| (row["method"].as_str().expect("a name").to_owned(), count(row))).collect();
+        let theirs = counts_of_target(&target.stdout);
+        // What leaves no exit has no duration: constructors whose superclass's constructor threw.
+        let torn: u64 = theirs.iter().map(|(method, n)| n - comparable(&ours, &theirs)[method].min(*n)).sum();
+        let differing: Vec<&String> = theirs.keys().filter(|method| ours.get(*method) != theirs.get(*method)).collect();
+        assert!(differing.iter().all(|method| method.contains("<init>")), "JDK {}: {differing:?}", jdk.version);
+        assert!(torn <= report["events"]["healed"].as_u64().expect("healed"), "JDK {}: {differing:?}", jdk.version);
+        for row in statistics {
+            let [min, median, nine_tenths, most, max] =
+                ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(|field| row[field].as_u64().expect("a time"));
+            assert!(min <= median && median <= nine_tenths && nine_tenths <= most && most <= max, "{row}");
+            let (mean, total) = (row["mean_ns"].as_f64().expect("a time"), row["total_ns"].as_f64().expect("a time"));
+            assert!(min as f64 <= mean && mean <= max as f64 && row["sd_ns"].as_f64() >= Some(0.0), "{row}");
+            assert!((total - mean * count(row) as f64).abs() <= 1.0, "{row}");
+        }
+    }
+}

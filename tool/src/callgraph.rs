@@ -27,6 +27,7 @@ mod callbacks;
 mod code_store;
 mod filter;
 mod hidden;
+mod lines;
 mod mirror;
 mod reachable;
 mod resolve;
@@ -34,6 +35,7 @@ mod resolve;
 mod tests;
 
 pub use filter::{JdkMethods, Options};
+pub use lines::Lines;
 
 use ahead::{Ahead, Callee, Guess, Probability};
 use code_store::CodeStore;
@@ -82,6 +84,8 @@ pub struct Selected {
     pub method_index: usize,
     /// The id that its probes carry.
     pub id: MethodId,
+    /// Only these lines of it.
+    pub lines: Option<Lines>,
 }
 
 /// One of [`Options::roots`].
@@ -99,6 +103,8 @@ pub struct MethodRecord {
     pub name: Arc<str>,
     /// Its descriptor.
     pub descriptor: Arc<str>,
+    /// The lines that it is instrumented at; all of it, when there are none.
+    pub lines: Option<Lines>,
     /// The root patterns that it stands for; none, when it is not a root.
     pub root_of: Vec<PatternIndex>,
     /// Why it is not instrumented after all.
@@ -120,9 +126,21 @@ pub struct MethodRecord {
 }
 
 impl MethodRecord {
-    /// `a.b.C.m(I)V`.
+    /// `a.b.C.m(I)V`; of lines, `a.b.C.m(I)V:120-148`.
     pub fn java_name(&self) -> String {
-        pattern::java_name(&self.class, &self.name, &self.descriptor)
+        self.with_lines(pattern::java_name(&self.class, &self.name, &self.descriptor))
+    }
+
+    /// `a.b.C.m(int)`; of lines, `a.b.C.m(int):120-148`.
+    pub fn display_name(&self) -> String {
+        self.with_lines(pattern::display_name(&self.class, &self.name, &self.descriptor))
+    }
+
+    fn with_lines(&self, name: String) -> String {
+        match self.lines {
+            Some(lines) => format!("{name}:{lines}"),
+            None => name,
+        }
     }
 }
 
@@ -152,6 +170,8 @@ pub struct CallGraph {
     reachable: Reachable,
     methods: Vec<MethodRecord>,
     by_signature: FxHashMap<(ClassKey, Signature), MethodId>,
+    /// Of methods whose lines are roots.
+    by_lines: FxHashMap<(ClassKey, Signature), Vec<MethodId>>,
     by_class: FxHashMap<ClassKey, Vec<MethodId>>,
     new_roots: Vec<MethodId>,
     /// Classes with methods that were selected and are not instrumented yet.
@@ -180,11 +200,13 @@ impl CallGraph {
     /// Knows nothing but what is wanted.
     pub fn new(options: Options) -> CallGraph {
         CallGraph {
+            roots_only: options.only_roots,
             options,
             mirrors: Mirrors::default(),
             reachable: Reachable::default(),
             methods: Vec::new(),
             by_signature: FxHashMap::default(),
+            by_lines: FxHashMap::default(),
             by_class: FxHashMap::default(),
             new_roots: Vec::new(),
             to_hotswap: FxHashSet::default(),
@@ -199,7 +221,6 @@ impl CallGraph {
             handed_out: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
-            roots_only: false,
         }
     }
 
@@ -219,6 +240,7 @@ impl CallGraph {
 
     /// Changes what is wanted, before [`CallGraph::start`].
     pub fn set_options(&mut self, options: Options) {
+        self.roots_only = options.only_roots;
         self.options = options;
     }
 
@@ -472,6 +494,10 @@ impl CallGraph {
             if !pattern.matches_class(&name) {
                 continue;
             }
+            if let Some(lines) = self.options.lines_of(PatternIndex(index)) {
+                self.select_lines_in(key, PatternIndex(index), lines);
+                continue;
+            }
             let Some(methods) = self.mirrors.methods(key) else {
                 self.need(key);
                 continue;
@@ -579,12 +605,26 @@ impl CallGraph {
             }
             return None;
         }
+        let id = self.add_record(key, signature, None);
+        self.by_signature.insert((key, signature), id);
+        match self.options.scheme {
+            Scheme::Lazy => self.ahead.push(id),
+            Scheme::Eager => self.due.push(id),
+            Scheme::Total => {}
+        }
+        Some(id)
+    }
+
+    /// A method that is to be instrumented from now on.
+    fn add_record(&mut self, key: ClassKey, signature: Signature, lines: Option<Lines>) -> MethodId {
         let id = MethodId(self.methods.len() as u32 + 1);
+        let (name, descriptor) = self.mirrors.signature(signature).clone();
         self.methods.push(MethodRecord {
             id,
             class: self.mirrors.get(key).name.clone(),
-            name: name.clone(),
-            descriptor: descriptor.clone(),
+            name,
+            descriptor,
+            lines,
             root_of: Vec::new(),
             refused: None,
             key,
@@ -597,15 +637,9 @@ impl CallGraph {
             late: false,
             in_place: false,
         });
-        self.by_signature.insert((key, signature), id);
         self.by_class.entry(key).or_default().push(id);
         self.to_hotswap.insert(key);
-        match self.options.scheme {
-            Scheme::Lazy => self.ahead.push(id),
-            Scheme::Eager => self.due.push(id),
-            Scheme::Total => {}
-        }
-        Some(id)
+        id
     }
 
     /// Selects every method of a class that the filters admit.
@@ -695,12 +729,14 @@ impl CallGraph {
         let mut selected = Vec::new();
         for method in file.methods() {
             let signature = self.mirrors.intern_signature(&method.name(), &method.descriptor());
-            let Some(&id) = self.by_signature.get(&(key, signature)) else { continue };
-            let Some(record) = self.record_mut(id) else { continue };
-            if record.refused.is_some() || !method.has_code() || roots_only && record.root_of.is_empty() {
-                continue;
+            let whole = self.by_signature.get(&(key, signature)).into_iter();
+            let ids = whole.chain(self.by_lines.get(&(key, signature)).into_iter().flatten());
+            for record in ids.filter_map(|id| self.record(*id)) {
+                if record.refused.is_some() || !method.has_code() || roots_only && record.root_of.is_empty() {
+                    continue;
+                }
+                selected.push(Selected { method_index: method.index, id: record.id, lines: record.lines });
             }
-            selected.push(Selected { method_index: method.index, id });
         }
         selected
     }

@@ -17,6 +17,7 @@ use crate::callgraph::{JdkMethods, Scheme};
 use crate::clock_source::ClockChoice;
 use crate::console::line::split;
 use crate::console::{Console, prompt};
+use crate::decode::Statistics;
 use crate::doctor;
 use crate::jvm;
 use crate::pattern::{ClassPattern, MethodPattern};
@@ -27,6 +28,7 @@ use crate::script::{self, Script, Setting};
 mod diff;
 pub(crate) mod output;
 pub(crate) mod progress;
+mod region;
 mod report;
 mod view;
 
@@ -163,6 +165,9 @@ enum Command {
         #[arg(long, value_enum, default_value_t = ListFormat::Text)]
         format: ListFormat,
     },
+    /// Time single methods or lines, and nothing else: count, mean, deviation and quantiles, at next to no cost
+    #[command(after_help = region::EXAMPLES)]
+    Region(region::RegionArgs),
     /// Look at a saved profile again, in any view and format
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),
@@ -235,6 +240,16 @@ enum ClockSource {
     Tsc,
     /// System.nanoTime()
     Nanotime,
+}
+
+impl ClockSource {
+    fn choice(self) -> ClockChoice {
+        match self {
+            ClockSource::Auto => ClockChoice::Auto,
+            ClockSource::Tsc => ClockChoice::Tsc,
+            ClockSource::Nanotime => ClockChoice::NanoTime,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -325,6 +340,10 @@ pub struct ProfileArgs {
     /// Do not instrument getters, setters and methods that do nothing; their time counts into their callers
     #[arg(long)]
     skip_trivial: bool,
+    /// Record how the durations of each method's invocations spread: shortest, longest, mean, deviation, quantiles. The flat view
+    /// and JSON show them. The tool needs more time and memory for that, the program does not
+    #[arg(long)]
+    stats: bool,
     /// Which methods of the JDK are instrumented
     #[arg(long, value_enum, default_value_t = Jdk::None)]
     jdk: Jdk,
@@ -351,6 +370,8 @@ impl ProfileArgs {
     pub(crate) fn settings(&self, roots: Vec<MethodPattern>) -> Settings {
         Settings {
             roots,
+            lines: Vec::new(),
+            only_roots: false,
             include: self.include.clone(),
             exclude: self.exclude.clone(),
             jdk: match self.jdk {
@@ -368,6 +389,7 @@ impl ProfileArgs {
                 RevealName::Background => Reveal::Background,
             },
             skip_trivial: self.skip_trivial,
+            statistics: if self.stats { Statistics::Every } else { Statistics::Off },
             duration: self.duration,
             calls: self.calls,
             clock: match self.clock {
@@ -375,11 +397,7 @@ impl ProfileArgs {
                 Clock::Tick => ClockMode::Tick(self.tick_period),
                 Clock::Cpu => ClockMode::Cpu,
             },
-            clock_source: match self.clock_source {
-                ClockSource::Auto => ClockChoice::Auto,
-                ClockSource::Tsc => ClockChoice::Tsc,
-                ClockSource::Nanotime => ClockChoice::NanoTime,
-            },
+            clock_source: self.clock_source.choice(),
             control: self.control.and_then(NonZeroU32::new),
             bare: self.bare,
             buffer_bytes: self.buffer as usize * (1 << 20),
@@ -478,6 +496,7 @@ pub fn main() -> ExitCode {
                 Err(error) => fail(1, &format!("cannot write the manual pages to {}: {error}", directory.display())),
             },
             Command::Doctor { target, format } => doctor_command(&target, format),
+            Command::Region(arguments) => region::run(&arguments).await,
             Command::Report(arguments) => report::run(&arguments),
             Command::Diff(arguments) => diff::run(&arguments),
             Command::Detach { target } => detach_command(&target).await,

@@ -20,14 +20,21 @@ use rustc_hash::FxHashMap;
 use crate::cct::{Cct, NodeId};
 use crate::profile::CpuSamples;
 
+mod invocations;
 #[cfg(test)]
 mod tests;
+
+pub use invocations::{Invocations, PairCost, Statistics, Summary};
+
+use invocations::{OpenInvocations, Recorder};
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DecodeOptions {
     /// Count only so many root invocations, the first ones, and nothing of the others.
     pub root_limit: Option<u64>,
+    /// Which invocations are recorded singly.
+    pub statistics: Statistics,
     /// What events' times count from.
     pub time_base: TimeBase,
 }
@@ -81,6 +88,7 @@ pub struct Decoder {
     roots_completed: u64,
     pauses: [PauseTotal; PauseReason::ALL.len()],
     controls: FxHashMap<MethodId, Controls>,
+    recorder: Recorder,
     /// How often all chunks have been read.
     pass: u64,
     /// Threads with runs that are held.
@@ -154,6 +162,8 @@ struct Thread {
     paused_ns: u64,
     /// Inside a root invocation that is beyond the limit.
     skipping: bool,
+    /// Its open invocations, where invocations are recorded singly.
+    open: OpenInvocations,
     /// Of a virtual thread: the run that is being decoded.
     run: Option<Run>,
     /// Its clock restarts at the next event.
@@ -204,12 +214,19 @@ impl Thread {
         let elapsed = self.elapsed(now_ns);
         if !self.is_outside() {
             self.tree.node_mut(self.top).self_measured_ns += elapsed;
+            self.open.advance(elapsed);
         }
         self.moved_to(self.top, now_ns);
     }
 
     /// Follows entries and exits as long as there is nothing unusual about them; how many.
-    fn follow(&mut self, base_ns: i64, words: &[u64]) -> usize {
+    fn follow<const SINGLY: bool>(
+        &mut self,
+        base_ns: i64,
+        words: &[u64],
+        statistics: Statistics,
+        recorder: &mut Recorder,
+    ) -> usize {
         if self.skipping || self.is_outside() {
             return 0;
         }
@@ -218,9 +235,23 @@ impl Thread {
             let now_ns = base_ns.wrapping_add((word & MAX_PAYLOAD) as i64);
             let elapsed = self.elapsed(now_ns);
             let top = match word >> KIND_SHIFT {
-                KIND_ENTER => self.tree.enter(self.top, method, elapsed),
+                KIND_ENTER => {
+                    if SINGLY {
+                        self.open.advance(elapsed);
+                        self.open.enter(method, statistics);
+                    }
+                    self.tree.enter(self.top, method, elapsed)
+                }
                 KIND_EXIT => match self.tree.leave(self.top, method, elapsed) {
-                    Some(caller) => caller,
+                    Some(caller) => {
+                        if SINGLY {
+                            self.open.advance(elapsed);
+                            if let Some(invocation) = self.open.leave(statistics) {
+                                recorder.record(method, invocation);
+                            }
+                        }
+                        caller
+                    }
                     None => return index,
                 },
                 _ => return index,
@@ -246,6 +277,7 @@ impl Decoder {
             roots_completed: 0,
             pauses: Default::default(),
             controls: FxHashMap::default(),
+            recorder: Recorder::default(),
             pass: 0,
             waiting: Vec::new(),
             folded: Cct::new(),
@@ -343,7 +375,11 @@ impl Decoder {
         self.restart(index, base_ns, words);
         let mut rest = words;
         loop {
-            let followed = self.threads[index].follow(base_ns, rest);
+            let (thread, statistics) = (&mut self.threads[index], self.options.statistics);
+            let followed = match statistics {
+                Statistics::Off => thread.follow::<false>(base_ns, rest, statistics, &mut self.recorder),
+                _ => thread.follow::<true>(base_ns, rest, statistics, &mut self.recorder),
+            };
             self.events += followed as u64;
             rest = &rest[followed..];
             let Some((&word, behind)) = rest.split_first() else { return rest };
@@ -390,6 +426,7 @@ impl Decoder {
                 last_ns: 0,
                 paused_ns: 0,
                 skipping: false,
+                open: OpenInvocations::default(),
                 run: None,
                 restarts: false,
                 sampled: None,
@@ -413,13 +450,19 @@ impl Decoder {
         }
         let elapsed = thread.elapsed(now_ns);
         let callee = thread.tree.enter(thread.top, method, elapsed);
+        thread.open.advance(elapsed);
+        if self.options.statistics != Statistics::Off {
+            thread.open.enter(method, self.options.statistics);
+        }
         thread.moved_to(callee, now_ns);
     }
 
     fn root(&mut self, index: usize, method: MethodId, now_ns: i64) {
         let thread = &mut self.threads[index];
         if !thread.is_outside() {
-            self.healed += thread.tree.depth(thread.top);
+            let torn = thread.tree.depth(thread.top);
+            self.healed += torn;
+            thread.open.heal(torn);
             thread.top = NodeId::TOP;
             self.roots_completed += 1;
         }
@@ -430,6 +473,9 @@ impl Decoder {
         self.events += 1;
         self.roots_entered += 1;
         let called = thread.tree.enter(NodeId::TOP, method, 0);
+        if self.options.statistics != Statistics::Off {
+            thread.open.enter(method, self.options.statistics);
+        }
         thread.moved_to(called, now_ns);
     }
 
@@ -446,6 +492,10 @@ impl Decoder {
         };
         // A constructor whose superclass's constructor threw has left no exit of its own; nor has what a detach tore.
         self.healed += above;
+        thread.open.heal(above);
+        if let Some(invocation) = thread.open.leave(self.options.statistics) {
+            self.recorder.record(method, invocation);
+        }
         thread.tree.node_mut(left).thrown += u64::from(thrown);
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
         if thread.is_outside() {
@@ -511,6 +561,8 @@ impl Decoder {
     pub fn interrupt(&mut self, now_ns: i64) {
         self.finish(now_ns);
         for thread in &mut self.threads {
+            let torn = thread.tree.depth(thread.top);
+            thread.open.heal(torn);
             thread.top = NodeId::TOP;
             thread.skipping = false;
         }
@@ -532,6 +584,7 @@ impl Decoder {
             }
             thread.tree = Cct::new();
             thread.sampled = None;
+            thread.open.forget();
             thread.top = path.iter().rev().fold(NodeId::TOP, |caller, method| thread.tree.child(caller, *method));
         }
         *self = Decoder {
@@ -543,6 +596,11 @@ impl Decoder {
             waiting: std::mem::take(&mut self.waiting),
             ..Decoder::new(self.options)
         };
+    }
+
+    /// The invocations of each method, if they are recorded singly; of all threads.
+    pub fn invocations(&self) -> impl Iterator<Item = (MethodId, &Invocations)> {
+        self.recorder.all()
     }
 
     /// The threads that were inside a root, with their trees.

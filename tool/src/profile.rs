@@ -14,6 +14,7 @@ use headwater_protocol::message::Reveal;
 use serde::{Deserialize, Serialize};
 
 use crate::callgraph::Scheme;
+use crate::decode::Summary;
 
 mod environment;
 #[cfg(test)]
@@ -369,6 +370,14 @@ pub struct MethodStatistics {
     pub p90_ns: u64,
     /// 99 of 100 are not longer.
     pub p99_ns: u64,
+}
+
+impl MethodStatistics {
+    /// Of a method's invocations.
+    pub(crate) fn of(method: MethodIndex, summary: Summary) -> MethodStatistics {
+        let Summary { count, total_ns, min_ns, max_ns, mean_ns, sd_ns, p50_ns, p90_ns, p99_ns } = summary;
+        MethodStatistics { method, count, total_ns, min_ns, max_ns, mean_ns, sd_ns, p50_ns, p90_ns, p99_ns }
+    }
 }
 
 /// A profile.

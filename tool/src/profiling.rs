@@ -13,9 +13,9 @@ use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError, Ti
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
-use crate::callgraph::{JdkMethods, Options, RootMatch, Scheme};
+use crate::callgraph::{JdkMethods, Lines, Options, PatternIndex, RootMatch, Scheme};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
-use crate::decode::{DecodeOptions, Decoder, TimeBase};
+use crate::decode::{DecodeOptions, Decoder, Statistics, TimeBase};
 use crate::drain::Drain;
 use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
@@ -42,6 +42,10 @@ const LAST_WORDS_DEADLINE: Duration = Duration::from_secs(1);
 pub struct Settings {
     /// The roots.
     pub roots: Vec<MethodPattern>,
+    /// At a root's index: it stands for these lines of its class, not for the methods.
+    pub lines: Vec<Option<Lines>>,
+    /// Nothing but the roots is instrumented: their calls are timed as wholes.
+    pub only_roots: bool,
     /// Only these (all, when empty).
     pub include: Vec<ClassPattern>,
     /// Not these.
@@ -64,6 +68,8 @@ pub struct Settings {
     pub clock_source: ClockChoice,
     /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
     pub control: Option<NonZeroU32>,
+    /// Which invocations are recorded singly.
+    pub statistics: Statistics,
     /// Whether the roots' calls are timed without a profile, after it, and how long at most.
     pub bare: BareTiming,
     /// Size of the shared event buffer.
@@ -74,6 +80,17 @@ pub struct Settings {
     pub await_roots: bool,
     /// Tell the profile so far once in this time.
     pub live: Option<Duration>,
+}
+
+impl Settings {
+    /// The roots as the user gave them.
+    pub fn root_names(&self) -> impl Iterator<Item = String> {
+        let lines = self.lines.iter().copied().chain(std::iter::repeat(None));
+        self.roots.iter().zip(lines).map(|(pattern, lines)| match lines {
+            Some(lines) => format!("{}:{lines}", pattern.class_text()),
+            None => pattern.to_string(),
+        })
+    }
 }
 
 /// Whether the roots' calls are timed without a profile, after it.
@@ -146,6 +163,16 @@ pub enum ProfileError {
         /// Names that are like it.
         near: Vec<String>,
     },
+    /// A class has no code of the lines that are a root.
+    #[error("{}", no_lines(region, *classes, reason.as_deref()))]
+    NoLines {
+        /// As the user gave it.
+        region: String,
+        /// How many loaded classes match its class part.
+        classes: usize,
+        /// Why they are not instrumented, if they are there.
+        reason: Option<String>,
+    },
     /// The program to be started cannot be.
     #[error("cannot start {command}: {error}")]
     Spawn {
@@ -167,7 +194,7 @@ impl ProfileError {
     pub fn exit_code(&self) -> u8 {
         match self {
             ProfileError::Attach(error) => error.exit_code(),
-            ProfileError::NoRoot { .. } => 4,
+            ProfileError::NoRoot { .. } | ProfileError::NoLines { .. } => 4,
             ProfileError::Session(SessionError::TargetEnded) => 5,
             _ => 1,
         }
@@ -185,6 +212,19 @@ fn no_root(pattern: &str, classes: &usize, near: &[String]) -> String {
         near.iter().for_each(|name| text.push_str(&format!("\n  {name}")));
     }
     text
+}
+
+fn no_lines(region: &str, classes: usize, reason: Option<&str>) -> String {
+    match (classes, reason) {
+        (0, _) => format!(
+            "no loaded class matches the region {region}. Write a.b.C:120-148, with the class that has the lines"
+        ),
+        (_, Some(reason)) => format!("the region {region} cannot be timed: {reason}"),
+        _ => format!(
+            "the class of the region {region} has no code of these lines. Lines of a nested class are its own: \
+             a.b.C$Nested:120-148. A class compiled with -g:none has none"
+        ),
+    }
 }
 
 /// What goes on, for a progress line.
@@ -415,13 +455,15 @@ async fn conduct(
 /// How events are decoded.
 pub(crate) fn decoding(settings: &Settings) -> DecodeOptions {
     let time_base = if settings.clock == ClockMode::Cpu { TimeBase::Carrier } else { TimeBase::System };
-    DecodeOptions { root_limit: settings.calls, time_base }
+    DecodeOptions { root_limit: settings.calls, statistics: settings.statistics, time_base }
 }
 
 /// What the call graph is to select.
 pub(crate) fn options(settings: &Settings) -> Options {
     Options {
         roots: settings.roots.clone(),
+        lines: settings.lines.clone(),
+        only_roots: settings.only_roots,
         include: settings.include.clone(),
         exclude: settings.exclude.clone(),
         jdk: settings.jdk,
@@ -444,19 +486,29 @@ pub(crate) async fn prepare(
     session.list_classes(settings.reveal).await?;
     session.instrument_roots().await?;
     let matches = session.graph().root_matches();
-    let roots = || settings.roots.iter().zip(&matches);
     if !settings.await_roots
         && start == Start::Running
-        && let Some((pattern, found)) = roots().find(|(_, found)| found.methods == 0)
+        && let Some(missing) = matches.iter().position(|found| found.methods == 0)
     {
-        let near = session.graph().near_misses(pattern);
-        return Err(ProfileError::NoRoot { pattern: pattern.to_string(), classes: found.classes, near });
+        return Err(not_found(session, settings, PatternIndex(missing), matches[missing]));
     }
-    observer(Stage::RootsInstrumented(roots().map(|(pattern, found)| (pattern.to_string(), *found)).collect()));
+    observer(Stage::RootsInstrumented(settings.root_names().zip(matches).collect()));
     if start == Start::Held {
         session.release().await?;
     }
     Ok(calibration)
+}
+
+/// A root that matches nothing.
+fn not_found(session: &Session, settings: &Settings, root: PatternIndex, found: RootMatch) -> ProfileError {
+    let pattern = &settings.roots[root.0];
+    if settings.lines.get(root.0).copied().flatten().is_some() {
+        let region = settings.root_names().nth(root.0).unwrap_or_default();
+        let reason = session.graph().skipped().first().map(|(method, reason)| format!("{method}: {reason}"));
+        return ProfileError::NoLines { region, classes: found.classes, reason };
+    }
+    let near = session.graph().near_misses(pattern);
+    ProfileError::NoRoot { pattern: pattern.to_string(), classes: found.classes, near }
 }
 
 async fn record(

@@ -13,6 +13,7 @@ pub mod flat;
 pub mod json;
 pub(crate) mod names;
 mod prune;
+pub mod region;
 pub mod select;
 pub mod text;
 pub(crate) mod units;

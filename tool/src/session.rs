@@ -18,9 +18,9 @@ use headwater_protocol::message::{
 use headwater_protocol::segment::Segment;
 use headwater_protocol::wire::WireError;
 use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
-use headwater_rewriter::{Probes, Request};
+use headwater_rewriter::{Place, Probes, Refusal, Request};
 
-use crate::callgraph::{CallGraph, Step};
+use crate::callgraph::{CallGraph, Lines, Selected, Step};
 use crate::cpu_share::OsThread;
 use crate::link::Link;
 
@@ -553,11 +553,19 @@ impl Session {
         if selected.is_empty() {
             return None;
         }
-        let requests: Vec<Request> =
-            selected.iter().map(|method| Request::method(method.method_index, method.id.0)).collect();
+        let request = |method: &Selected| Request {
+            method_index: method.method_index,
+            id: method.id.0,
+            place: method.lines.map_or(Place::Method, Lines::place),
+        };
+        let requests: Vec<Request> = selected.iter().map(request).collect();
         match headwater_rewriter::instrument(bytes, &PROBES, &requests) {
             Ok(rewritten) => {
                 for refused in &rewritten.refused {
+                    if refused.refusal == Refusal::NoSuchPlace {
+                        self.graph.no_such_lines(MethodId(refused.request.id));
+                        continue;
+                    }
                     self.graph.refused(MethodId(refused.request.id), refused.refusal.to_string());
                 }
                 (rewritten.refused.len() < selected.len()).then_some(rewritten.bytes)

@@ -1,12 +1,13 @@
 //! How many events a second the tool turns into a calling context tree, on one core, from memory: streams of a call-dense
-//! program and of one with a large tree, like javac's. And how long decoding stands still when the tree so far is wanted, and how
-//! much memory a tree of a million nodes takes; and what it costs to sample threads' states beside.
+//! program and of one with a large tree, like javac's. How many with each invocation recorded singly (`--stats`). How long decoding
+//! stands still when the tree so far is wanted, and how much memory a tree of a million nodes takes; and what it costs to sample
+//! threads' states beside.
 
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use headwater::cpu_share::{CpuSampler, OsThread};
-use headwater::decode::{ChunkCursor, DecodeOptions, Decoder};
+use headwater::decode::{ChunkCursor, DecodeOptions, Decoder, Statistics};
 use headwater_benches::{Random, fastest, median};
 use headwater_protocol::layout::CHUNK_WORDS;
 use headwater_protocol::word::Event;
@@ -56,21 +57,25 @@ impl Stream {
 }
 
 fn main() {
-    println!("| stream | events | nodes | events a second | copied for a live report in |");
-    println!("|---|---|---|---|---|");
+    println!("| stream | events | nodes | events a second | with --stats | copied for a live report in |");
+    println!("|---|---|---|---|---|---|");
     for (name, methods, fan_out, depth) in [("call-dense", 12, 4, 3), ("large tree", 4_000, 4, 8)] {
         let words = Stream::words(methods, fan_out, depth, 4_000_000);
-        let mut decoder = Decoder::new(DecodeOptions::default());
-        let mut cursor = ChunkCursor::new(ThreadId(1), 0);
-        let time = fastest(ROUNDS, || {
-            for words in words.chunks(CHUNK_WORDS) {
-                decoder.words(&mut cursor, words);
-            }
-        });
+        let decoded = |statistics| {
+            let mut decoder = Decoder::new(DecodeOptions { statistics, ..DecodeOptions::default() });
+            let mut cursor = ChunkCursor::new(ThreadId(1), 0);
+            let time = fastest(ROUNDS, || {
+                for words in words.chunks(CHUNK_WORDS) {
+                    decoder.words(&mut cursor, words);
+                }
+            });
+            (words.len() as f64 / time.as_secs_f64() / 1e6, decoder)
+        };
+        let ((rate, decoder), (singly, _)) = (decoded(Statistics::Off), decoded(Statistics::Every));
         let nodes: usize = decoder.threads().map(|(_, tree)| tree.len()).sum();
-        let rate = words.len() as f64 / time.as_secs_f64();
         let copying_ms = fastest(ROUNDS, || drop(decoder.clone())).as_secs_f64() * 1e3;
-        println!("| {name} | {} | {nodes} | {:.0} million | {copying_ms:.3} ms |", words.len(), rate / 1e6);
+        let events = words.len();
+        println!("| {name} | {events} | {nodes} | {rate:.0} million | {singly:.0} million | {copying_ms:.3} ms |");
     }
     println!("\nstates of 64 waiting threads sampled meanwhile: {:.3} of the events a second", sampled());
     println!("\n| callees of each node | nodes | bytes a node (resident) |");

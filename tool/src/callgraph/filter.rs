@@ -2,7 +2,8 @@
 
 use headwater_protocol::LoaderId;
 
-use super::Scheme;
+use super::lines::Lines;
+use super::{PatternIndex, Scheme};
 use crate::pattern::{ClassPattern, MethodPattern};
 
 /// What of the JDK's core (the classes of the bootstrap and platform loaders) is instrumented.
@@ -22,6 +23,10 @@ pub enum JdkMethods {
 pub struct Options {
     /// The roots.
     pub roots: Vec<MethodPattern>,
+    /// At a root's index: it stands for these lines of its class, not for the methods.
+    pub lines: Vec<Option<Lines>>,
+    /// Nothing but the roots is instrumented.
+    pub only_roots: bool,
     /// Only these; everything, when empty.
     pub include: Vec<ClassPattern>,
     /// Not these.
@@ -76,6 +81,11 @@ impl Options {
     /// Who a caller of this loader's is.
     pub(super) fn caller(&self, loader: LoaderId) -> Caller {
         if loader.is_jdk() { Caller::Jdk } else { Caller::Application }
+    }
+
+    /// The lines that a root stands for, if it is no method.
+    pub(super) fn lines_of(&self, root: PatternIndex) -> Option<Lines> {
+        self.lines.get(root.0).copied().flatten()
     }
 
     /// Whether a class's methods may be instrumented when they are reached so.

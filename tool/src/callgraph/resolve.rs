@@ -244,7 +244,9 @@ impl CallGraph {
     /// misses none, and saves a redefinition. What is inherited is left to [`CallGraph::apply_to`].
     pub(super) fn apply_while_loading(&mut self, class: ClassKey, name: &str) {
         for (index, pattern) in self.options.roots.clone().iter().enumerate() {
-            if pattern.matches_class(name) {
+            if let Some(lines) = self.options.lines_of(PatternIndex(index)).filter(|_| pattern.matches_class(name)) {
+                self.select_lines_in(class, PatternIndex(index), lines);
+            } else if pattern.matches_class(name) {
                 let roots = self.select_declared(class, |graph, signature| {
                     let (name, descriptor) = graph.mirrors.signature(signature);
                     pattern.matches_method(name, descriptor).then_some(Caller::Root)

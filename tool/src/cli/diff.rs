@@ -184,7 +184,7 @@ fn write(arguments: &DiffArgs, format: Format, comparison: &Comparison<'_>, cont
             let stdout = io::stdout();
             let terminal = stdout.is_terminal();
             let style = Style {
-                width: if terminal { terminal_width() } else { None },
+                width: if terminal { terminal_width(io::stdout()) } else { None },
                 color: terminal && wants_color(),
                 ..Style::default()
             };

@@ -1,6 +1,7 @@
 //! Where results go and in which form.
 
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValue;
@@ -179,7 +180,7 @@ impl Output {
 
     fn style(&self, origin: Origin, screen: Screen) -> Style {
         Style {
-            width: if screen == Screen::Terminal { terminal_width() } else { None },
+            width: if screen == Screen::Terminal { terminal_width(io::stdout()) } else { None },
             color: screen == Screen::Terminal && wants_color(),
             percent: self.view.percent,
             provenance: origin == Origin::File,
@@ -235,8 +236,9 @@ pub(crate) fn wants_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-pub(crate) fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+/// Of the terminal behind a stream, if it is one and wide enough to be heeded.
+pub(crate) fn terminal_width(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
     (size.ws_col >= 40).then_some(size.ws_col.into())
 }
 

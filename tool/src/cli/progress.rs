@@ -68,7 +68,7 @@ impl Progress {
     }
 
     /// Replaces the live line.
-    fn live(&self, text: &str) {
+    pub(super) fn live(&self, text: &str) {
         if self.shown == Shown::Live {
             let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
         }

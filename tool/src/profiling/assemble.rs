@@ -14,11 +14,10 @@ use super::Settings;
 use crate::callgraph::PatternIndex;
 use crate::cct::Cct;
 use crate::correction::{Reference, correct, in_place};
-use crate::decode::{Decoder, FOLDED};
-use crate::pattern::{self, MethodPattern};
+use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
 use crate::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
-    MethodName, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    MethodName, MethodStatistics, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::{HotswapTotals, Session};
 use crate::ticker::{clock_read_ns, monotonic_ns, thread_cpu_ns};
@@ -45,20 +44,17 @@ impl Facts {
     /// Takes them.
     pub(crate) fn of(session: &Session, settings: &Settings) -> Facts {
         let graph = session.graph();
-        let roots_of = |(index, pattern): (usize, &MethodPattern)| {
+        let roots_of = |(index, pattern): (usize, String)| {
             let methods = graph.roots_of(PatternIndex(index)).map(|method| MethodIndex(method.id.0 as usize - 1));
-            (pattern.to_string(), methods.collect())
+            (pattern, methods.collect())
         };
         let skipped = |(method, reason): &(String, String)| Skipped { method: method.clone(), reason: reason.clone() };
         Facts {
-            roots: settings.roots.iter().enumerate().map(roots_of).collect(),
+            roots: settings.root_names().enumerate().map(roots_of).collect(),
             methods: graph
                 .methods()
                 .iter()
-                .map(|method| MethodName {
-                    machine: method.java_name(),
-                    display: pattern::display_name(&method.class, &method.name, &method.descriptor),
-                })
+                .map(|method| MethodName { machine: method.java_name(), display: method.display_name() })
                 .collect(),
             instrumented: graph.instrumented(),
             discovery: Discovery {
@@ -134,7 +130,7 @@ pub(crate) fn profile(
         threads: threads(&facts, decoder, &clock),
         controls: controls(&merged, &references),
         merged,
-        statistics: Vec::new(),
+        statistics: statistics(&facts, decoder, &clock),
         clock,
         warnings: warnings(&facts, decoder),
         methods: facts.methods,
@@ -193,6 +189,24 @@ fn called(facts: &Facts, tree: &Tree) -> usize {
     let mut called = vec![false; facts.methods.len()];
     tree.nodes.iter().filter(|node| node.calls > 0).for_each(|node| called[node.method.0] = true);
     called.into_iter().filter(|called| *called).count()
+}
+
+/// Corrected by the clock that was fitted. Methods of the same name, of different loaders, are one to the reader.
+fn statistics(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<MethodStatistics> {
+    let mut by_name: FxHashMap<&str, (MethodIndex, Invocations)> = FxHashMap::default();
+    for (method, invocations) in decoder.invocations() {
+        let index = MethodIndex(method.0 as usize - 1);
+        let Some(name) = facts.methods.get(index.0) else { continue };
+        let (_, all) = by_name.entry(&name.machine).or_insert_with(|| (index, Invocations::new()));
+        all.add(invocations);
+    }
+    let cost = PairCost { inner_ns: clock.inner_ns, outer_ns: clock.outer_ns };
+    let mut statistics: Vec<MethodStatistics> = by_name
+        .into_values()
+        .filter_map(|(method, invocations)| Some(MethodStatistics::of(method, invocations.summary(cost)?)))
+        .collect();
+    statistics.sort_by_key(|statistics| statistics.method);
+    statistics
 }
 
 fn waits(decoder: &Decoder) -> Vec<Wait> {

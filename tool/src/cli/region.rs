@@ -1,0 +1,245 @@
+//! `headwater region`: how long single methods or lines take, and nothing else.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use headwater_protocol::message::Reveal;
+use headwater_protocol::segment::Overflow;
+
+use super::output::{parent_exists, terminal_width, wants_color};
+use super::progress::{Progress, Shown};
+use super::{ClockSource, duration, fail, interrupted};
+use crate::callgraph::{JdkMethods, Lines, Scheme};
+use crate::decode::Statistics;
+use crate::jvm;
+use crate::pattern::MethodPattern;
+use crate::profile::{ClockMode, MethodStatistics, Profile};
+use crate::profiling::{self, BareTiming, Ending, Settings, Stage};
+use crate::report::region;
+use crate::report::text::Style;
+use crate::report::units::{count, time};
+use crate::whole_file::write_whole;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  headwater region 4711 com.acme.Shop::checkout -d 30s
+  headwater region 4711 com.acme.Shop:120-148 --calls 10000
+  headwater region shop.jar com.acme.Shop::checkout com.acme.Cart::total com.acme.Cart:55 -o times.json
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 a region matched nothing,
+5 the target ended first (results are still written).";
+
+/// What the live line says at first.
+const WAITING: &str = "waiting for entry into a region (Ctrl-C ends)";
+
+/// Two events a call fit in here for as long as the tool may be away.
+const BUFFER_BYTES: usize = 16 << 20;
+
+/// A method, or lines of a class.
+#[derive(Clone, Debug)]
+struct Region {
+    pattern: MethodPattern,
+    lines: Option<Lines>,
+}
+
+impl FromStr for Region {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Region, String> {
+        let is_range = |range: &str| range.starts_with(|c: char| c.is_ascii_digit());
+        let Some((class, range)) = text.rsplit_once(':').filter(|(_, range)| is_range(range)) else {
+            let pattern =
+                text.parse().map_err(|error| format!("{error}; or lines, such as `com.acme.Main:120-148`"))?;
+            return Ok(Region { pattern, lines: None });
+        };
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let line = |text: &str| match text.parse::<u16>() {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(format!("`{text}` is no line: write 120-148, or 120, of lines from 1 to 65535")),
+        };
+        let lines = Lines { first: line(first)?, last: line(last)? };
+        if lines.first > lines.last {
+            return Err(format!("the lines end before they begin; write {}-{}", lines.last, lines.first));
+        }
+        let pattern: MethodPattern = format!("{class}::*").parse().map_err(|error| format!("{error}"))?;
+        Ok(Region { pattern, lines: Some(lines) })
+    }
+}
+
+/// What is timed, and for how long.
+#[derive(Debug, Args)]
+pub(super) struct RegionArgs {
+    /// A pid, or a unique part of the main class or jar name
+    target: String,
+    /// A method, a.b.C::m with wildcards and an optional parameter list, or lines of a class, a.b.C:120-148
+    #[arg(required = true, value_name = "REGION")]
+    regions: Vec<Region>,
+    /// End after this time (30s, 2m, 500ms) [default: until Ctrl-C]
+    #[arg(short, long, value_parser = duration)]
+    duration: Option<Duration>,
+    /// End after this many calls, and count no others; calls inside another region or call do not count for this
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    calls: Option<u64>,
+    /// What is read for the time. The time stamp counter takes less than half as long, and needs JDK 22 or later
+    #[arg(long, value_enum, default_value_t = ClockSource::Auto)]
+    clock_source: ClockSource,
+    /// Wait for classes that are not loaded yet, rather than fail
+    #[arg(long)]
+    await_region: bool,
+    /// Write the result to a file, as JSON if its name ends in .json
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The result's format [default: of the file's extension, else text]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// To be read
+    Text,
+    /// One object to be processed
+    Json,
+}
+
+impl RegionArgs {
+    /// Finds out before the work what would be found out after it.
+    fn check(&self) -> Result<(), String> {
+        for (index, region) in self.regions.iter().enumerate() {
+            let crossing = self.regions[..index].iter().find(|other| region.crosses(other));
+            if let (Some(Region { lines: Some(other), .. }), Some(lines)) = (crossing, region.lines) {
+                let class = region.pattern.class_text();
+                return Err(format!(
+                    "lines {other} and {lines} of {class} overlap, and neither lies in the other: time them one after the other"
+                ));
+            }
+        }
+        self.output.as_deref().map_or(Ok(()), parent_exists)
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            roots: self.regions.iter().map(|region| region.pattern.clone()).collect(),
+            lines: self.regions.iter().map(|region| region.lines).collect(),
+            only_roots: true,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            jdk: JdkMethods::None,
+            scheme: Scheme::Lazy,
+            reveal: Reveal::Blocking,
+            skip_trivial: false,
+            duration: self.duration,
+            calls: self.calls,
+            clock: ClockMode::Exact,
+            clock_source: self.clock_source.choice(),
+            control: None,
+            statistics: Statistics::Outermost,
+            bare: BareTiming::Off,
+            buffer_bytes: BUFFER_BYTES,
+            overflow: Overflow::Wait,
+            await_roots: self.await_region,
+            live: Some(Duration::from_secs(1)).filter(|_| io::stderr().is_terminal()),
+        }
+    }
+
+    fn is_json(&self) -> bool {
+        let extension = self.output.as_ref().and_then(|path| path.extension());
+        self.format.map_or_else(|| extension.is_some_and(|it| it == "json"), |format| format == Format::Json)
+    }
+
+    fn write(&self, profile: &Profile) -> io::Result<()> {
+        let Some(path) = &self.output else {
+            let stdout = io::stdout();
+            let terminal = stdout.is_terminal();
+            let width = if terminal { terminal_width(&stdout) } else { None };
+            return self.write_to(profile, width, terminal && wants_color(), &mut stdout.lock());
+        };
+        write_whole(path, |out| self.write_to(profile, None, false, out))
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    }
+
+    fn write_to(&self, profile: &Profile, width: Option<usize>, color: bool, out: &mut impl Write) -> io::Result<()> {
+        if self.is_json() {
+            return region::write_json(profile, out);
+        }
+        region::write_text(profile, &Style { width, color, percent: false, provenance: false }, out)
+    }
+}
+
+impl Region {
+    fn crosses(&self, other: &Region) -> bool {
+        let (Some(lines), Some(others)) = (self.lines, other.lines) else { return false };
+        self.pattern.class_text() == other.pattern.class_text() && lines.crosses(others)
+    }
+}
+
+pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
+    let jvm = match jvm::resolve(&arguments.target) {
+        Ok(jvm) => jvm,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    if let Err(error) = arguments.check() {
+        return fail(2, &error);
+    }
+    let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
+    let observer = |stage| match stage {
+        Stage::SoFar(profile) => progress.live(&so_far(&profile)),
+        Stage::Recording { root_calls: 0, .. } => progress.live(WAITING),
+        // The times say more.
+        Stage::Recording { .. } => {}
+        other => progress.show(other),
+    };
+    let result = profiling::attach(&jvm, &arguments.settings(), interrupted(), &observer).await;
+    progress.clear();
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    match arguments.write(&outcome.profile) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => return fail(1, &format!("the result could not be written: {error}")),
+    }
+    match outcome.ending {
+        Ending::TargetEnded => ExitCode::from(5),
+        Ending::Broken => fail(1, outcome.profile.warnings.last().map_or("it ended early", String::as_str)),
+        Ending::Complete | Ending::Interrupted => ExitCode::SUCCESS,
+    }
+}
+
+/// The times up to now, on one line of the terminal.
+fn so_far(profile: &Profile) -> String {
+    let region = |known: &MethodStatistics| {
+        let MethodStatistics { method, count: calls, min_ns, mean_ns, max_ns, .. } = *known;
+        let (name, calls) = (&profile.methods[method.0].display, count(calls));
+        format!("{name}: {calls} calls, mean {}, {} to {}", time(mean_ns.round() as u64), time(min_ns), time(max_ns))
+    };
+    if profile.statistics.is_empty() {
+        return WAITING.to_owned();
+    }
+    let line = profile.statistics.iter().map(region).collect::<Vec<_>>().join("; ");
+    // One that wraps could not be replaced.
+    line.chars().take(terminal_width(io::stderr()).unwrap_or(80) - 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_a_method_or_lines() {
+        let region = |text: &str| text.parse::<Region>().map(|region| (region.pattern.to_string(), region.lines));
+        let lines = |first, last| Some(Lines { first, last });
+        assert_eq!(region("a.b.C::m(int)"), Ok(("a.b.C::m(int)".to_owned(), None)));
+        assert_eq!(region("a.b.C.m"), Ok(("a.b.C.m".to_owned(), None)));
+        assert_eq!(region("a.b.C:120-148"), Ok(("a.b.C::*".to_owned(), lines(120, 148))));
+        assert_eq!(region("a.b.C$D:7"), Ok(("a.b.C$D::*".to_owned(), lines(7, 7))));
+        for wrong in ["", "a.b.C:0", "a.b.C:7-", "a.b.C:9-7", "a.b.C:70000", ":7", "a.b.C:7-8-9"] {
+            assert!(region(wrong).is_err(), "{wrong}");
+        }
+    }
+}
