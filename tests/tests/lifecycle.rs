@@ -377,6 +377,21 @@ fn a_program_is_profiled_from_its_start() {
 
 #[test]
 fn a_script_may_start_several_jvms() {
+#[test]
+fn what_finds_no_place_in_its_file_is_shown() {
+    let jdk = &jdks()[0];
+    let mut target = Target::start(jdk);
+    let arguments =
+        ["--root", "Counting::root", "--calls", "1", "--bare", "off", "--format", "json", "-o", "/dev/full"];
+    let tool = profile(&target.process, &arguments);
+    target.go();
+    let tool = tool.finish();
+    assert_eq!(tool.status.code(), Some(1));
+    assert!(tool.stderr.iter().any(|line| line.contains("/dev/full: No space left")), "{:#?}", tool.stderr);
+    assert!(tool.stdout.contains(&"root Counting::root: entered once".to_owned()), "{:#?}", tool.stdout);
+    target.quit();
+}
+
     for jdk in jdks() {
         let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
         let expected = undisturbed(&jdk, 1);

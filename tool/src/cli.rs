@@ -562,7 +562,15 @@ fn conclude(result: Result<Outcome, ProfileError>, arguments: &OneProfile) -> Ex
     match arguments.output.write(&outcome.profile, Origin::Recording) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        Err(error) => return fail(1, &format!("the report could not be written: {error}")),
+        Err(error) => {
+            let code = fail(1, &format!("the report could not be written: {error}"));
+            // What was recorded cannot be had a second time.
+            if arguments.output.is_file() {
+                let _ = writeln!(io::stderr(), "headwater: so that it is not lost, here it is as text");
+                let _ = arguments.output.write_as_text(&outcome.profile);
+            }
+            return code;
+        }
     }
     let nothing_matched = outcome.profile.roots.iter().all(|root| root.methods.is_empty());
     match outcome.ending {
