@@ -603,7 +603,8 @@ async fn session_command(path: &Path, target: Option<&str>, settings: &[Setting]
         Ok(text) => text,
         Err(error) => return fail(2, &format!("the script {name} cannot be read: {error}")),
     };
-    let given = if target.is_some() { script::Target::Given } else { script::Target::Awaited };
+    // The same script may be checked without the target that it will be given.
+    let given = if target.is_some() || run == Run::Dry { script::Target::Given } else { script::Target::Awaited };
     let script = match Script::parse(&name, &text, settings, given) {
         Ok(script) => script,
         Err(errors) => {
