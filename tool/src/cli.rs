@@ -402,7 +402,7 @@ fn bare_timing(text: &str) -> Result<BareTiming, String> {
         "off" => Ok(BareTiming::Off),
         time => match duration(time) {
             Ok(time) => Ok(BareTiming::For(time)),
-            Err(error) => Err(format!("give auto, off, or a time such as 5s: {error}")),
+            Err(_) => Err("give auto, off, or a time such as 5s".to_owned()),
         },
     }
 }
@@ -416,7 +416,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string());
     }
-    humantime::parse_duration(text).map_err(|error| error.to_string())
+    humantime::parse_duration(text).map_err(|_| format!("`{text}` is no time; give one such as 500ms, 30s or 2m"))
 }
 
 /// The name of the variable with options that `profile` and `run` begin with.
@@ -700,6 +700,13 @@ mod tests {
         assert_eq!(arguments(words("headwater list"), Some("--clock tick")), Ok(words("headwater list")));
         let error = arguments(given(), Some("--root 'x")).unwrap_err();
         assert_eq!(error, "HEADWATER_OPTIONS, column 8: this quote is never closed");
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_refused_with_one_that_is() {
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1_500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("soon").unwrap_err(), "`soon` is no time; give one such as 500ms, 30s or 2m");
     }
 
     #[test]
