@@ -63,6 +63,7 @@ fn a_target_that_is_killed_leaves_its_results() {
         target.process.signal(Signal::KILL);
         let tool = tool.finish();
         assert_eq!(tool.status.code(), Some(5), "{:#?}", tool.stderr);
+        assert!(tool.stderr.iter().any(|line| line.contains("the target ended")), "{:#?}", tool.stderr);
         let report = read_report(&file);
         assert_eq!((root_calls(&report), &report["events"]["lost"]), (1, &Value::from(0)));
         assert!(report["warnings"][0].as_str().is_some_and(|warning| warning.contains("target ended")));
@@ -365,6 +366,7 @@ fn a_program_is_profiled_from_its_start() {
             let report = read_report(&file);
             assert_eq!(root_calls(&report), 1);
             let ours = calls_by_method(&report);
+            assert_eq!(report["warnings"], Value::Array(Vec::new()), "a program that ends is what `run` waits for");
             let exact = root == "Counting::root";
             for (method, count) in counts_of_target(&program.stdout) {
                 let calls = ours.get(&method).copied().unwrap_or(0);
@@ -375,8 +377,6 @@ fn a_program_is_profiled_from_its_start() {
     }
 }
 
-#[test]
-fn a_script_may_start_several_jvms() {
 #[test]
 fn what_finds_no_place_in_its_file_is_shown() {
     let jdk = &jdks()[0];
@@ -392,6 +392,8 @@ fn what_finds_no_place_in_its_file_is_shown() {
     target.quit();
 }
 
+#[test]
+fn a_script_may_start_several_jvms() {
     for jdk in jdks() {
         let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
         let expected = undisturbed(&jdk, 1);

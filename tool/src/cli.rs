@@ -574,7 +574,7 @@ fn conclude(result: Result<Outcome, ProfileError>, arguments: &OneProfile) -> Ex
     }
     let nothing_matched = outcome.profile.roots.iter().all(|root| root.methods.is_empty());
     match outcome.ending {
-        Ending::TargetEnded => ExitCode::from(5),
+        Ending::TargetEnded => fail(5, profiling::TARGET_ENDED),
         Ending::Broken => fail(1, outcome.profile.warnings.last().map_or("the profile ended early", String::as_str)),
         _ if nothing_matched => fail(4, "no method that matches the root was loaded while the profile ran"),
         Ending::Complete | Ending::Interrupted => ExitCode::SUCCESS,

@@ -230,8 +230,7 @@ impl Live {
             duration,
         );
         if end.ending == Ending::TargetEnded {
-            let warning = "the target ended before the profile did; open methods are counted up to then";
-            profile.warnings.push(warning.to_owned());
+            profile.warnings.push(profiling::TARGET_ENDED.to_owned());
         }
         profile.warnings.extend(end.warning);
         Outcome { profile, ending: end.ending }
