@@ -44,5 +44,10 @@ fn a_name_of_no_format_is_refused_before_the_program_is_started() {
     assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("profile.xyz: its extension names no format") && errors.contains(".pb.gz"), "{errors}");
+    let directory = scratch.path().to_str().expect("a path in UTF-8");
+    let output =
+        run_headwater(&[&["run", "--root", "a.B::c", "--format", "json", "-o", directory, "--"], &touch[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is a directory"));
     assert!(!started.exists());
 }

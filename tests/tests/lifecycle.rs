@@ -63,6 +63,7 @@ fn a_target_that_is_killed_leaves_its_results() {
         target.process.signal(Signal::KILL);
         let tool = tool.finish();
         assert_eq!(tool.status.code(), Some(5), "{:#?}", tool.stderr);
+        assert!(tool.stderr.iter().any(|line| line.contains("the target ended")), "{:#?}", tool.stderr);
         let report = read_report(&file);
         assert_eq!((root_calls(&report), &report["events"]["lost"]), (1, &Value::from(0)));
         assert!(report["warnings"][0].as_str().is_some_and(|warning| warning.contains("target ended")));
@@ -365,6 +366,7 @@ fn a_program_is_profiled_from_its_start() {
             let report = read_report(&file);
             assert_eq!(root_calls(&report), 1);
             let ours = calls_by_method(&report);
+            assert_eq!(report["warnings"], Value::Array(Vec::new()), "a program that ends is what `run` waits for");
             let exact = root == "Counting::root";
             for (method, count) in counts_of_target(&program.stdout) {
                 let calls = ours.get(&method).copied().unwrap_or(0);
@@ -373,6 +375,21 @@ fn a_program_is_profiled_from_its_start() {
             }
         }
     }
+}
+
+#[test]
+fn what_finds_no_place_in_its_file_is_shown() {
+    let jdk = &jdks()[0];
+    let mut target = Target::start(jdk);
+    let arguments =
+        ["--root", "Counting::root", "--calls", "1", "--bare", "off", "--format", "json", "-o", "/dev/full"];
+    let tool = profile(&target.process, &arguments);
+    target.go();
+    let tool = tool.finish();
+    assert_eq!(tool.status.code(), Some(1));
+    assert!(tool.stderr.iter().any(|line| line.contains("/dev/full: No space left")), "{:#?}", tool.stderr);
+    assert!(tool.stdout.contains(&"root Counting::root: entered once".to_owned()), "{:#?}", tool.stdout);
+    target.quit();
 }
 
 #[test]

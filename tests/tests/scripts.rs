@@ -195,6 +195,17 @@ fn a_script_attaches_by_itself_and_is_read_from_standard_input() {
     target.quit();
 }
 
+#[test]
+fn a_script_is_checked_without_the_target_that_it_will_be_given() {
+    let scratch = Scratch::new("dry");
+    let script = scratch.file("s.hws");
+    std::fs::write(&script, "profile a.B::c\ntree\n").expect("written");
+    let (code, said) = run(headwater().arg("session").arg(&script).arg("--dry-run"));
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run(headwater().arg("session").arg(&script));
+    assert!(code == Some(2) && said.contains("s.hws:1:1: there is no target yet"), "{said}");
+}
+
 fn run(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().expect("headwater starts");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

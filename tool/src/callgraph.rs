@@ -31,6 +31,7 @@ mod lines;
 mod mirror;
 mod reachable;
 mod resolve;
+mod suggestions;
 #[cfg(test)]
 mod tests;
 
@@ -825,38 +826,5 @@ impl CallGraph {
             RootMatch { classes: classes.count(), methods: self.roots_of(PatternIndex(index)).count() }
         };
         self.options.roots.iter().enumerate().map(matches).collect()
-    }
-
-    /// Names of classes or methods that are like what the user asked for.
-    pub fn near_misses(&self, pattern: &MethodPattern) -> Vec<String> {
-        const LIMIT: usize = 5;
-        let matching: Vec<ClassKey> =
-            self.mirrors.keys().filter(|key| pattern.matches_class(&self.mirrors.get(*key).name)).collect();
-        if matching.is_empty() {
-            let names: Vec<String> =
-                self.mirrors.keys().map(|key| self.mirrors.get(key).name.replace('/', ".")).collect();
-            let near = pattern::near_misses(pattern.class_text(), names.iter().map(String::as_str), LIMIT);
-            return near.into_iter().map(str::to_owned).collect();
-        }
-        let mut names = Vec::new();
-        for key in matching {
-            for (signature, method) in self.mirrors.methods(key).into_iter().flatten() {
-                if method.has_code() {
-                    names.push((key, self.mirrors.signature(*signature).0.to_string()));
-                }
-            }
-        }
-        let texts = names.iter().map(|(_, name)| name.as_str());
-        let near = pattern::near_misses(pattern.method_text(), texts, LIMIT);
-        let mut found: Vec<String> = Vec::new();
-        for wanted in near {
-            for (key, _) in names.iter().filter(|(_, name)| name == wanted) {
-                let text = format!("{}::{wanted}", self.mirrors.get(*key).name.replace('/', "."));
-                if !found.contains(&text) && found.len() < LIMIT {
-                    found.push(text);
-                }
-            }
-        }
-        found
     }
 }

@@ -423,7 +423,7 @@ fn bare_timing(text: &str) -> Result<BareTiming, String> {
         "off" => Ok(BareTiming::Off),
         time => match duration(time) {
             Ok(time) => Ok(BareTiming::For(time)),
-            Err(error) => Err(format!("give auto, off, or a time such as 5s: {error}")),
+            Err(_) => Err("give auto, off, or a time such as 5s".to_owned()),
         },
     }
 }
@@ -437,7 +437,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string());
     }
-    humantime::parse_duration(text).map_err(|error| error.to_string())
+    humantime::parse_duration(text).map_err(|_| format!("`{text}` is no time; give one such as 500ms, 30s or 2m"))
 }
 
 /// The name of the variable with options that `profile` and `run` begin with.
@@ -584,11 +584,19 @@ fn conclude(result: Result<Outcome, ProfileError>, arguments: &OneProfile) -> Ex
     match arguments.output.write(&outcome.profile, Origin::Recording) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        Err(error) => return fail(1, &format!("the report could not be written: {error}")),
+        Err(error) => {
+            let code = fail(1, &format!("the report could not be written: {error}"));
+            // What was recorded cannot be had a second time.
+            if arguments.output.is_file() {
+                let _ = writeln!(io::stderr(), "headwater: so that it is not lost, here it is as text");
+                let _ = arguments.output.write_as_text(&outcome.profile);
+            }
+            return code;
+        }
     }
     let nothing_matched = outcome.profile.roots.iter().all(|root| root.methods.is_empty());
     match outcome.ending {
-        Ending::TargetEnded => ExitCode::from(5),
+        Ending::TargetEnded => fail(5, profiling::TARGET_ENDED),
         Ending::Broken => fail(1, outcome.profile.warnings.last().map_or("the profile ended early", String::as_str)),
         _ if nothing_matched => fail(4, "no method that matches the root was loaded while the profile ran"),
         Ending::Complete | Ending::Interrupted => ExitCode::SUCCESS,
@@ -617,7 +625,8 @@ async fn session_command(path: &Path, target: Option<&str>, settings: &[Setting]
         Ok(text) => text,
         Err(error) => return fail(2, &format!("the script {name} cannot be read: {error}")),
     };
-    let given = if target.is_some() { script::Target::Given } else { script::Target::Awaited };
+    // The same script may be checked without the target that it will be given.
+    let given = if target.is_some() || run == Run::Dry { script::Target::Given } else { script::Target::Awaited };
     let script = match Script::parse(&name, &text, settings, given) {
         Ok(script) => script,
         Err(errors) => {
@@ -713,6 +722,13 @@ mod tests {
         assert_eq!(arguments(words("headwater list"), Some("--clock tick")), Ok(words("headwater list")));
         let error = arguments(given(), Some("--root 'x")).unwrap_err();
         assert_eq!(error, "HEADWATER_OPTIONS, column 8: this quote is never closed");
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_refused_with_one_that_is() {
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1_500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("soon").unwrap_err(), "`soon` is no time; give one such as 500ms, 30s or 2m");
     }
 
     #[test]

@@ -27,6 +27,11 @@ pub const MIN_CONTROLS: u64 = 3;
 /// How far a probe pair's cost in place is expected to be from the calibrated one: half as much, or half as much again, and
 /// half a nanosecond at least.
 const PLACES: f64 = 0.5;
+/// More than this many times its calibrated cost no probe pair takes in place: some 20 times is what the interpreter needs, where the
+/// calibration ran compiled.
+const IMPLAUSIBLE: f64 = 40.0;
+/// So far a difference must be from chance before it is believed to be something else.
+const STANDARD_ERRORS: f64 = 3.0;
 /// How far it is expected to differ between places of one program.
 const BETWEEN_PLACES: f64 = 0.1;
 /// How far a machine's speed is expected to change between recorded calls and those timed as wholes.
@@ -53,7 +58,8 @@ impl Reference<'_> {
 }
 
 /// The clock with the probes' cost as it is in place: what the recorded calls of the roots took longer than those timed as
-/// wholes is what their probes cost. `None` where there are none of these, or too few.
+/// wholes is what their probes cost. `None` where there are none of these, or too few; and where the difference is more than
+/// probes can cost, so that something else differed: mostly that the recorded calls were not compiled yet.
 ///
 /// The fit is weighted against the calibration: where probes are a small part of the time, the difference is mostly noise.
 pub fn in_place(cct: &Cct, clock: &Clock, reference: Reference<'_>) -> Option<Clock> {
@@ -83,6 +89,9 @@ pub fn in_place(cct: &Cct, clock: &Clock, reference: Reference<'_>) -> Option<Cl
         return None;
     }
     let (found, found_variance) = (excess / all_pairs, variance / (all_pairs * all_pairs));
+    if found - STANDARD_ERRORS * found_variance.sqrt() > IMPLAUSIBLE * (calibrated + doubt) {
+        return None;
+    }
     // The mean of both, weighted by their variances.
     let weight = doubt * doubt / (doubt * doubt + found_variance);
     let pair = (calibrated + weight * (found - calibrated)).max(0.0);
@@ -260,6 +269,19 @@ mod tests {
         let noisy = Clock { inner_ns: -22.0, inner_spread_ns: 66.0, outer_ns: 0.0, ..CLOCK };
         let clock = in_place(&cct, &noisy, Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 }).expect("enough");
         assert_eq!(correct(&cct, &clock).nodes[0].total_ns / 1_000, 100, "{clock:?}");
+    }
+
+    #[test]
+    fn calls_that_were_recorded_before_they_were_compiled_say_nothing_about_the_probes() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        let below = cct.child(root, MethodId(2));
+        for (id, calls, measured) in [(root, 50, 20_000_000), (below, 3_800, 90_000_000)] {
+            cct.node_mut(id).calls = calls;
+            cct.node_mut(id).self_measured_ns = measured;
+        }
+        let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[70_000, 72_000, 75_000]))]);
+        assert_eq!(in_place(&cct, &CLOCK, Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 }), None);
     }
 
     #[test]

@@ -236,8 +236,7 @@ impl Live {
             assemble::profile(facts, &end.decoder, self.target, self.settings.clock, calibration, &end.bare, duration);
         profile.clock.drift = drift;
         if end.ending == Ending::TargetEnded {
-            let warning = "the target ended before the profile did; open methods are counted up to then";
-            profile.warnings.push(warning.to_owned());
+            profile.warnings.push(profiling::TARGET_ENDED.to_owned());
         }
         profile.warnings.extend(end.warning);
         Outcome { profile, ending: end.ending }

@@ -111,8 +111,8 @@ pub enum TargetError {
     },
     /// The process belongs to another user.
     #[error(
-        "process {pid} ({command}) belongs to user id {owner}, and user id {us} may not look into it; run headwater as \
-         that user or as root"
+        "process {pid} ({command}) belongs to user id {owner}, and user id {us} may not look into it; {}",
+        allowed_by(*.us)
     )]
     NotPermitted {
         /// The process.
@@ -138,6 +138,14 @@ impl TargetError {
     /// The exit code of the command line contract.
     pub fn exit_code(&self) -> u8 {
         3
+    }
+}
+
+fn allowed_by(us: u32) -> &'static str {
+    if us == 0 {
+        "even root may not without the capability CAP_SYS_PTRACE, which containers often lack: run headwater where it has it"
+    } else {
+        "run headwater as that user or as root"
     }
 }
 

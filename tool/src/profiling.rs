@@ -425,6 +425,9 @@ fn main_of(command: &[String]) -> String {
     crate::jvm::main_of_command_line(command).unwrap_or_else(|| command.join(" "))
 }
 
+/// Said where a profile was to go on when its target ended.
+pub(crate) const TARGET_ENDED: &str = "the target ended before the profile did; open methods are counted up to then";
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// The program runs already.
@@ -448,6 +451,7 @@ async fn conduct(
     let mut outcome = live.finish(recorded, observer).await;
     if outcome.ending == Ending::TargetEnded && ends_with_program {
         outcome.ending = Ending::Complete;
+        outcome.profile.warnings.retain(|warning| warning != TARGET_ENDED);
     }
     Ok(outcome)
 }

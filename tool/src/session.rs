@@ -52,7 +52,7 @@ pub enum SessionError {
     #[error("the target ended")]
     TargetEnded,
     /// The agent has closed the connection, or the target is gone.
-    #[error("the agent in the target closed the connection")]
+    #[error("the agent in the target closed the connection: somebody ran `headwater detach`, or the JVM is ending")]
     Disconnected,
     /// The agent could not do what it was asked.
     #[error("the agent could not {what}: {reason}")]

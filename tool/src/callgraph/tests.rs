@@ -501,4 +501,16 @@ fn near_misses_name_what_there_is() {
     let jvm = PlayedJvm::new(SHAPES, options("Main::rot")).attach(&["Main", "Shape"]);
     assert_eq!(jvm.graph.near_misses(&"Main::rot".parse().expect("a pattern")), ["Main::root"]);
     assert_eq!(jvm.graph.near_misses(&"Shap::area".parse().expect("a pattern")), ["Shape"]);
+    assert_eq!(
+        jvm.graph.near_misses(&"acme.Shape::area".parse().expect("a pattern")),
+        ["Shape::area"],
+        "its package only"
+    );
+    assert_eq!(
+        jvm.graph.near_misses(&"Main::root(int)".parse().expect("a pattern")),
+        ["Main::root(Shape)"],
+        "only the parameters are others"
+    );
+    let class = jvm.graph.near_misses(&"java.lang.Object".parse().expect("a pattern"));
+    assert_eq!(class, ["java.lang.Object::*"], "a class is no root, its methods are");
 }

@@ -152,6 +152,16 @@ impl Output {
         }
     }
 
+    /// Whether it goes into a file.
+    pub(crate) fn is_file(&self) -> bool {
+        self.output.is_some()
+    }
+
+    /// Writes the report as text to standard output, whatever was asked for.
+    pub(crate) fn write_as_text(&self, profile: &Profile) -> io::Result<()> {
+        Output { output: None, format: Some(Format::Text), view: self.view.clone() }.write(profile, Origin::Recording)
+    }
+
     /// Writes the report of a profile that is still being recorded: over the one before, where that can be done.
     pub(crate) fn write_so_far(&self, profile: &Profile) -> io::Result<()> {
         if self.output.is_some() {
@@ -202,6 +212,9 @@ impl Output {
 
 /// Whether a file can be made there.
 pub(crate) fn parent_exists(path: &Path) -> Result<(), String> {
+    if path.is_dir() {
+        return Err(format!("{} is a directory; give a file in it", path.display()));
+    }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if directory.is_dir() {
         Ok(())

@@ -111,6 +111,9 @@ pub(crate) fn profile(
     ];
     let clock = fitted(&all, clock, &references);
     let merged = correct(&all, &clock);
+    let controls = controls(&merged, &references);
+    let mut warnings = warnings(&facts, decoder);
+    warnings.extend(otherwise(&controls, &facts));
     Profile {
         target,
         environment: Environment::here(duration),
@@ -128,11 +131,11 @@ pub(crate) fn profile(
         },
         waits: waits(decoder),
         threads: threads(&facts, decoder, &clock),
-        controls: controls(&merged, &references),
+        controls,
         merged,
         statistics: statistics(&facts, decoder, &clock),
         clock,
-        warnings: warnings(&facts, decoder),
+        warnings,
         methods: facts.methods,
         skipped: facts.skipped,
     }
@@ -171,6 +174,22 @@ fn controls(tree: &Tree, references: &[(ControlKind, Reference<'_>)]) -> Vec<Con
         .collect();
     controls.sort_by_key(|control| control.root.0);
     controls
+}
+
+/// Roots whose recorded calls took so much longer than the others that the program must have run otherwise.
+fn otherwise(controls: &[Control], facts: &Facts) -> Vec<String> {
+    const TIMES: f64 = 3.0;
+    const STANDARD_ERRORS: f64 = 3.0;
+    let explained = |control: &Control| TIMES * (control.control_ns + STANDARD_ERRORS * control.error_ns);
+    let text = |control: &Control| {
+        format!(
+            "the recorded calls of {} took {:.0} times as long as those without probes, which is not the probes' doing: the JVM was \
+             still compiling, or these calls had other work. Record for longer, or once more",
+            facts.methods[control.root.0].display,
+            control.charged_ns / control.control_ns.max(1.0)
+        )
+    };
+    controls.iter().filter(|control| control.charged_ns > explained(control)).map(text).collect()
 }
 
 fn roots(facts: &Facts, tree: &Tree) -> Vec<Root> {
