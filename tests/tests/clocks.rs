@@ -212,15 +212,17 @@ fn what_a_read_of_the_counter_runs_is_not_instrumented() {
 fn a_stack_overflow_in_a_probe_loses_nothing_but_its_event() {
     for jdk in jdks() {
         let classes = compile(&jdk, &["Overflow.java"]);
-        for options in [&["-Xss512k"][..], &["-Xss512k", "-Xint"]] {
-            let context = format!("JDK {}, {options:?}", jdk.version);
+        let clocks = [("exact", expected_source(&jdk)), ("cpu", "threadCpu")];
+        let stacks = [&["-Xss512k"][..], &["-Xss512k", "-Xint"]];
+        for (options, (clock, source)) in stacks.into_iter().flat_map(|options| clocks.map(|clock| (options, clock))) {
+            let context = format!("JDK {}, {options:?}, {clock}", jdk.version);
             let mut target = java(&jdk, &classes, options, &["Overflow"]);
             target.await_line("READY");
             let out = Scratch::new("report");
             let file = out.file("profile.json");
             let file_name = file.to_string_lossy().into_owned();
-            let tool =
-                profile(&target, &["--root", "Overflow::root", "--calls", "200", "--bare", "off", "-o", &file_name]);
+            let fixed = ["--root", "Overflow::root", "--calls", "200", "--bare", "off", "-o", &file_name];
+            let tool = profile(&target, &[&fixed[..], &["--clock", clock]].concat());
             target.say("go");
             target.await_line("DONE");
             target.say("go");
@@ -235,7 +237,7 @@ fn a_stack_overflow_in_a_probe_loses_nothing_but_its_event() {
             assert_eq!(calls["Overflow.root()V"], 200, "{context}");
             assert_eq!(calls["Overflow.settled()I"], 200, "{context}");
             assert_eq!(report["roots"][0]["calls"], 200, "{context}");
-            assert_eq!(report["clock"]["source"], expected_source(&jdk), "{context}");
+            assert_eq!(report["clock"]["source"], source, "{context}");
             assert_eq!(report["events"]["lost"], 0, "{context}");
         }
     }
