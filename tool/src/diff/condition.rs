@@ -1,7 +1,9 @@
 //! Conditions for a regression gate: `self(com.acme.*) > +5%`.
 //!
-//!     condition = ("self" | "total" | "calls") "(" methods ")" (">" | ">=" | "<" | "<=") ["+" | "-"] number [unit]
-//!     unit      = "%" | "ns" | "us" | "ms" | "s"
+//! ```text
+//! condition = ("self" | "total" | "calls") "(" methods ")" (">" | ">=" | "<" | "<=") ["+" | "-"] number [unit]
+//! unit      = "%" | "ns" | "us" | "ms" | "s"
+//! ```
 //!
 //! The number is a change, from the first profile to the second: relative with `%`, else absolute, of times with a unit, of calls
 //! without. Methods are what a [`MethodSelector`] takes, and count together: the sum of their self times, or calls; of total times
