@@ -1,6 +1,6 @@
 //! What a pair of probes costs, against two reads of the JVM's clock: inside the root, outside it, and on several threads. All clocks
 //! in one JVM process, whose own timing is believed; in each round everything is timed once, so that noise meets all alike, and of all
-//! rounds the best counts, because noise only ever makes things slower.
+//! rounds the median counts.
 
 use std::process::Command;
 
@@ -12,7 +12,8 @@ use crate::{compile, headwater};
 /// Rounds of a tenth of a second and more, of warm-up and of measurement without a profile.
 const WARM_UP: usize = 8;
 const ROUNDS: usize = 12;
-/// How long a profile runs; its second half is measured.
+/// How long a profile runs; its third quarter is measured: before it code is still being compiled, after it the profile may have
+/// stopped recording.
 const PROFILE_SECONDS: u64 = 8;
 /// The clocks, as the tool is told.
 const CLOCKS: [&[&str]; 3] = [&["--clock-source", "nanotime"], &[], &["--clock", "tick"]];
@@ -35,7 +36,7 @@ fn measure(jdk: &Jdk) {
     let mut target = Process::spawn(&mut java);
     let bare = {
         rounds(&mut target, WARM_UP);
-        Round::best(&rounds(&mut target, ROUNDS))
+        Round::median(&rounds(&mut target, ROUNDS))
     };
     let mut measured: Vec<String> = Vec::new();
     for clock in CLOCKS {
@@ -50,7 +51,8 @@ fn measure(jdk: &Jdk) {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let mut during: Vec<Round> = target.pending_lines().iter().filter_map(|line| Round::read(line)).collect();
         during.drain(..during.len() / 2);
-        let round = Round::best(&during);
+        during.truncate(during.len().div_ceil(2));
+        let round = Round::median(&during);
         let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
         let source = report["clock"]["source"].as_str().expect("a source").to_owned();
         if measured.contains(&source) {
@@ -86,17 +88,8 @@ impl Round {
         Some(Round(numbers.try_into().ok()?))
     }
 
-    /// Of each figure, the best.
-    fn best(rounds: &[Round]) -> Round {
-        const RATES: usize = 4;
-        Round(std::array::from_fn(|column| {
-            let mut values: Vec<f64> = rounds.iter().map(|round| round.0[column]).collect();
-            values.sort_by(f64::total_cmp);
-            if column >= RATES {
-                values.reverse();
-            }
-            values.first().copied().unwrap_or(f64::NAN)
-        }))
+    fn median(rounds: &[Round]) -> Round {
+        Round(std::array::from_fn(|column| crate::median(rounds.iter().map(|round| round.0[column]).collect())))
     }
 }
 

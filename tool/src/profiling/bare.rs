@@ -2,7 +2,7 @@
 //! say what they take without the profile. To this the probes' cost is fitted.
 //!
 //! It comes after the profile rather than before, so that a profile begins when it says so, and misses no call. Code that
-//! has just been given back is compiled anew: what counts is the second half, or less, of the time.
+//! has just been given back is compiled anew: what counts is the last quarter of the time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::timing::{RootTimes, Timing};
 /// How often the times are looked at.
 const STEP: Duration = Duration::from_millis(50);
 /// It takes about this long until hot code is compiled again.
-const WARM_UP: Duration = Duration::from_secs(1);
+const WARM_UP: Duration = Duration::from_secs(2);
 /// Fewer calls are not waited for.
 const ENOUGH: f64 = 8.0;
 /// Two means that differ by less are the same.
@@ -101,7 +101,7 @@ async fn watch(session: &mut Session, timing: &Timing, plan: Plan) -> Result<Roo
                 checkpoints.push(now);
                 let idle = passed >= plan.limit / 4 && timing.so_far().is_empty();
                 if idle || passed >= plan.limit || passed >= WARM_UP && is_steady(&checkpoints, plan.root) {
-                    return Ok(latter_half(&checkpoints));
+                    return Ok(last_quarter(&checkpoints));
                 }
                 continue;
             }
@@ -134,9 +134,9 @@ fn is_steady(checkpoints: &[Checkpoint], root: MethodId) -> bool {
     (before.mean_ns() - last.mean_ns()).abs() <= (STEADY * last.mean_ns()).max(error)
 }
 
-fn latter_half(checkpoints: &[Checkpoint]) -> RootTimes {
-    let (half, end) = (at(checkpoints, 0.5), at(checkpoints, 1.0));
-    end.times.keys().map(|root| (*root, between(half, end, *root))).filter(|(_, times)| times.count > 0).collect()
+fn last_quarter(checkpoints: &[Checkpoint]) -> RootTimes {
+    let (late, end) = (at(checkpoints, 0.75), at(checkpoints, 1.0));
+    end.times.keys().map(|root| (*root, between(late, end, *root))).filter(|(_, times)| times.count > 0).collect()
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
         assert!(!is_steady(&falling, ROOT));
         let warm = checkpoints(100, |call| if call < 40 { 10_000 } else { 2_000 });
         assert!(is_steady(&warm, ROOT));
-        assert_eq!(latter_half(&warm)[&ROOT].mean_ns(), 2_000.0);
+        assert_eq!(last_quarter(&warm)[&ROOT].mean_ns(), 2_000.0);
     }
 
     #[test]
