@@ -58,6 +58,15 @@ fn mapped_segment(tool: &Process) -> Option<std::path::PathBuf> {
         .find(|path| std::fs::read_link(path).is_ok_and(|link| link.to_string_lossy().starts_with("/memfd:headwater")))
 }
 
+/// Whether all of a process's threads are stopped.
+fn is_stopped(process: &Process) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", process.pid())).expect("its threads");
+    tasks.flatten().all(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    })
+}
+
 /// Moves a process's threads from one processor to the next, by turns, until something has come to pass.
 fn migrate_until(target: &Process, mut done: impl FnMut() -> bool) {
     let allowed = sched_getaffinity(None).expect("our own processors");
@@ -126,7 +135,8 @@ fn check(jdk: &Jdk, classes: &Scratch, options: &[&str], clock: &[&str], source:
     let claims = segment.claims();
     migrate_until(&target, || segment.claims() > claims + 300);
     tool.signal(Signal::STOP);
-    migrate_until(&target, || !segment.has_free_chunk());
+    // The signal is on its way; a chunk that is recycled while it is looked at would have another's times.
+    migrate_until(&target, || is_stopped(&tool) && !segment.has_free_chunk());
     let count = check_times(&segment, began_ns, &context);
     assert!(count > 50_000, "{context}: {count} events");
     tool.signal(Signal::CONT);
