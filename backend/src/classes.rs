@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use headwater_protocol::message::{ClassInfo, MethodInfo};
+use headwater_protocol::message::{ClassInfo, MethodInfo, MethodRef};
 use headwater_protocol::{ClassId, LoaderId};
-use jni::sys::{jclass, jobject};
+use jni::sys::{jclass, jmethodID, jobject};
 
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti, class_status};
@@ -136,6 +136,15 @@ impl Classes {
             jni.delete_local(class);
         }
         Ok(all)
+    }
+
+    /// Names a method; `None` when its class is gone.
+    pub fn reference(&self, jni: Jni, method: jmethodID) -> Option<MethodRef> {
+        let class = self.jvmti.declaring_class(method).ok()?;
+        let id = self.id(class);
+        jni.delete_local(class);
+        let (name, descriptor) = self.jvmti.method_name(method).ok()?;
+        Some(MethodRef { class: id.ok()?, name, descriptor })
     }
 
     fn methods_of(&self, class: jclass) -> Result<Vec<MethodInfo>, Error> {

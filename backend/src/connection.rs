@@ -52,6 +52,17 @@ pub enum ConnectError {
     NoSegment,
 }
 
+/// What comes next from the tool.
+#[derive(Debug)]
+pub enum Next {
+    /// A command.
+    Command(RequestId, Command),
+    /// Nothing before the deadline.
+    Deadline,
+    /// The end of the connection.
+    Closed,
+}
+
 /// The control socket, and who waits for what.
 #[derive(Debug)]
 pub struct Connection {
@@ -274,21 +285,21 @@ impl Connection {
         }
     }
 
-    /// The next command; hands answers over meanwhile. `None` when the connection has ended. For the reading thread.
-    pub fn next_command(&self) -> Option<(RequestId, Command)> {
+    /// The next command, if it comes in time; hands answers over meanwhile. For the reading thread.
+    pub fn next_command(&self, deadline: Option<Instant>) -> Next {
         loop {
             let mut reader = lock(&self.reader);
-            if let Some(command) = reader.commands.pop_front() {
-                return Some(command);
+            if let Some((request, command)) = reader.commands.pop_front() {
+                return Next::Command(request, command);
             }
-            match reader.next(None) {
-                Ok(Some(ToAgent::Command { request, command })) => return Some((request, command)),
+            match reader.next(deadline) {
+                Ok(Some(ToAgent::Command { request, command })) => return Next::Command(request, command),
                 Ok(Some(ToAgent::Answer { request, answer })) => self.hand_over(request, answer),
-                Ok(None) => {}
+                Ok(None) => return Next::Deadline,
                 Err(_) => {
                     drop(reader);
                     self.close();
-                    return None;
+                    return Next::Closed;
                 }
             }
         }
@@ -306,6 +317,7 @@ fn describe(upcall: &Upcall) -> String {
         Upcall::ClassBytes { name, .. } => format!("class {name}"),
         Upcall::ClassPrepared(info) => format!("class {} being linked", info.name),
         Upcall::FirstCall(method) => format!("the callees of method {}", method.0),
+        Upcall::Reflected(method) => format!("the instrumentation of {}, called by reflection", method.name),
         Upcall::Hotswapped(_) => "the end of a hotswap".to_owned(),
     }
 }

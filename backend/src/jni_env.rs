@@ -123,6 +123,34 @@ impl Jni {
         self.checked(thread, "new Thread")
     }
 
+    /// `Thread.threadId()`, also where that method does not exist yet.
+    pub fn thread_id(self, thread: jobject) -> Result<jlong, Thrown> {
+        let class = self.find_class("java/lang/Thread")?;
+        let field = jni!(self, GetFieldID, class, c"tid".as_ptr(), c"J".as_ptr());
+        self.delete_local(class);
+        let field = self.checked(field, "Thread.tid")?;
+        self.checked(jni!(self, GetLongField, thread, field), "Thread.tid")
+    }
+
+    /// The method that a `Method` or a `Constructor` stands for.
+    pub fn reflected_method(self, executable: jobject) -> jmethodID {
+        jni!(self, FromReflectedMethod, executable)
+    }
+
+    /// A new array of these numbers: a local reference.
+    pub fn new_ints(self, numbers: &[jint]) -> Result<jobject, Thrown> {
+        let array = self.checked(jni!(self, NewIntArray, numbers.len() as jint), "new int[]")?;
+        jni!(self, SetIntArrayRegion, array, 0, numbers.len() as jint, numbers.as_ptr());
+        self.checked(array, "new int[]")
+    }
+
+    /// Gives back what was kept; null is fine.
+    pub fn delete_global(self, object: jobject) {
+        if !object.is_null() {
+            jni!(self, DeleteGlobalRef, object);
+        }
+    }
+
     /// Keeps an object for good.
     pub fn new_global(self, object: jobject) -> jobject {
         jni!(self, NewGlobalRef, object)

@@ -211,6 +211,24 @@ struct ThreadInfo {
     context_class_loader: jobject,
 }
 
+/// `jvmtiFrameInfo`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FrameInfo {
+    method: jmethodID,
+    location: jlong,
+}
+
+/// `jvmtiStackInfo`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct StackInfo {
+    thread: jthread,
+    state: jint,
+    frames: *const FrameInfo,
+    frame_count: jint,
+}
+
 /// The environment's struct: a pointer to its function table comes first.
 pub type Env = *const Interface;
 
@@ -245,6 +263,9 @@ pub mod slot {
     pub const GET_METHOD_DECLARING_CLASS: usize = 65;
     pub const GET_METHOD_MODIFIERS: usize = 66;
     pub const GET_LOADED_CLASSES: usize = 78;
+    pub const IS_METHOD_OBSOLETE: usize = 91;
+    pub const GET_ALL_STACK_TRACES: usize = 100;
+    pub const GET_STACK_TRACE: usize = 104;
     pub const GET_TAG: usize = 106;
     pub const SET_TAG: usize = 107;
     pub const GET_OBJECTS_WITH_TAGS: usize = 114;
@@ -274,6 +295,9 @@ pub mod slot {
         (GET_METHOD_DECLARING_CLASS, "GetMethodDeclaringClass"),
         (GET_METHOD_MODIFIERS, "GetMethodModifiers"),
         (GET_LOADED_CLASSES, "GetLoadedClasses"),
+        (IS_METHOD_OBSOLETE, "IsMethodObsolete"),
+        (GET_ALL_STACK_TRACES, "GetAllStackTraces"),
+        (GET_STACK_TRACE, "GetStackTrace"),
         (GET_TAG, "GetTag"),
         (SET_TAG, "SetTag"),
         (GET_OBJECTS_WITH_TAGS, "GetObjectsWithTags"),
@@ -528,6 +552,53 @@ impl Jvmti {
         let mut modifiers = 0;
         call!(self, slot::GET_METHOD_MODIFIERS, (jmethodID, *mut jint), method, &mut modifiers)?;
         Ok(modifiers)
+    }
+
+    /// Whether this is a version of a method that has been replaced by another.
+    pub fn is_obsolete(self, method: jmethodID) -> Result<bool, Error> {
+        let mut obsolete = 0u8;
+        call!(self, slot::IS_METHOD_OBSOLETE, (jmethodID, *mut u8), method, &mut obsolete)?;
+        Ok(obsolete != 0)
+    }
+
+    /// A thread's stack (the current one's, if it is null), the outermost call first; at most so many of the inner calls.
+    pub fn stack(self, thread: jthread, most: usize) -> Result<Vec<jmethodID>, Error> {
+        let mut frames = vec![FrameInfo { method: ptr::null_mut(), location: 0 }; most];
+        let mut count = 0;
+        call!(
+            self,
+            slot::GET_STACK_TRACE,
+            (jthread, jint, jint, *mut FrameInfo, *mut jint),
+            thread,
+            0,
+            most as jint,
+            frames.as_mut_ptr(),
+            &mut count
+        )?;
+        frames.truncate(count.max(0) as usize);
+        Ok(frames.iter().rev().map(|frame| frame.method).collect())
+    }
+
+    /// All platform threads, as local references, with their stacks as [`stack`](Jvmti::stack) has them.
+    pub fn all_stacks(self, most: usize) -> Result<Vec<(jthread, Vec<jmethodID>)>, Error> {
+        let (mut count, mut stacks): (jint, *mut StackInfo) = (0, ptr::null_mut());
+        let slot = slot::GET_ALL_STACK_TRACES;
+        call!(self, slot, (jint, *mut *mut StackInfo, *mut jint), most as jint, &mut stacks, &mut count)?;
+        let mut all = Vec::new();
+        for index in 0..count.max(0) as usize {
+            // SAFETY: the JVM says that there are `count` stacks; they and their frames are ours until deallocated.
+            let frames = unsafe {
+                let stack = *stacks.add(index);
+                let frames = match stack.frames.is_null() {
+                    true => &[],
+                    false => std::slice::from_raw_parts(stack.frames, stack.frame_count.max(0) as usize),
+                };
+                (stack.thread, frames.iter().rev().map(|frame| frame.method).collect())
+            };
+            all.push(frames);
+        }
+        self.deallocate(stacks);
+        Ok(all)
     }
 
     /// An object's tag; 0 when it has none.

@@ -14,6 +14,7 @@ mod hotswap;
 mod jni_env;
 mod jvmti;
 mod natives;
+mod open_calls;
 mod peek;
 mod runtime;
 mod session;

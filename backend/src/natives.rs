@@ -32,6 +32,31 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_entered(env: *mut JNIEn
     });
 }
 
+/// A method is about to be called by reflection, which `executable` stands for: it is instrumented before this returns, unless that
+/// happens in the background.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_reveal(
+    env: *mut JNIEnv,
+    _class: Receiver,
+    executable: jobject,
+) {
+    guard((), || {
+        let Some(session) = session::enter() else { return };
+        // SAFETY: the JVM calls with the current thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        let method = jni.reflected_method(executable);
+        let Some(method) = session.classes.reference(jni, method) else { return };
+        if session.reveals_in_background() {
+            session.connection.notice(Notice::Reflected(method));
+        } else {
+            session.ask_and_follow(jni, Upcall::Reflected(method));
+        }
+    });
+}
+
 /// Waits for a free chunk.
 ///
 /// # Safety
@@ -39,6 +64,24 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_entered(env: *mut JNIEn
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_awaitChunk(_env: *mut JNIEnv, _class: Receiver) -> jboolean {
     guard(false, || session::enter().is_some_and(|session| session.await_chunk()))
+}
+
+/// How many of the calls that a thread, the current one, was in when recording began are still open.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_openCalls(
+    env: *mut JNIEnv,
+    _class: Receiver,
+    tid: jlong,
+) -> jint {
+    guard(0, || {
+        let Some(session) = session::enter() else { return 0 };
+        // SAFETY: the JVM calls with the current thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        session.open_calls.of_current(jni, &session, ThreadId(tid as u64)) as jint
+    })
 }
 
 /// CPU time of the current thread, in ns.

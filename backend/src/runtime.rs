@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use headwater_protocol::message::Calibration;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::PauseReason;
-use headwater_protocol::{layout, word};
+use headwater_protocol::{MethodId, ThreadId, layout, word};
 use headwater_runtime_java::{CLASSES, PROBE_CLASS};
 use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jobject, jvalue};
 
@@ -23,6 +23,8 @@ pub struct Runtime {
     calibrate: jmethodID,
     thread_end: jmethodID,
     paused: jmethodID,
+    open: jmethodID,
+    returned: jmethodID,
 }
 
 // SAFETY: a global reference and method ids of a class that is never unloaded; valid in every thread.
@@ -60,6 +62,8 @@ impl Runtime {
             calibrate: jni.static_method(class, "calibrate", "()[D")?,
             thread_end: jni.static_method(class, "threadEnd", "()V")?,
             paused: jni.static_method(class, "paused", "(IJ)V")?,
+            open: jni.static_method(class, "open", "(J[I)V")?,
+            returned: jni.static_method(class, "returned", "(J)V")?,
         };
         jni.delete_local(class);
         Ok(RUNTIME.get_or_init(|| runtime))
@@ -93,6 +97,22 @@ impl Runtime {
         Ok(Calibration { inner_ns, outer_ns, outside_ns, inner_spread_ns, outer_spread_ns })
     }
 
+    /// A thread is inside these methods since before recording; the outermost comes first.
+    pub fn open(&self, jni: Jni, thread: ThreadId, methods: &[MethodId]) -> Result<(), Thrown> {
+        let methods: Vec<jint> = methods.iter().map(|method| method.0 as jint).collect();
+        let methods = jni.new_ints(&methods)?;
+        let opened =
+            jni.call_static_void(self.class, self.open, &[jvalue { j: thread.0 as i64 }, jvalue { l: methods }]);
+        jni.delete_local(methods);
+        opened
+    }
+
+    /// A thread has left all those methods.
+    pub fn returned(&self, jni: Jni, thread: ThreadId) {
+        // An exception here was cleared; the thread then finds out by itself.
+        let _ = jni.call_static_void(self.class, self.returned, &[jvalue { j: thread.0 as i64 }]);
+    }
+
     /// The current thread is about to end.
     pub fn thread_end(&self, jni: Jni) {
         // An exception here (a StackOverflowError at most) was cleared: the chunk is then found ownerless at the end.
@@ -119,6 +139,8 @@ fn bind_natives(jni: Jni, class: jclass) -> Result<(), Thrown> {
         &[
             native(c"entered", c"(I)V", natives::Java_java_lang_HeadwaterV1_entered as *mut c_void),
             native(c"awaitChunk", c"()Z", natives::Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
+            native(c"reveal", c"(Ljava/lang/Object;)V", natives::Java_java_lang_HeadwaterV1_reveal as *mut c_void),
+            native(c"openCalls", c"(J)I", natives::Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
             native(c"cpuTime", c"()J", natives::Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
             native(c"started", c"(Ljava/lang/Thread;JZ)V", natives::Java_java_lang_HeadwaterV1_started as *mut c_void),
         ],

@@ -14,10 +14,11 @@ use headwater_protocol::{ClassId, PROTOCOL_VERSION};
 
 use crate::classes::Classes;
 use crate::compiled;
-use crate::connection::{AskError, Connection};
+use crate::connection::{AskError, Connection, Next};
 use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{EventKind, Jvmti};
+use crate::open_calls::OpenCalls;
 use crate::peek;
 use crate::runtime::Runtime;
 
@@ -41,6 +42,8 @@ pub struct Session {
     pub connection: Connection,
     /// The classes' numbers.
     pub classes: Classes,
+    /// Calls that began before recording.
+    pub open_calls: OpenCalls,
     /// The Java side.
     pub runtime: &'static Runtime,
     segment: Mutex<Option<Segment>>,
@@ -138,6 +141,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         jvmti,
         connection,
         classes: Classes::new(jvmti),
+        open_calls: OpenCalls::default(),
         runtime,
         segment: Mutex::new(Some(segment)),
         cpu_time,
@@ -159,7 +163,13 @@ impl Session {
     pub fn serve(&self, jni: Jni) {
         self.connection.read_here();
         let mut detach = None;
-        while let Some((request, command)) = self.connection.next_command() {
+        loop {
+            self.open_calls.look_if_due(jni, self);
+            let (request, command) = match self.connection.next_command(self.open_calls.next_look()) {
+                Next::Command(request, command) => (request, command),
+                Next::Deadline => continue,
+                Next::Closed => break,
+            };
             if command == Command::Detach {
                 detach = Some(request);
                 break;
@@ -197,7 +207,16 @@ impl Session {
             }
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
+            Command::ListStacks { roots } => {
+                self.open_calls.list(jni, self, &roots).map(Reply::Stacks).map_err(|error| failed(&error))
+            }
+            Command::FollowOpen { methods, threads } => self
+                .open_calls
+                .follow(jni, self, methods, threads)
+                .map(|()| Reply::Done)
+                .map_err(|error| failed(&error)),
             Command::Stop => {
+                self.open_calls.forget(jni);
                 let time_ns = self.runtime.stop(jni).map_err(|error| failed(&error))?;
                 Ok(Reply::Stopped { time_ns })
             }
@@ -315,6 +334,7 @@ impl Session {
     pub fn leave(&self, jni: Jni, detach: Option<RequestId>) {
         // Each step is tried whatever became of the one before.
         let _ = self.runtime.stop(jni);
+        self.open_calls.forget(jni);
         self.open_gate();
         self.restoring.store(true, Ordering::SeqCst);
         self.connection.answer_nobody();

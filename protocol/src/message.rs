@@ -116,6 +116,20 @@ pub enum Command {
     },
     /// Let instrumented methods record. Answered by [`Reply::Done`].
     Record,
+    /// The stacks of threads that are inside the code that one of these methods had before it was instrumented. Answered by
+    /// [`Reply::Stacks`].
+    ListStacks {
+        /// Which methods.
+        roots: Vec<MethodRef>,
+    },
+    /// These threads are inside calls that began before recording: what they call from there is to be recorded, and their
+    /// returns told ([`Notice::FramesLeft`]). Answered by [`Reply::Done`].
+    FollowOpen {
+        /// The methods of those calls.
+        methods: Vec<(MethodId, MethodRef)>,
+        /// The threads, with their open calls, the outermost first.
+        threads: Vec<(ThreadId, Vec<MethodId>)>,
+    },
     /// Stop recording; what is written stays readable. Answered by [`Reply::Stopped`].
     Stop,
     /// In start-up mode: let the program's `main` begin. Answered by [`Reply::Done`].
@@ -142,6 +156,8 @@ pub enum Reply {
     Compiled(Vec<(ClassId, Vec<MethodInfo>)>),
     /// To [`Command::Hotswap`].
     Hotswapped(HotswapResult),
+    /// To [`Command::ListStacks`].
+    Stacks(Vec<ThreadStack>),
     /// To [`Command::Stop`].
     Stopped {
         /// `System.nanoTime()` when recording ended.
@@ -174,6 +190,9 @@ pub enum Upcall {
     ClassPrepared(ClassInfo),
     /// An instrumented method was entered for the first time. Answered by [`Answer::Hotswap`].
     FirstCall(MethodId),
+    /// A method is about to be called by reflection, or one that overrides it: for the first time, in the call graph. Answered by
+    /// [`Answer::Hotswap`].
+    Reflected(MethodRef),
     /// The hotswap that an [`Answer::Hotswap`] asked for is over. Answered by [`Answer::Hotswap`] again.
     Hotswapped(HotswapResult),
 }
@@ -212,8 +231,21 @@ pub enum Notice {
     },
     /// An instrumented method was entered for the first time ([`Reveal::Background`]).
     FirstCall(MethodId),
+    /// A method is about to be called by reflection for the first time ([`Reveal::Background`]).
+    Reflected(MethodRef),
     /// A class has been linked ([`Reveal::Background`]).
     ClassPrepared(ClassInfo),
+    /// Calls that had been open since before recording have returned ([`Command::FollowOpen`]).
+    FramesLeft {
+        /// In this thread.
+        thread: ThreadId,
+        /// So many of them, the outermost, are still open.
+        open: u32,
+        /// When, as far as is known: in the middle between two looks at the stack (`System.nanoTime()`).
+        time_ns: i64,
+        /// Half of the time between these looks.
+        error_ns: u64,
+    },
     /// The JVM is going down.
     VmDeath,
 }
@@ -273,6 +305,37 @@ pub struct MethodInfo {
     pub descriptor: String,
     /// Access flags (JVMS table 4.6-A).
     pub access: u16,
+}
+
+/// Names a method of a loaded class.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MethodRef {
+    /// Its class.
+    pub class: ClassId,
+    /// Its name.
+    pub name: String,
+    /// Its descriptor.
+    pub descriptor: String,
+}
+
+/// A thread's stack at one moment, from the outermost call of a root on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadStack {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its name.
+    pub name: String,
+    /// The calls, the outermost first.
+    pub frames: Vec<Frame>,
+}
+
+/// A call on a thread's stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Of this method.
+    pub method: MethodRef,
+    /// It runs code that has been replaced meanwhile, and so began before that.
+    pub replaced: bool,
 }
 
 /// What a retransformation did.

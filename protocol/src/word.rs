@@ -60,11 +60,14 @@ pub enum PauseReason {
     Buffer,
     /// A class it loads was analysed by the tool.
     ClassLoad,
+    /// Its stack was looked at: calls that began before recording may have returned.
+    OpenCalls,
 }
 
 impl PauseReason {
     /// All reasons, at the index of their number.
-    pub const ALL: [PauseReason; 3] = [PauseReason::Hotswap, PauseReason::Buffer, PauseReason::ClassLoad];
+    pub const ALL: [PauseReason; 4] =
+        [PauseReason::Hotswap, PauseReason::Buffer, PauseReason::ClassLoad, PauseReason::OpenCalls];
 
     /// The number that stands in the word.
     pub fn number(self) -> u32 {
@@ -72,6 +75,7 @@ impl PauseReason {
             PauseReason::Hotswap => 0,
             PauseReason::Buffer => 1,
             PauseReason::ClassLoad => 2,
+            PauseReason::OpenCalls => 3,
         }
     }
 }

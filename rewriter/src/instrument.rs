@@ -67,6 +67,7 @@ fn rank(place: Place) -> u32 {
         Place::Lines { .. } => 1,
         Place::Call { .. } => 2,
         Place::Allocation { .. } => 3,
+        Place::Receiver => 4,
     }
 }
 

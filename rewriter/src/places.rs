@@ -37,6 +37,7 @@ impl Places<'_, '_, '_, '_> {
         let mut regions: Vec<Region> = Vec::new();
         let mut lines = 0;
         let mut allocations = Wanted::new();
+        let mut pieces = Pieces::new();
         for (index, request) in requests.iter().enumerate() {
             let ranges = match request.place {
                 Place::Method => Ok(vec![(0, self.walk.code.len())]),
@@ -44,6 +45,10 @@ impl Places<'_, '_, '_, '_> {
                 Place::Call { offset } => self.call(offset),
                 Place::Allocation { offset } => {
                     allocations.entry(offset).or_default().push((index, request.id));
+                    continue;
+                }
+                Place::Receiver => {
+                    pieces.push((0, Slot::Fall, self.receiver(request.id).map_err(|why| (Some(index), why))?));
                     continue;
                 }
             };
@@ -58,7 +63,9 @@ impl Places<'_, '_, '_, '_> {
             }
             regions.push(region);
         }
-        let pieces = if allocations.is_empty() { Vec::new() } else { self.allocations(&allocations)? };
+        if !allocations.is_empty() {
+            pieces.extend(self.allocations(&allocations)?);
+        }
         Ok((regions, pieces))
     }
 
@@ -164,6 +171,17 @@ impl Places<'_, '_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// What hands out the receiver.
+    fn receiver(&mut self, id: u32) -> Result<Piece, Refusal> {
+        const ACC_STATIC: u16 = 0x0008;
+        let method = self.walk.method;
+        if method.access & ACC_STATIC != 0 || method.name == b"<init>" {
+            return Err(Refusal::NoSuchPlace);
+        }
+        let push = Push::new(id, self.appended)?;
+        self.caller.call(Probe::Receive, &load(0), &push, self.appended, &mut self.plan.arena)
     }
 
     fn allocated(&mut self, operand: &[u8], id: u32) -> Result<Piece, Refusal> {

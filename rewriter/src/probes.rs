@@ -18,6 +18,9 @@ pub struct Probes<'p> {
     /// Called with an object or array that has just been made, and the id of the place: `(Ljava/lang/Object;I)V`.
     /// `None` if allocations are not probed.
     pub allocate: Option<&'p str>,
+    /// Called with the receiver of a method, and the id of the place: `(Ljava/lang/Object;I)V`. `None` if receivers are not
+    /// handed out.
+    pub receive: Option<&'p str>,
 }
 
 /// What is probed in a method.
@@ -43,6 +46,8 @@ pub enum Place {
         /// Of the instruction.
         offset: u32,
     },
+    /// The receiver, when the method is entered. Not of a constructor, which has none yet.
+    Receiver,
 }
 
 /// Something to be probed.
@@ -79,6 +84,7 @@ pub(crate) enum Probe {
     Exit,
     Throw,
     Allocate,
+    Receive,
 }
 
 /// Makes calls of the probes for one class.
@@ -86,12 +92,12 @@ pub(crate) enum Probe {
 pub(crate) struct Caller<'p> {
     probes: &'p Probes<'p>,
     /// Constant pool index of each probe that has been called.
-    indexes: [Option<u16>; 4],
+    indexes: [Option<u16>; 5],
 }
 
 impl<'p> Caller<'p> {
     pub(crate) fn new(probes: &'p Probes<'p>) -> Caller<'p> {
-        Caller { probes, indexes: [None; 4] }
+        Caller { probes, indexes: [None; 5] }
     }
 
     /// Appends the code of a call to an arena; `operand` is the code that pushes what comes before the id.
@@ -110,6 +116,7 @@ impl<'p> Caller<'p> {
                     Probe::Enter => (self.probes.enter, "(I)V"),
                     Probe::Exit => (self.probes.exit, "(I)V"),
                     Probe::Throw => (self.probes.throw, "(I)V"),
+                    Probe::Receive => (self.probes.receive.ok_or(Refusal::NoProbe)?, "(Ljava/lang/Object;I)V"),
                     Probe::Allocate => (self.probes.allocate.ok_or(Refusal::NoProbe)?, "(Ljava/lang/Object;I)V"),
                 };
                 let index = appended.method(self.probes.class, name, descriptor)?;
@@ -128,7 +135,7 @@ impl<'p> Caller<'p> {
     /// Forgets what was appended to the constant pool since.
     pub(crate) fn rewind(&mut self, appended: &mut Appended, mark: Mark) {
         appended.rewind(mark);
-        self.indexes = [None; 4];
+        self.indexes = [None; 5];
     }
 }
 

@@ -7,8 +7,14 @@ use std::process::Command;
 use headwater_rewriter::{ClassFile, Place, Probes, Refusal, Request, Rewritten, instrument};
 use headwater_tests::{Jdk, Scratch, compile_text, jdks};
 
-const PROBES: Probes<'static> =
-    Probes { class: "Trace", enter: "enter", exit: "exit", throw: "thrown", allocate: Some("allocated") };
+const PROBES: Probes<'static> = Probes {
+    class: "Trace",
+    enter: "enter",
+    exit: "exit",
+    throw: "thrown",
+    allocate: Some("allocated"),
+    receive: Some("allocated"),
+};
 
 /// The lines between the marks are the region.
 const SOURCE: &str = "
@@ -327,4 +333,34 @@ fn line_regions_that_cross_are_refused() {
     let refused: Vec<_> =
         rewritten.refused.iter().map(|refused| (refused.request.id, refused.refusal.code())).collect();
     assert_eq!(refused, [(2, "regions-cross")]);
+}
+
+#[test]
+fn a_receiver_is_handed_out_when_its_method_is_entered() {
+    let jdk = &jdks()[0];
+    let text = "
+        class Handed {
+            static int seen;
+            static void allocated(Object object, int id) { System.out.println(id + \" \" + (object == Main.it)); }
+        }
+        class Main {
+            static Main it = new Main();
+            int loop(long n) { while (n-- > 0) { } return 1; }
+            static void no() { }
+            public static void main(String[] args) { it.loop(3); no(); }
+        }";
+    let probes = Probes { class: "Handed", ..PROBES };
+    let classes = compile_text(jdk, text);
+    let file = classes.path().join("Main.class");
+    let bytes = std::fs::read(&file).expect("a class file");
+    let class = ClassFile::parse(&bytes).expect("javac's class files are sound");
+    let receiver = |name, id| Request { method_index: method_index(&class, name), id, place: Place::Receiver };
+    let requests = [receiver("loop", 7), receiver("no", 8), receiver("<init>", 9)];
+    let rewritten = instrument(&bytes, &probes, &requests).expect("readable");
+    let refused: Vec<u32> = rewritten.refused.iter().map(|refused| refused.request.id).collect();
+    assert_eq!(refused, [9, 8], "there is no receiver, or none yet");
+    std::fs::write(&file, &rewritten.bytes).expect("a class file");
+    let output =
+        Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
+    assert_eq!(String::from_utf8_lossy(&output.expect("java starts").stdout).trim(), "7 true");
 }

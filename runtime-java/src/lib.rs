@@ -11,6 +11,9 @@ pub const ENTER: &str = "enter";
 pub const EXIT: &str = "exit";
 /// `(I)V`: when an exception leaves the method.
 pub const THROWN: &str = "thrown";
+/// `(Ljava/lang/Object;I)V`: in what runs a method by reflection, with the object that stands for that method, and its kind: 0 for
+/// a `Method`, 1 for a `Constructor`.
+pub const REFLECTED: &str = "reflected";
 
 /// A class to be defined with the bootstrap loader.
 #[derive(Clone, Copy, Debug)]

@@ -55,6 +55,7 @@ fn constants_are_the_protocols() {
         ("KIND_THREAD", word::KIND_THREAD),
         ("PAUSE_HOTSWAP", word::PauseReason::Hotswap.number().into()),
         ("PAUSE_BUFFER", word::PauseReason::Buffer.number().into()),
+        ("PAUSE_OPEN_CALLS", word::PauseReason::OpenCalls.number().into()),
         ("OFFSET_LOST", layout::OFFSET_LOST as u64),
         ("OFFSET_CLOCK_PERIOD", layout::OFFSET_CLOCK_PERIOD as u64),
         ("OFFSET_CLOCK_SOURCE", layout::OFFSET_CLOCK_SOURCE as u64),

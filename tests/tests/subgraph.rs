@@ -79,6 +79,11 @@ fn in_the_background_nobody_waits_and_the_report_says_so() {
 
 /// What a source's `Main.root` calls, profiled with these options; its `main` runs the root for each line of input.
 fn calls(jdk: &Jdk, source: &str, options: &[&str]) -> (Value, BTreeMap<String, u64>) {
+    calls_of(jdk, source, &[&["--root", "Start::root"], options].concat())
+}
+
+/// The same with other roots, which are among the options.
+fn calls_of(jdk: &Jdk, source: &str, options: &[&str]) -> (Value, BTreeMap<String, u64>) {
     let text = format!(
         "{source}
         class Main {{
@@ -95,7 +100,7 @@ fn calls(jdk: &Jdk, source: &str, options: &[&str]) -> (Value, BTreeMap<String, 
     let out = Scratch::new("report");
     let file = out.file("profile.json");
     let file_name = file.to_string_lossy().into_owned();
-    let fixed = ["--root", "Start::root", "--await-root", "-o", &file_name];
+    let fixed = ["--await-root", "-o", &file_name];
     let tool = profile(&target, &[&fixed, options].concat());
     // The line and its end.
     target.say("1");
@@ -196,5 +201,65 @@ fn trivial_methods_can_be_left_alone() {
         assert_eq!(report["methods"]["trivial"], 4, "{}", report["methods"]);
         let (_, all) = calls(&jdk, source, &[]);
         assert_eq!(all.len(), 9, "{all:#?}");
+    }
+}
+
+#[test]
+fn every_kind_of_root_is_counted_from_its_entry() {
+    let source = "
+        interface Service { int serve(); }
+        abstract class Half implements Service { public int serve() { return twice(); } abstract int twice(); }
+        class One implements Service { public int serve() { return Callee.called(); } }
+        class Two extends Half { int twice() { return Callee.called(); } }
+        class Callee { static int called() { return 1; } }
+        class Item { Item() { Callee.called(); } Item(int n) { this(); } }
+        class Later { static int value = Callee.called(); }
+        class Nested {
+            static int outer() { return inner() + Callee.called(); }
+            static int inner() { return Callee.called(); }
+            static int again(int n) { return n == 0 ? Callee.called() : again(n - 1); }
+        }
+        class Start {
+            static Object root() {
+                int sum = new One().serve() + new Two().serve() + Later.value;
+                sum += Nested.outer() + Nested.inner() + Nested.again(3);
+                return new Item(sum);
+            }
+        }";
+    let roots =
+        ["Service::serve", "Item::<init>", "Later::<clinit>", "Nested::outer", "Nested::inner", "Nested::again"];
+    for jdk in jdks() {
+        let options: Vec<&str> = roots.iter().flat_map(|root| ["--root", root]).collect();
+        let (report, _) = calls_of(&jdk, source, &options);
+        let entered: Vec<u64> =
+            report["roots"].as_array().expect("roots").iter().filter_map(|root| root["calls"].as_u64()).collect();
+        // Of a nested root the calls from outside count as its own; the others are its caller's. The program runs it all twice.
+        assert_eq!(entered, [4, 2, 1, 2, 2, 2], "JDK {}: {}", jdk.version, report["roots"]);
+        let nodes = report["nodes"].as_array().expect("nodes");
+        let below = |path: &[&str]| -> u64 {
+            let mut parent = Value::Null;
+            let mut calls = 0;
+            for name in path {
+                let is_it = |node: &&Value| {
+                    node["parent"] == parent && node["method"].as_str().is_some_and(|method| method.starts_with(name))
+                };
+                let Some(node) = nodes.iter().find(is_it) else { panic!("JDK {}: {path:?}: {nodes:#?}", jdk.version) };
+                parent = node["id"].clone();
+                calls = node["calls"].as_u64().expect("a number");
+            }
+            calls
+        };
+        for (path, calls) in [
+            (&["One.serve", "Callee.called"][..], 2),
+            (&["Half.serve", "Two.twice", "Callee.called"], 2),
+            (&["Item.<init>(I)", "Item.<init>()", "Callee.called"], 2),
+            (&["Later.<clinit>", "Callee.called"], 1),
+            (&["Nested.outer", "Nested.inner", "Callee.called"], 2),
+            (&["Nested.outer", "Callee.called"], 2),
+            (&["Nested.inner", "Callee.called"], 2),
+            (&["Nested.again", "Nested.again", "Nested.again", "Nested.again", "Callee.called"], 2),
+        ] {
+            assert_eq!(below(path), calls, "JDK {}: {path:?}", jdk.version);
+        }
     }
 }

@@ -29,7 +29,9 @@ mod filter;
 mod hidden;
 mod lines;
 mod mirror;
+mod open_calls;
 mod reachable;
+mod reflection;
 mod resolve;
 mod suggestions;
 #[cfg(test)]
@@ -37,6 +39,8 @@ mod tests;
 
 pub use filter::{JdkMethods, Options};
 pub use lines::Lines;
+pub use open_calls::OpenThread;
+pub use reflection::Invoker;
 
 use ahead::{Ahead, Callee, Guess, Probability};
 use code_store::CodeStore;
@@ -44,6 +48,7 @@ use filter::Caller;
 use hidden::Hidden;
 use mirror::{ClassKey, Mirrors, Signature};
 use reachable::Reachable;
+use reflection::Reflection;
 
 /// Whether a root may stand for more than the overloads of one method.
 fn pattern_is_broad(pattern: &MethodPattern) -> bool {
@@ -160,6 +165,10 @@ enum Work {
     Roots,
     FirstCall(MethodId),
     Linked(ClassKey),
+    /// Methods that are being executed.
+    Open(Vec<(ClassKey, Signature, Caller)>),
+    /// A method that is called by reflection.
+    Reflected(ClassKey, Signature),
     Rest,
 }
 
@@ -187,6 +196,7 @@ pub struct CallGraph {
     /// Methods whose callees must be selected.
     due: Vec<MethodId>,
     hidden: Hidden,
+    reflection: Reflection,
     /// Methods that are too trivial to be instrumented, if the user wants that.
     trivial: FxHashSet<(ClassKey, Signature)>,
     /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
@@ -218,6 +228,7 @@ impl CallGraph {
             code: CodeStore::default(),
             due: Vec::new(),
             hidden: Hidden::default(),
+            reflection: Reflection::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
             skipped: Vec::new(),
@@ -294,7 +305,8 @@ impl CallGraph {
         self.roots_only = true;
         self.to_hotswap.clear();
         let others = self.methods.iter().filter(|method| method.refused.is_none() && method.root_of.is_empty());
-        let mut classes: Vec<ClassId> = others.filter_map(|method| self.mirrors.get(method.key).id).collect();
+        let others = others.map(|method| method.key).chain(self.reflection.probed.iter().copied());
+        let mut classes: Vec<ClassId> = others.filter_map(|key| self.mirrors.get(key).id).collect();
         classes.sort_unstable();
         classes.dedup();
         classes
@@ -335,6 +347,9 @@ impl CallGraph {
             Work::FirstCall(_) if self.roots_only => {}
             Work::FirstCall(method) => self.enter(*method),
             Work::Linked(key) => self.apply_to(*key),
+            Work::Reflected(..) if self.roots_only => {}
+            Work::Reflected(key, signature) => self.reach_reflected(*key, *signature),
+            Work::Open(methods) => self.enter_open(methods),
             Work::Rest => {}
         }
         if !self.roots_only {
@@ -673,6 +688,7 @@ impl CallGraph {
         self.hidden.begin(by, base);
         for call in &sites.calls {
             let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
+            self.watch_reflection(&call.owner, &call.name);
             let first = callees.len();
             self.hidden.set_probability(ahead::of_call(call.likelihood));
             match call.kind {

@@ -21,12 +21,15 @@ use crate::cct::{Cct, NodeId};
 use crate::profile::CpuSamples;
 
 mod invocations;
+mod open_calls;
 #[cfg(test)]
 mod tests;
 
 pub use invocations::{Invocations, PairCost, Statistics, Summary};
+pub use open_calls::Returned;
 
 use invocations::{OpenInvocations, Recorder};
+use open_calls::OpenCalls;
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default)]
@@ -172,6 +175,8 @@ struct Thread {
     sampled: Option<(NodeId, bool)>,
     /// Later runs.
     held: Vec<Held>,
+    /// Calls that began before recording.
+    before: OpenCalls,
 }
 
 /// A virtual thread's run that was seen before it was known that all before it had been.
@@ -227,7 +232,7 @@ impl Thread {
         statistics: Statistics,
         recorder: &mut Recorder,
     ) -> usize {
-        if self.skipping || self.is_outside() {
+        if self.skipping || self.is_outside() || self.before.needs_care() {
             return 0;
         }
         for (index, &word) in words.iter().enumerate() {
@@ -431,6 +436,7 @@ impl Decoder {
                 restarts: false,
                 sampled: None,
                 held: Vec::new(),
+                before: OpenCalls::default(),
             });
             self.threads.len() - 1
         });
@@ -443,6 +449,7 @@ impl Decoder {
             return;
         }
         self.events += 1;
+        thread.close_returned(now_ns);
         if thread.is_outside() {
             // The root's own entry was lost. What is below an unknown caller has no place in the tree.
             self.healed += 1;
@@ -459,6 +466,8 @@ impl Decoder {
 
     fn root(&mut self, index: usize, method: MethodId, now_ns: i64) {
         let thread = &mut self.threads[index];
+        thread.close_returned(now_ns);
+        thread.close_open(0, now_ns);
         if !thread.is_outside() {
             let torn = thread.tree.depth(thread.top);
             self.healed += torn;
@@ -485,6 +494,10 @@ impl Decoder {
             return;
         }
         self.events += 1;
+        thread.close_returned(now_ns);
+        if thread.exit_open(method, now_ns) {
+            return;
+        }
         thread.advance(now_ns);
         let Some((left, above)) = innermost(&thread.tree, thread.top, method) else {
             self.healed += 1;
@@ -500,6 +513,7 @@ impl Decoder {
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
         if thread.is_outside() {
             self.roots_completed += 1;
+            thread.begin_open(now_ns);
         }
     }
 
@@ -552,6 +566,7 @@ impl Decoder {
         for thread in &mut self.threads {
             thread.count_sample();
             if self.options.time_base == TimeBase::System {
+                thread.close_returned(now_ns);
                 thread.advance(now_ns);
             }
         }
@@ -565,6 +580,7 @@ impl Decoder {
             thread.open.heal(torn);
             thread.top = NodeId::TOP;
             thread.skipping = false;
+            thread.before.interrupt();
         }
     }
 
@@ -585,7 +601,12 @@ impl Decoder {
             thread.tree = Cct::new();
             thread.sampled = None;
             thread.open.forget();
-            thread.top = path.iter().rev().fold(NodeId::TOP, |caller, method| thread.tree.child(caller, *method));
+            let mut nodes = Vec::new();
+            for method in path.iter().rev() {
+                thread.top = thread.tree.child(nodes.last().copied().unwrap_or(NodeId::TOP), *method);
+                nodes.push(thread.top);
+            }
+            thread.before.moved(&nodes);
         }
         *self = Decoder {
             options: self.options,

@@ -13,8 +13,9 @@ use headwater_protocol::chunks::ChunkReader;
 use headwater_protocol::segment::Segment;
 use tokio::sync::{Notify, oneshot};
 
+use crate::callgraph::OpenThread;
 use crate::cpu_share::CpuSampler;
-use crate::decode::{ChunkCursor, DecodeOptions, Decoder};
+use crate::decode::{ChunkCursor, DecodeOptions, Decoder, Returned};
 
 /// How long the thread sleeps when there was nothing to read.
 const NAP: Duration = Duration::from_millis(1);
@@ -59,6 +60,8 @@ enum Request {
     Copy(oneshot::Sender<Decoder>),
     /// Forget what was counted; threads stay where they are.
     Clear { now_ns: i64, done: oneshot::Sender<()> },
+    /// These threads are in roots already.
+    Open { threads: Vec<OpenThread>, now_ns: i64, done: oneshot::Sender<()> },
     /// Recording has been interrupted: no thread is inside a root any more.
     Interrupt { now_ns: i64, done: oneshot::Sender<()> },
 }
@@ -68,6 +71,7 @@ enum Request {
 pub struct Drain {
     progress: Arc<Progress>,
     requests: Sender<Request>,
+    returns: Sender<Returned>,
     thread: JoinHandle<Decoder>,
 }
 
@@ -77,10 +81,12 @@ impl Drain {
         let progress = Arc::new(Progress::default());
         let shared = Arc::clone(&progress);
         let (requests, inbox) = channel();
-        let worker = Worker { inbox, reader: ChunkReader::new(segment), decoder: Decoder::new(options), sampler };
+        let (returns, returned) = channel();
+        let decoder = Decoder::new(options);
+        let worker = Worker { inbox, returned, reader: ChunkReader::new(segment), decoder, sampler };
         let calls = options.root_limit;
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(&shared, calls))?;
-        Ok(Drain { progress, requests, thread })
+        Ok(Drain { progress, requests, returns, thread })
     }
 
     /// What the thread tells.
@@ -97,6 +103,17 @@ impl Drain {
     /// Forgets what was counted until `now_ns`; methods that are open stay open.
     pub fn clear(&self, now_ns: i64) -> impl Future<Output = ()> + use<> {
         self.ask(move |done| Request::Clear { now_ns, done })
+    }
+
+    /// These threads have been in roots since before recording, which began at `now_ns`. To be done before the target is told
+    /// to record what they call.
+    pub fn open(&self, threads: Vec<OpenThread>, now_ns: i64) -> impl Future<Output = ()> + use<> {
+        self.ask(move |done| Request::Open { threads, now_ns, done })
+    }
+
+    /// Where it is told that such threads have returned.
+    pub fn returns(&self) -> Sender<Returned> {
+        self.returns.clone()
     }
 
     /// Closes all open methods: recording was interrupted at `now_ns`, and their exits will not come.
@@ -120,6 +137,7 @@ impl Drain {
 
 struct Worker {
     inbox: Receiver<Request>,
+    returned: Receiver<Returned>,
     reader: ChunkReader<ChunkCursor>,
     decoder: Decoder,
     sampler: Option<CpuSampler>,
@@ -131,7 +149,9 @@ impl Worker {
             // Read before the pass: what was written before the stop, or the request, is then in this pass.
             let last = progress.stop.load(Ordering::Acquire);
             let request = self.inbox.try_recv().ok();
+            let returned: Vec<Returned> = self.returned.try_iter().collect();
             let found = self.pass();
+            returned.into_iter().for_each(|returned| self.decoder.returned(returned));
             if let Some(request) = request {
                 self.meet(request, progress);
             }
@@ -162,6 +182,10 @@ impl Worker {
                 self.decoder.clear(now_ns);
                 // Before the answer: whoever asked must not see what was forgotten.
                 self.tell(progress);
+                let _ = done.send(());
+            }
+            Request::Open { threads, now_ns, done } => {
+                threads.iter().for_each(|open| self.decoder.open(open.thread, &open.calls, now_ns));
                 let _ = done.send(());
             }
             Request::Interrupt { now_ns, done } => {

@@ -75,7 +75,7 @@ impl Attached {
             sampler
         });
         let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
-        let prepared = profiling::prepare(&mut self.session, &settings, observer, start).await;
+        let prepared = profiling::prepare(&mut self.session, &settings, &drain, observer, start).await;
         match prepared {
             Ok(calibration) => Ok(Live {
                 session: self.session,

@@ -59,6 +59,20 @@ pub struct Root {
     pub methods: Vec<MethodIndex>,
     /// How often they were entered from outside the call graph.
     pub calls: u64,
+    /// Threads that were in it when recording began.
+    #[serde(default)]
+    pub open: OpenCalls,
+}
+
+/// Threads that were in a root when recording began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCalls {
+    /// How many.
+    pub threads: usize,
+    /// How many of them were still in that call when recording ended.
+    pub still: usize,
+    /// The others returned so much earlier or later than is told, at most, in ns.
+    pub error_ns: u64,
 }
 
 /// Where times come from.

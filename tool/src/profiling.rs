@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headwater_protocol::layout;
 use headwater_protocol::message::{Calibration, HotswapResult, Reveal, ToTool};
 use headwater_protocol::segment::{Overflow, Recording, Segment, SegmentError, TimeSource};
+use headwater_protocol::{MethodId, layout};
 
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
@@ -227,6 +227,17 @@ fn no_lines(region: &str, classes: usize, reason: Option<&str>) -> String {
     }
 }
 
+/// A root that is instrumented.
+#[derive(Clone, Debug)]
+pub struct InstrumentedRoot {
+    /// As the user gave it.
+    pub pattern: String,
+    /// What it matches.
+    pub found: RootMatch,
+    /// How many threads are in it already.
+    pub inside: usize,
+}
+
 /// What goes on, for a progress line.
 #[derive(Clone, Debug)]
 pub enum Stage {
@@ -235,7 +246,7 @@ pub enum Stage {
     /// The probes are being timed, the classes listed, the roots instrumented.
     Preparing,
     /// The roots are instrumented: what each pattern matches.
-    RootsInstrumented(Vec<(String, RootMatch)>),
+    RootsInstrumented(Vec<InstrumentedRoot>),
     /// Recording; told about once a second.
     Recording {
         /// Root invocations so far.
@@ -480,6 +491,7 @@ pub(crate) fn options(settings: &Settings) -> Options {
 pub(crate) async fn prepare(
     session: &mut Session,
     settings: &Settings,
+    drain: &Drain,
     observer: Observer<'_>,
     start: Start,
 ) -> Result<Calibration, ProfileError> {
@@ -496,7 +508,21 @@ pub(crate) async fn prepare(
     {
         return Err(not_found(session, settings, PatternIndex(missing), matches[missing]));
     }
-    observer(Stage::RootsInstrumented(settings.root_names().zip(matches).collect()));
+    // So many whole calls are wanted: one that began before is none.
+    let open = match (start, settings.calls) {
+        (Start::Running, None) => session.find_open_calls().await?,
+        _ => Vec::new(),
+    };
+    if !open.is_empty() {
+        drain.open(open.clone(), monotonic_ns()).await;
+        session.follow_open_calls(&open, drain.returns()).await?;
+    }
+    let instrumented = |(index, (pattern, found)): (usize, (String, &RootMatch))| {
+        let methods: Vec<MethodId> = session.graph().roots_of(PatternIndex(index)).map(|method| method.id).collect();
+        let inside = open.iter().filter(|open| open.calls.iter().any(|call| methods.contains(call))).count();
+        InstrumentedRoot { pattern, found: *found, inside }
+    };
+    observer(Stage::RootsInstrumented(settings.root_names().zip(&matches).enumerate().map(instrumented).collect()));
     if start == Start::Held {
         session.release().await?;
     }

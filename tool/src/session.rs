@@ -12,16 +12,17 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, Notice, Reply, RequestId, Reveal, ToAgent,
-    ToTool, Upcall,
+    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Notice, Reply, RequestId, Reveal,
+    ToAgent, ToTool, Upcall,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::wire::WireError;
 use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
 use headwater_rewriter::{Place, Probes, Refusal, Request};
 
-use crate::callgraph::{CallGraph, Lines, Selected, Step};
+use crate::callgraph::{CallGraph, Invoker, Lines, OpenThread, Selected, Step};
 use crate::cpu_share::OsThread;
+use crate::decode::Returned;
 use crate::link::Link;
 
 mod batch_cost;
@@ -37,6 +38,7 @@ const PROBES: Probes<'static> = Probes {
     exit: headwater_runtime_java::EXIT,
     throw: headwater_runtime_java::THROWN,
     allocate: None,
+    receive: Some(headwater_runtime_java::REFLECTED),
 };
 /// How many classes are given their own code back at once: it bounds a single pause.
 const RESTORE_BATCH: usize = 100;
@@ -44,6 +46,8 @@ const RESTORE_BATCH: usize = 100;
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 /// Class files that are asked for in one message: while the agent gathers them, nobody else gets an answer.
 const READ_AT_ONCE: usize = 64;
+/// How often the stacks of threads inside the roots are looked at, at most, while methods found there are being instrumented.
+const MOST_LOOKS: usize = 8;
 
 /// Why a session ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +147,8 @@ pub struct Session {
     linked_meanwhile: Vec<ClassInfo>,
     /// Methods that a running hotswap's own thread has entered for the first time, or threads that do not wait.
     entered_meanwhile: Vec<MethodId>,
+    /// Methods that threads which do not wait have called by reflection for the first time.
+    reflected_meanwhile: Vec<MethodRef>,
     totals: HotswapTotals,
     cost: BatchCost,
     first_entry: Option<Instant>,
@@ -152,6 +158,8 @@ pub struct Session {
     os_threads: Option<Sender<OsThread>>,
     deadlines_passed: Vec<String>,
     unparsable: Vec<(String, String)>,
+    /// Where it is told that calls which began before recording have returned.
+    returns: Option<Sender<Returned>>,
     /// Nothing is instrumented any more.
     stopping: bool,
 }
@@ -171,6 +179,7 @@ impl Session {
             left_over: Vec::new(),
             linked_meanwhile: Vec::new(),
             entered_meanwhile: Vec::new(),
+            reflected_meanwhile: Vec::new(),
             totals: HotswapTotals::default(),
             cost: BatchCost::expected(0),
             first_entry: None,
@@ -179,6 +188,7 @@ impl Session {
             os_threads: None,
             deadlines_passed: Vec::new(),
             unparsable: Vec::new(),
+            returns: None,
             stopping: false,
         }
     }
@@ -262,6 +272,50 @@ impl Session {
         let step = self.graph.start();
         let classes = self.settle(step).await?;
         self.hotswap_by_agent(classes).await?;
+        self.turn().await
+    }
+
+    /// Finds the threads that are inside the roots already, and instruments what they can call next: the threads, with the
+    /// methods that they are in.
+    pub async fn find_open_calls(&mut self) -> Result<Vec<OpenThread>, SessionError> {
+        let roots = self.graph.instrumented_roots();
+        if roots.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut looks = 0;
+        loop {
+            let command = Command::ListStacks { roots: roots.clone() };
+            let reply = self.command(command, "list the threads' stacks").await?;
+            let Reply::Stacks(stacks) = reply else { return Err(unexpected("list the threads' stacks", &reply)) };
+            let step = self.graph.open_calls(&stacks);
+            let classes = self.settle(step).await?;
+            looks += 1;
+            // While methods are instrumented, threads may come into others: those are looked for once more.
+            if classes.is_empty() || looks == MOST_LOOKS {
+                self.left_over.extend(classes);
+                self.turn().await?;
+                let threads = self.graph.open_threads(&stacks);
+                self.threads.extend(threads.iter().map(|open| (open.thread, open.name.clone())));
+                return Ok(threads);
+            }
+            self.hotswap_by_agent(classes).await?;
+            self.turn().await?;
+        }
+    }
+
+    /// Has the target record what these threads call from now on, and tell when they have returned.
+    pub async fn follow_open_calls(
+        &mut self,
+        threads: &[OpenThread],
+        returns: Sender<Returned>,
+    ) -> Result<(), SessionError> {
+        self.returns = Some(returns);
+        let mut methods: Vec<MethodId> = threads.iter().flat_map(|open| open.calls.iter().copied()).collect();
+        methods.sort_unstable();
+        methods.dedup();
+        let methods = methods.into_iter().filter_map(|id| Some((id, self.graph.reference(id)?))).collect();
+        let threads = threads.iter().map(|open| (open.thread, open.calls.clone())).collect();
+        self.command(Command::FollowOpen { methods, threads }, "follow threads that are inside a root").await?;
         self.turn().await
     }
 
@@ -401,7 +455,7 @@ impl Session {
                 self.entered_meanwhile.push(method);
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }
-            Upcall::FirstCall(_) | Upcall::ClassPrepared(_) => {
+            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) => {
                 self.queue.push_back(pending);
                 Ok(())
             }
@@ -412,6 +466,7 @@ impl Session {
     async fn decide(&mut self, pending: Pending) -> Result<(), SessionError> {
         let step = match &pending.upcall {
             Upcall::FirstCall(method) => self.graph.first_call(*method),
+            Upcall::Reflected(method) => self.graph.reflected(method),
             Upcall::ClassPrepared(info) => self.graph.class_prepared(info.clone()),
             Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => return Ok(()),
         };
@@ -466,6 +521,10 @@ impl Session {
         }
         for method in std::mem::take(&mut self.entered_meanwhile) {
             let step = self.graph.first_call(method);
+            classes.extend(self.settle(step).await?);
+        }
+        for method in std::mem::take(&mut self.reflected_meanwhile) {
+            let step = self.graph.reflected(&method);
             classes.extend(self.settle(step).await?);
         }
         classes.append(&mut self.left_over);
@@ -550,25 +609,33 @@ impl Session {
         }
         let selected = self.graph.class_bytes(class, loader, name, bytes);
         self.mark_roots();
-        if selected.is_empty() {
-            return None;
-        }
-        let request = |method: &Selected| Request {
+        let invokers = self.graph.invokers(class, bytes);
+        let methods = selected.iter().map(|method: &Selected| Request {
             method_index: method.method_index,
             id: method.id.0,
             place: method.lines.map_or(Place::Method, Lines::place),
-        };
-        let requests: Vec<Request> = selected.iter().map(request).collect();
+        });
+        let receivers = invokers.iter().map(|invoker| Request {
+            method_index: invoker.method_index,
+            id: invoker.kind,
+            place: Place::Receiver,
+        });
+        let requests: Vec<Request> = methods.chain(receivers).collect();
+        if requests.is_empty() {
+            return None;
+        }
         match headwater_rewriter::instrument(bytes, &PROBES, &requests) {
             Ok(rewritten) => {
                 for refused in &rewritten.refused {
-                    if refused.refusal == Refusal::NoSuchPlace {
-                        self.graph.no_such_lines(MethodId(refused.request.id));
-                        continue;
+                    let Request { method_index, id, place } = refused.request;
+                    let reason = refused.refusal.to_string();
+                    match place {
+                        Place::Receiver => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                        _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
+                        _ => self.graph.refused(MethodId(id), reason),
                     }
-                    self.graph.refused(MethodId(refused.request.id), refused.refusal.to_string());
                 }
-                (rewritten.refused.len() < selected.len()).then_some(rewritten.bytes)
+                (rewritten.refused.len() < requests.len()).then_some(rewritten.bytes)
             }
             Err(error) => {
                 for method in &selected {
@@ -611,7 +678,14 @@ impl Session {
                 self.first_entry.get_or_insert_with(Instant::now);
                 self.entered_meanwhile.push(method);
             }
+            Notice::Reflected(method) => self.reflected_meanwhile.push(method),
             Notice::ClassPrepared(info) => self.linked_meanwhile.push(info),
+            Notice::FramesLeft { thread, open, time_ns, error_ns } => {
+                if let Some(returns) = &self.returns {
+                    // Without the draining thread there is nobody who wants to know.
+                    let _ = returns.send(Returned { thread, open: open as usize, time_ns, error_ns });
+                }
+            }
             Notice::VmDeath => return Err(SessionError::TargetEnded),
         }
         Ok(())
@@ -666,10 +740,10 @@ impl Session {
                 self.entered_meanwhile.push(method);
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }
-            Upcall::FirstCall(_) | Upcall::ClassPrepared(_) if self.stopping => {
+            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) if self.stopping => {
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }
-            Upcall::FirstCall(_) | Upcall::ClassPrepared(_) => {
+            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) => {
                 self.queue.push_back(pending);
                 Ok(())
             }

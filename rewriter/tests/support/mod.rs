@@ -3,8 +3,14 @@
 use headwater_rewriter::{ClassFile, Place, Probes, Request};
 
 /// Of `java/java/lang/HwProbe.java`.
-pub const PROBES: Probes<'static> =
-    Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown", allocate: Some("allocated") };
+pub const PROBES: Probes<'static> = Probes {
+    class: "java/lang/HwProbe",
+    enter: "enter",
+    exit: "exit",
+    throw: "thrown",
+    allocate: Some("allocated"),
+    receive: None,
+};
 
 /// All methods with code, with ids of every size.
 pub fn all_methods(class: &ClassFile<'_>) -> Vec<Request> {

@@ -125,6 +125,12 @@ impl Mirrors {
         signature
     }
 
+    /// A signature that has been interned.
+    pub(super) fn known_signature(&self, name: &str, descriptor: &str) -> Option<Signature> {
+        let key = (self.strings.get(name)?.clone(), self.strings.get(descriptor)?.clone());
+        self.signature_numbers.get(&key).copied()
+    }
+
     pub(super) fn signature(&self, signature: Signature) -> &(Arc<str>, Arc<str>) {
         &self.signatures[signature.0 as usize]
     }

@@ -211,6 +211,7 @@ impl CallGraph {
         if self.roots_only {
             return;
         }
+        self.probe_invokers();
         let name = self.mirrors.get(class).name.clone();
         let loader = self.mirrors.get(class).loader;
         if self.options.scheme == Scheme::Total {
@@ -263,7 +264,8 @@ impl CallGraph {
         self.select_declared(class, |_, signature| {
             direct.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
         });
-        if let Some(caller) = self.reachable.initializers.get(&name).copied() {
+        let by_reflection = self.reflection.initializes.then_some(Caller::Application);
+        if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
             let initializer = self.mirrors.intern_signature(CLINIT.0, CLINIT.1);
             self.select_declared(class, |_, signature| (signature == initializer).then_some(caller));
             // Loaded next, if they are not loaded yet, and initialised with it.

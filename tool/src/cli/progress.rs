@@ -3,8 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use crate::callgraph::RootMatch;
-use crate::profiling::Stage;
+use crate::profiling::{InstrumentedRoot, Stage};
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,11 +46,11 @@ impl Progress {
             Stage::Attaching => self.live("attaching ..."),
             Stage::Preparing => self.live("timing the probes and reading the classes ..."),
             Stage::RootsInstrumented(roots) => {
-                for (pattern, found) in roots {
-                    self.say(&matched(&pattern, found));
+                for root in roots {
+                    self.say(&matched(&root));
                 }
             }
-            Stage::Recording { root_calls: 0, .. } => self.live("waiting for entry into the root (Ctrl-C ends)"),
+            Stage::Recording { root_calls: 0, events: 0, .. } => self.live("waiting for entry into the root (Ctrl-C ends)"),
             Stage::Recording { root_calls, events, instrumented } => self.live(&format!(
                 "{root_calls} root calls, {events} events, {instrumented} methods instrumented (Ctrl-C ends and reports)"
             )),
@@ -80,13 +79,19 @@ impl Progress {
     }
 }
 
-fn matched(pattern: &str, found: RootMatch) -> String {
+fn matched(root: &InstrumentedRoot) -> String {
+    let InstrumentedRoot { pattern, found, inside } = root;
     let plural = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     if found.methods == 0 {
         return format!("root {pattern}: no such method is loaded yet; it will be instrumented when it is");
     }
+    let state = match inside {
+        0 => "waiting for entry".to_owned(),
+        1 => "1 thread is in it already".to_owned(),
+        n => format!("{n} threads are in it already"),
+    };
     format!(
-        "root {pattern}: {} in {} instrumented, waiting for entry",
+        "root {pattern}: {} in {} instrumented, {state}",
         plural(found.methods, "method", "methods"),
         plural(found.classes, "matching class", "matching classes")
     )

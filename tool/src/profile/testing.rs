@@ -84,7 +84,12 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
             command: vec!["headwater".into(), "profile".into(), "4711".into()],
             started_s: 1_800_000_000,
         },
-        roots: vec![Root { pattern: "com.acme.Shop::m0".into(), methods: vec![MethodIndex(0)], calls: 3 }],
+        roots: vec![Root {
+            pattern: "com.acme.Shop::m0".into(),
+            methods: vec![MethodIndex(0)],
+            calls: 3,
+            open: OpenCalls::default(),
+        }],
         clock: Clock {
             mode: ClockMode::Tick(Duration::from_micros(100)),
             source: ClockSource::Coarse,

@@ -17,7 +17,7 @@ use crate::correction::{Reference, correct, in_place};
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
 use crate::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
-    MethodName, MethodStatistics, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    MethodName, MethodStatistics, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::{HotswapTotals, Session};
 use crate::ticker::{clock_read_ns, monotonic_ns, thread_cpu_ns};
@@ -105,9 +105,15 @@ pub(crate) fn profile(
         tree.merge_into(&mut all);
     }
     let timing_ns = clock_read_ns(if mode == ClockMode::Cpu { thread_cpu_ns } else { monotonic_ns });
+    // Of a call that began before recording a part is known: whole calls say nothing about it.
+    let open: Vec<MethodId> = decoder.open_calls().flat_map(|(calls, _)| calls.iter().copied()).collect();
+    let whole = |times: &RootTimes| -> RootTimes {
+        times.iter().filter(|(root, _)| !open.contains(root)).map(|(root, times)| (*root, *times)).collect()
+    };
+    let (bare, controls_during) = (&whole(bare), &whole(decoder.controls()));
     let references = [
         (ControlKind::After, Reference { times: bare, idle_ns: 0.0, timing_ns }),
-        (ControlKind::During, Reference { times: decoder.controls(), idle_ns: calibration.outside_ns, timing_ns }),
+        (ControlKind::During, Reference { times: controls_during, idle_ns: calibration.outside_ns, timing_ns }),
     ];
     let clock = fitted(&all, clock, &references);
     let merged = correct(&all, &clock);
@@ -117,7 +123,7 @@ pub(crate) fn profile(
     Profile {
         target,
         environment: Environment::here(duration),
-        roots: roots(&facts, &merged),
+        roots: roots(&facts, &merged, decoder),
         duration,
         instrumented: facts.instrumented,
         called: called(&facts, &merged),
@@ -192,16 +198,28 @@ fn otherwise(controls: &[Control], facts: &Facts) -> Vec<String> {
     controls.iter().filter(|control| control.charged_ns > explained(control)).map(text).collect()
 }
 
-fn roots(facts: &Facts, tree: &Tree) -> Vec<Root> {
+fn roots(facts: &Facts, tree: &Tree, decoder: &Decoder) -> Vec<Root> {
     let mut calls: FxHashMap<MethodIndex, u64> = FxHashMap::default();
     for node in tree.nodes.iter().filter(|node| node.parent.is_none()) {
         *calls.entry(node.method).or_default() += node.calls;
     }
     let root = |(pattern, methods): &(String, Vec<MethodIndex>)| {
         let calls = methods.iter().filter_map(|method| calls.get(method)).sum();
-        Root { pattern: pattern.clone(), methods: methods.clone(), calls }
+        Root { pattern: pattern.clone(), methods: methods.clone(), calls, open: open_calls(methods, decoder) }
     };
     facts.roots.iter().map(root).collect()
+}
+
+/// The threads that were in one of these methods when recording began.
+fn open_calls(methods: &[MethodIndex], decoder: &Decoder) -> OpenCalls {
+    let is_one = |method: &MethodId| methods.contains(&MethodIndex(method.0 as usize - 1));
+    let mut open = OpenCalls::default();
+    for (calls, still) in decoder.open_calls().filter(|(calls, _)| calls.iter().any(is_one)) {
+        open.threads += 1;
+        open.still += usize::from(calls[..still].iter().any(is_one));
+    }
+    open.error_ns = if open.still < open.threads { decoder.open_error_ns() } else { 0 };
+    open
 }
 
 fn called(facts: &Facts, tree: &Tree) -> usize {
@@ -233,6 +251,7 @@ fn waits(decoder: &Decoder) -> Vec<Wait> {
         PauseReason::Hotswap => "hotswap",
         PauseReason::Buffer => "buffer",
         PauseReason::ClassLoad => "class load",
+        PauseReason::OpenCalls => "open calls",
     };
     PauseReason::ALL
         .into_iter()

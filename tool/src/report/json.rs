@@ -70,6 +70,14 @@ struct Root<'a> {
     pattern: &'a str,
     methods: Vec<&'a str>,
     calls: u64,
+    open: OpenCalls,
+}
+
+#[derive(Serialize)]
+struct OpenCalls {
+    threads: usize,
+    still_open: usize,
+    error_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -154,7 +162,16 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         roots: profile
             .roots
             .iter()
-            .map(|root| Root { pattern: &root.pattern, methods: profile.root_names(root), calls: root.calls })
+            .map(|root| Root {
+                pattern: &root.pattern,
+                methods: profile.root_names(root),
+                calls: root.calls,
+                open: OpenCalls {
+                    threads: root.open.threads,
+                    still_open: root.open.still,
+                    error_ns: root.open.error_ns,
+                },
+            })
             .collect(),
         scheme: match profile.discovery.scheme {
             Scheme::Eager => "a",

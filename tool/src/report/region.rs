@@ -161,8 +161,12 @@ mod tests {
         profile.methods = ["a.B.m(I)V", "a.B.n()V:120-148"]
             .map(|machine| MethodName { machine: machine.to_owned(), display: machine.replace("(I)V", "(int)") })
             .to_vec();
-        let root =
-            |pattern: &str, method| Root { pattern: pattern.to_owned(), methods: vec![MethodIndex(method)], calls: 0 };
+        let root = |pattern: &str, method| Root {
+            pattern: pattern.to_owned(),
+            methods: vec![MethodIndex(method)],
+            calls: 0,
+            open: Default::default(),
+        };
         profile.roots = vec![root("a.B::m", 0), root("a.B:120-148", 1)];
         profile.duration = Duration::from_secs(2);
         profile.statistics = vec![MethodStatistics {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::units::{count, time};
 use super::walk::Children;
 use super::{Options, Trees, View, is_doubtful};
-use crate::profile::{ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, Profile, Tree};
+use crate::profile::{ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, OpenCalls, Profile, Tree};
 
 mod callers;
 mod flat;
@@ -92,6 +92,12 @@ fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<
     for root in &profile.roots {
         let state = match (profile.root_names(root).len(), root.calls) {
             (0, _) => "no such method was loaded".to_owned(),
+            (1, 0) if root.open.threads > 0 => format!("not entered since; {}", inside(&root.open)),
+            (n, 0) if root.open.threads > 0 => format!("{n} methods, not entered since; {}", inside(&root.open)),
+            (1, calls) if root.open.threads > 0 => format!("entered {}; {}", times(calls), inside(&root.open)),
+            (n, calls) if root.open.threads > 0 => {
+                format!("{n} methods, entered {}; {}", times(calls), inside(&root.open))
+            }
             (1, 0) => "instrumented, but never entered: waiting for entry".to_owned(),
             (n, 0) => format!("{n} methods instrumented, but none ever entered: waiting for entry"),
             (1, calls) => format!("entered {}", times(calls)),
@@ -100,6 +106,18 @@ fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<
         writeln!(out, "root {}: {state}", root.pattern)?;
     }
     Ok(())
+}
+
+/// What became of calls that began before the profile.
+fn inside(open: &OpenCalls) -> String {
+    let threads = |n: usize| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
+    let before = format!("{} in it since before the profile", threads(open.threads));
+    let error = time(open.error_ns);
+    match (open.still, open.threads - open.still) {
+        (_, 0) => format!("{before}, still open"),
+        (0, _) => format!("{before}, returned (±{error})"),
+        (still, returned) => format!("{before}, {still} still open, {returned} returned (±{error})"),
+    }
 }
 
 fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()> {

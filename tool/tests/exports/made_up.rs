@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headwater::profile::{
     Clock, ClockMode, ClockSource, CpuSamples, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node,
-    NodeIndex, Profile, Root, Target, ThreadProfile, Tree,
+    NodeIndex, OpenCalls, Profile, Root, Target, ThreadProfile, Tree,
 };
 use headwater_protocol::ThreadId;
 
@@ -75,7 +75,12 @@ pub fn profile() -> Profile {
         .collect();
     Profile {
         target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into() },
-        roots: vec![Root { pattern: "com.acme.Shop::checkout".into(), methods: vec![MethodIndex(0)], calls: 12 }],
+        roots: vec![Root {
+            pattern: "com.acme.Shop::checkout".into(),
+            methods: vec![MethodIndex(0)],
+            calls: 12,
+            open: OpenCalls::default(),
+        }],
         controls: vec![],
         clock: Clock {
             mode: ClockMode::Exact,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headwater::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Discovery, Drift, Environment, Events, Hotswap,
-    MethodIndex, MethodName, Node, NodeIndex, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    MethodIndex, MethodName, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater_protocol::ThreadId;
 
@@ -39,8 +39,18 @@ pub fn profile() -> Profile {
             started_s: 1_800_000_000,
         },
         roots: vec![
-            Root { pattern: "com.acme.Shop::checkout".into(), methods: vec![MethodIndex(0)], calls: 12 },
-            Root { pattern: "com.acme.Shop::refund".into(), methods: vec![MethodIndex(4)], calls: 0 },
+            Root {
+                pattern: "com.acme.Shop::checkout".into(),
+                methods: vec![MethodIndex(0)],
+                calls: 12,
+                open: OpenCalls::default(),
+            },
+            Root {
+                pattern: "com.acme.Shop::refund".into(),
+                methods: vec![MethodIndex(4)],
+                calls: 0,
+                open: OpenCalls::default(),
+            },
         ],
         controls: vec![Control {
             root: MethodIndex(0),

@@ -1,5 +1,8 @@
 package java.lang;
 
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
+import java.lang.reflect.Method;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.ReservedStackAccess;
 
@@ -31,6 +34,7 @@ public final class HeadwaterV1 {
     private static final long KIND_THREAD = 7;
     private static final int PAUSE_HOTSWAP = 0;
     private static final int PAUSE_BUFFER = 1;
+    private static final int PAUSE_OPEN_CALLS = 3;
     private static final int OFFSET_CLAIMS = 64;
     private static final int OFFSET_LOST = 128;
     private static final int OFFSET_CLOCK_PERIOD = 16;
@@ -89,6 +93,8 @@ public final class HeadwaterV1 {
     private static final long CARRIER =
             VIRTUAL_THREAD == null ? 0 : U.objectFieldOffset(VIRTUAL_THREAD, "carrierThread");
     private static final HeadwaterV1Thread[] NO_THREADS = new HeadwaterV1Thread[1];
+    private static final long METHOD_SLOT = U.objectFieldOffset(Method.class, "slot");
+    private static final long CONSTRUCTOR_SLOT = U.objectFieldOffset(Constructor.class, "slot");
     /** Guards registration, start and stop. Nothing waits while holding it. */
     private static final Object LOCK = new Object();
     /** Where words go when no chunk is to be had: overwritten again and again, and counted. */
@@ -123,6 +129,12 @@ public final class HeadwaterV1 {
     /** Index of a chunk. */
     private static int lastClaimed;
     private static int session;
+    /**
+     * What was called by reflection in this session: an open-addressing table of owners, at most half full. Its first element has
+     * the numbers of their methods (twice the slot; one more for constructors).
+     */
+    private static Object[] revealed = revealedTable(64);
+    private static int revealedCount;
     private static boolean recording;
     /** Keeps the calibration's loops from being optimised away. */
     private static int calibrationWork;
@@ -135,6 +147,8 @@ public final class HeadwaterV1 {
         if (thread == null || thread.depth <= 0) {
             if ((U.getByte(flags + id) & FLAG_ROOT) != 0) {
                 enterRoot(thread, id);
+            } else if (thread != null && thread.open != null) {
+                enterFromOpen(thread, id);
             }
             return;
         }
@@ -151,6 +165,94 @@ public final class HeadwaterV1 {
         if (id == thread.root) {
             thread.depth++;
         }
+    }
+
+    /**
+     * A method is about to be called by reflection: what it may run is instrumented before.
+     *
+     * @param executable the method or constructor
+     * @param kind 0 for a method, 1 for a constructor
+     */
+    public static void reflected(Object executable, int kind) {
+        HeadwaterV1Thread thread = current();
+        if (thread == null) {
+            return;
+        }
+        int depth = thread.depth;
+        if (depth > 0 || depth == 0 && thread.open != null) {
+            long start = 0;
+            thread.depth = depth > 0 ? -depth : -1;
+            try {
+                Class<?> owner = ((Executable) executable).getDeclaringClass();
+                int slot = U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
+                if (!isRevealed(owner, slot)) {
+                    start = stopwatch();
+                    reveal(executable);
+                    setRevealed(owner, slot);
+                }
+            } catch (OutOfMemoryError e) {
+                // The program's to meet, not ours to throw: it is revealed again the next time.
+            } finally {
+                thread.depth = depth;
+            }
+            if (start != 0 && depth > 0) {
+                pause(thread, PAUSE_HOTSWAP, stopwatch() - start);
+            }
+        }
+    }
+
+    private static boolean isRevealed(Class<?> owner, int slot) {
+        Object[] owners = revealed;
+        int[] slots = (int[]) owners[0];
+        int mask = slots.length - 1;
+        for (int at = System.identityHashCode(owner) * 31 + slot & mask;; at = at + 1 & mask) {
+            Object known = owners[at + 1];
+            if (known == null || known == owner && slots[at] == slot) {
+                return known != null;
+            }
+        }
+    }
+
+    private static void setRevealed(Class<?> owner, int slot) {
+        synchronized (LOCK) {
+            if (!recording || isRevealed(owner, slot)) {
+                return;
+            }
+            int[] slots = (int[]) revealed[0];
+            if ((revealedCount + 1) * 2 > slots.length) {
+                Object[] owners = revealed;
+                Object[] larger = revealedTable(slots.length * 2);
+                for (int i = 0; i < slots.length; i++) {
+                    if (owners[i + 1] != null) {
+                        putRevealed(larger, owners[i + 1], slots[i]);
+                    }
+                }
+                // The entries are there for whoever sees the new table.
+                U.storeFence();
+                revealed = larger;
+            }
+            putRevealed(revealed, owner, slot);
+            revealedCount++;
+        }
+    }
+
+    private static void putRevealed(Object[] owners, Object owner, int slot) {
+        int[] slots = (int[]) owners[0];
+        int mask = slots.length - 1;
+        int at = System.identityHashCode(owner) * 31 + slot & mask;
+        while (owners[at + 1] != null) {
+            at = at + 1 & mask;
+        }
+        slots[at] = slot;
+        // Whoever sees the owner sees the slot.
+        U.storeFence();
+        owners[at + 1] = owner;
+    }
+
+    private static Object[] revealedTable(int length) {
+        Object[] owners = new Object[length + 1];
+        owners[0] = new int[length];
+        return owners;
     }
 
     /** Before every return of an instrumented method. */
@@ -308,6 +410,9 @@ public final class HeadwaterV1 {
 
     /** A root is entered by a thread outside the call graph (or inside the runtime, which does not count). */
     private static void enterRoot(HeadwaterV1Thread thread, int id) {
+        if (thread != null && thread.open != null && enterFromOpen(thread, id)) {
+            return;
+        }
         if (thread == null || thread.dead) {
             thread = register();
             if (thread == null) {
@@ -349,6 +454,54 @@ public final class HeadwaterV1 {
         } finally {
             thread.depth = inside ? 1 : 0;
         }
+    }
+
+    /**
+     * A thread that was in a root when recording began enters an instrumented method, while none that it entered since is on its
+     * stack: out of the root's old code, which has no probes, or out of code that has nothing to do with it, if the root has returned.
+     *
+     * @return whether the thread is in the call graph
+     */
+    private static boolean enterFromOpen(HeadwaterV1Thread thread, int id) {
+        int[] open = thread.open;
+        if (open == null || thread.depth != 0) {
+            return false;
+        }
+        thread.depth = -1;
+        boolean inside = false;
+        try {
+            long start = stopwatch();
+            int left = openCalls(thread.tid);
+            pause(thread, PAUSE_OPEN_CALLS, stopwatch() - start);
+            while (thread.openCount > left) {
+                write(thread, KIND_EXIT, open[thread.openCount - 1]);
+                thread.openCount--;
+            }
+            if (left == 0) {
+                thread.open = null;
+                return false;
+            }
+            if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+                start = stopwatch();
+                entered(id);
+                markEntered(id);
+                pause(thread, PAUSE_HOTSWAP, stopwatch() - start);
+            }
+            write(thread, KIND_ENTER, id);
+            thread.root = id;
+            inside = true;
+        } finally {
+            thread.depth = inside ? 1 : 0;
+        }
+        return true;
+    }
+
+    private static void write(HeadwaterV1Thread thread, long kind, int id) {
+        long time = time(thread);
+        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+            time = nextChunk(thread, time);
+        }
+        append(thread, kind << KIND_SHIFT | (long) id << ID_SHIFT | time);
     }
 
     /** Scheme B (JFluid 6.2): before its first execution, what this method calls gets instrumented. */
@@ -749,6 +902,32 @@ public final class HeadwaterV1 {
         return scale > SLOWEST_SCALE && scale < FASTEST_SCALE;
     }
 
+    /** A thread is in calls of these methods that began before recording, the outermost first. */
+    private static void open(long tid, int[] methods) {
+        synchronized (LOCK) {
+            if (!recording) {
+                return;
+            }
+            HeadwaterV1Thread thread = find(tid);
+            if (thread == null) {
+                thread = new HeadwaterV1Thread(tid, session, false);
+                insert(thread);
+            }
+            thread.openCount = methods.length;
+            // The count and the numbers are there for a thread that sees the array.
+            U.storeFence();
+            thread.open = methods;
+        }
+    }
+
+    /** A thread has returned from all such calls. */
+    private static void returned(long tid) {
+        HeadwaterV1Thread thread = find(tid);
+        if (thread != null) {
+            thread.open = null;
+        }
+    }
+
     private static void record() {
         synchronized (LOCK) {
             controlEvery = U.getInt(segment + OFFSET_CONTROL);
@@ -768,6 +947,9 @@ public final class HeadwaterV1 {
             }
             threads = NO_THREADS;
             threadCount = 0;
+            // Classes are not to be kept loaded on our account.
+            revealed = revealedTable(64);
+            revealedCount = 0;
             return now();
         }
     }
@@ -953,6 +1135,12 @@ public final class HeadwaterV1 {
 
     /** Waits until a chunk is free, or a deadline has passed. */
     private static native boolean awaitChunk();
+
+    /** A method is called by reflection for the first time. Returns when it is instrumented, or a deadline has passed. */
+    private static native void reveal(Object executable);
+
+    /** How many of the current thread's calls from before recording are still open. */
+    private static native int openCalls(long tid);
 
     /** CPU time of the current thread, or of its carrier, in ns. */
     private static native long cpuTime();

@@ -1,6 +1,7 @@
 package java.lang;
 
-/** What the runtime knows of one thread that has entered the call graph. Written by that thread only, but for {@link #dead}. */
+/** What the runtime knows of one thread that has entered the call graph. Written by that thread only, but for {@link #dead} and
+ * {@link #open}. */
 final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     /** The profiling session it belongs to: a late writer must not touch a later session's chunks. */
     final int session;
@@ -25,6 +26,13 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     int run;
     /** The thread has ended, or is virtual and outside the graph: may be dropped from the table. */
     volatile boolean dead;
+    /**
+     * Calls of these methods were open when recording began, the outermost first; {@code null} when there are none, or none any more.
+     * Set by the agent's thread.
+     */
+    int[] open;
+    /** How many of {@link #open} have not been recorded to have returned. */
+    int openCount;
     /** Padding: together with the fields above at least a cache line between this cursor and the object behind. */
     long padding0;
     long padding1;

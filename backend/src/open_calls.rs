@@ -1,0 +1,232 @@
+//! Calls that were on threads' stacks before recording began: a server's accept loop, `main`.
+//!
+//! They run the code that their methods had before: it has no probes, and no event tells of their return. So the stacks
+//! are looked at: once, to find them; whenever such a thread enters an instrumented method from outside the call graph, on the
+//! thread itself, so that it is known for sure what that call belongs to; and every so often by the agent's own thread.
+//!
+//! That a call has been open since before is seen from its code: HotSpot tells the version of a method that was replaced by
+//! another, and so can only have been entered before that, apart from the current one.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use headwater_protocol::message::{Frame, MethodRef, Notice, ThreadStack};
+use headwater_protocol::{MethodId, ThreadId};
+use jni::sys::{jmethodID, jobject};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::jni_env::{Jni, Thrown};
+use crate::jvmti::Jvmti;
+use crate::session::Session;
+
+/// How often the agent's thread looks.
+const INTERVAL: Duration = Duration::from_millis(25);
+/// Calls on a stack that are looked at; deeper stacks are looked at once more, up to [`DEEPEST`].
+const USUAL_DEPTH: usize = 1024;
+/// A stack's outermost calls beyond this depth are not seen.
+const DEEPEST: usize = 1 << 20;
+
+/// The open calls of one session.
+#[derive(Debug, Default)]
+pub struct OpenCalls(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The methods whose calls may be open.
+    methods: HashMap<MethodRef, MethodId>,
+    /// What versions of methods are known to be: one of `methods` that was replaced, or nothing of interest. A version's
+    /// address; it never changes from one to the other.
+    versions: HashMap<usize, Option<MethodId>>,
+    threads: HashMap<ThreadId, Followed>,
+    last_look: Option<Instant>,
+}
+
+/// A thread with open calls.
+#[derive(Debug)]
+struct Followed {
+    /// A global reference.
+    thread: Reference,
+    /// The calls when the thread was listed, the outermost first.
+    calls: Vec<MethodId>,
+    /// How many of them are still open.
+    open: usize,
+}
+
+/// A global reference to a thread.
+#[derive(Clone, Copy, Debug)]
+struct Reference(jobject);
+
+// SAFETY: global references may be used in every thread.
+unsafe impl Send for Reference {}
+
+impl State {
+    /// The open calls among those on a stack, which has the outermost first.
+    fn open_on(&mut self, jni: Jni, session: &Session, stack: &[jmethodID]) -> Vec<MethodId> {
+        let mut open = Vec::new();
+        for version in stack {
+            let known = self.versions.get(&(*version as usize)).copied();
+            let method = known.unwrap_or_else(|| {
+                let is_replaced = session.jvmti.is_obsolete(*version).unwrap_or(false);
+                let named = if is_replaced { session.classes.reference(jni, *version) } else { None };
+                let method = named.and_then(|named| self.methods.get(&named).copied());
+                self.versions.insert(*version as usize, method);
+                method
+            });
+            open.extend(method);
+        }
+        open
+    }
+
+    /// How many of a thread's calls are still open, by its stack.
+    fn still_open(&mut self, jni: Jni, session: &Session, thread: ThreadId, stack: &[jmethodID]) -> usize {
+        let found = self.open_on(jni, session, stack);
+        let Some(followed) = self.threads.get_mut(&thread) else { return 0 };
+        let same = followed.calls[..followed.open].iter().zip(&found).take_while(|(known, found)| known == found);
+        followed.open = same.count();
+        followed.open
+    }
+}
+
+impl OpenCalls {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stacks of all threads inside the replaced code of one of these methods, from the outermost such call on.
+    pub fn list(
+        &self,
+        jni: Jni,
+        session: &Session,
+        roots: &[MethodRef],
+    ) -> Result<Vec<ThreadStack>, crate::jvmti::Error> {
+        let roots: HashSet<&MethodRef> = roots.iter().collect();
+        let mut described: HashMap<usize, Option<Frame>> = HashMap::new();
+        let mut frame_of = |version: jmethodID| {
+            let frame = described.entry(version as usize).or_insert_with(|| {
+                let replaced = session.jvmti.is_obsolete(version).unwrap_or(false);
+                session.classes.reference(jni, version).map(|method| Frame { method, replaced })
+            });
+            frame.clone()
+        };
+        let mut stacks = Vec::new();
+        self.forget(jni);
+        for (thread, mut stack) in session.jvmti.all_stacks(USUAL_DEPTH)? {
+            if stack.len() == USUAL_DEPTH {
+                // A thread that has ended meanwhile is in no root any more.
+                stack = session.jvmti.stack(thread, DEEPEST).unwrap_or_default();
+            }
+            let is_root =
+                |version: &jmethodID| frame_of(*version).is_some_and(|it| it.replaced && roots.contains(&it.method));
+            if let Some(first) = stack.iter().position(is_root)
+                && let Ok(id) = jni.thread_id(thread)
+            {
+                let id = ThreadId(id as u64);
+                let reference = Reference(jni.new_global(thread));
+                self.lock().threads.insert(id, Followed { thread: reference, calls: Vec::new(), open: 0 });
+                stacks.push(ThreadStack {
+                    thread: id,
+                    name: session.jvmti.thread_name(jni, thread).unwrap_or_default(),
+                    frames: stack[first..].iter().filter_map(|version| frame_of(*version)).collect(),
+                });
+            }
+            jni.delete_local(thread);
+        }
+        Ok(stacks)
+    }
+
+    /// Has the runtime record what these threads, of those listed last, call from now on.
+    pub fn follow(
+        &self,
+        jni: Jni,
+        session: &Session,
+        methods: Vec<(MethodId, MethodRef)>,
+        threads: Vec<(ThreadId, Vec<MethodId>)>,
+    ) -> Result<(), Thrown> {
+        let mut begun = Vec::new();
+        {
+            let mut state = self.lock();
+            state.versions.clear();
+            state.methods = methods.into_iter().map(|(id, method)| (method, id)).collect();
+            state.last_look = Some(Instant::now());
+            for (thread, calls) in threads {
+                if let Some(followed) = state.threads.get_mut(&thread) {
+                    followed.open = calls.len();
+                    followed.calls = calls.clone();
+                    begun.push((thread, calls));
+                }
+            }
+            let (followed, others) = std::mem::take(&mut state.threads).into_iter().partition(|(_, it)| it.open > 0);
+            state.threads = followed;
+            release(jni, others);
+        }
+        // Not under the lock: the runtime has its own, and its threads come here while they hold none of ours.
+        begun.into_iter().try_for_each(|(thread, calls)| session.runtime.open(jni, thread, &calls))
+    }
+
+    /// How many of the current thread's calls are still open.
+    pub fn of_current(&self, jni: Jni, session: &Session, thread: ThreadId) -> usize {
+        match stack_of(session.jvmti, std::ptr::null_mut()) {
+            Some(stack) => self.lock().still_open(jni, session, thread, &stack),
+            None => 0,
+        }
+    }
+
+    /// When the agent's thread is to look next; `None` while there is nothing to be seen.
+    pub fn next_look(&self) -> Option<Instant> {
+        let state = self.lock();
+        let last = state.last_look.filter(|_| !state.threads.is_empty())?;
+        Some(last + INTERVAL)
+    }
+
+    /// Looks at the threads' stacks, if it is time, and tells of calls that have returned. On the agent's own thread.
+    pub fn look_if_due(&self, jni: Jni, session: &Session) {
+        let now = Instant::now();
+        if self.next_look().is_none_or(|due| now < due) {
+            return;
+        }
+        let before = self.lock().last_look.replace(now).unwrap_or(now);
+        // References are given back by this thread only.
+        let threads: Vec<(ThreadId, Reference, usize)> =
+            self.lock().threads.iter().map(|(id, followed)| (*id, followed.thread, followed.open)).collect();
+        for (thread, reference, known) in threads {
+            // A thread that has ended has left everything.
+            let stack = stack_of(session.jvmti, reference.0).unwrap_or_default();
+            let open = self.lock().still_open(jni, session, thread, &stack);
+            if open < known {
+                let half = now.duration_since(before) / 2;
+                let error_ns = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX);
+                let time_ns = monotonic_ns().saturating_sub_unsigned(error_ns);
+                session.connection.notice(Notice::FramesLeft { thread, open: open as u32, time_ns, error_ns });
+            }
+            if open == 0 {
+                session.runtime.returned(jni, thread);
+                if let Some(followed) = self.lock().threads.remove(&thread) {
+                    jni.delete_global(followed.thread.0);
+                }
+            }
+        }
+    }
+
+    /// Looks at nothing any more.
+    pub fn forget(&self, jni: Jni) {
+        let threads = std::mem::take(&mut self.lock().threads);
+        release(jni, threads);
+    }
+}
+
+fn release(jni: Jni, threads: HashMap<ThreadId, Followed>) {
+    threads.into_values().for_each(|followed| jni.delete_global(followed.thread.0));
+}
+
+/// A thread's whole stack; `None` when it has ended.
+fn stack_of(jvmti: Jvmti, thread: jobject) -> Option<Vec<jmethodID>> {
+    let stack = jvmti.stack(thread, USUAL_DEPTH).ok()?;
+    if stack.len() < USUAL_DEPTH { Some(stack) } else { jvmti.stack(thread, DEEPEST).ok() }
+}
+
+/// What `System.nanoTime()` says.
+fn monotonic_ns() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}

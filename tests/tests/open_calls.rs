@@ -1,0 +1,285 @@
+//! Roots that threads are in already when the tool attaches: those calls count as open, what they call is recorded in its place,
+//! and their return is noticed.
+
+use headwater_tests::{Jdk, Process, Scratch, compile_text, java, jdks, profile, read_report};
+use serde_json::Value;
+
+const LOOP: &str = "
+    class Main {
+        static int sum;
+        public static void main(String[] args) throws Exception {
+            serve();
+            outside();
+            System.out.println(\"OUTSIDE\");
+            serve();
+            outside();
+            System.out.println(\"TWICE\");
+            while (System.in.read() > 0) { }
+        }
+        static void serve() throws Exception {
+            inner();
+            after();
+        }
+        static void inner() throws Exception {
+            System.out.println(\"READY\");
+            for (int c; (c = System.in.read()) > 0 && c != '.';) {
+                try {
+                    if (c == 'g') handle();
+                    if (c == 't') fails();
+                } catch (IllegalStateException e) {
+                    sum++;
+                }
+                if (c == '\\n') System.out.println(\"DONE\");
+            }
+        }
+        static void handle() { sum += deeper(2); }
+        static int deeper(int n) { return n == 0 ? 1 : deeper(n - 1); }
+        static void fails() { throw new IllegalStateException(); }
+        static void after() { sum++; }
+        static void outside() { sum += deeper(5); }
+    }";
+
+/// A program, a profile of it that begins at its first `READY`, a dialogue, and the report. `end` is what ends the profile.
+fn profiled(jdk: &Jdk, text: &str, options: &[&str], dialogue: impl Fn(&mut Process)) -> Value {
+    let classes = compile_text(jdk, text);
+    let mut target = java(jdk, &classes, &[], &["Main"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let tool = profile(&target, &[options, &["-o", &file_name]].concat());
+    dialogue(&mut target);
+    tool.signal(rustix::process::Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    target.say("q");
+    let target = target.finish();
+    assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
+    let report = read_report(&file);
+    assert_eq!(report["events"]["healed"], 0, "JDK {}", jdk.version);
+    assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "JDK {}: {}", jdk.version, report["warnings"]);
+    report
+}
+
+/// The tree's calls, a line a context: `main/serve 1`.
+fn contexts(report: &Value) -> Vec<String> {
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let mut paths: Vec<String> = Vec::new();
+    let mut lines = Vec::new();
+    for node in nodes {
+        let name = node["method"].as_str().expect("a name");
+        let name = name.split('(').next().unwrap_or(name);
+        let name = name.rsplit('.').next().unwrap_or(name);
+        let path = match node["parent"].as_u64() {
+            Some(parent) => format!("{}/{name}", paths[parent as usize]),
+            None => name.to_owned(),
+        };
+        lines.push(format!("{path} {}", node["calls"]));
+        paths.push(path);
+    }
+    lines.sort();
+    lines
+}
+
+#[test]
+fn what_an_open_root_calls_is_recorded_in_its_place_and_its_return_is_noticed() {
+    for jdk in jdks() {
+        let report = profiled(&jdk, LOOP, &["--root", "Main::serve"], |target| {
+            target.say("ggtg");
+            target.await_line("DONE");
+            target.say("..");
+            // What is called by methods of the graph when the root has returned is not below it.
+            target.await_line("OUTSIDE");
+            target.await_line("TWICE");
+        });
+        assert_eq!(
+            contexts(&report),
+            [
+                "serve 1",
+                "serve/after 2",
+                "serve/inner 1",
+                "serve/inner/fails 1",
+                "serve/inner/handle 3",
+                "serve/inner/handle/deeper 3",
+                "serve/inner/handle/deeper/deeper 3",
+                "serve/inner/handle/deeper/deeper/deeper 3",
+            ],
+            "JDK {}",
+            jdk.version
+        );
+        let root = &report["roots"][0];
+        assert_eq!(
+            (&root["calls"], &root["open"]["threads"], &root["open"]["still_open"]),
+            (&1.into(), &1.into(), &0.into())
+        );
+    }
+}
+
+#[test]
+fn main_stays_open_and_has_its_time() {
+    for jdk in jdks() {
+        let report = profiled(&jdk, LOOP, &["--root", "Main::main"], |target| {
+            target.say("gg");
+            target.await_line("DONE");
+        });
+        assert_eq!(
+            contexts(&report),
+            [
+                "main 0",
+                "main/serve 0",
+                "main/serve/inner 0",
+                "main/serve/inner/handle 2",
+                "main/serve/inner/handle/deeper 2",
+                "main/serve/inner/handle/deeper/deeper 2",
+                "main/serve/inner/handle/deeper/deeper/deeper 2",
+            ],
+            "JDK {}",
+            jdk.version
+        );
+        let root = &report["roots"][0];
+        assert_eq!(
+            (&root["calls"], &root["open"]["threads"], &root["open"]["still_open"]),
+            (&0.into(), &1.into(), &1.into())
+        );
+        // It has been inside all the time.
+        let total = |node: &Value| node["total_ns"].as_u64().expect("a time");
+        let nodes = report["nodes"].as_array().expect("nodes");
+        assert!(total(&nodes[0]) * 2 > report["duration_ns"].as_u64().expect("a time"), "{report:#}");
+    }
+}
+
+#[test]
+fn every_level_of_an_open_recursion_is_closed_at_its_time() {
+    let text = "
+        class Main {
+            static int sum;
+            public static void main(String[] args) throws Exception {
+                walk(2);
+                System.out.println(\"OUT\");
+                while (System.in.read() > 0) { }
+            }
+            static void walk(int n) throws Exception {
+                if (n > 0) {
+                    walk(n - 1);
+                } else {
+                    System.out.println(\"READY\");
+                    while (System.in.read() != '.') { }
+                }
+                leave();
+                if (n == 1) walk(-1);
+            }
+            static void leave() { sum++; }
+        }"
+    .replace("if (n > 0) {", "if (n == -1) return;\nif (n > 0) {");
+    for jdk in jdks() {
+        let report = profiled(&jdk, &text, &["--root", "Main::walk"], |target| {
+            target.say(".");
+            target.await_line("OUT");
+        });
+        assert_eq!(
+            contexts(&report),
+            [
+                "walk 0",
+                "walk/leave 1",
+                "walk/walk 0",
+                "walk/walk/leave 1",
+                "walk/walk/walk 1",
+                "walk/walk/walk/leave 1"
+            ],
+            "JDK {}",
+            jdk.version
+        );
+    }
+}
+
+#[test]
+fn open_calls_are_seen_through_code_that_is_not_shown_in_several_threads_and_roots() {
+    let text = "
+        import java.util.List;
+        import java.util.concurrent.*;
+        class Main {
+            static final BlockingQueue<Integer> work = new LinkedBlockingQueue<>();
+            static final CountDownLatch ready = new CountDownLatch(2);
+            static volatile int sum;
+            public static void main(String[] args) throws Exception {
+                for (int i = 0; i < 2; i++) {
+                    Thread thread = new Thread(Main::accept, \"acceptor-\" + i);
+                    thread.setDaemon(true);
+                    thread.start();
+                }
+                ready.await();
+                System.out.println(\"READY\");
+                for (int c; (c = System.in.read()) != 'q';) {
+                    if (c == 'g') work.put(1);
+                }
+            }
+            static void accept() { List.of(1).forEach(Main::each); }
+            static void each(int i) {
+                try {
+                    for (;;) { new Turn().take(); }
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            }
+            static class Turn {
+                void take() throws InterruptedException {
+                    ready.countDown();
+                    int number = work.take();
+                    handle(number);
+                    synchronized (Main.class) { sum++; System.out.println(\"HANDLED\"); }
+                }
+                static void handle(int number) { }
+            }
+        }";
+    for jdk in jdks() {
+        let options = ["--root", "Main::accept", "--root", "Main$Turn::take"];
+        let report = profiled(&jdk, text, &options, |target| {
+            target.say("gggggg");
+            (0..6).for_each(|_| drop(target.await_line("HANDLED")));
+        });
+        let found = contexts(&report);
+        let calls = |context: &str| -> u64 {
+            let line = found.iter().find_map(|line| line.strip_prefix(context)?.strip_prefix(' '));
+            line.unwrap_or_else(|| panic!("JDK {}: {context}: {found:#?}", jdk.version)).parse().expect("a number")
+        };
+        assert_eq!(calls("accept"), 0);
+        assert_eq!(calls("accept/each"), 0);
+        assert_eq!(calls("accept/each/take/handle"), 6, "{found:#?}");
+        for root in [0, 1] {
+            assert_eq!(report["roots"][root]["calls"], 0);
+            assert_eq!(report["roots"][root]["open"]["threads"], 2);
+        }
+        assert_eq!(report["roots"][0]["open"]["still_open"], 2);
+        let names: Vec<&str> = report["threads"]
+            .as_array()
+            .expect("threads")
+            .iter()
+            .filter_map(|thread| thread["name"].as_str())
+            .collect();
+        assert_eq!(names.len(), 2, "{names:?}");
+        assert!(names.iter().all(|name| name.starts_with("acceptor-")), "{names:?}");
+    }
+}
+
+#[test]
+fn whole_calls_are_counted_alone_when_a_number_of_them_is_wanted() {
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, LOOP);
+        let mut target = java(&jdk, &classes, &[], &["Main"]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let tool = profile(&target, &["--root", "Main::serve", "--calls", "1", "-o", &file.to_string_lossy()]);
+        target.say("gg.");
+        target.await_line("OUTSIDE");
+        target.say("g.");
+        let tool = tool.finish();
+        assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+        target.say("q");
+        assert!(target.finish().status.success());
+        let report = read_report(&file);
+        assert_eq!(report["roots"][0]["calls"], 1);
+        assert_eq!(report["roots"][0]["open"]["threads"], 0);
+        assert!(contexts(&report).contains(&"serve/inner/handle 1".to_owned()), "{:#?}", contexts(&report));
+    }
+}

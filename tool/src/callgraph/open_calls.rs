@@ -1,0 +1,90 @@
+//! Calls that began before recording: a root that a thread was in already when its code was replaced, and what it had called.
+//!
+//! All methods from the root on up the stack are in the call graph and have been entered, whether the class hierarchy explains
+//! how one came to the next or not (by reflection, by code outside the filter).
+
+use headwater_protocol::message::{MethodRef, ThreadStack};
+use headwater_protocol::{MethodId, ThreadId};
+
+use super::filter::Caller;
+use super::mirror::{ClassKey, Signature};
+use super::{CallGraph, Step, Work};
+
+/// A thread that was in a root when recording began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenThread {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its name.
+    pub name: String,
+    /// The instrumented methods that it was in, the outermost first.
+    pub calls: Vec<MethodId>,
+}
+
+impl CallGraph {
+    /// The methods that are instrumented as roots. Of a root that is some lines, no stack says whether a thread is in them.
+    pub fn instrumented_roots(&self) -> Vec<MethodRef> {
+        let roots = self.methods.iter().filter(|method| !method.root_of.is_empty() && method.lines.is_none());
+        roots.filter_map(|method| self.reference(method.id)).collect()
+    }
+
+    /// Names an instrumented method as the target does.
+    pub fn reference(&self, method: MethodId) -> Option<MethodRef> {
+        let record = self.record(method).filter(|record| record.refused.is_none())?;
+        let class = self.mirrors.get(record.key).id?;
+        Some(MethodRef { class, name: record.name.to_string(), descriptor: record.descriptor.to_string() })
+    }
+
+    /// These threads are inside roots already.
+    pub fn open_calls(&mut self, stacks: &[ThreadStack]) -> Step {
+        let mut methods: Vec<(ClassKey, Signature, Caller)> = Vec::new();
+        for stack in stacks {
+            // The outermost is a root.
+            let mut caller = Caller::Root;
+            for frame in &stack.frames {
+                let Some(key) = self.mirrors.by_id(frame.method.class) else { continue };
+                let signature = self.mirrors.intern_signature(&frame.method.name, &frame.method.descriptor);
+                methods.push((key, signature, caller));
+                caller = self.options.caller(self.mirrors.get(key).loader);
+            }
+        }
+        methods.sort_unstable_by_key(|(key, signature, _)| (*key, *signature));
+        methods.dedup();
+        self.begin(Work::Open(methods))
+    }
+
+    /// Selects methods that are being executed, and takes them for entered.
+    pub(super) fn enter_open(&mut self, methods: &[(ClassKey, Signature, Caller)]) {
+        for &(key, signature, caller) in methods {
+            let mirror = self.mirrors.get(key);
+            if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
+                continue;
+            }
+            match self.mirrors.method(key, signature) {
+                None if self.mirrors.methods(key).is_none() => self.need(key),
+                Some(method) if method.has_code() => {
+                    if let Some(id) = self.select(key, signature, caller) {
+                        self.enter(id);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The calls on these stacks that began before their methods were instrumented.
+    pub fn open_threads(&self, stacks: &[ThreadStack]) -> Vec<OpenThread> {
+        let open = |stack: &ThreadStack| {
+            let replaced = stack.frames.iter().filter(|frame| frame.replaced);
+            let calls = replaced.filter_map(|frame| {
+                let key = self.mirrors.by_id(frame.method.class)?;
+                let signature = self.mirrors.known_signature(&frame.method.name, &frame.method.descriptor)?;
+                let id = *self.by_signature.get(&(key, signature))?;
+                self.record(id).filter(|record| record.refused.is_none())?;
+                Some(id)
+            });
+            OpenThread { thread: stack.thread, name: stack.name.clone(), calls: calls.collect() }
+        };
+        stacks.iter().map(open).filter(|thread| !thread.calls.is_empty()).collect()
+    }
+}
