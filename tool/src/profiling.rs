@@ -1,6 +1,7 @@
 //! One profile from beginning to end: agent in, roots instrumented, events decoded, agent out, result corrected. What
 //! happens in between is the [`engine`](crate::engine)'s.
 
+use std::fmt;
 use std::io;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use crate::jvm::Jvm;
 use crate::link::{Caller, Link, LinkError, Listener};
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::{ClockMode, Profile, Target};
+use crate::report::units::{count, plural};
 use crate::session::{Session, SessionError};
 use crate::ticker::monotonic_ns;
 use crate::timing::RootTimes;
@@ -125,6 +127,61 @@ pub struct Outcome {
     pub profile: Profile,
     /// What ended it.
     pub ending: Ending,
+    /// The roots that matched nothing to the end, if others or the end were waited for.
+    pub unmatched: Vec<Unmatched>,
+}
+
+impl Outcome {
+    /// What is wrong if no root matched anything, and so nothing can have been recorded.
+    pub fn nothing_matched(&self) -> Option<String> {
+        let lines: Vec<String> = self.unmatched.iter().map(ToString::to_string).collect();
+        (!lines.is_empty() && lines.len() == self.profile.roots.len()).then(|| lines.join("\n"))
+    }
+}
+
+/// A root that matched nothing to the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmatched {
+    /// As the user gave it.
+    pub pattern: String,
+    /// What is like it among all that was loaded by then, best first.
+    pub near: Vec<String>,
+}
+
+impl fmt::Display for Unmatched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing that matches {} was loaded while this was recorded", self.pattern)?;
+        f.write_str(&did_you_mean(&self.near))
+    }
+}
+
+/// The suggestions, each on a line of its own behind what is wrong.
+fn did_you_mean(near: &[String]) -> String {
+    let mut text = String::new();
+    if !near.is_empty() {
+        text.push_str("\nDid you mean one of these?");
+        near.iter().for_each(|name| text.push_str(&format!("\n  {name}")));
+    }
+    text
+}
+
+/// The roots that match nothing, with what is like them.
+pub(crate) fn unmatched(session: &Session, settings: &Settings) -> Vec<Unmatched> {
+    let graph = session.graph();
+    let lines = settings.lines.iter().copied().chain(std::iter::repeat(None));
+    let roots = settings.roots.iter().zip(settings.root_names()).zip(lines).zip(graph.root_matches());
+    roots
+        .filter(|(_, found)| found.methods == 0)
+        .map(|(((root, pattern), lines), _)| {
+            let near = graph.near_misses(root).into_iter();
+            // What stands for lines is a pattern for all methods of the class.
+            let near = near.map(|near| match lines {
+                Some(lines) => format!("{}:{lines}", near.strip_suffix("::*").unwrap_or(&near)),
+                None => near,
+            });
+            Unmatched { pattern, near: near.collect() }
+        })
+        .collect()
 }
 
 /// Why there is no profile.
@@ -202,16 +259,12 @@ impl ProfileError {
 }
 
 fn no_root(pattern: &str, classes: &usize, near: &[String]) -> String {
-    let mut text = match classes {
+    let text = match classes {
         0 => format!("no loaded class matches the root {pattern}. If its class is loaded only later, say --await-root"),
         1 => format!("the class of the root {pattern} is loaded, but has no such method with code"),
         n => format!("{n} loaded classes match the root {pattern}, but none has such a method with code"),
     };
-    if !near.is_empty() {
-        text.push_str("\nDid you mean one of these?");
-        near.iter().for_each(|name| text.push_str(&format!("\n  {name}")));
-    }
-    text
+    text + &did_you_mean(near)
 }
 
 fn no_lines(region: &str, classes: usize, reason: Option<&str>) -> String {
@@ -578,6 +631,14 @@ async fn record(
     }
 }
 
+/// What is said when recording ended before so many calls were there.
+pub(crate) fn too_few(wanted: Option<u64>, profile: &Profile) -> Option<String> {
+    let calls = profile.roots.iter().map(|root| root.calls).sum();
+    let wanted = wanted.filter(|wanted| *wanted > calls)?;
+    let wanted = plural(wanted, "call", "calls");
+    Some(format!("--calls asks for {wanted}, and only {} came before recording ended", count(calls)))
+}
+
 /// What recording is to do next.
 enum Next {
     Message(ToTool),
@@ -662,8 +723,8 @@ pub(crate) async fn finish(
 fn not_restored(detached: &HotswapResult) -> Option<String> {
     let (_, reason) = detached.refused.first()?;
     Some(format!(
-        "{} classes could not be given their original code back: {reason}. Their probes are idle from now on",
-        detached.refused.len()
+        "classes could not be given their original code back ({}): {reason}. Their probes are idle from now on",
+        count(detached.refused.len() as u64)
     ))
 }
 
