@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use headwater_protocol::LoaderId;
+use headwater_rewriter::ClassFile;
 use headwater_tests::{compile_text, jdks};
 
 use super::*;

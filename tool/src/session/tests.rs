@@ -2,9 +2,9 @@
 
 use std::os::unix::net::UnixStream;
 
-use headwater_protocol::message::{Greeting, MethodInfo, Welcome};
+use headwater_protocol::message::{Greeting, MethodInfo, Notice, Upcall, Welcome};
 use headwater_protocol::segment::Recording;
-use headwater_protocol::{PROTOCOL_VERSION, wire};
+use headwater_protocol::{LoaderId, PROTOCOL_VERSION, wire};
 use headwater_rewriter::ClassFile;
 use headwater_tests::{PATIENCE, Scratch, compile_text, jdks};
 
