@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, ValueEnum};
-use serde::Serialize;
 
 use super::view::ViewArgs;
 use crate::export;
-use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
@@ -253,66 +251,4 @@ pub(crate) fn wants_color() -> bool {
 pub(crate) fn terminal_width(stream: impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     (size.ws_col >= 40).then_some(size.ws_col.into())
-}
-
-/// `headwater list`.
-pub(crate) fn list_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
-    if jvms.is_empty() {
-        return writeln!(out, "no JVM is running that this user may see");
-    }
-    let widths = jvms.iter().fold((3, 4, 4), |(pid, java, main), jvm| {
-        (pid.max(jvm.pid.to_string().len()), java.max(version(jvm).len()), main.max(jvm.main.chars().count()))
-    });
-    writeln!(
-        out,
-        "{:>pid$}  {:java$}  {:main$}  ARGUMENTS",
-        "PID",
-        "JAVA",
-        "MAIN",
-        pid = widths.0,
-        java = widths.1,
-        main = widths.2
-    )?;
-    for jvm in jvms {
-        let arguments: String = jvm.arguments.chars().take(80).collect();
-        let line = format!(
-            "{:>pid$}  {:java$}  {:main$}  {arguments}",
-            jvm.pid,
-            version(jvm),
-            jvm.main,
-            pid = widths.0,
-            java = widths.1,
-            main = widths.2
-        );
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
-}
-
-fn version(jvm: &Jvm) -> &str {
-    jvm.java_version.as_deref().unwrap_or("?")
-}
-
-/// `headwater list --format json`: an array of objects.
-pub(crate) fn list_json(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Row<'a> {
-        pid: u32,
-        main: &'a str,
-        arguments: &'a str,
-        java: Option<&'a str>,
-        uid: u32,
-    }
-    let rows: Vec<Row<'_>> = jvms
-        .iter()
-        .map(|jvm| Row {
-            pid: jvm.pid,
-            main: &jvm.main,
-            arguments: &jvm.arguments,
-            java: jvm.java_version.as_deref(),
-            uid: jvm.uid,
-        })
-        .collect();
-    serde_json::to_writer_pretty(&mut *out, &rows)?;
-    writeln!(out)
 }

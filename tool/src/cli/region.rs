@@ -11,8 +11,9 @@ use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::Overflow;
 
 use super::output::{parent_exists, terminal_width, wants_color};
+use super::profile_options::ClockSource;
 use super::progress::{Progress, Shown};
-use super::{ClockSource, duration, fail, interrupted};
+use super::{duration, fail, interrupted};
 use crate::callgraph::{JdkMethods, Lines, Scheme};
 use crate::decode::Statistics;
 use crate::jvm;

@@ -1,0 +1,88 @@
+//! `headwater profile` and `headwater run`.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use super::output::{Origin, Output};
+use super::profile_options::OneProfile;
+use super::progress::{Progress, Shown};
+use super::{fail, interrupted};
+use crate::jvm;
+use crate::profiling::{self, Ending, Outcome, ProfileError, Stage};
+
+pub(super) async fn attached(target: &str, arguments: &OneProfile, await_root: bool) -> ExitCode {
+    let jvm = match jvm::resolve(target) {
+        Ok(jvm) => jvm,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    if let Err(error) = arguments.output.check() {
+        return fail(2, &error);
+    }
+    let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
+    let settings = arguments.settings(await_root);
+    let observer = |stage| observe(stage, &progress, &arguments.output);
+    let result = profiling::attach(&jvm, &settings, interrupted(), &observer).await;
+    progress.clear();
+    conclude(result, arguments)
+}
+
+pub(super) async fn started(arguments: &OneProfile, command: &[String]) -> ExitCode {
+    if let Err(error) = arguments.output.check() {
+        return fail(2, &error);
+    }
+    // The program writes to the same terminal: no live line there.
+    let progress = Progress::new(Shown::Milestones);
+    let settings = arguments.settings(true);
+    let observer = |stage| observe(stage, &progress, &arguments.output);
+    match profiling::run(command, &settings, interrupted(), &observer).await {
+        Ok((mut outcome, status)) => {
+            if !status.success() {
+                outcome.profile.warnings.push(format!("the program ended with {status}"));
+            }
+            conclude(Ok(outcome), arguments)
+        }
+        Err(error) => conclude(Err(error), arguments),
+    }
+}
+
+/// Shows what goes on. A report that cannot be shown now is tried again at the end, where it is an error.
+fn observe(stage: Stage, progress: &Progress, output: &Output) {
+    match stage {
+        Stage::SoFar(profile) => {
+            progress.clear();
+            let _ = output.write_so_far(&profile);
+        }
+        other => progress.show(other),
+    }
+}
+
+fn conclude(result: Result<Outcome, ProfileError>, arguments: &OneProfile) -> ExitCode {
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    if let Err(nothing) = arguments.output.check_selection(&outcome.profile) {
+        // What was recorded must not be lost to a wrong name.
+        let _ = writeln!(io::stderr(), "headwater: {nothing}");
+    }
+    match arguments.output.write(&outcome.profile, Origin::Recording) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => {
+            let code = fail(1, &format!("the report could not be written: {error}"));
+            // What was recorded cannot be had a second time.
+            if arguments.output.is_file() {
+                let _ = writeln!(io::stderr(), "headwater: so that it is not lost, here it is as text");
+                let _ = arguments.output.write_as_text(&outcome.profile);
+            }
+            return code;
+        }
+    }
+    let nothing_matched = outcome.profile.roots.iter().all(|root| root.methods.is_empty());
+    match outcome.ending {
+        Ending::TargetEnded => fail(5, profiling::TARGET_ENDED),
+        Ending::Broken => fail(1, outcome.profile.warnings.last().map_or("the profile ended early", String::as_str)),
+        _ if nothing_matched => fail(4, "no method that matches the root was loaded while the profile ran"),
+        Ending::Complete | Ending::Interrupted => ExitCode::SUCCESS,
+    }
+}
