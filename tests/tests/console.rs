@@ -166,6 +166,33 @@ fn ctrl_c_stops_a_command_and_not_the_session() {
 }
 
 #[test]
+fn regions_are_timed_until_their_end_or_ctrl_c_and_the_profile_before_stays() {
+    for jdk in jdks() {
+        let mut session = Session::start(&jdk, "Regions");
+        session.run("profile Regions::elsewhere");
+        session.go("go", "DONE");
+        session.terminal.say("region Regions::outer --calls 30");
+        session.terminal.expect("the profile ended with ");
+        session.terminal.expect("instrumented, waiting for entry");
+        (0..2).for_each(|_| session.go("go", "DONE"));
+        session.terminal.expect("Regions.outer(int): 30 calls, ");
+        session.terminal.expect(PROMPT);
+
+        session.terminal.say("region Regions::outer Regions::inner");
+        (0..2).for_each(|_| drop(session.terminal.expect("instrumented, waiting for entry")));
+        session.go("go", "DONE");
+        session.terminal.press("\x03");
+        session.terminal.expect("Regions.outer(int): 20 calls, ");
+        session.terminal.expect(PROMPT);
+
+        assert_says(&session.run("region Regions::inner -d 1ms"), "Regions.inner(int): not called");
+        assert_says(&session.run("region Regions::iner -d 1ms"), "Regions::inner");
+        assert_says(&session.run("tree"), "Regions.elsewhere(");
+        session.quit();
+    }
+}
+
+#[test]
 fn the_end_of_input_detaches() {
     let jdk = &jdks()[0];
     let mut session = Session::start(jdk, "Steps");

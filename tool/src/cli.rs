@@ -18,7 +18,7 @@ pub(crate) mod output;
 mod profile;
 mod profile_options;
 pub(crate) mod progress;
-mod region;
+pub(crate) mod region;
 mod report;
 mod session;
 mod shell;

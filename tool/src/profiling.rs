@@ -140,7 +140,7 @@ pub(crate) enum Start {
 }
 
 /// Everything between the handshake and the result.
-async fn conduct(
+pub(crate) async fn conduct(
     attached: Attached,
     settings: &Settings,
     interrupt: impl Future<Output = ()>,

@@ -66,9 +66,14 @@ impl Progress {
         }
     }
 
+    /// Whether there is a line that is replaced.
+    pub(super) fn is_live(&self) -> bool {
+        self.shown == Shown::Live
+    }
+
     /// Replaces the live line.
     pub(super) fn live(&self, text: &str) {
-        if self.shown == Shown::Live {
+        if self.is_live() {
             let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
         }
     }

@@ -2,11 +2,12 @@
 
 use tokio::time::Instant;
 
-use super::{Console, Failure, NOTHING_RECORDED, State};
+use super::{Console, Failure, NOTHING_RECORDED, State, is_broken_pipe};
 use crate::cli::ProfileArgs;
+use crate::cli::region::{self, Timing};
 use crate::pattern::MethodPattern;
 use crate::profile::Profile;
-use crate::profiling::{self, Ending, Settings};
+use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};
 use crate::session::SessionError;
 
 impl Console {
@@ -30,16 +31,47 @@ impl Console {
                 self.state = State::Live { live: Box::new(live), deadline };
                 Ok(())
             }
-            Err(error) => {
-                let failure = Failure::from(error);
-                if failure.code == 5 {
-                    self.jvm = None
-                } else {
-                    self.connect_again().await
-                }
-                Err(failure)
-            }
+            Err(error) => Err(self.not_begun(error).await),
         }
+    }
+
+    /// Nothing is recorded; the session stays attached where there is something left to be attached to.
+    async fn not_begun(&mut self, error: ProfileError) -> Failure {
+        let failure = Failure::from(error);
+        if failure.code == 5 {
+            self.jvm = None;
+        } else {
+            self.connect_again().await;
+        }
+        failure
+    }
+
+    /// `region`: a recording of its own, from beginning to end. The profile that ended last stays.
+    pub(super) async fn region(&mut self, timing: &Timing, interrupt: impl Future<Output = ()>) -> Result<(), Failure> {
+        self.detach_profile().await?;
+        let settings = timing.settings(&self.progress);
+        let attached = self.attached_for(&settings).await?;
+        let progress = &self.progress;
+        let observer = |stage| region::observe(stage, progress);
+        let recorded = profiling::conduct(*attached, &settings, interrupt, &observer, profiling::Start::Running).await;
+        self.progress.clear();
+        let Outcome { profile, ending } = match recorded {
+            Ok(outcome) => outcome,
+            Err(error) => return Err(self.not_begun(error).await),
+        };
+        let written = timing.write(&profile).or_else(is_broken_pipe);
+        match ending {
+            Ending::TargetEnded => {
+                let pid = self.jvm.take().map_or(0, |jvm| jvm.pid);
+                return Err(Failure::new(5, format!("the target {pid} ended; the results up to then are kept")));
+            }
+            Ending::Broken => {
+                self.connect_again().await;
+                return Err(Failure::new(1, profile.warnings.last().cloned().unwrap_or_default()));
+            }
+            Ending::Complete | Ending::Interrupted => self.connect_again().await,
+        }
+        Ok(written?)
     }
 
     /// Ends a profile that is being recorded, if there is one.
