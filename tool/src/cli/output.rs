@@ -155,6 +155,11 @@ impl Output {
         self.output.is_some()
     }
 
+    /// Whether a person has the report before them when it is written.
+    pub(crate) fn is_read_at_once(&self) -> bool {
+        self.output.is_none() && matches!(self.format_of(), Ok(Format::Text))
+    }
+
     /// Writes the report as text to standard output, whatever was asked for.
     pub(crate) fn write_as_text(&self, profile: &Profile) -> io::Result<()> {
         Output { output: None, format: Some(Format::Text), view: self.view.clone() }.write(profile, Origin::Recording)

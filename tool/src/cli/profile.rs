@@ -8,7 +8,9 @@ use super::profile_options::OneProfile;
 use super::progress::{Progress, Shown};
 use super::{fail, interrupted};
 use crate::jvm;
+use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Stage};
+use crate::report::text;
 
 pub(super) async fn attached(target: &str, arguments: &OneProfile, await_root: bool) -> ExitCode {
     let jvm = match jvm::resolve(target) {
@@ -78,11 +80,26 @@ fn conclude(result: Result<Outcome, ProfileError>, arguments: &OneProfile) -> Ex
             return code;
         }
     }
-    let nothing_matched = outcome.profile.roots.iter().all(|root| root.methods.is_empty());
-    match outcome.ending {
-        Ending::TargetEnded => fail(5, profiling::TARGET_ENDED),
-        Ending::Broken => fail(1, outcome.profile.warnings.last().map_or("the profile ended early", String::as_str)),
-        _ if nothing_matched => fail(4, "no method that matches the root was loaded while the profile ran"),
-        Ending::Complete | Ending::Interrupted => ExitCode::SUCCESS,
+    match (outcome.ending, outcome.nothing_matched()) {
+        (Ending::Broken, _) => {
+            fail(1, outcome.profile.warnings.last().map_or("the profile ended early", String::as_str))
+        }
+        (_, Some(nothing)) => fail(4, &nothing),
+        (ending, None) => {
+            if !arguments.output.is_read_at_once() {
+                not_entered(&outcome.profile);
+            }
+            if ending == Ending::TargetEnded { fail(5, profiling::TARGET_ENDED) } else { ExitCode::SUCCESS }
+        }
+    }
+}
+
+/// Says of each root that was never entered what a text says in its first lines.
+fn not_entered(profile: &Profile) {
+    for root in &profile.roots {
+        if let Some(advice) = text::advice(root) {
+            let _ =
+                writeln!(io::stderr(), "headwater: root {}: {}\n{advice}", root.pattern, text::state(profile, root));
+        }
     }
 }

@@ -22,7 +22,7 @@ use crate::profile::{ClockMode, MethodStatistics, Profile};
 use crate::profiling::{self, BareTiming, Ending, Settings, Stage};
 use crate::report::region;
 use crate::report::text::Style;
-use crate::report::units::{count, time};
+use crate::report::units::{plural, time};
 use crate::whole_file::write_whole;
 
 pub(super) const EXAMPLES: &str = "\
@@ -225,10 +225,11 @@ pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return fail(1, &format!("the result could not be written: {error}")),
     }
-    match outcome.ending {
-        Ending::TargetEnded => fail(5, profiling::TARGET_ENDED),
-        Ending::Broken => fail(1, outcome.profile.warnings.last().map_or("it ended early", String::as_str)),
-        Ending::Complete | Ending::Interrupted => ExitCode::SUCCESS,
+    match (outcome.ending, outcome.nothing_matched()) {
+        (Ending::Broken, _) => fail(1, outcome.profile.warnings.last().map_or("it ended early", String::as_str)),
+        (_, Some(nothing)) => fail(4, &nothing),
+        (Ending::TargetEnded, None) => fail(5, profiling::TARGET_ENDED),
+        (Ending::Complete | Ending::Interrupted, None) => ExitCode::SUCCESS,
     }
 }
 
@@ -236,8 +237,8 @@ pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
 fn so_far(profile: &Profile) -> String {
     let region = |known: &MethodStatistics| {
         let MethodStatistics { method, count: calls, min_ns, mean_ns, max_ns, .. } = *known;
-        let (name, calls) = (&profile.methods[method.0].display, count(calls));
-        format!("{name}: {calls} calls, mean {}, {} to {}", time(mean_ns.round() as u64), time(min_ns), time(max_ns))
+        let (name, calls) = (&profile.methods[method.0].display, plural(calls, "call", "calls"));
+        format!("{name}: {calls}, mean {}, {} to {}", time(mean_ns.round() as u64), time(min_ns), time(max_ns))
     };
     if profile.statistics.is_empty() {
         return WAITING.to_owned();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::pattern::ClassPattern;
 use crate::profile::{Profile, Root};
-use crate::report::units::{count, time};
+use crate::report::units::{count, plural, time, times};
 
 /// `roots`.
 pub(super) fn roots(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
@@ -19,12 +19,11 @@ fn state(profile: &Profile, root: &Root) -> String {
     let methods = match profile.root_names(root).len() {
         0 => return "no such method is loaded yet".to_owned(),
         1 => String::new(),
-        methods => format!("{methods} methods, "),
+        methods => format!("{}, ", plural(methods as u64, "method", "methods")),
     };
     match root.calls {
         0 => format!("{methods}waiting for entry"),
-        1 => format!("{methods}entered once"),
-        calls => format!("{methods}entered {} times", count(calls)),
+        calls => format!("{methods}entered {}", times(calls)),
     }
 }
 
@@ -49,9 +48,9 @@ pub(super) fn status(profile: &Profile, what: &str, rate: Option<f64>, out: &mut
     writeln!(out, "overhead  {}", overhead(profile))?;
     writeln!(
         out,
-        "hotswaps  {} batches, {} classes; paused {} altogether",
-        count(profile.hotswap.batches),
-        count(profile.hotswap.classes),
+        "hotswaps  {}, {}; paused {} altogether",
+        plural(profile.hotswap.batches, "batch", "batches"),
+        plural(profile.hotswap.classes, "class", "classes"),
         time(profile.hotswap.pause_ns_total)
     )?;
     for warning in &profile.warnings {

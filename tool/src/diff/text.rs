@@ -9,7 +9,7 @@ use crate::profile::Profile;
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
 use crate::report::text::lines::{Emphasis, Lines, indentation};
-use crate::report::units::{count, time};
+use crate::report::units::{count, plural, time};
 
 /// What is shown of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,13 +73,12 @@ fn described(file: &str, profile: &Profile) -> String {
     let target = &profile.target;
     let started = profile.environment.started().map_or_else(String::new, |started| format!(", {started}"));
     format!(
-        "{file}: {} (pid {}, JDK {}), {:.1} s, {} root {}{started}",
+        "{file}: {} (pid {}, JDK {}), {:.1} s, {}{started}",
         target.main,
         target.pid,
         target.jdk,
         profile.duration.as_secs_f64(),
-        count(profile.root_calls()),
-        if profile.root_calls() == 1 { "call" } else { "calls" }
+        plural(profile.root_calls(), "root call", "root calls")
     )
 }
 

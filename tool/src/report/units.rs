@@ -30,6 +30,16 @@ pub(crate) fn count(n: u64) -> String {
     text
 }
 
+/// So many of something: `1 class`, `1,234 classes`.
+pub(crate) fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// How often: `once`, `1,234 times`.
+pub(crate) fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{} times", count(n)) }
+}
+
 /// A method's name in at most `width` characters: packages become their first letters, from the left, as far as it takes
 /// (`c.a.shop.Cart.total()`); a name that is still too long is cut.
 pub(crate) fn fitting_name(name: &str, width: usize) -> String {
@@ -58,6 +68,12 @@ pub(crate) fn fitting_name(name: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_singular_and_everything_else_is_not() {
+        assert_eq!([0, 1, 2_000].map(|n| plural(n, "batch", "batches")), ["0 batches", "1 batch", "2,000 batches"]);
+        assert_eq!([0, 1, 2_000].map(times), ["0 times", "once", "2,000 times"]);
+    }
 
     #[test]
     fn times_have_four_digits() {
