@@ -4,6 +4,7 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Method;
 import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.ReservedStackAccess;
 
 /**
@@ -63,16 +64,26 @@ public final class HeadwaterV1 {
             }
             return;
         }
-        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
-            firstCall(thread, id);
+        if (U.getByte(flags + id) != FLAG_ENTERED) {
+            enterMarked(thread, id);
+            return;
         }
         long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
         }
         long position = thread.position;
         U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | time);
         thread.position = position + 8;
+    }
+
+    /** Enters a method for the first time, or a root, in the call graph. */
+    @DontInline
+    private static void enterMarked(HeadwaterV1Thread thread, int id) {
+        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+            firstCall(thread, id);
+        }
+        write(thread, KIND_ENTER, id);
         if (id == thread.root) {
             thread.depth++;
         }
@@ -138,7 +149,7 @@ public final class HeadwaterV1 {
             return;
         }
         long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
         }
         long position = thread.position;
@@ -150,6 +161,7 @@ public final class HeadwaterV1 {
     }
 
     /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
+    @DontInline
     private static void outside(HeadwaterV1Thread thread) {
         if (thread.virtual) {
             thread.dead = true;
@@ -158,6 +170,7 @@ public final class HeadwaterV1 {
         }
     }
 
+    @DontInline
     private static void leaveControl(HeadwaterV1Thread thread, int id) {
         if (--thread.controlDepth != 0) {
             return;
@@ -173,6 +186,7 @@ public final class HeadwaterV1 {
     }
 
     /** A root is entered by a thread outside the call graph (or inside the runtime, which does not count). */
+    @DontInline
     private static void enterRoot(HeadwaterV1Thread thread, int id) {
         if (thread != null && thread.open != null && enterFromOpen(thread, id)) {
             return;
@@ -206,13 +220,7 @@ public final class HeadwaterV1 {
                 entered(id);
                 markEntered(id);
             }
-            long time = HeadwaterV1Clock.time(thread);
-            if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
-                time = HeadwaterV1Chunks.next(thread, time);
-            }
-            long position = thread.position;
-            U.putLong(position, KIND_ROOT << KIND_SHIFT | (long) id << ID_SHIFT | time);
-            thread.position = position + 8;
+            write(thread, KIND_ROOT, id);
             thread.root = id;
             inside = true;
         } finally {
@@ -226,6 +234,7 @@ public final class HeadwaterV1 {
      *
      * @return whether the thread is in the call graph
      */
+    @DontInline
     private static boolean enterFromOpen(HeadwaterV1Thread thread, int id) {
         int[] open = thread.open;
         if (open == null || thread.depth != 0) {
@@ -262,7 +271,7 @@ public final class HeadwaterV1 {
 
     private static void write(HeadwaterV1Thread thread, long kind, int id) {
         long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
         }
         HeadwaterV1Chunks.append(thread, kind << KIND_SHIFT | (long) id << ID_SHIFT | time);
