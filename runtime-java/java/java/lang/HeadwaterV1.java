@@ -59,6 +59,10 @@ public final class HeadwaterV1 {
     private static final int STATE_OWNED = 2;
     private static final int STATE_FULL = 3;
     private static final int NO_METHOD = -1;
+    // Bits of what a reflected method's kind is.
+    static final int OF_CONSTRUCTOR = 1;
+    static final int OF_HANDLE = 2;
+    static final int OF_JDK_TOO = 4;
     /** Nanoseconds. */
     private static final long LONGEST_WAIT = 3_000_000_000L;
     private static final int CHUNK_BYTES = 32 * 1024;
@@ -131,7 +135,7 @@ public final class HeadwaterV1 {
     private static int session;
     /**
      * What was called by reflection in this session: an open-addressing table of owners, at most half full. Its first element has
-     * the numbers of their methods (twice the slot; one more for constructors).
+     * the numbers of their methods (twice the slot; one more for constructors). Methods behind handles are their own owners.
      */
     private static Object[] revealed = revealedTable(64);
     private static int revealedCount;
@@ -168,12 +172,17 @@ public final class HeadwaterV1 {
     }
 
     /**
-     * A method is about to be called by reflection: what it may run is instrumented before.
+     * A method is about to be called by reflection or by a method handle: what it may run is instrumented before.
      *
-     * @param executable the method or constructor
-     * @param kind 0 for a method, 1 for a constructor
+     * @param executable the method or constructor, or the direct handle of one
+     * @param kind a sum of {@link #OF_CONSTRUCTOR}, {@link #OF_HANDLE} and {@link #OF_JDK_TOO}
      */
     public static void reflected(Object executable, int kind) {
+        boolean isHandle = (kind & OF_HANDLE) != 0;
+        Object handled = isHandle ? HeadwaterV1Handles.method(executable, kind) : null;
+        if (isHandle && handled == null) {
+            return;
+        }
         HeadwaterV1Thread thread = current();
         if (thread == null) {
             return;
@@ -183,11 +192,15 @@ public final class HeadwaterV1 {
             long start = 0;
             thread.depth = depth > 0 ? -depth : -1;
             try {
-                Class<?> owner = ((Executable) executable).getDeclaringClass();
-                int slot = U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
+                Object owner = isHandle ? handled : ((Executable) executable).getDeclaringClass();
+                int slot = isHandle ? 0 : U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
                 if (!isRevealed(owner, slot)) {
                     start = stopwatch();
-                    reveal(executable);
+                    if (isHandle) {
+                        HeadwaterV1Handles.reveal(executable, kind);
+                    } else {
+                        reveal(executable);
+                    }
                     setRevealed(owner, slot);
                 }
             } catch (OutOfMemoryError e) {
@@ -201,7 +214,7 @@ public final class HeadwaterV1 {
         }
     }
 
-    private static boolean isRevealed(Class<?> owner, int slot) {
+    private static boolean isRevealed(Object owner, int slot) {
         Object[] owners = revealed;
         int[] slots = (int[]) owners[0];
         int mask = slots.length - 1;
@@ -213,7 +226,7 @@ public final class HeadwaterV1 {
         }
     }
 
-    private static void setRevealed(Class<?> owner, int slot) {
+    private static void setRevealed(Object owner, int slot) {
         synchronized (LOCK) {
             if (!recording || isRevealed(owner, slot)) {
                 return;
@@ -843,6 +856,7 @@ public final class HeadwaterV1 {
     private static void attach(long segmentAddress, int chunkCount, long chunkData, long readTsc) {
         synchronized (LOCK) {
             session++;
+            U.ensureClassInitialized(HeadwaterV1Handles.class);
             segment = segmentAddress;
             heads = segmentAddress + CHUNK_HEADS;
             chunks = chunkCount;
@@ -1138,6 +1152,9 @@ public final class HeadwaterV1 {
 
     /** A method is called by reflection for the first time. Returns when it is instrumented, or a deadline has passed. */
     private static native void reveal(Object executable);
+
+    /** The same, by a method handle. */
+    static native void revealHandle(Class<?> owner, String name, String descriptor);
 
     /** How many of the current thread's calls from before recording are still open. */
     private static native int openCalls(long tid);
