@@ -37,6 +37,10 @@ public final class HeadwaterV1 {
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
     private static final byte FLAG_ROOT = 2;
+    // Bits of what a reflected method's kind is.
+    static final int OF_CONSTRUCTOR = 1;
+    static final int OF_HANDLE = 2;
+    static final int OF_JDK_TOO = 4;
 
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long METHOD_SLOT = U.objectFieldOffset(Method.class, "slot");
@@ -90,12 +94,17 @@ public final class HeadwaterV1 {
     }
 
     /**
-     * A method is about to be called by reflection: what it may run is instrumented before.
+     * A method is about to be called by reflection or by a method handle: what it may run is instrumented before.
      *
-     * @param executable the method or constructor
-     * @param kind 0 for a method, 1 for a constructor
+     * @param executable the method or constructor, or the direct handle of one
+     * @param kind a sum of {@link #OF_CONSTRUCTOR}, {@link #OF_HANDLE} and {@link #OF_JDK_TOO}
      */
     public static void reflected(Object executable, int kind) {
+        boolean isHandle = (kind & OF_HANDLE) != 0;
+        Object handled = isHandle ? HeadwaterV1Handles.method(executable, kind) : null;
+        if (isHandle && handled == null) {
+            return;
+        }
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null) {
             return;
@@ -105,11 +114,15 @@ public final class HeadwaterV1 {
             long start = 0;
             thread.depth = depth > 0 ? -depth : -1;
             try {
-                Class<?> owner = ((Executable) executable).getDeclaringClass();
-                int slot = U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
+                Object owner = isHandle ? handled : ((Executable) executable).getDeclaringClass();
+                int slot = isHandle ? 0 : U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
                 if (!HeadwaterV1Revealed.contains(owner, slot)) {
                     start = HeadwaterV1Clock.stopwatch();
-                    reveal(executable);
+                    if (isHandle) {
+                        HeadwaterV1Handles.reveal(executable, kind);
+                    } else {
+                        reveal(executable);
+                    }
                     HeadwaterV1Revealed.add(owner, slot);
                 }
             } catch (OutOfMemoryError e) {
@@ -314,6 +327,7 @@ public final class HeadwaterV1 {
         synchronized (LOCK) {
             session++;
             flags = segment + FLAGS;
+            U.ensureClassInitialized(HeadwaterV1Handles.class);
             // Nothing is left to be initialised by a probe.
             HeadwaterV1Chunks.attach(segment, chunks, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
@@ -390,6 +404,9 @@ public final class HeadwaterV1 {
 
     /** A method is called by reflection for the first time. Returns when it is instrumented, or a deadline has passed. */
     private static native void reveal(Object executable);
+
+    /** The same, by a method handle. */
+    static native void revealHandle(Class<?> owner, String name, String descriptor);
 
     /** How many of the current thread's calls from before recording are still open. */
     private static native int openCalls(long tid);
