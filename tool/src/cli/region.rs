@@ -139,6 +139,7 @@ impl RegionArgs {
             clock_source: self.clock_source.choice(),
             control: None,
             statistics: Statistics::Outermost,
+            budget: None,
             bare: BareTiming::Off,
             buffer_bytes: BUFFER_BYTES,
             overflow: Overflow::Wait,
