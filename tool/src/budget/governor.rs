@@ -58,6 +58,8 @@ pub struct RootSum {
     pub own_pairs: f64,
     /// Time as measured, probes included.
     pub measured_ns: f64,
+    /// What its threads waited for room for their events.
+    pub waited_ns: f64,
     /// Nothing that is left below it could be dropped.
     pub exhausted: bool,
 }
@@ -70,14 +72,20 @@ impl RootSum {
         (self.measured_ns - inside_ns).max(LEAST_BARE * self.measured_ns)
     }
 
+    /// What so many of its pairs cost, as a part of the time without any: probes, and waiting for room for events.
+    fn overhead_of(&self, pairs: f64, clock: &Clock) -> f64 {
+        let waited_ns = if self.pairs > 0.0 { self.waited_ns / self.pairs } else { 0.0 };
+        pairs * (clock.inner_ns + clock.outer_ns + waited_ns) / self.bare_ns(clock)
+    }
+
     /// What the probes cost, as a part of the time without them.
     pub fn overhead(&self, clock: &Clock) -> f64 {
-        self.pairs * (clock.inner_ns + clock.outer_ns) / self.bare_ns(clock)
+        self.overhead_of(self.pairs, clock)
     }
 
     /// The part of that which is the root's own.
     pub fn own_overhead(&self, clock: &Clock) -> f64 {
-        self.own_pairs * (clock.inner_ns + clock.outer_ns) / self.bare_ns(clock)
+        self.overhead_of(self.own_pairs, clock)
     }
 }
 
@@ -134,20 +142,34 @@ impl Governor {
 
     /// Takes in what has been decoded since the last tally.
     pub fn observe(&mut self, tally: Tally, now: Duration) {
-        let is_settled = now >= self.settled;
-        for (root, all) in tally.roots.iter().filter(|_| is_settled) {
-            let mut latest = all.clone();
+        if now >= self.settled {
+            self.add_to_windows(&tally);
+        }
+        self.seen = tally;
+    }
+
+    fn add_to_windows(&mut self, tally: &Tally) {
+        let mut latest = tally.roots.clone();
+        for (root, latest) in &mut latest {
             // Fewer than before: they were cleared.
-            if let Some(seen) = self.seen.roots.get(root).filter(|seen| seen.pairs <= all.pairs) {
+            if let Some(seen) = self.seen.roots.get(root).filter(|seen| seen.pairs <= latest.pairs) {
                 latest.add(seen, -1.0);
             }
-            let window = self.windows.entry(*root).or_default();
+        }
+        let waited_ns = match tally.waited_ns - self.seen.waited_ns {
+            cleared if cleared < 0.0 => tally.waited_ns,
+            latest => latest,
+        };
+        // Every event fills the buffer, whosever it is.
+        let pairs: f64 = latest.values().map(|root| root.pairs).sum();
+        for (root, mut latest) in latest {
+            latest.waited_ns = if pairs > 0.0 { waited_ns * latest.pairs / pairs } else { 0.0 };
+            let window = self.windows.entry(root).or_default();
             window.add(&latest, 1.0);
             if window.measured_ns > 2.0 * WINDOW_NS {
                 window.scale(0.5);
             }
         }
-        self.seen = tally;
     }
 
     /// What a probe pair costs, as far as is known: as calibrated, corrected by control invocations if there are some.
@@ -179,6 +201,7 @@ impl Governor {
             pairs: window.pairs,
             own_pairs: window.methods.get(&root).map_or(0.0, |method| method.calls),
             measured_ns: window.measured_ns,
+            waited_ns: window.waited_ns,
             exhausted: self.exhausted.contains(&root),
         }
     }
@@ -226,13 +249,12 @@ impl Governor {
             score: f64,
         }
         let Some(window) = self.windows.get(&root.root) else { return (Vec::new(), 0.0) };
-        let (bare_ns, pair_ns) = (root.bare_ns(clock), clock.inner_ns + clock.outer_ns);
-        let overhead = |calls: f64| calls * pair_ns / bare_ns;
+        let bare_ns = root.bare_ns(clock);
         let goes = |method: MethodId| going.iter().any(|due| due.method == method);
         let mut excess = root.overhead(clock) - aim;
         let mut candidates: Vec<Candidate> = Vec::new();
         for (method, tally) in &window.methods {
-            let overhead = overhead(tally.calls);
+            let overhead = root.overhead_of(tally.calls, clock);
             if goes(*method) {
                 excess -= overhead;
             } else if *method != root.root && overhead >= LEAST_COST * self.limit.part() && can_go(*method) {

@@ -1,6 +1,7 @@
 //! What has been decoded so far, added up by root and by method: all that the budget is kept by.
 
 use headwater_protocol::MethodId;
+use headwater_protocol::word::PauseReason;
 use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
@@ -26,6 +27,8 @@ pub struct RootTally {
     pub pairs: f64,
     /// Time as measured, probes included.
     pub measured_ns: f64,
+    /// What its threads waited because there was no room for their events; not in the measured time.
+    pub waited_ns: f64,
     /// The methods below, and the root itself.
     pub methods: FxHashMap<MethodId, MethodTally>,
 }
@@ -35,6 +38,8 @@ pub struct RootTally {
 pub struct Tally {
     /// By root.
     pub roots: FxHashMap<MethodId, RootTally>,
+    /// What threads waited because there was no room for their events, below whatever root.
+    pub waited_ns: f64,
     /// Calls of roots that were timed as wholes while recording went on.
     pub controls: FxHashMap<MethodId, Controls>,
 }
@@ -42,7 +47,11 @@ pub struct Tally {
 impl Tally {
     /// Adds up what a decoder knows: all threads, all contexts.
     pub fn of(decoder: &Decoder) -> Tally {
-        let mut tally = Tally { roots: FxHashMap::default(), controls: decoder.controls().clone() };
+        let mut tally = Tally {
+            roots: FxHashMap::default(),
+            waited_ns: decoder.pauses(PauseReason::Buffer).duration_ns as f64,
+            controls: decoder.controls().clone(),
+        };
         for (_, tree) in decoder.threads() {
             tally.add(tree);
         }
@@ -84,6 +93,7 @@ impl RootTally {
         self.calls += times * other.calls;
         self.pairs += times * other.pairs;
         self.measured_ns += times * other.measured_ns;
+        self.waited_ns += times * other.waited_ns;
         for (method, theirs) in &other.methods {
             let ours = self.methods.entry(*method).or_default();
             ours.calls += times * theirs.calls;
@@ -97,6 +107,7 @@ impl RootTally {
         self.calls *= by;
         self.pairs *= by;
         self.measured_ns *= by;
+        self.waited_ns *= by;
         for method in self.methods.values_mut() {
             method.calls *= by;
             method.calls_made *= by;

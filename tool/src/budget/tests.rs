@@ -40,8 +40,8 @@ fn tally_of(root: MethodId, own_ms: u64, below: &[Below]) -> Tally {
         methods.insert(MethodId(method), MethodTally { calls, calls_made: 0.0, self_ns });
     }
     let measured_ns = methods.values().map(|method| method.self_ns).sum();
-    let tally = RootTally { calls: CALLS, pairs: CALLS + made, measured_ns, methods };
-    Tally { roots: FxHashMap::from_iter([(root, tally)]), controls: FxHashMap::default() }
+    let tally = RootTally { calls: CALLS, pairs: CALLS + made, measured_ns, methods, ..RootTally::default() };
+    Tally { roots: FxHashMap::from_iter([(root, tally)]), ..Tally::default() }
 }
 
 fn tally(own_ms: u64, below: &[Below]) -> Tally {
@@ -122,9 +122,10 @@ fn a_root_is_never_dropped_and_its_own_cost_may_be_more_than_is_allowed() {
         methods.insert(ROOT, MethodTally { calls: 1e6, calls_made: made, self_ns: 60e6 + 1e6 * 25.0 + made * 25.0 });
         methods.insert(MethodId(2), MethodTally { calls: made, calls_made: 0.0, self_ns: made * 25.0 });
         let measured_ns = methods.values().map(|method| method.self_ns).sum();
-        all_so_far.add(&RootTally { calls: 1e6, pairs: 1e6 + made, measured_ns, methods }, 1.0);
+        let latest = RootTally { calls: 1e6, pairs: 1e6 + made, measured_ns, methods, ..RootTally::default() };
+        all_so_far.add(&latest, 1.0);
         let roots = FxHashMap::from_iter([(ROOT, all_so_far.clone())]);
-        governor.observe(Tally { roots, controls: FxHashMap::default() }, s(at));
+        governor.observe(Tally { roots, ..Tally::default() }, s(at));
         let decided = governor.decide(s(at), BATCH, |method| method != ROOT);
         decided.iter().for_each(|method| governor.dropped(*method, s(at)));
         ids(&decided)
@@ -201,6 +202,18 @@ fn hotswaps_count_and_may_not_take_more_than_half() {
     governor.observe(tally(100, &[(2, 1_000_000, 1), (3, 1_000_000, 1)]), s(5));
     assert!(governor.decide(s(5), dear, all).is_empty(), "0.8%");
     assert_eq!((governor.batches(), governor.paused_ns()), (1, 20_000_000));
+}
+
+#[test]
+fn waiting_for_room_for_events_is_overhead_too() {
+    // Probes alone would take 2.5 %.
+    let below = [(2, 45_000, 1), (3, 5_000, 1)];
+    assert!(decided("5%", 100, &below).is_empty());
+    let mut governor = governor("5%");
+    governor.observe(Tally { waited_ns: 10e6, ..tally(100, &below) }, s(1));
+    let [root] = governor.roots()[..] else { panic!("one root") };
+    assert!((0.12..0.13).contains(&root.overhead(&CLOCK)), "{root:?}");
+    assert_eq!(ids(&governor.decide(s(1), BATCH, all)), [2]);
 }
 
 #[test]
