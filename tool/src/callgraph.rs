@@ -24,6 +24,7 @@ use crate::pattern::MethodPattern;
 mod ahead;
 mod callbacks;
 mod code_store;
+mod dropping;
 mod filter;
 mod handing_out;
 mod hidden;
@@ -126,6 +127,8 @@ pub struct CallGraph {
     trivial: FxHashSet<(ClassKey, Signature)>,
     /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
     handed_out: Vec<MethodId>,
+    /// Methods that are to be dropped, or were since somebody asked.
+    dropping: Vec<MethodId>,
     skipped: Vec<(String, String)>,
     skipped_before: FxHashSet<(ClassKey, Signature)>,
     /// Only roots are handed out any more.
@@ -156,6 +159,7 @@ impl CallGraph {
             reflection: Reflection::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
+            dropping: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
         }
@@ -250,6 +254,7 @@ impl CallGraph {
                 record.in_place = true;
             }
         }
+        self.drops_accepted();
         self.begin(Work::Rest)
     }
 

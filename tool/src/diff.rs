@@ -239,6 +239,14 @@ impl Comparison<'_> {
                 ));
             }
         }
+        for (profile, which) in [(before, "before"), (after, "after")] {
+            let dropped = profile.budget.as_ref().map_or(0, |budget| budget.dropped.len());
+            if dropped > 0 {
+                notes.push(format!(
+                    "{dropped} methods were dropped {which} to keep to --budget: their calls are too few, and their time is their callers'"
+                ));
+            }
+        }
         if self.per == Per::Run && (before.root_calls() == 0 || after.root_calls() == 0) {
             notes.push("one has no root calls: whole runs are compared".to_owned());
         } else if self.per == Per::RootCall && self.nodes.iter().filter(|node| node.parent.is_none()).count() > 1 {

@@ -8,6 +8,7 @@
 
 pub mod agent;
 pub mod attach;
+pub mod budget;
 pub mod callgraph;
 pub mod cct;
 pub mod cli;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headwater_protocol::MethodId;
-use headwater_protocol::message::{Calibration, HotswapResult, ToTool};
+use headwater_protocol::message::{Calibration, HotswapResult};
 use headwater_protocol::segment::Segment;
 
 use crate::callgraph::{PatternIndex, RootMatch};
@@ -16,12 +16,13 @@ use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::report::units::{count, plural};
-use crate::session::{Session, SessionError};
+use crate::session::{Event, Session, SessionError};
 use crate::ticker::monotonic_ns;
 use crate::timing::RootTimes;
 
 pub(crate) mod assemble;
 mod bare;
+mod budget;
 mod connecting;
 pub(crate) mod drift;
 mod error;
@@ -242,7 +243,7 @@ async fn record(
     tokio::pin!(interrupt);
     loop {
         let next = tokio::select! {
-            message = live.session().next_message() => Next::Message(message?),
+            event = live.session().next_event() => Next::Event(event?),
             () = &mut interrupt => return Ok(Ending::Interrupted),
             () = progress.enough() => return Ok(Ending::Complete),
             () = tokio::time::sleep_until(end.unwrap_or_else(tokio::time::Instant::now)), if end.is_some() => {
@@ -252,7 +253,7 @@ async fn record(
             _ = so_far.tick(), if period.is_some() => Next::SoFar,
         };
         match next {
-            Next::Message(message) => live.session().serve(message).await?,
+            Next::Event(event) => live.session().serve(event).await?,
             Next::Progress => observer(Stage::Recording {
                 root_calls: progress.roots_entered(),
                 events: progress.events(),
@@ -273,7 +274,7 @@ pub(crate) fn too_few(wanted: Option<u64>, profile: &Profile) -> Option<String> 
 
 /// What recording is to do next.
 enum Next {
-    Message(ToTool),
+    Event(Event),
     Progress,
     SoFar,
 }

@@ -152,6 +152,7 @@ impl Timing {
             clock_source: self.clock_source.choice(),
             control: None,
             statistics: Statistics::Outermost,
+            budget: None,
             bare: BareTiming::Off,
             buffer_bytes: BUFFER_BYTES,
             overflow: Overflow::Wait,

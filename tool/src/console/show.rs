@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::pattern::ClassPattern;
 use crate::profile::{Profile, Root};
+use crate::report::text::budget;
 use crate::report::units::{count, plural, time, times};
 
 /// `roots`.
@@ -46,6 +47,7 @@ pub(super) fn status(profile: &Profile, what: &str, rate: Option<f64>, out: &mut
     )?;
     writeln!(out, "events    {} recorded, {} lost", count(profile.events.recorded), count(profile.events.lost))?;
     writeln!(out, "overhead  {}", overhead(profile))?;
+    budget::write(profile, out)?;
     writeln!(
         out,
         "hotswaps  {}, {}; paused {} altogether",

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use headwater_protocol::message::Reveal;
 use serde::Serialize;
@@ -12,8 +13,10 @@ use super::{Options, View};
 use crate::callgraph::Scheme;
 use crate::profile::{ControlKind, Drift, Environment, NodeIndex, Profile};
 
+mod budget;
 mod rows;
 
+use budget::Budget;
 use rows::{FlatRow, NodeRow, Stanza, Statistics};
 
 #[derive(Serialize)]
@@ -28,6 +31,8 @@ struct Report<'a> {
     duration_ns: u64,
     methods: Methods<'a>,
     events: Events,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<Budget<'a>>,
     hotswap: Hotswap,
     waits: Vec<Wait<'a>>,
     threads: Vec<Thread<'a>>,
@@ -185,7 +190,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         clock: Clock {
             mode: clock.mode.name(),
             source: clock.source.name(),
-            period_ns: clock.mode.period().map(|period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)),
+            period_ns: clock.mode.period().map(nanoseconds),
             inner_ns: clock.inner_ns,
             outer_ns: clock.outer_ns,
             inner_spread_ns: clock.inner_spread_ns,
@@ -207,7 +212,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
                 calls: control.calls,
             })
             .collect(),
-        duration_ns: u64::try_from(profile.duration.as_nanos()).unwrap_or(u64::MAX),
+        duration_ns: nanoseconds(profile.duration),
         methods: Methods {
             instrumented: profile.instrumented,
             called: profile.called,
@@ -225,15 +230,13 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
             healed: profile.events.healed,
             calls: profile.merged.calls(),
         },
+        budget: profile.budget.as_ref().map(|budget| Budget::of(profile, budget)),
         hotswap: Hotswap {
             batches: profile.hotswap.batches,
             classes: profile.hotswap.classes,
             pause_ns_total: profile.hotswap.pause_ns_total,
             pause_ns_max: profile.hotswap.pause_ns_max,
-            quiet_after_ns: profile
-                .discovery
-                .quiet_after
-                .map(|quiet| u64::try_from(quiet.as_nanos()).unwrap_or(u64::MAX)),
+            quiet_after_ns: profile.discovery.quiet_after.map(nanoseconds),
         },
         waits: profile
             .waits
@@ -253,6 +256,10 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
     };
     serde_json::to_writer(&mut *out, &report)?;
     writeln!(out)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {
