@@ -24,12 +24,27 @@ pub struct RuntimeClass {
     pub bytes: &'static [u8],
 }
 
-/// The runtime's classes, in the order in which they must be defined.
-pub const CLASSES: [RuntimeClass; 4] = [
-    RuntimeClass { name: "java/lang/HeadwaterV1Cursor", bytes: include_bytes!("../classes/HeadwaterV1Cursor.class") },
-    RuntimeClass { name: "java/lang/HeadwaterV1Thread", bytes: include_bytes!("../classes/HeadwaterV1Thread.class") },
-    RuntimeClass { name: "java/lang/HeadwaterV1Tsc", bytes: include_bytes!("../classes/HeadwaterV1Tsc.class") },
-    RuntimeClass { name: PROBE_CLASS, bytes: include_bytes!("../classes/HeadwaterV1.class") },
+macro_rules! class {
+    ($name:literal) => {
+        RuntimeClass {
+            name: concat!("java/lang/", $name),
+            bytes: include_bytes!(concat!("../classes/", $name, ".class")),
+        }
+    };
+}
+
+/// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
+/// which the others are known to be there.
+pub const CLASSES: [RuntimeClass; 9] = [
+    class!("HeadwaterV1Cursor"),
+    class!("HeadwaterV1Thread"),
+    class!("HeadwaterV1Tsc"),
+    class!("HeadwaterV1Clock"),
+    class!("HeadwaterV1Chunks"),
+    class!("HeadwaterV1Threads"),
+    class!("HeadwaterV1Revealed"),
+    class!("HeadwaterV1Calibration"),
+    class!("HeadwaterV1"),
 ];
 
 /// How `javac` (17 or later) compiles the sources, given the source and the output directory.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use headwater_protocol::{layout, word};
-use headwater_runtime_java::{CLASSES, PROBE_CLASS, javac_arguments};
+use headwater_runtime_java::{CLASSES, javac_arguments};
 
 fn javac() -> PathBuf {
     let homes = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter();
@@ -31,11 +31,15 @@ fn classes_are_fresh() {
 
 #[test]
 fn constants_are_the_protocols() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("java/{PROBE_CLASS}.java"));
-    let source = std::fs::read_to_string(source).expect("the source");
+    let sources = CLASSES.map(|class| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("java/{}.java", class.name));
+        std::fs::read_to_string(source).expect("the source")
+    });
     let constant = |name: &str| -> u64 {
-        let line =
-            source.lines().find(|line| line.contains(&format!(" {name} = "))).unwrap_or_else(|| panic!("{name}"));
+        let definition = format!(" {name} = ");
+        let mut lines = sources.iter().flat_map(|source| source.lines()).filter(|line| line.contains(&definition));
+        let line = lines.next().unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(lines.next(), None, "{name} is defined twice");
         let value = line.split(" = ").nth(1).expect("a value").trim_end_matches(';');
         evaluate(value)
     };
