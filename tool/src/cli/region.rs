@@ -133,6 +133,7 @@ impl RegionArgs {
             scheme: Scheme::Lazy,
             reveal: Reveal::Blocking,
             skip_trivial: false,
+            follow_threads: false,
             duration: self.duration,
             calls: self.calls,
             clock: ClockMode::Exact,
