@@ -1,4 +1,4 @@
-//! The project's chores, executable: `cargo xtask demo | test | bench | runtime | rewrite | corpus`.
+//! The project's chores, executable: `cargo xtask demo | test | bench | runtime | web | rewrite | corpus`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -22,6 +22,7 @@ mod runtime;
 mod semantics;
 mod test;
 mod verification;
+mod web;
 
 /// The project's chores.
 #[derive(Debug, Parser)]
@@ -55,6 +56,8 @@ enum Command {
     },
     /// Compile the Java runtime classes again, after a change to their sources
     Runtime,
+    /// Build the HTML report's page again, after a change to its sources
+    Web,
     /// Instrument every method of a jar, a class file or a JDK
     Rewrite {
         /// x.jar, x.class or jrt:<home of a JDK>
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         Command::Test { arguments } => test::run(&arguments),
         Command::Bench { name } => bench::run(name.as_deref()),
         Command::Runtime => runtime::run(),
+        Command::Web => web::run(),
         Command::Rewrite { input, output, identity, report } => {
             let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::Instrument };
             rewrite::run(&input, &output, pass, report)

@@ -97,7 +97,8 @@ impl Section<'_> {
     }
 }
 
-fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+/// What was profiled.
+pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let target = &profile.target;
     let seconds = profile.duration.as_secs_f64();
     let clock = match profile.clock.mode {
@@ -181,7 +182,8 @@ fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+/// What limits the truth of the numbers, with an empty line before it.
+pub(crate) fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let events = &profile.events;
     let healed = match events.healed {
         0 => String::new(),
