@@ -1,4 +1,4 @@
-//! The project's chores, executable: `cargo xtask demo | test | bench | runtime | rewrite | corpus`.
+//! The project's chores, executable: `cargo xtask demo | test | bench | tutorial | runtime | rewrite | corpus`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ mod demo;
 mod jar;
 mod libraries;
 mod machine;
+mod picture;
 mod probed_jdk;
 mod process;
 mod rewrite;
@@ -21,6 +22,7 @@ mod rewriting;
 mod runtime;
 mod semantics;
 mod test;
+mod tutorial;
 mod verification;
 
 /// The project's chores.
@@ -50,9 +52,11 @@ enum Command {
     },
     /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true it is, and how a call graph is found
     Bench {
-        /// Only this one: rewriter, decode, snapshot, cost or subgraph
+        /// Only this one: rewriter, decode, snapshot, top, cost or subgraph
         name: Option<String>,
     },
+    /// Go through docs/TUTORIAL.md and make its pictures again
+    Tutorial,
     /// Compile the Java runtime classes again, after a change to their sources
     Runtime,
     /// Instrument every method of a jar, a class file or a JDK
@@ -89,6 +93,7 @@ fn main() -> ExitCode {
         Command::Demo { root, seconds } => demo::run(&root, seconds),
         Command::Test { arguments } => test::run(&arguments),
         Command::Bench { name } => bench::run(name.as_deref()),
+        Command::Tutorial => tutorial::run(),
         Command::Runtime => runtime::run(),
         Command::Rewrite { input, output, identity, report } => {
             let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::Instrument };
