@@ -34,4 +34,5 @@ pub mod session;
 pub mod snapshot;
 pub mod ticker;
 pub mod timing;
+pub mod top;
 pub mod whole_file;

@@ -13,7 +13,7 @@ use crate::page;
 use crate::profile::Profile;
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
-use crate::report::{NothingSelected, View, json, text};
+use crate::report::{NothingSelected, Options, View, json, text};
 use crate::snapshot;
 use crate::whole_file::write_whole;
 
@@ -154,6 +154,16 @@ impl Output {
                     .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
             }
         }
+    }
+
+    /// Whether a report is asked for, and not only what it would look like.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.output.is_some() || self.format.is_some()
+    }
+
+    /// What is to be shown, nothing left out that the user does not say.
+    pub(super) fn options(&self) -> Options {
+        self.view.options(0.0)
     }
 
     /// Whether it goes into a file.
