@@ -127,6 +127,7 @@ fn profile(nodes: usize) -> Profile {
         discovery: Discovery::default(),
         skipped: Vec::new(),
         events: Events::default(),
+        budget: None,
         hotswap: Hotswap::default(),
         waits: Vec::new(),
         threads: Vec::new(),

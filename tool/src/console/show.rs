@@ -6,7 +6,7 @@ use crate::pattern::ClassPattern;
 use crate::profile::Profile;
 use crate::report::status::{overhead, state};
 use crate::report::text::budget;
-use crate::report::units::{count, plural, time, times};
+use crate::report::units::{count, plural, time};
 
 /// `roots`.
 pub(super) fn roots(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
