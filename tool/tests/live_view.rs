@@ -297,7 +297,8 @@ fn a_search_finds_what_is_folded_away_as_it_is_typed_and_goes_back_when_dropped(
 fn tables_are_sorted_by_any_column_in_either_direction() {
     let mut screen = Screen::showing(profile(), (100, 30));
     screen.press("<tab>");
-    let first = |screen: &Screen| screen.rows()[0].rsplit_once(' ').map(|(_, name)| name.to_owned()).unwrap_or_default();
+    let first =
+        |screen: &Screen| screen.rows()[0].rsplit_once(' ').map(|(_, name)| name.to_owned()).unwrap_or_default();
     assert_eq!(first(&screen), "com.acme.Cart.total()");
     screen.assert_has("self▼");
     screen.press("5");
@@ -395,7 +396,10 @@ fn a_files_name_is_typed_and_may_be_dropped() {
 #[test]
 fn names_that_take_two_columns_a_character_do_not_push_the_picture_apart() {
     let mut wide = profile();
-    wide.methods[1] = MethodName { machine: "店.買い物.計算()J".into(), display: "店.買い物かご.合計を計算する()".into() };
+    wide.methods[1] = MethodName {
+        machine: "店.買い物.計算()J".into(),
+        display: "店.買い物かご.合計を計算する()".into(),
+    };
     wide.methods[2].display = "com.acme.Item.\u{1b}[31mprice(int)".into();
     let mut screen = Screen::showing(wide, (70, 20));
     screen.press("/計算");

@@ -17,8 +17,8 @@ const BACKGROUND: &str = "#16181d";
 const FOREGROUND: &str = "#d8dbe2";
 /// The first eight colours of a terminal, and the bright ones: each at least 4.5 to 1 on the background.
 const COLORS: [&str; 16] = [
-    "#7d8590", "#ff7b72", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#d8dbe2", "#9aa4af", "#ffa198", "#7ee787",
-    "#f2cc60", "#a5d6ff", "#e2c5ff", "#76e3ea", "#ffffff",
+    "#7d8590", "#ff7b72", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#d8dbe2", "#9aa4af", "#ffa198",
+    "#7ee787", "#f2cc60", "#a5d6ff", "#e2c5ff", "#76e3ea", "#ffffff",
 ];
 
 /// How a run of characters looks.
@@ -100,7 +100,8 @@ fn run(out: &mut String, text: &str, look: Look, (start, length): (u16, u16), ro
     let width = f64::from(length) * WIDTH;
     // Writing into memory does not fail.
     if let Some(back) = look.back {
-        let _ = writeln!(out, "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{HEIGHT}\" fill=\"{back}\"/>");
+        let _ =
+            writeln!(out, "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{HEIGHT}\" fill=\"{back}\"/>");
     }
     if text.trim().is_empty() && !look.is_underlined {
         return;

@@ -97,7 +97,10 @@ pub(crate) async fn watch(
 fn tell_stage(told: &std::sync::Mutex<Sender<Input>>, stage: &Stage) {
     let text = match stage {
         Stage::TimingRoots { limit } => {
-            format!("The profile has ended; timing the root's calls without it, for {:.0} s at most", limit.as_secs_f64())
+            format!(
+                "The profile has ended; timing the root's calls without it, for {:.0} s at most",
+                limit.as_secs_f64()
+            )
         }
         Stage::Detaching => "The profile has ended; giving the original code back".to_owned(),
         _ => return,

@@ -29,7 +29,8 @@ impl Query {
     }
 
     pub(super) fn matches(&self, name: &str) -> bool {
-        !self.is_empty() && if self.heeds_case() { name.contains(&self.0) } else { name.to_lowercase().contains(&self.0) }
+        !self.is_empty()
+            && if self.heeds_case() { name.contains(&self.0) } else { name.to_lowercase().contains(&self.0) }
     }
 
     /// Where it is in a name, and how long, in bytes; `None` also where letters change their length with their case.
@@ -174,8 +175,7 @@ mod tests {
         for seed in 0..40 {
             let trees = vec![random_tree(seed, 60, 6), random_tree(seed + 100, 60, 6)];
             let profile = profile_of(random_tree(seed, 80, 6), trees, 6);
-            for (trees, sort) in
-                [(Trees::Merged, Sort::by(Column::Total)), (Trees::PerThread, Sort::by(Column::Name))]
+            for (trees, sort) in [(Trees::Merged, Sort::by(Column::Total)), (Trees::PerThread, Sort::by(Column::Name))]
             {
                 let forest = Forest::of(&profile, trees);
                 let matches = Matches::of(&Query::new("m3"), &profile, &forest, sort);

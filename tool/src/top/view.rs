@@ -576,7 +576,8 @@ impl View {
                 let anchor = *anchor;
                 *self.cursor_mut() = anchor;
                 self.rebuild();
-                if !self.query.is_empty() && !self.selected().is_some_and(|row| self.query.matches(&self.name_of(row))) {
+                if !self.query.is_empty() && !self.selected().is_some_and(|row| self.query.matches(&self.name_of(row)))
+                {
                     self.find(Direction::Next);
                 }
             }
@@ -761,8 +762,8 @@ fn sort_lines(lines: &mut [Line], profile: &Profile, sort: Sort) {
     let name = |line: &Line| line.method.map_or("", |method| profile.methods[method.0].display.as_str());
     lines.sort_by(|a, b| {
         let (left, right) = (name(a), name(b));
-        let order = sort
-            .compare(&Measured { amounts: &a.amounts, name: left }, &Measured { amounts: &b.amounts, name: right });
+        let order =
+            sort.compare(&Measured { amounts: &a.amounts, name: left }, &Measured { amounts: &b.amounts, name: right });
         order.then(a.method.cmp(&b.method)).then(a.thread.cmp(&b.thread))
     });
 }
