@@ -282,7 +282,9 @@ fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile
         .map(|(id, tree)| {
             let name = facts.threads.get(&id).cloned().unwrap_or_else(|| match id {
                 FOLDED => "virtual threads that are not told apart".to_owned(),
-                ThreadId(number) => format!("thread {number}"),
+                // The agent tells of virtual threads only what they are called.
+                ThreadId(number) if decoder.is_virtual(id) => format!("virtual thread #{number}"),
+                ThreadId(number) => format!("thread #{number}"),
             });
             ThreadProfile { id, name, tree: correct(tree, clock) }
         })

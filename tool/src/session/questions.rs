@@ -121,7 +121,9 @@ impl Session {
     pub(super) fn note(&mut self, notice: Notice) -> Result<(), SessionError> {
         match notice {
             Notice::ThreadStarted { thread, name, os_thread } => {
-                self.threads.push((thread, name));
+                if !name.is_empty() {
+                    self.threads.push((thread, name));
+                }
                 if let (Some(number), Some(listener)) = (os_thread, &self.os_threads) {
                     // A listener that has ended needs no more threads.
                     let _ = listener.send(OsThread { thread, number });
