@@ -27,6 +27,7 @@ mod code_store;
 mod dropping;
 mod filter;
 mod handing_out;
+mod handover;
 mod hidden;
 mod lines;
 mod mirror;
@@ -43,6 +44,7 @@ mod tests;
 
 pub use filter::{JdkMethods, Options};
 pub use handing_out::Selected;
+pub use handover::Passage;
 pub use lines::Lines;
 pub use open_calls::OpenThread;
 pub use record::{MethodRecord, PatternIndex};
@@ -123,6 +125,8 @@ pub struct CallGraph {
     due: Vec<MethodId>,
     hidden: Hidden,
     reflection: Reflection,
+    /// The classes in which work passes from thread to thread, as far as they are probed.
+    passed: FxHashSet<ClassKey>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
     trivial: FxHashSet<(ClassKey, Signature)>,
     /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
@@ -157,6 +161,7 @@ impl CallGraph {
             due: Vec::new(),
             hidden: Hidden::default(),
             reflection: Reflection::default(),
+            passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
             dropping: Vec::new(),
@@ -234,7 +239,7 @@ impl CallGraph {
         self.roots_only = true;
         self.to_hotswap.clear();
         let others = self.methods.iter().filter(|method| method.refused.is_none() && method.root_of.is_empty());
-        let others = others.map(|method| method.key).chain(self.reflection.probed.iter().copied());
+        let others = others.map(|method| method.key).chain(self.reflection.probed.iter().copied()).chain(self.passed());
         let mut classes: Vec<ClassId> = others.filter_map(|key| self.mirrors.get(key).id).collect();
         classes.sort_unstable();
         classes.dedup();
@@ -270,6 +275,10 @@ impl CallGraph {
         match &work {
             Work::Roots => {
                 self.select_roots();
+                if !self.roots_only {
+                    self.probe_invokers();
+                    self.probe_passages();
+                }
                 if self.options.scheme == Scheme::Total {
                     self.mirrors.keys().for_each(|key| self.select_all_in(key));
                 }

@@ -199,6 +199,11 @@ impl Pair {
 }
 
 impl Comparison<'_> {
+    /// How much of what quantities refer to each profile has.
+    pub(crate) fn divisors(&self) -> [f64; 2] {
+        self.divisors
+    }
+
     /// A quantity of a pair.
     pub fn change(&self, pair: &Pair, quantity: Quantity) -> Change {
         let (a, b) = (pair.before.unwrap_or_default(), pair.after.unwrap_or_default());

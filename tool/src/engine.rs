@@ -241,14 +241,16 @@ impl Live {
             None => (self.calibration, None),
         };
         let facts = Facts::of(&self.session, &self.settings);
+        let unmatched = profiling::unmatched(&self.session, &self.settings);
         let mut profile =
             assemble::profile(facts, &end.decoder, self.target, self.settings.clock, calibration, &end.bare, duration);
         profile.clock.drift = drift;
         if end.ending == Ending::TargetEnded {
             profile.warnings.push(profiling::TARGET_ENDED.to_owned());
         }
+        profile.warnings.extend(profiling::too_few(self.settings.calls, &profile));
         profile.warnings.extend(end.warning);
-        Outcome { profile, ending: end.ending }
+        Outcome { profile, ending: end.ending, unmatched }
     }
 }
 

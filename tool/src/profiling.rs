@@ -15,6 +15,7 @@ use crate::drain::Drain;
 use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
 use crate::profile::Profile;
+use crate::report::units::{count, plural};
 use crate::session::{Event, Session, SessionError};
 use crate::ticker::monotonic_ns;
 use crate::timing::RootTimes;
@@ -26,11 +27,14 @@ mod connecting;
 pub(crate) mod drift;
 mod error;
 mod settings;
+mod unmatched;
 
 pub use connecting::{connect, detach};
 pub use error::ProfileError;
 pub use settings::{BareTiming, Settings};
 pub(crate) use settings::{agreed, decoding, options};
+pub use unmatched::Unmatched;
+pub(crate) use unmatched::unmatched;
 
 /// What made a profile end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,16 @@ pub struct Outcome {
     pub profile: Profile,
     /// What ended it.
     pub ending: Ending,
+    /// The roots that matched nothing to the end, if others or the end were waited for.
+    pub unmatched: Vec<Unmatched>,
+}
+
+impl Outcome {
+    /// What is wrong if no root matched anything, and so nothing can have been recorded.
+    pub fn nothing_matched(&self) -> Option<String> {
+        let lines: Vec<String> = self.unmatched.iter().map(ToString::to_string).collect();
+        (!lines.is_empty() && lines.len() == self.profile.roots.len()).then(|| lines.join("\n"))
+    }
 }
 
 /// A root that is instrumented.
@@ -141,7 +155,7 @@ pub(crate) enum Start {
 }
 
 /// Everything between the handshake and the result.
-async fn conduct(
+pub(crate) async fn conduct(
     attached: Attached,
     settings: &Settings,
     interrupt: impl Future<Output = ()>,
@@ -250,6 +264,14 @@ async fn record(
     }
 }
 
+/// What is said when recording ended before so many calls were there.
+pub(crate) fn too_few(wanted: Option<u64>, profile: &Profile) -> Option<String> {
+    let calls = profile.roots.iter().map(|root| root.calls).sum();
+    let wanted = wanted.filter(|wanted| *wanted > calls)?;
+    let wanted = plural(wanted, "call", "calls");
+    Some(format!("--calls asks for {wanted}, and only {} came before recording ended", count(calls)))
+}
+
 /// What recording is to do next.
 enum Next {
     Event(Event),
@@ -334,8 +356,8 @@ pub(crate) async fn finish(
 fn not_restored(detached: &HotswapResult) -> Option<String> {
     let (_, reason) = detached.refused.first()?;
     Some(format!(
-        "{} classes could not be given their original code back: {reason}. Their probes are idle from now on",
-        detached.refused.len()
+        "classes could not be given their original code back ({}): {reason}. Their probes are idle from now on",
+        count(detached.refused.len() as u64)
     ))
 }
 

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::profile::{Profile, Tree};
 use crate::whole_file::write_whole;
 
-mod columns;
+pub(crate) mod columns;
 mod error;
 mod frames;
 

@@ -80,6 +80,13 @@ enum Jdk {
     All,
 }
 
+/// What of the program's is followed beyond calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Follow {
+    /// Threads that are started, and tasks that are handed to executors, fork/join pools, CompletableFuture and virtual threads
+    Threads,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnOverflow {
     /// It waits, for three seconds at most; the wait is taken out of all times
@@ -162,6 +169,10 @@ pub struct ProfileArgs {
     /// Do not instrument getters, setters and methods that do nothing; their time counts into their callers
     #[arg(long)]
     skip_trivial: bool,
+    /// What is begun inside the root's calls and done elsewhere belongs to the profile, too: below the call that handed it over,
+    /// beside that call's own time
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    follow: Vec<Follow>,
     /// Record how the durations of each method's invocations spread: shortest, longest, mean, deviation, quantiles. The flat view
     /// and JSON show them. The tool needs more time and memory for that, the program does not
     #[arg(long)]
@@ -211,6 +222,7 @@ impl ProfileArgs {
                 RevealName::Background => Reveal::Background,
             },
             skip_trivial: self.skip_trivial,
+            follow_threads: self.follow.contains(&Follow::Threads),
             statistics: if self.stats { Statistics::Every } else { Statistics::Off },
             duration: self.duration,
             calls: self.calls,

@@ -20,6 +20,7 @@ use crate::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
     MethodName, MethodStatistics, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
+use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
 use crate::ticker::{clock_read_ns, monotonic_ns, thread_cpu_ns};
 use crate::timing::RootTimes;
@@ -293,17 +294,19 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
     let late = facts.discovery.late;
     if late > 0 {
         warnings.push(format!(
-            "the program did not wait for instrumentation (--reveal background): the first calls of up to {late} methods may \
-             be missing"
+            "the program did not wait for instrumentation (--reveal background): the first calls of up to {} may be \
+             missing",
+            plural(late as u64, "method", "methods")
         ));
     }
-    let mut missed: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut missed: FxHashMap<&str, u64> = FxHashMap::default();
     for waited_for in &facts.deadlines_passed {
         *missed.entry(waited_for).or_default() += 1;
     }
-    for (waited_for, times) in missed {
+    for (waited_for, n) in missed {
         warnings.push(format!(
-            "{times} times a thread of the target went on without waiting any longer for {waited_for}: calls may be missing"
+            "a thread of the target went on without waiting any longer for {waited_for} ({}): calls may be missing",
+            times(n)
         ));
     }
     for (class, reason) in &facts.unparsable {
@@ -311,12 +314,12 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
     }
     if facts.lost > 0 {
         warnings.push(format!(
-            "{} events were lost: calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
-            facts.lost
+            "events were lost ({}): calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
+            count(facts.lost)
         ));
     }
     if decoder.unknown() > 0 {
-        warnings.push(format!("{} event words had no meaning", decoder.unknown()));
+        warnings.push(format!("event words had no meaning ({})", count(decoder.unknown())));
     }
     warnings
 }

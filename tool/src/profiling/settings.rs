@@ -35,6 +35,8 @@ pub struct Settings {
     pub reveal: Reveal,
     /// Getters, setters and methods that do nothing are left alone.
     pub skip_trivial: bool,
+    /// Work that is handed to other threads runs as children of the calls that did so.
+    pub follow_threads: bool,
     /// End after this time.
     pub duration: Option<Duration>,
     /// End when so many root invocations are complete; no others are counted.
@@ -119,5 +121,6 @@ pub(crate) fn options(settings: &Settings) -> Options {
         scheme: settings.scheme,
         look_ahead: true,
         skip_trivial: settings.skip_trivial,
+        follow_threads: settings.follow_threads,
     }
 }

@@ -36,13 +36,20 @@ struct Report<'a> {
     hotswap: Hotswap,
     waits: Vec<Wait<'a>>,
     threads: Vec<Thread<'a>>,
-    view: &'static str,
     #[serde(flatten)]
-    calls: Calls<'a>,
+    calls: Option<Arranged<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     statistics: Vec<Statistics<'a>>,
     environment: Option<RecordedIn<'a>>,
     warnings: &'a [String],
+}
+
+/// The calls in a view.
+#[derive(Serialize)]
+struct Arranged<'a> {
+    view: &'static str,
+    #[serde(flatten)]
+    calls: Calls<'a>,
 }
 
 /// The calls, in the view's arrangement.
@@ -160,8 +167,24 @@ struct Thread<'a> {
 
 /// Writes the object and a line feed.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let view = match options.view {
+        View::Tree => "tree",
+        View::Callers => "callers",
+        View::Flat => "flat",
+    };
+    let arranged = Arranged { view, calls: calls(profile, options) };
+    serde_json::to_writer(&mut *out, &report(profile, Some(arranged)))?;
+    writeln!(out)
+}
+
+/// The object without its calls.
+pub(crate) fn facts(profile: &Profile) -> impl Serialize {
+    report(profile, None)
+}
+
+fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
     let clock = &profile.clock;
-    let report = Report {
+    Report {
         schema: "headwater/1",
         target: Target { pid: profile.target.pid, main: &profile.target.main, jdk: &profile.target.jdk },
         roots: profile
@@ -244,18 +267,11 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
             .map(|wait| Wait { reason: &wait.reason, count: wait.count, duration_ns: wait.duration_ns })
             .collect(),
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
-        view: match options.view {
-            View::Tree => "tree",
-            View::Callers => "callers",
-            View::Flat => "flat",
-        },
-        calls: calls(profile, options),
+        calls,
         statistics: profile.statistics.iter().map(|statistics| Statistics::of(profile, statistics)).collect(),
         environment: recorded_in(&profile.environment),
         warnings: &profile.warnings,
-    };
-    serde_json::to_writer(&mut *out, &report)?;
-    writeln!(out)
+    }
 }
 
 fn nanoseconds(time: Duration) -> u64 {

@@ -1,7 +1,7 @@
 //! Class files in, class files out: what the call graph selected, put in by the rewriter.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::{Place, Probes, Refusal, Request};
+use headwater_rewriter::{Around, Place, Probes, Refusal, Request};
 
 use super::Session;
 use crate::callgraph::{Invoker, Lines, Selected};
@@ -14,6 +14,8 @@ const PROBES: Probes<'static> = Probes {
     throw: headwater_runtime_java::THROWN,
     allocate: None,
     receive: Some(headwater_runtime_java::REFLECTED),
+    argument: Some(headwater_runtime_java::HANDED_OVER),
+    around: Some(Around { begin: headwater_runtime_java::BEGUN, end: headwater_runtime_java::DONE }),
 };
 
 impl Session {
@@ -36,12 +38,17 @@ impl Session {
             id: method.id.0,
             place: method.lines.map_or(Place::Method, Lines::place),
         });
-        let receivers = invokers.iter().map(|invoker| Request {
+        let arguments = invokers.iter().map(|invoker| Request {
             method_index: invoker.method_index,
             id: invoker.kind,
-            place: Place::Receiver,
+            place: Place::FirstArgument,
         });
-        let requests: Vec<Request> = methods.chain(receivers).collect();
+        let passages = self.graph.passages(loader, class, name, bytes).into_iter().map(|passage| Request {
+            method_index: passage.method_index,
+            id: passage.kind,
+            place: passage.place,
+        });
+        let requests: Vec<Request> = methods.chain(arguments).chain(passages).collect();
         if requests.is_empty() {
             return None;
         }
@@ -51,7 +58,8 @@ impl Session {
                     let Request { method_index, id, place } = refused.request;
                     let reason = refused.refusal.to_string();
                     match place {
-                        Place::Receiver => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                        Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                        Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
                         _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                         _ => self.graph.refused(MethodId(id), reason),
                     }

@@ -9,11 +9,11 @@ import java.lang.reflect.Method;
  * The processor's time stamp counter, read by a critical downcall ({@code java.lang.foreign}, JDK 22 and later) of a function of the
  * agent's library. C2 inlines it to a bare call; the interpreter and C1 go through the same handle, so that all see one time.
  *
- * <p>Initialised only when the counter is to be used, after {@link HeadwaterV1#tscFunction} was set. Reflection, because the
+ * <p>Initialised only when the counter is to be used, after {@link HeadwaterV1Clock#tscFunction} was set. Reflection, because the
  * class is compiled for JDK 11.
  */
 final class HeadwaterV1Tsc {
-    private static final MethodHandle READ = reader(HeadwaterV1.tscFunction);
+    private static final MethodHandle READ = reader(HeadwaterV1Clock.tscFunction);
 
     private HeadwaterV1Tsc() {}
 

@@ -10,7 +10,7 @@ use crate::report::flat::{Amounts, FlatRow, rows};
 use crate::report::names::Names;
 use crate::report::prune::{focused, is_method_shown};
 use crate::report::share;
-use crate::report::units::{count, time};
+use crate::report::units::{count, plural, time};
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
     let focused = focused(section.profile, section.options);
@@ -56,8 +56,8 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             count(sum(|amounts| amounts.calls)),
             ""
         );
-        let what = if hidden.len() == 1 { "method" } else { "methods" };
-        lines.line(&numbers, &format!("... {} more {what}", count(hidden.len() as u64)), Emphasis::Faint)?;
+        let what = plural(hidden.len() as u64, "more method", "more methods");
+        lines.line(&numbers, &format!("... {what}"), Emphasis::Faint)?;
     }
     statistics(section, &names, &shown, lines)
 }
