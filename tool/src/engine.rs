@@ -172,10 +172,16 @@ impl Live {
 
     /// The profile up to now; recording goes on. Methods that are open have their time up to now.
     pub async fn profile(&mut self) -> Result<Profile, SessionError> {
-        let now_ns = monotonic_ns();
         let paused = self.is_paused();
-        let copy = self.drain.copy();
-        let mut decoder = self.serve_until(copy).await?;
+        let (mut decoder, now_ns) = loop {
+            let (now_ns, dropped) = (monotonic_ns(), self.dropped());
+            let copy = self.drain.copy();
+            let decoder = self.serve_until(copy).await?;
+            // A method that was dropped meanwhile may have calls that this copy has not.
+            if dropped == self.dropped() {
+                break (decoder, now_ns);
+            }
+        };
         let facts = Facts::of(&self.session, &self.settings);
         let (target, mode, calibration) = (self.target.clone(), self.settings.clock, self.calibration);
         let duration = self.recorded();
@@ -186,6 +192,11 @@ impl Live {
             assemble::profile(facts, &decoder, target, mode, calibration, &RootTimes::default(), duration)
         });
         Ok(self.serve_until(assembled).await?.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
+    }
+
+    /// How many methods have been dropped.
+    fn dropped(&self) -> usize {
+        self.session.governor().map_or(0, |governor| governor.all_dropped().len())
     }
 
     /// Forgets what was recorded, and goes on.

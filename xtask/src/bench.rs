@@ -2,7 +2,7 @@
 
 use crate::machine::{call, cargo, jdk};
 
-const BENCHES: [&str; 6] = ["rewriter", "decode", "snapshot", "top", "cost", "subgraph"];
+const BENCHES: [&str; 7] = ["rewriter", "decode", "snapshot", "top", "cost", "budget", "subgraph"];
 
 pub(crate) fn run(name: Option<&str>) -> Result<(), String> {
     jdk()?;

@@ -1,7 +1,8 @@
 //! The governor: what the probes cost just now, and which methods are dropped to keep that within the budget.
 //!
 //! A method is dropped for what its probes cost, and kept for what it tells: its own time. So the methods with the most cost for
-//! the least time go first, and no more of them than needed. Roots are never dropped: without them there is no profile.
+//! the least time go first, and no more of them than needed. Where all together would not be enough, only those go whose probes cost more than
+//! they take themselves: nothing else is given up in vain. Roots are never dropped: without them there is no profile.
 //!
 //! What a drop brings is known beforehand, because the time without probes stays the same. It is still looked at what came of it
 //! before the next one: not at once, since code that was given back is compiled anew. Nothing that was dropped comes back: a method
@@ -262,6 +263,10 @@ impl Governor {
                 let told = own_ns.max(0.0) / bare_ns + LEAST_TOLD;
                 candidates.push(Candidate { due: Due { method: *method, overhead }, score: overhead / told });
             }
+        }
+        // What can never be enough is done as far as it takes nothing away: whose probes cost more than its time.
+        if candidates.iter().map(|candidate| candidate.due.overhead).sum::<f64>() < excess {
+            candidates.retain(|candidate| candidate.score >= 1.0);
         }
         candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.due.method.cmp(&b.due.method)));
         let mut chosen = Vec::new();

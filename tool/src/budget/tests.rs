@@ -139,6 +139,23 @@ fn a_root_is_never_dropped_and_its_own_cost_may_be_more_than_is_allowed() {
 }
 
 #[test]
+fn what_would_not_be_enough_is_not_given_up_in_vain() {
+    let mut governor = governor("5%");
+    let mut dense_root = tally(1, &[(2, 100_000, 90), (3, 100_000, 1)]);
+    dense_root.roots.values_mut().for_each(|root| {
+        (root.calls, root.pairs) = (1e6, 1.2e6);
+        root.measured_ns += 1e6 * 25.0;
+        root.methods.get_mut(&ROOT).expect("it is there").calls = 1e6;
+    });
+    governor.observe(dense_root, s(1));
+    let can_go = |method| method != ROOT;
+    assert_eq!(ids(&governor.decide(s(1), BATCH, can_go)), [3], "5 ms for 1 ms; the other tells 90 ms");
+    governor.stays(MethodId(3));
+    assert!(governor.decide(s(2), BATCH, |method| method.0 == 2).is_empty());
+    assert!(governor.roots()[0].exhausted);
+}
+
+#[test]
 fn the_root_that_is_dearest_counts_not_all_together() {
     let mut waiting = tally_of(MethodId(7), 60_000, &[(8, 10, 0)]);
     waiting.roots.extend(tally(10, &[(2, 1_000_000, 50)]).roots);

@@ -67,8 +67,8 @@ pub(super) fn warning(budget: &Budget, clock: &Clock, methods: &[MethodName]) ->
         )
     } else if root.exhausted {
         format!(
-            "the budget of {limit} cannot be held: probes make the calls of {name} {all} longer, and no method below it is left \
-             that would save much{cheaper}"
+            "the budget of {limit} cannot be held: probes make the calls of {name} {all} longer, and no methods are left below it \
+             that would save enough{cheaper}"
         )
     } else {
         format!(
