@@ -126,10 +126,6 @@ class ShownProfile implements Shown<Amounts> {
     };
   }
 
-  sign(): string {
-    return "";
-  }
-
   summary(amounts: Amounts): string {
     const { calls, self, total, error, totalError } = amounts;
     const share = percent(total, this.whole);
