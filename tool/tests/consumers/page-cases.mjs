@@ -112,12 +112,16 @@ export const cases = {
         assert.deepEqual(sorted(shown.map((row) => [row.method, ...numbers(row)])), sorted(expected), `${table} of ${stanza.self.method}`);
       }
     }
-    // A caller is gone to by a double click, or by Enter.
+    // A caller is gone to by a click, or by Enter.
     await view(page, "methods");
     await selectRow(page, "flat", "Parser.parseRow");
     await view(page, "callers");
-    await page.dblclick('table#callers tbody tr:has-text("Parser.parse(String)") .label');
+    await page.click('table#callers tbody tr:has-text("Parser.parse(String)") .label');
     assert.match(await page.textContent("#callers-of"), /Parser\.parse\(String\)/);
+    await page.focus("#callees");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    assert.match(await page.textContent("#callers-of"), /Parser\.parseRow\(int\)/);
   },
 
   async threads({ open, json }) {
@@ -383,7 +387,7 @@ export const cases = {
     // The table of methods, and from there to callers.
     await view(page, "methods");
     await page.focus("#flat");
-    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Home");
     await page.keyboard.press("ArrowDown");
     const second = (await rows(page, "flat"))[1];
     assert.equal(await page.getAttribute("#flat tr.selected", "data-method"), second.method);
@@ -391,7 +395,7 @@ export const cases = {
     assert.equal(await page.getAttribute("#callers-of", "data-method"), second.method);
   },
 
-  async hostile({ open, json }) {
+  async hostile({ open, json, complaints }) {
     const page = await open();
     const hostile = "</script><img src=x onerror=alert(1)><!--";
     assert.equal(await page.title(), `com.acme.Shop ${hostile} (pid 4711): com.acme.Shop::checkout`);
@@ -413,6 +417,8 @@ export const cases = {
       }),
     );
     assert.equal(isBlocked, "img-src");
+    const [complaint] = complaints.splice(0);
+    assert.match(complaint, /violates the following Content Security Policy directive/);
     assert.equal(json("tree").threads[1].name, `pool ${hostile}`);
   },
 
@@ -510,7 +516,7 @@ export const cases = {
   async large({ open, json }) {
     const page = await open();
     const nodes = json("tree").nodes;
-    assert.equal(nodes.length, 200_000);
+    assert.ok(nodes.length >= 200_000);
     const made = () => page.locator("table tbody tr").count();
     const frames = async () => {
       await settled(page);
@@ -521,7 +527,7 @@ export const cases = {
     assert.ok((await made()) < 400, String(await made()));
     await view(page, "tree");
     await page.click("#open-all");
-    assert.equal(await page.getAttribute("#tree", "aria-rowcount"), "200001");
+    assert.equal(await page.getAttribute("#tree", "aria-rowcount"), String(nodes.length + 1));
     assert.ok((await made()) < 400, String(await made()));
     await page.focus("#tree");
     await page.keyboard.press("End");
@@ -531,7 +537,7 @@ export const cases = {
       const [own, box] = [row.getBoundingClientRect(), row.closest(".scroller").getBoundingClientRect()];
       return { index: row.getAttribute("aria-rowindex"), isSeen: own.bottom <= box.bottom + 1 && own.top >= box.top };
     });
-    assert.deepEqual(last, { index: "200001", isSeen: true });
+    assert.deepEqual(last, { index: String(nodes.length + 1), isSeen: true });
     // A search changes no row but those that are seen, and draws once.
     await view(page, "methods");
     for (const text of ["t", "ty", "type7.", "type7.method1"]) {
@@ -627,7 +633,7 @@ export const cases = {
       await page.selectOption("#colour", colour);
       assert.equal((await page.$$("#key li")).length, 7);
     }
-    await page.fill("#query", "changed = yes && self > 1ms");
+    await page.fill("#query", "changed = yes && self > 100us");
     await page.click("#find-next");
     assert.match(await page.textContent("#find-result"), /^1 of \d+$/);
     await view(page, "about");

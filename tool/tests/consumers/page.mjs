@@ -19,6 +19,8 @@ try {
   const complaints = [];
   const open = async (options = {}) => {
     const context = await browser.newContext({ viewport: { width: 1366, height: 768 }, colorScheme: "light", ...options });
+    // Machines that build are busy: only what never comes is a fault.
+    context.setDefaultTimeout(180_000);
     const page = await context.newPage();
     page.on("console", (message) => complaints.push(`console: ${message.text()}`));
     page.on("pageerror", (error) => complaints.push(`error: ${error.stack}`));
@@ -32,7 +34,7 @@ try {
   const axe = readFileSync(join(modules, "axe-core/axe.min.js"), "utf8");
   const run = cases[name];
   assert.ok(run, `there is no case ${name}`);
-  await run({ open, json, axe, directory });
+  await run({ open, json, axe, directory, complaints });
   assert.deepEqual(complaints, []);
 } finally {
   await browser.close();

@@ -14,7 +14,7 @@ use headwater_protocol::ThreadId;
 pub const HOSTILE: &str = "</script><img src=x onerror=alert(1)><!--";
 
 /// Names for machines and for people.
-const METHODS: [(&str, &str); 11] = [
+const METHODS: [(&str, &str); 12] = [
     ("com.acme.Shop.checkout(Lcom/acme/Cart;)Z", "com.acme.Shop.checkout(Cart)"),
     ("com.acme.Cart.total()J", "com.acme.Cart.total()"),
     ("com.acme.Item.price(I)J", "com.acme.Item.price(int)"),
@@ -27,6 +27,8 @@ const METHODS: [(&str, &str); 11] = [
     ("Main.main([Ljava/lang/String;)V", "Main.main(String[])"),
     ("日本.クラス.メソッド()V", "日本.クラス.メソッド()"),
     ("com.acme.tax.Rates.of(I)D", "com.acme.tax.Rates.of(int)"),
+    // Called only after the change.
+    ("com.acme.duty.Duties.of(I)D", "com.acme.duty.Duties.of(int)"),
 ];
 
 /// Level, method, calls, self time in ns: in the order of first calls.
@@ -100,7 +102,9 @@ pub fn profile() -> Profile {
 
 /// The same after a change: the parser is slower, the tax is gone, something is new, and the rest differs by less than is uncertain.
 pub fn changed() -> Profile {
-    let mut worker = tree(&WORKER[..9]);
+    const TAX: usize = 10;
+    let untaxed: Vec<Row> = WORKER.into_iter().filter(|row| row.1 != TAX).collect();
+    let mut worker = tree(&untaxed);
     for node in &mut worker.nodes {
         node.self_ns += if node.method == MethodIndex(3) { 4_000_000 } else { node.error_ns / 2 };
         (node.total_ns, node.total_error_ns) = (0, 0);
@@ -109,7 +113,7 @@ pub fn changed() -> Profile {
     let cpu = CpuSamples::default();
     let new = Node {
         parent,
-        method: MethodIndex(9),
+        method: MethodIndex(11),
         calls: 12,
         thrown: 0,
         self_ns: 2_500_000,
@@ -120,10 +124,10 @@ pub fn changed() -> Profile {
     };
     worker.nodes.push(new);
     add_totals(&mut worker.nodes);
-    of(vec![(ThreadId(31), "worker-1".to_owned(), worker)])
+    of(vec![(ThreadId(31), "worker-1".to_owned(), worker), (ThreadId(32), "pool".to_owned(), tree(&OTHER))])
 }
 
-/// A tree of so many nodes: wide at the top, with recursion a thousand levels deep, and very many narrow nodes.
+/// A tree of nearly so many nodes: wide at the top, with recursion a thousand levels deep, and very many narrow nodes.
 pub fn large(nodes: usize) -> Profile {
     const METHODS: usize = 5_000;
     let mut state = 1_u64;
@@ -144,7 +148,7 @@ pub fn large(nodes: usize) -> Profile {
         };
         let self_ns = (below(1_000) * below(1_000)) as u64;
         let (calls, cpu) = (1 + below(50) as u64, CpuSamples::default());
-        // Siblings of one method would be one node: each has its own.
+        // Nearly no siblings are of one method: they would be one node.
         let method = MethodIndex(index % METHODS);
         tree.nodes.push(Node {
             parent: parent.map(NodeIndex),

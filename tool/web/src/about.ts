@@ -17,7 +17,7 @@ const KEYS: [string, string][] = [
 ];
 
 export function aboutView(facts: ProfileFacts | DiffFacts): HTMLElement {
-  const view = el("div", { class: "view prose" });
+  const view = el("div", { class: "view prose", tabindex: 0, role: "region", "aria-label": "About this file" });
   view.append(el("h2", {}, facts.kind === "diff" ? "Comparison" : "Recording"), el("pre", { id: "head" }, facts.head.trim()));
   if (facts.foot.trim() !== "") view.append(el("h2", {}, facts.kind === "diff" ? "Conditions" : "Truth and cost"), el("pre", { id: "foot" }, facts.foot.trim()));
   if (facts.kind === "profile") {
@@ -32,7 +32,7 @@ export function aboutView(facts: ProfileFacts | DiffFacts): HTMLElement {
 }
 
 function table(id: string, label: string, heads: string[], rows: HTMLElement[]): HTMLElement {
-  const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)));
+  const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col", class: /^(Method|Reason)$/.test(text) ? "name" : "" }, text)));
   return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label }, el("table", { id }, el("thead", {}, head), el("tbody", {}, ...rows)));
 }
 

@@ -1,6 +1,7 @@
 // What is shown at the moment, and who wants to know when that changes.
 
 import type { Mapping } from "./colours";
+import { shortName } from "./format";
 import { contains } from "./query";
 import type { Shown, Source } from "./source";
 import { NONE } from "./tree";
@@ -28,6 +29,8 @@ export interface State {
 
 export type Key = keyof State | "theme";
 export type Changed = ReadonlySet<Key>;
+
+const narrow = matchMedia("(max-width: 760px)");
 
 export class App<A> {
   state: State;
@@ -94,6 +97,11 @@ export class App<A> {
 
   name(method: number): string {
     return this.source.names[method][1];
+  }
+
+  /** Where there is little room, the name without packages. */
+  label(method: number): string {
+    return narrow.matches ? shortName(this.name(method)) : this.name(method);
   }
 
   /** Sets the root of what is shown, and selects it. */

@@ -31,16 +31,19 @@ export class CallersView<A> {
 
   private grid(id: string, label: string, nameLabel: string): Grid<Row<A>> {
     const { app } = this;
-    const name = (row: Row<A>) => (row.method === NONE ? "(from outside the roots)" : app.name(row.method));
+    const outside = "(from outside the roots)";
+    const name = (row: Row<A>) => (row.method === NONE ? outside : app.name(row.method));
+    const shown = (row: Row<A>) => (row.method === NONE ? outside : app.label(row.method));
     return new Grid<Row<A>>({
       id,
       label,
       role: "grid",
       nameLabel,
       columns: columnsOf(app.shown.arcColumns, (index) => app.shown.arcColumns[index]),
-      name: (row) => [el("span", { class: "label", title: name(row) }, ...marked(name(row), app.state.search))],
+      name: (row) => [el("span", { class: "label", title: name(row) }, ...marked(shown(row), app.state.search))],
       attributes: (row) => attributesOf(app, row),
       select: () => {},
+      opensOnClick: true,
       open: (row) => row.method !== NONE && app.selectMethod(row.method),
       empty: id === "callers" ? "No callers." : "It calls nothing that is instrumented.",
     });
@@ -58,7 +61,7 @@ export class CallersView<A> {
     this.heading.textContent = app.name(method);
     this.heading.dataset.method = app.source.names[method][0];
     const own = app.shown.flat().find((row) => row.method === method);
-    this.numbers.textContent = `${own === undefined ? "not called here" : app.shown.summary(own.amounts)}. Enter or a double click goes to a caller or callee.`;
+    this.numbers.textContent = `${own === undefined ? "not called here" : app.shown.summary(own.amounts)}. A click, or Enter, goes to a caller or callee.`;
     // Stanzas are made only when they are looked at: that takes a walk through the tree.
     if (app.state.view !== "callers") return;
     const { callers, callees } = app.shown.arcs(method);

@@ -20,6 +20,8 @@ export interface Mapping {
   classOf(node: number): number;
   /** The same in words, of this node. */
   describe(node: number): string;
+  /** Of a change: what stands before the name in a frame, so that it is not told by the colour alone. */
+  sign?(node: number): string;
   key: KeyEntry[];
 }
 

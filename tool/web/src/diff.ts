@@ -168,10 +168,6 @@ class ShownDiff implements Shown<Pair> {
     return data;
   }
 
-  sign(node: number): string {
-    return `${this.signOf(this.of(node), "total")} `;
-  }
-
   summary(pair: Pair): string {
     return QUANTITIES.map(([quantity, label]) => {
       const { before, after, error } = this.source.change(pair, quantity);
@@ -295,6 +291,10 @@ class ShownDiff implements Shown<Pair> {
       key: labels.map((label, index) => ({ label, paint: diverging[index] })),
       classOf,
       describe: (node) => this.signOf(this.of(node), quantity),
+      sign: (node) => {
+        const sign = this.signOf(this.of(node), quantity);
+        return sign === "same" ? "" : `${sign} `;
+      },
     };
   }
 

@@ -57,5 +57,7 @@ export function shortName(display: string): string {
   const end = display.indexOf("(");
   const qualified = end < 0 ? display : display.slice(0, end);
   const parts = qualified.split(".");
-  return parts.slice(-2).join(".") + (end < 0 ? "" : display.slice(end));
+  // A hidden class has a dot in its name: Shop$$Lambda.0x00007f12.
+  const length = parts.at(-3)?.includes("$$Lambda") ? 3 : 2;
+  return parts.slice(-length).join(".") + (end < 0 ? "" : display.slice(end));
 }

@@ -21,8 +21,9 @@ export interface GridOptions<R> {
   name(row: R): Node[];
   attributes(row: R): Record<string, string>;
   select(row: R, index: number): void;
-  /** Enter, or a double click. */
+  /** Enter, or a double click; with `opensOnClick` any click. */
   open(row: R): void;
+  opensOnClick?: boolean;
   /** Keys that only this table knows; says whether it was one. */
   key?(event: KeyboardEvent, index: number): boolean;
   sort?(id: string): void;
@@ -47,6 +48,9 @@ export class Grid<R> {
     throw new Error("no rows");
   };
   private selected = -1;
+  /** Rows that are elements: from one number up to another. */
+  private first = 0;
+  private last = 0;
 
   constructor(private readonly options: GridOptions<R>) {
     const { id, label, role, columns, nameLabel } = options;
@@ -58,8 +62,6 @@ export class Grid<R> {
       this.heads.set(column.id, head);
       headings.push(head);
     }
-    const span = { colspan: columns.length + 1 };
-    for (const pad of [this.above, this.below]) pad.setAttribute("colspan", String(span.colspan));
     this.table = el(
       "table",
       { id, role, "aria-label": label, tabindex: 0, keydown: (event: KeyboardEvent) => this.onKey(event) },
@@ -72,7 +74,7 @@ export class Grid<R> {
     this.body.addEventListener("click", (event) => this.onClick(event));
     this.body.addEventListener("dblclick", (event) => {
       const isTwist = (event.target as Element).classList.contains("twist");
-      if (this.selected >= 0 && !isTwist) options.open(this.at(this.selected));
+      if (this.selected >= 0 && !isTwist && !options.opensOnClick) options.open(this.at(this.selected));
     });
     new ResizeObserver(() => this.render()).observe(this.element);
   }
@@ -105,11 +107,9 @@ export class Grid<R> {
         element.scrollTop = top + height - Math.max(height, element.clientHeight - head);
       }
     }
-    this.render();
-  }
-
-  focus(): void {
-    this.table.focus({ preventScroll: true });
+    // The rows stay the same elements: the second click of two must find what the first one hit.
+    if (index < 0 || (index >= this.first && index < this.last)) this.mark();
+    else this.render();
   }
 
   render(): void {
@@ -123,7 +123,17 @@ export class Grid<R> {
     const made: HTMLElement[] = [];
     for (let index = first; index < last; index++) made.push(this.row(index));
     this.body.replaceChildren(...made);
-    const isMade = this.selected >= first && this.selected < last;
+    [this.first, this.last] = [first, last];
+    this.mark();
+  }
+
+  private mark(): void {
+    [...this.body.rows].forEach((row, index) => {
+      const isSelected = this.first + index === this.selected;
+      row.classList.toggle("selected", isSelected);
+      row.setAttribute("aria-selected", String(isSelected));
+    });
+    const isMade = this.selected >= this.first && this.selected < this.last;
     if (isMade) this.table.setAttribute("aria-activedescendant", this.rowId(this.selected));
     else this.table.removeAttribute("aria-activedescendant");
   }
@@ -131,14 +141,7 @@ export class Grid<R> {
   private row(index: number): HTMLElement {
     const { columns, name, attributes } = this.options;
     const row = this.at(index);
-    const isSelected = index === this.selected;
-    const element = el("tr", {
-      id: this.rowId(index),
-      "aria-rowindex": index + 2,
-      "aria-selected": isSelected ? "true" : "false",
-      class: isSelected ? "selected" : "",
-      ...attributes(row),
-    });
+    const element = el("tr", { id: this.rowId(index), "aria-rowindex": index + 2, ...attributes(row) });
     element.append(el("td", { class: "name", "data-column": "method" }, ...name(row)));
     for (const column of columns) {
       const value = String(column.value(row));
@@ -162,7 +165,9 @@ export class Grid<R> {
   private onClick(event: Event): void {
     const row = (event.target as Element).closest("tr");
     const index = Number(row?.getAttribute("aria-rowindex")) - 2;
-    if (row !== null && index >= 0) this.choose(index);
+    if (row === null || index < 0) return;
+    this.choose(index);
+    if (this.options.opensOnClick) this.options.open(this.at(index));
   }
 
   private choose(index: number): void {

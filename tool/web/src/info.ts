@@ -39,7 +39,8 @@ export class InfoView<A> {
       ),
     );
     for (const { heading, facts } of app.shown.facts(node)) {
-      const list = el("dl");
+      // Names are long: each gets the whole width.
+      const list = el("dl", { class: facts.some((fact) => fact.name === "Method name") ? "names" : "numbers" });
       for (const { name, text, value } of facts) {
         list.append(el("dt", {}, name), el("dd", { "data-name": name, "data-value": value === undefined ? null : String(value) }, text));
       }

@@ -62,7 +62,7 @@ function header<A>(app: App<A>, facts: ProfileFacts | DiffFacts): HTMLElement {
 function ofProfile({ report }: ProfileFacts): [string, string] {
   const { target, roots, events, duration_ns, clock } = report;
   const entered = roots
-    .map(({ pattern, calls, open }) => `${pattern} (entered ${count(calls)}×${open.threads > 0 ? `, ${open.threads} threads in it before` : ""})`)
+    .map(({ pattern, calls, open }) => `${pattern} (entered ${count(calls)}×${open.threads > 0 ? `, ${open.threads} ${open.threads === 1 ? "thread" : "threads"} in it before` : ""})`)
     .join(", ");
   const cpu = clock.mode === "cpu" ? "; all times are CPU time" : "";
   return [

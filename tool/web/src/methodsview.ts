@@ -40,7 +40,7 @@ export class MethodsView<A> {
       role: "grid",
       nameLabel: "Method",
       columns: columnsOf(app.shown.flatColumns, (index) => app.shown.flatColumns[index]),
-      name: (row) => [el("span", { class: "label", title: app.name(row.method) }, ...marked(app.name(row.method), app.state.search))],
+      name: (row) => [el("span", { class: "label", title: app.name(row.method) }, ...marked(app.label(row.method), app.state.search))],
       attributes: (row) => attributesOf(app, row),
       select: (row) => app.selectMethod(row.method),
       open: () => app.set({ view: "callers" }),

@@ -39,12 +39,12 @@ export class ProfileSource implements Source<Amounts> {
 
   /** The tree of all threads is number 0; those of the threads follow. */
   tree(number: number): Tree {
-    let tree = this.loaded.get(number);
+    const block = this.facts.merged_is_first_thread ? Math.max(number, 1) - 1 : number;
+    let tree = this.loaded.get(block);
     if (tree === undefined) {
-      const block = this.facts.merged_is_first_thread ? Math.max(number, 1) - 1 : number;
       const stored: Stored = this.data.block(block);
       tree = { columns: stored.columns, shape: shapeOf(stored, this.first, stored.columns.total) };
-      this.loaded.set(number, tree);
+      this.loaded.set(block, tree);
     }
     return tree;
   }
@@ -124,10 +124,6 @@ class ShownProfile implements Shown<Amounts> {
       "error-ns": String(amounts.error),
       "total-error-ns": String(amounts.totalError),
     };
-  }
-
-  sign(): string {
-    return "";
   }
 
   summary(amounts: Amounts): string {

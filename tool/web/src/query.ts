@@ -26,6 +26,7 @@ interface Token {
   text: string;
   column: number;
   isQuoted: boolean;
+  isOperator: boolean;
 }
 
 const TOKEN = /\s*(?:("(?:[^"\\]|\\.)*"|'[^']*')|(&&|\|\||<=|>=|==|!=|!~|[<>=~!()])|([^\s&|<>=!~()"']+(?:\([^\s&|<>=!~()]*\)[^\s&|<>=!~()"']*)*))/y;
@@ -45,7 +46,7 @@ function tokens(text: string): Token[] {
     const shown = quoted ?? operator ?? word;
     const column = start + whole.length - shown.length + 1;
     const unquoted = quoted?.slice(1, -1).replace(/\\(.)/g, "$1");
-    found.push({ text: unquoted ?? shown, column, isQuoted: quoted !== undefined });
+    found.push({ text: unquoted ?? shown, column, isQuoted: quoted !== undefined, isOperator: operator !== undefined });
   }
   return found;
 }
@@ -105,12 +106,12 @@ export function parse(text: string, attributes: Attributes): Predicate {
     if (get === undefined) throw new QueryError(name.column, `there is no \`${name.text}\`; there is ${names}`);
     at++;
     const operator = input[at];
-    if (operator === undefined || !/^(<=?|>=?|==?|!=|!?~)$/.test(operator.text)) {
+    if (!operator?.isOperator || !/^(<=?|>=?|==?|!=|!?~)$/.test(operator.text)) {
       throw new QueryError(column(), "write <, <=, >, >=, =, != or ~ here");
     }
     at++;
     const value = input[at];
-    if (value === undefined) throw new QueryError(end, `say what \`${name.text}\` is compared with`);
+    if (value === undefined || value.isOperator) throw new QueryError(column(), `say what \`${name.text}\` is compared with`);
     at++;
     if (operator.text.endsWith("~")) {
       const matches = contains(value.text);

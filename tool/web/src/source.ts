@@ -58,8 +58,6 @@ export interface Shown<A> {
   bar(amounts: A): [number, number];
   /** The exact numbers, as `data-` attributes of rows. */
   data(amounts: A): Record<string, string>;
-  /** Of a frame: what stands before the name. */
-  sign(node: number): string;
   /** One line about a node. */
   summary(amounts: A): string;
   /** What queries can ask for. */

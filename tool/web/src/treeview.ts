@@ -149,7 +149,7 @@ export class TreeView<A> {
     swatch.style.background = paintOf(app.mapping.key[app.mapping.classOf(node)].paint);
     const depth = level > INDENTED ? [el("span", { class: "depth" }, `[${shape.level[node]}] `)] : [];
     const name = app.name(shape.method[node]);
-    const text = el("span", { class: "label", title: name }, ...marked(name, app.state.search));
+    const text = el("span", { class: "label", title: name }, ...marked(app.label(shape.method[node]), app.state.search));
     return [twist, swatch, ...depth, text];
   }
 
