@@ -48,10 +48,14 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true it is, and how a call graph is found
+    /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true and how stable it is, and how a call
+    /// graph is found
     Bench {
-        /// Only this one: rewriter, decode, snapshot, cost or subgraph
+        /// Only this one: rewriter, decode, snapshot, pairs, cost, stability, soak or subgraph
         name: Option<String>,
+        /// Passed on to it
+        #[arg(last = true, requires = "name")]
+        arguments: Vec<String>,
     },
     /// Compile the Java runtime classes again, after a change to their sources
     Runtime,
@@ -88,7 +92,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo { root, seconds } => demo::run(&root, seconds),
         Command::Test { arguments } => test::run(&arguments),
-        Command::Bench { name } => bench::run(name.as_deref()),
+        Command::Bench { name, arguments } => bench::run(name.as_deref(), &arguments),
         Command::Runtime => runtime::run(),
         Command::Rewrite { input, output, identity, report } => {
             let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::Instrument };

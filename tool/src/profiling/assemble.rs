@@ -20,7 +20,6 @@ use crate::profile::{
     MethodName, MethodStatistics, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::session::{HotswapTotals, Session};
-use crate::ticker::{clock_read_ns, monotonic_ns, thread_cpu_ns};
 use crate::timing::RootTimes;
 
 /// What a session knows at one moment.
@@ -104,7 +103,7 @@ pub(crate) fn profile(
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);
     }
-    let timing_ns = clock_read_ns(if mode == ClockMode::Cpu { thread_cpu_ns } else { monotonic_ns });
+    let timing_ns = calibration.control_ns;
     // Of a call that began before recording a part is known: whole calls say nothing about it.
     let open: Vec<MethodId> = decoder.open_calls().flat_map(|(calls, _)| calls.iter().copied()).collect();
     let whole = |times: &RootTimes| -> RootTimes {
