@@ -354,6 +354,20 @@ pub fn calls_by_method(report: &Value) -> BTreeMap<String, u64> {
     calls
 }
 
+/// Calls of each node of a JSON report, by the methods from the root to it.
+pub fn calls_by_path(report: &Value) -> BTreeMap<Vec<String>, u64> {
+    // A parent comes before its children.
+    let mut paths: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let mut calls = BTreeMap::new();
+    for node in report["nodes"].as_array().expect("nodes") {
+        let mut path = node["parent"].as_u64().map_or_else(Vec::new, |parent| paths[&parent].clone());
+        path.push(node["method"].as_str().expect("a method's name").to_owned());
+        *calls.entry(path.clone()).or_default() += node["calls"].as_u64().expect("a number of calls");
+        paths.insert(node["id"].as_u64().expect("an id"), path);
+    }
+    calls
+}
+
 /// The `COUNT n method` lines of a target's output.
 pub fn counts_of_target(lines: &[String]) -> BTreeMap<String, u64> {
     lines

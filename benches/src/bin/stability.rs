@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use headwater_benches::{compile, headwater};
-use headwater_tests::{Jdk, Process, jdks};
+use headwater_tests::{Jdk, Process, calls_by_path, jdks};
 use serde_json::Value;
 
 const RUNS: usize = 5;
@@ -51,7 +51,7 @@ fn measure(jdk: &Jdk, clock: &str, workload: &str, calls: &str) {
         })
         .skip(1)
         .collect();
-    let trees: Vec<_> = profiles.iter().map(tree).collect();
+    let trees: Vec<_> = profiles.iter().map(calls_by_path).collect();
     let differing = trees.iter().filter(|tree| **tree != trees[0]).count();
     let shares: Vec<_> = profiles.iter().map(shares).collect();
     let mut top: Vec<(&String, &f64)> = shares[0].iter().collect();
@@ -70,21 +70,6 @@ fn measure(jdk: &Jdk, clock: &str, workload: &str, calls: &str) {
         top.iter().map(|(_, share)| **share).sum::<f64>() * 100.0,
         top.iter().map(|(method, _)| spread(method)).fold(0.0, f64::max) * 100.0,
     );
-}
-
-/// Calls by the path to each node.
-fn tree(report: &Value) -> BTreeMap<Vec<&str>, u64> {
-    let nodes = report["nodes"].as_array().expect("nodes");
-    // A parent comes before its children.
-    let mut paths: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
-    let mut tree = BTreeMap::new();
-    for node in nodes {
-        let mut path = node["parent"].as_u64().map_or_else(Vec::new, |parent| paths[&parent].clone());
-        path.push(node["method"].as_str().expect("a method"));
-        *tree.entry(path.clone()).or_default() += node["calls"].as_u64().expect("calls");
-        paths.insert(node["id"].as_u64().expect("an id"), path);
-    }
-    tree
 }
 
 /// Part of the whole time that each method takes by itself.
