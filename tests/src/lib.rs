@@ -354,18 +354,30 @@ pub fn calls_by_method(report: &Value) -> BTreeMap<String, u64> {
     calls
 }
 
-/// Calls of each node of a JSON report, by the methods from the root to it.
-pub fn calls_by_path(report: &Value) -> BTreeMap<Vec<String>, u64> {
-    // A parent comes before its children.
-    let mut paths: BTreeMap<u64, Vec<String>> = BTreeMap::new();
-    let mut calls = BTreeMap::new();
-    for node in report["nodes"].as_array().expect("nodes") {
-        let mut path = node["parent"].as_u64().map_or_else(Vec::new, |parent| paths[&parent].clone());
-        path.push(node["method"].as_str().expect("a method's name").to_owned());
-        *calls.entry(path.clone()).or_default() += node["calls"].as_u64().expect("a number of calls");
-        paths.insert(node["id"].as_u64().expect("an id"), path);
+/// The merged tree of a JSON report, in the order of names: depth, method and calls of each node, before those below it.
+pub fn tree(report: &Value) -> Vec<(usize, String, u64)> {
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let method = |node: &Value| node["method"].as_str().expect("a method's name").to_owned();
+    let mut below: BTreeMap<Option<u64>, Vec<&Value>> = BTreeMap::new();
+    for node in nodes {
+        below.entry(node["parent"].as_u64()).or_default().push(node);
     }
-    calls
+    // The first by name is taken first, from the end.
+    below.values_mut().for_each(|nodes| nodes.sort_by_key(|node| std::cmp::Reverse(method(node))));
+    let mut tree = Vec::with_capacity(nodes.len());
+    let mut open = vec![(0, below.remove(&None).unwrap_or_default())];
+    while let Some((depth, nodes)) = open.last_mut() {
+        let Some(node) = nodes.pop() else {
+            open.pop();
+            continue;
+        };
+        tree.push((*depth, method(node), node["calls"].as_u64().expect("a number of calls")));
+        let deeper = *depth + 1;
+        if let Some(nodes) = below.remove(&node["id"].as_u64()) {
+            open.push((deeper, nodes));
+        }
+    }
+    tree
 }
 
 /// The `COUNT n method` lines of a target's output.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use headwater_benches::{compile, headwater};
-use headwater_tests::{Jdk, Process, calls_by_path, jdks};
+use headwater_tests::{Jdk, Process, jdks, tree};
 use serde_json::Value;
 
 const RUNS: usize = 5;
@@ -51,7 +51,7 @@ fn measure(jdk: &Jdk, clock: &str, workload: &str, calls: &str) {
         })
         .skip(1)
         .collect();
-    let trees: Vec<_> = profiles.iter().map(calls_by_path).collect();
+    let trees: Vec<_> = profiles.iter().map(tree).collect();
     let differing = trees.iter().filter(|tree| **tree != trees[0]).count();
     let shares: Vec<_> = profiles.iter().map(shares).collect();
     let mut top: Vec<(&String, &f64)> = shares[0].iter().collect();
