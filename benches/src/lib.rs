@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use headwater_tests::{Jdk, Scratch};
 
-pub mod pairs;
 pub mod workload;
 
 /// The fastest of several rounds: what the code takes when nothing else gets in its way.

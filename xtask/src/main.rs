@@ -51,10 +51,14 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true it is, and how a call graph is found
+    /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true and how stable it is, and how a call
+    /// graph is found
     Bench {
-        /// Only this one: rewriter, decode, snapshot, top, cost or subgraph
+        /// Only this one: rewriter, decode, snapshot, top, pairs, cost, stability, soak, budget or subgraph
         name: Option<String>,
+        /// Passed on to it
+        #[arg(last = true, requires = "name")]
+        arguments: Vec<String>,
     },
     /// Go through docs/TUTORIAL.md and make its pictures again
     Tutorial,
@@ -95,7 +99,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo { root, seconds } => demo::run(&root, seconds),
         Command::Test { arguments } => test::run(&arguments),
-        Command::Bench { name } => bench::run(name.as_deref()),
+        Command::Bench { name, arguments } => bench::run(name.as_deref(), &arguments),
         Command::Tutorial => tutorial::run(),
         Command::Runtime => runtime::run(),
         Command::Web => web::run(),

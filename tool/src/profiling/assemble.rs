@@ -22,7 +22,6 @@ use crate::profile::{
 };
 use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
-use crate::ticker::{clock_read_ns, monotonic_ns, thread_cpu_ns};
 use crate::timing::RootTimes;
 
 /// What a session knows at one moment.
@@ -96,8 +95,7 @@ pub(crate) fn probes(mode: ClockMode, uses_tsc: bool, calibration: Calibration) 
         outer_spread_ns: calibration.outer_spread_ns,
         drift: None,
     };
-    let timing_ns = clock_read_ns(if mode == ClockMode::Cpu { thread_cpu_ns } else { monotonic_ns });
-    Probes { clock, idle_ns: calibration.outside_ns, timing_ns }
+    Probes { clock, idle_ns: calibration.outside_ns, timing_ns: calibration.control_ns }
 }
 
 /// The profile of what was decoded; `facts` must not be older than the decoder.

@@ -445,6 +445,12 @@ public final class HeadwaterV1 {
         }
     }
 
+    /** Makes method 0, which is calibration's, a root whose calls are all control invocations; or a method like others again. */
+    static void controlAll(boolean all) {
+        controlEvery = all ? 1 : 0;
+        U.putByte(flags, all ? FLAG_ENTERED | FLAG_ROOT : FLAG_ENTERED);
+    }
+
     private static double[] calibrate() {
         return HeadwaterV1Calibration.calibrate();
     }
@@ -466,6 +472,9 @@ public final class HeadwaterV1 {
 
     /** CPU time of the current thread, or of its carrier, in ns. */
     static native long cpuTime();
+
+    /** The time stamp counter, for {@link HeadwaterV1Tsc}. */
+    static native long readTsc();
 
     /** A thread has entered the call graph for the first time. */
     static native void started(Thread thread, long tid, boolean isVirtual);
