@@ -129,6 +129,7 @@ fn profile(nodes: usize) -> Profile {
         events: Events::default(),
         budget: None,
         hotswap: Hotswap::default(),
+        budget: None,
         waits: Vec::new(),
         threads: Vec::new(),
         merged,
