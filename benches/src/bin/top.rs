@@ -129,7 +129,6 @@ fn profile(nodes: usize) -> Profile {
         events: Events::default(),
         budget: None,
         hotswap: Hotswap::default(),
-        budget: None,
         waits: Vec::new(),
         threads: Vec::new(),
         merged,
