@@ -30,6 +30,19 @@ pub fn write(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    introduction(comparison, context, out)?;
+    let mut lines = Lines { style, whole_ns: 0, has_cpu: false, out: &mut *out };
+    let view = View { comparison, selection };
+    view.methods(&mut lines)?;
+    view.nodes(&mut lines)?;
+    if !context.judgements.is_empty() {
+        writeln!(out)?;
+    }
+    conditions(comparison, context, out)
+}
+
+/// What is compared, and how the whole changed.
+pub(crate) fn introduction(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
     for (which, file, profile) in
         [("before", context.files[0], comparison.before), ("after ", context.files[1], comparison.after)]
     {
@@ -54,14 +67,11 @@ pub fn write(
         "\n{subject} {} before and {} after: {verdict}",
         amount(whole.before, Quantity::Total),
         amount(whole.after, Quantity::Total),
-    )?;
-    let mut lines = Lines { style, whole_ns: 0, has_cpu: false, out: &mut *out };
-    let view = View { comparison, selection };
-    view.methods(&mut lines)?;
-    view.nodes(&mut lines)?;
-    if !context.judgements.is_empty() {
-        writeln!(out)?;
-    }
+    )
+}
+
+/// What became of each condition.
+pub(crate) fn conditions(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
     for (condition, judgement) in context.judgements {
         writeln!(out, "{}", judged(comparison, condition, judgement))?;
     }

@@ -10,7 +10,8 @@ use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::Settings;
+use super::{Settings, budget};
+use crate::budget::{Governor, Probes};
 use crate::callgraph::PatternIndex;
 use crate::cct::Cct;
 use crate::correction::{Reference, correct, in_place};
@@ -21,7 +22,6 @@ use crate::profile::{
 };
 use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
-use crate::ticker::{clock_read_ns, monotonic_ns, thread_cpu_ns};
 use crate::timing::RootTimes;
 
 /// What a session knows at one moment.
@@ -39,6 +39,7 @@ pub(crate) struct Facts {
     threads: FxHashMap<ThreadId, String>,
     deadlines_passed: Vec<String>,
     unparsable: Vec<(String, String)>,
+    governor: Option<Governor>,
 }
 
 impl Facts {
@@ -73,8 +74,28 @@ impl Facts {
             threads: session.threads().iter().cloned().collect(),
             deadlines_passed: session.deadlines_passed().to_vec(),
             unparsable: session.unparsable().to_vec(),
+            governor: session.governor().cloned(),
         }
     }
+}
+
+/// What the probes cost by themselves, and what a call that is timed as a whole is to be freed of.
+pub(crate) fn probes(mode: ClockMode, uses_tsc: bool, calibration: Calibration) -> Probes {
+    let clock = Clock {
+        mode,
+        source: match mode {
+            ClockMode::Tick(_) => ClockSource::Coarse,
+            ClockMode::Cpu => ClockSource::ThreadCpu,
+            ClockMode::Exact if uses_tsc => ClockSource::Tsc,
+            ClockMode::Exact => ClockSource::NanoTime,
+        },
+        inner_ns: calibration.inner_ns.max(0.0),
+        inner_spread_ns: calibration.inner_spread_ns,
+        outer_ns: calibration.outer_ns.max(0.0),
+        outer_spread_ns: calibration.outer_spread_ns,
+        drift: None,
+    };
+    Probes { clock, idle_ns: calibration.outside_ns, timing_ns: calibration.control_ns }
 }
 
 /// The profile of what was decoded; `facts` must not be older than the decoder.
@@ -87,25 +108,11 @@ pub(crate) fn profile(
     bare: &RootTimes,
     duration: Duration,
 ) -> Profile {
-    let clock = Clock {
-        mode,
-        source: match mode {
-            ClockMode::Tick(_) => ClockSource::Coarse,
-            ClockMode::Cpu => ClockSource::ThreadCpu,
-            ClockMode::Exact if facts.uses_tsc => ClockSource::Tsc,
-            ClockMode::Exact => ClockSource::NanoTime,
-        },
-        inner_ns: calibration.inner_ns.max(0.0),
-        inner_spread_ns: calibration.inner_spread_ns,
-        outer_ns: calibration.outer_ns.max(0.0),
-        outer_spread_ns: calibration.outer_spread_ns,
-        drift: None,
-    };
+    let Probes { clock, timing_ns, .. } = probes(mode, facts.uses_tsc, calibration);
     let mut all = Cct::new();
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);
     }
-    let timing_ns = clock_read_ns(if mode == ClockMode::Cpu { thread_cpu_ns } else { monotonic_ns });
     // Of a call that began before recording a part is known: whole calls say nothing about it.
     let open: Vec<MethodId> = decoder.open_calls().flat_map(|(calls, _)| calls.iter().copied()).collect();
     let whole = |times: &RootTimes| -> RootTimes {
@@ -121,6 +128,8 @@ pub(crate) fn profile(
     let controls = controls(&merged, &references);
     let mut warnings = warnings(&facts, decoder);
     warnings.extend(otherwise(&controls, &facts));
+    let budget = facts.governor.as_ref().map(|governor| budget::kept(governor, &clock, &merged, duration));
+    warnings.extend(budget.iter().flat_map(|budget| budget::warning(budget, &clock, &facts.methods)));
     Profile {
         target,
         environment: Environment::here(duration),
@@ -130,6 +139,7 @@ pub(crate) fn profile(
         called: called(&facts, &merged),
         discovery: facts.discovery,
         events: Events { recorded: decoder.events(), lost: facts.lost, healed: decoder.healed() },
+        budget,
         hotswap: Hotswap {
             batches: facts.hotswap.batches,
             classes: facts.hotswap.classes,

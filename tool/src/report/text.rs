@@ -1,7 +1,9 @@
 //! The profile as a text to be read: what was profiled, a view of its calls, and what limits its truth.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use super::units::{count, plural, time, times};
 use super::walk::Children;
@@ -10,6 +12,7 @@ use crate::profile::{
     ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, OpenCalls, Profile, Root, Tree,
 };
 
+pub(crate) mod budget;
 mod callers;
 mod flat;
 pub(crate) mod lines;
@@ -78,9 +81,24 @@ impl Section<'_> {
     fn name(&self, method: MethodIndex) -> &str {
         &self.profile.methods[method.0].display
     }
+
+    /// A method's name, and until when its calls were recorded, if not to the end.
+    fn label(&self, method: MethodIndex, until: Option<Duration>) -> Cow<'_, str> {
+        match until {
+            None => self.name(method).into(),
+            Some(Duration::ZERO) => format!("{} (calls no longer recorded)", self.name(method)).into(),
+            Some(until) => format!("{} (calls until {:.1} s)", self.name(method), until.as_secs_f64()).into(),
+        }
+    }
+
+    /// The same for a line that stands for all methods of that name.
+    fn label_of_all(&self, method: MethodIndex) -> Cow<'_, str> {
+        self.label(method, self.profile.any_recorded_until(&self.profile.methods[method.0].machine))
+    }
 }
 
-fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+/// What was profiled.
+pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let target = &profile.target;
     let seconds = profile.duration.as_secs_f64();
     let clock = match profile.clock.mode {
@@ -164,7 +182,8 @@ fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+/// What limits the truth of the numbers, with an empty line before it.
+pub(crate) fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let events = &profile.events;
     let healed = match events.healed {
         0 => String::new(),
@@ -180,6 +199,7 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         trivial(profile.discovery.trivial)
     )?;
     skipped(profile, out)?;
+    budget::write(profile, out)?;
     writeln!(out, "taken out of all times:")?;
     let clock = &profile.clock;
     writeln!(

@@ -13,7 +13,7 @@ abstract class HeadwaterV1Cursor {
     long end;
     /** What the clock said at the chunk's base: nanoseconds, or ticks of the time stamp counter. */
     long base;
-    /** Nanoseconds a tick, with {@link HeadwaterV1#SCALE_SHIFT} fractional bits; the same throughout a chunk. */
+    /** Nanoseconds a tick, with {@link HeadwaterV1Clock#SCALE_SHIFT} fractional bits; the same throughout a chunk. */
     long scale;
     /** The root method by whose call the thread came into the call graph. */
     int root;

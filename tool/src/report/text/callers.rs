@@ -28,7 +28,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
         lines.rule()?;
         let Stanza { method, own, parents, children } = stanza;
         arcs(section, "parent", parents, own, lines)?;
-        let name = section.name(*method).to_owned();
+        let name = section.label_of_all(*method);
         line("self", own, &name, Emphasis::Bold, lines)?;
         arcs(section, "child", children, own, lines)?;
     }

@@ -38,7 +38,11 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             count(calls),
             time(each(self_ns)),
         );
-        lines.line(&numbers, section.name(row.method), Emphasis::of_share(share(self_ns, section.whole_ns)))?;
+        lines.line(
+            &numbers,
+            &section.label_of_all(row.method),
+            Emphasis::of_share(share(self_ns, section.whole_ns)),
+        )?;
     }
     if !hidden.is_empty() {
         let sum = |of: fn(&Amounts) -> u64| hidden.iter().map(|row| of(&row.amounts)).sum();

@@ -51,7 +51,8 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
                     indentation(level)
                 );
                 let emphasis = Emphasis::of_share(share(node.total_ns, section.whole_ns));
-                lines.line(&numbers, section.name(node.method), emphasis)?;
+                let name = section.label(node.method, section.profile.recorded_until(node.method));
+                lines.line(&numbers, &name, emphasis)?;
                 push(section, Some(index), level + 1, &shown, &mut pending);
             }
             Line::Hidden { nodes, total_ns, calls, level } => {

@@ -1,0 +1,162 @@
+package java.lang;
+
+import static java.lang.HeadwaterV1.MAX_PAYLOAD;
+
+import jdk.internal.misc.Unsafe;
+
+/** What a probe pair costs, timed on an empty method. */
+final class HeadwaterV1Calibration {
+    private static final int NO_METHOD = -1;
+
+    private static final Unsafe U = Unsafe.getUnsafe();
+
+    /** Keeps the calibration's loops from being optimised away. */
+    private static int work;
+
+    private HeadwaterV1Calibration() {}
+
+    /**
+     * Makes the clock ready, and times the probes with it. JFluid 5.3: what a probe pair costs between its own timestamps (inner)
+     * and outside them (outer), in compiled code.
+     *
+     * @return inner, outer, what a pair costs outside the root's context, what a control invocation of it takes, and the standard
+     *     deviations of the first two, in ns
+     */
+    static double[] calibrate() {
+        final int rounds = 64;
+        final int pairs = HeadwaterV1Chunks.CHUNK_BYTES / 16;
+        final int controls = 256;
+        final long shortest = 200_000_000;
+        final long longest = 1_500_000_000;
+        HeadwaterV1Clock.choose(HeadwaterV1Chunks.segment);
+        HeadwaterV1Thread self = new HeadwaterV1Thread(HeadwaterV1Threads.currentTid(), 0, false);
+        self.depth = 1;
+        self.root = NO_METHOD;
+        synchronized (HeadwaterV1.LOCK) {
+            HeadwaterV1Threads.insert(self);
+        }
+        HeadwaterV1.markEntered(0);
+        // The real chunks, as many as threads go through when the tool keeps up, but hidden from the tool.
+        long[] hidden = HeadwaterV1Chunks.hide();
+        double[] inner = new double[rounds];
+        double[] outer = new double[rounds];
+        double[] outside = new double[rounds];
+        double[] control = new double[rounds];
+        long start = System.nanoTime();
+        long fastest = Long.MAX_VALUE;
+        long improved = start;
+        // The last rounds count. By then the loops are compiled: they have not become faster for twice as long as they took to
+        // become so. An interpreter alone gets through at least the rounds.
+        for (int round = 0;; round++) {
+            long now = System.nanoTime();
+            long elapsed = now - start;
+            boolean steady = elapsed > shortest && now - improved > 2 * (improved - start);
+            if (round >= rounds && (steady || elapsed > longest)) {
+                break;
+            }
+            long words = hidden[round % hidden.length];
+            self.position = words;
+            self.end = words + HeadwaterV1Chunks.CHUNK_BYTES;
+            HeadwaterV1Clock.rebase(self);
+            long before = HeadwaterV1Clock.stopwatch();
+            probedRound(pairs);
+            long after = HeadwaterV1Clock.stopwatch();
+            self.depth = 0;
+            probedRound(pairs);
+            long afterOutside = HeadwaterV1Clock.stopwatch();
+            self.depth = 1;
+            if (afterOutside - before < fastest - (fastest >> 5)) {
+                fastest = afterOutside - before;
+                improved = System.nanoTime();
+            }
+            int slot = round % rounds;
+            // The loop around the pairs costs nothing beside them: a processor does both at once.
+            double both = (double) (after - before) / pairs;
+            // A coarse clock does not move within a pair: half of the pair is taken to lie before the reading.
+            inner[slot] = HeadwaterV1Clock.isCoarse() ? both / 2 : (double) between(words, self.position) / pairs;
+            outer[slot] = Math.max(0, both - inner[slot]);
+            outside[slot] = (double) (afterOutside - after) / pairs;
+            self.position = words;
+            self.depth = 0;
+            HeadwaterV1.controlAll(true);
+            probedRound(controls);
+            HeadwaterV1.controlAll(false);
+            self.root = NO_METHOD;
+            self.depth = 1;
+            control[slot] = (double) durations(words, self.position) / controls;
+        }
+        self.dead = true;
+        self.depth = 0;
+        HeadwaterV1Chunks.show(hidden);
+        return new double[] {
+            quietMean(inner), quietMean(outer), quietMean(outside), quietMean(control), quietDeviation(inner), quietDeviation(outer)
+        };
+    }
+
+    /** Nanoseconds between entries and their exits, of pairs that lie one behind the other. */
+    private static long between(long words, long end) {
+        long sum = 0;
+        for (long at = words; at < end; at += 16) {
+            sum += (U.getLong(at + 8) & MAX_PAYLOAD) - (U.getLong(at) & MAX_PAYLOAD);
+        }
+        return sum;
+    }
+
+    /** Nanoseconds that these control invocations took. */
+    private static long durations(long words, long end) {
+        long sum = 0;
+        for (long at = words; at < end; at += 8) {
+            sum += U.getLong(at) & MAX_PAYLOAD;
+        }
+        return sum;
+    }
+
+    private static void probedRound(int pairs) {
+        for (int i = 0; i < pairs; i++) {
+            probed(i);
+        }
+    }
+
+    /** The shape that the rewriter gives to methods. */
+    private static void probed(int i) {
+        HeadwaterV1.enter(0);
+        try {
+            work = i;
+        } catch (Throwable any) {
+            HeadwaterV1.thrown(0);
+            throw any;
+        }
+        HeadwaterV1.exit(0);
+    }
+
+    /** Mean of the lower half: what other programs on the machine add is not the probe's. Sorts its argument. */
+    private static double quietMean(double[] values) {
+        sort(values);
+        double sum = 0;
+        for (int i = 0; i < values.length / 2; i++) {
+            sum += values[i];
+        }
+        return sum / (values.length / 2);
+    }
+
+    /** Standard deviation of the lower half of sorted values. */
+    private static double quietDeviation(double[] values) {
+        double mean = quietMean(values);
+        double sum = 0;
+        for (int i = 0; i < values.length / 2; i++) {
+            sum += (values[i] - mean) * (values[i] - mean);
+        }
+        return Math.sqrt(sum / (values.length / 2));
+    }
+
+    private static void sort(double[] values) {
+        for (int i = 1; i < values.length; i++) {
+            double value = values[i];
+            int at = i;
+            for (; at > 0 && values[at - 1] > value; at--) {
+                values[at] = values[at - 1];
+            }
+            values[at] = value;
+        }
+    }
+}

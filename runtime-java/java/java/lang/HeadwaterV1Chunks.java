@@ -1,0 +1,297 @@
+package java.lang;
+
+import static java.lang.HeadwaterV1.ID_SHIFT;
+import static java.lang.HeadwaterV1.KIND_PAUSE;
+import static java.lang.HeadwaterV1.KIND_ROOT;
+import static java.lang.HeadwaterV1.KIND_SHIFT;
+import static java.lang.HeadwaterV1.KIND_THREAD;
+import static java.lang.HeadwaterV1.MAX_PAYLOAD;
+import static java.lang.HeadwaterV1.PAUSE_BUFFER;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
+
+/**
+ * The chunks of the shared segment: a thread claims one, fills it, and gives it back to the tool. A virtual thread writes into its
+ * carrier's.
+ */
+final class HeadwaterV1Chunks {
+    // The segment's layout, as in the crate headwater-protocol; a test compares them.
+    private static final int OFFSET_CLAIMS = 64;
+    private static final int OFFSET_LOST = 128;
+    private static final int CHUNK_HEADS = 4096 + (1 << 20);
+    private static final int CHUNK_HEAD_BYTES = 64;
+    private static final int HEAD_STATE = 0;
+    private static final int HEAD_CLAIM = 8;
+    private static final int HEAD_THREAD = 16;
+    private static final int HEAD_BASE_NS = 24;
+    private static final int STATE_FREE = 0;
+    private static final int STATE_CLAIMED = 1;
+    private static final int STATE_OWNED = 2;
+    private static final int STATE_FULL = 3;
+    static final int CHUNK_BYTES = 32 * 1024;
+    private static final int THREAD_BITS = 36;
+    private static final long MAX_THREAD = (1L << 36) - 1;
+    private static final int MAX_RUN = (1 << 25) - 1;
+    private static final int OFFSET_OVERFLOW = 28;
+    /** Nanoseconds. */
+    private static final long LONGEST_WAIT = 3_000_000_000L;
+    /** Half a megabyte. */
+    private static final int WARM_CHUNKS = 16;
+
+    private static final Unsafe U = Unsafe.getUnsafe();
+    /** Where words go when no chunk is to be had: overwritten again and again, and counted. */
+    private static final long SINK = U.allocateMemory(CHUNK_BYTES);
+
+    static long segment;
+    /** How many there are. */
+    static int count;
+    private static long heads;
+    private static long data;
+    /** Index of a chunk. */
+    private static int lastClaimed;
+    /** A thread for whose events there is no room waits, instead of losing them. */
+    private static boolean waiting;
+
+    private HeadwaterV1Chunks() {}
+
+    /** Goes over to a freshly mapped segment. */
+    static void attach(long segmentAddress, int chunks, long chunkData) {
+        segment = segmentAddress;
+        heads = segmentAddress + CHUNK_HEADS;
+        count = chunks;
+        lastClaimed = 0;
+        data = segmentAddress + chunkData;
+        waiting = U.getInt(segmentAddress + OFFSET_OVERFLOW) == 0;
+    }
+
+    /**
+     * Makes room for one word, or more.
+     *
+     * @param time the event's, if the chunk before were not full
+     * @return the event's time in the chunk that it goes into
+     */
+    @DontInline
+    static long next(HeadwaterV1Thread thread, long time) {
+        int depth = thread.depth;
+        if (depth > 0) {
+            thread.depth = -depth;
+        }
+        try {
+            if (thread.virtual) {
+                return nextSlot(thread, time);
+            }
+            long waited = renew(thread);
+            if (thread.head != 0) {
+                append(thread, KIND_THREAD << KIND_SHIFT | thread.tid & MAX_THREAD);
+                appendWait(thread, waited);
+            }
+            return 0;
+        } finally {
+            thread.depth = depth;
+        }
+    }
+
+    /**
+     * Gives a virtual thread room for one word in its carrier's chunk. There may be many more such threads in the call graph than
+     * there are chunks, and all but a few of them stand still.
+     *
+     * <p>Between here and the word's being stored nothing can take the thread off its carrier.
+     */
+    private static long nextSlot(HeadwaterV1Thread thread, long time) {
+        HeadwaterV1Thread carrier = thread.session == HeadwaterV1.session ? HeadwaterV1Threads.carrier() : null;
+        if (carrier == null) {
+            if (thread.session == HeadwaterV1.session) {
+                U.getAndAddLong(null, segment + OFFSET_LOST, 1);
+            }
+            thread.position = SINK;
+            thread.end = SINK + 8;
+            return 0;
+        }
+        // Room that was given is used up once its word is there: a StackOverflowError may have come between.
+        if (carrier.head != 0 && carrier.position < carrier.end && U.getLong(carrier.position) != 0) {
+            carrier.position += 8;
+        }
+        boolean goesOn = carrier.writer == thread && thread.carrier == carrier;
+        if (!goesOn || thread.base != carrier.base) {
+            time = HeadwaterV1Clock.time(carrier);
+        }
+        long waited = 0;
+        if (carrier.end - carrier.position < 16 || HeadwaterV1Clock.isTooLong(time)) {
+            waited = renew(carrier);
+            time = 0;
+            goesOn = false;
+        }
+        if (carrier.head == 0) {
+            // What goes to the sink is counted: the event, and nothing else.
+            carrier.writer = null;
+            thread.position = SINK;
+            thread.end = SINK + 8;
+            carrier.position += 8;
+            return 0;
+        }
+        if (!goesOn) {
+            int run = thread.run + 1 & MAX_RUN;
+            thread.run = run == 0 ? 1 : run;
+            append(carrier, KIND_THREAD << KIND_SHIFT | (long) thread.run << THREAD_BITS | thread.tid & MAX_THREAD);
+            appendWait(carrier, waited);
+            carrier.writer = thread;
+            thread.carrier = carrier;
+        }
+        thread.base = carrier.base;
+        thread.scale = carrier.scale;
+        thread.position = carrier.position;
+        thread.end = carrier.position + 8;
+        return time;
+    }
+
+    static void append(HeadwaterV1Thread thread, long word) {
+        long position = thread.position;
+        U.putLong(position, word);
+        thread.position = position + 8;
+    }
+
+    private static void appendWait(HeadwaterV1Thread thread, long waited) {
+        if (waited != 0) {
+            append(thread, KIND_PAUSE << KIND_SHIFT | (long) PAUSE_BUFFER << ID_SHIFT | waited);
+        }
+    }
+
+    /**
+     * Gives a chunk back and takes another. Waits when none is free, for a limited time; after that the words go to the sink and
+     * are counted. The time is then the new chunk's base.
+     *
+     * @return how long it waited
+     */
+    private static long renew(HeadwaterV1Thread owner) {
+        boolean fromSink = owner.head == 0 && owner.position != 0;
+        release(owner);
+        long waited = 0;
+        if (!claim(owner) && waiting && !fromSink && owner.session == HeadwaterV1.session && HeadwaterV1.recording) {
+            boolean claimed = false;
+            long start = System.nanoTime();
+            long measuredStart = HeadwaterV1Clock.stopwatch();
+            // Others may be faster to claim what has become free.
+            while (!claimed && System.nanoTime() - start < LONGEST_WAIT && HeadwaterV1.awaitChunk()) {
+                claimed = claim(owner);
+            }
+            waited = HeadwaterV1Clock.stopwatch() - measuredStart;
+        }
+        if (owner.head == 0) {
+            owner.position = SINK;
+            owner.end = SINK + CHUNK_BYTES;
+        }
+        return waited;
+    }
+
+    /**
+     * Takes a free chunk: one of the lowest, which are still in the caches, as long as the tool keeps up; else the next
+     * behind the one that was taken last, so that a full buffer is not searched from its beginning each time.
+     */
+    private static boolean claim(HeadwaterV1Thread thread) {
+        long now = HeadwaterV1Clock.rebase(thread);
+        if (now < thread.latest) {
+            now = thread.latest;
+        }
+        if (thread.session != HeadwaterV1.session) {
+            return false;
+        }
+        int chunks = count;
+        int warm = chunks < WARM_CHUNKS ? chunks : WARM_CHUNKS;
+        for (int i = 0; i < warm; i++) {
+            if (claim(thread, now, i)) {
+                return true;
+            }
+        }
+        // A hint, for which threads race; it may even be of a larger buffer.
+        int hint = lastClaimed;
+        int first = hint < chunks ? hint : 0;
+        for (int i = 1; i <= chunks; i++) {
+            int index = first + i < chunks ? first + i : first + i - chunks;
+            if (claim(thread, now, index)) {
+                lastClaimed = index;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean claim(HeadwaterV1Thread thread, long now, int index) {
+        long head = heads + (long) index * CHUNK_HEAD_BYTES;
+        // Acquire: pairs with the tool's release of STATE_FREE, so that the chunk's zeros are there.
+        if (U.getIntVolatile(null, head + HEAD_STATE) != STATE_FREE
+                || !U.compareAndSetInt(null, head + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
+            return false;
+        }
+        U.putLong(head + HEAD_CLAIM, U.getAndAddLong(null, segment + OFFSET_CLAIMS, 1));
+        U.putLong(head + HEAD_THREAD, thread.tid);
+        U.putLong(head + HEAD_BASE_NS, now);
+        // Release: pairs with the tool's acquire in Segment::claimed.
+        U.putIntRelease(null, head + HEAD_STATE, STATE_OWNED);
+        thread.head = head;
+        thread.position = data + (long) index * CHUNK_BYTES;
+        thread.end = thread.position + CHUNK_BYTES;
+        return true;
+    }
+
+    static void release(HeadwaterV1Thread thread) {
+        if (thread.head != 0) {
+            thread.latest = latest(thread);
+            // Release: the tool sees all words when it sees FULL.
+            U.putIntRelease(null, thread.head + HEAD_STATE, STATE_FULL);
+            thread.head = 0;
+        } else {
+            countLost(thread);
+        }
+        thread.position = 0;
+        thread.end = 0;
+    }
+
+    /** Counts what a thread wrote to the sink, and will not tell any more. */
+    static void countLost(HeadwaterV1Thread thread) {
+        if (thread.session == HeadwaterV1.session && thread.head == 0 && thread.position != 0) {
+            U.getAndAddLong(null, segment + OFFSET_LOST, thread.position - SINK >> 3);
+        }
+    }
+
+    /** Time of the latest event in the thread's chunk, or of the chunk's base. */
+    private static long latest(HeadwaterV1Thread thread) {
+        long base = U.getLong(thread.head + HEAD_BASE_NS);
+        for (long at = thread.position - 8; at >= thread.end - CHUNK_BYTES; at -= 8) {
+            long word = U.getLong(at);
+            if (word >>> KIND_SHIFT <= KIND_ROOT) {
+                return base + (word & MAX_PAYLOAD);
+            }
+        }
+        return base;
+    }
+
+    /** Claims free chunks without telling the tool. The addresses of their words; of the sink, when there are none. */
+    static long[] hide() {
+        long[] found = new long[WARM_CHUNKS];
+        int claimed = 0;
+        for (int i = 0; i < count && claimed < found.length; i++) {
+            if (U.compareAndSetInt(null, heads + (long) i * CHUNK_HEAD_BYTES + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
+                found[claimed++] = data + (long) i * CHUNK_BYTES;
+            }
+        }
+        if (claimed == 0) {
+            return new long[] {SINK};
+        }
+        long[] hidden = new long[claimed];
+        System.arraycopy(found, 0, hidden, 0, claimed);
+        return hidden;
+    }
+
+    /** Gives hidden chunks back, zeroed. */
+    static void show(long[] hidden) {
+        for (long words : hidden) {
+            if (words != SINK) {
+                U.setMemory(words, CHUNK_BYTES, (byte) 0);
+                long head = heads + (words - data) / CHUNK_BYTES * CHUNK_HEAD_BYTES;
+                // Release: pairs with the next claimer's acquire.
+                U.putIntRelease(null, head + HEAD_STATE, STATE_FREE);
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
+
+/** The threads that have entered the call graph in this session, and the carriers of virtual ones. */
+final class HeadwaterV1Threads {
+    private static final Unsafe U = Unsafe.getUnsafe();
+    private static final long TID = U.objectFieldOffset(Thread.class, "tid");
+    private static final long NAME = U.objectFieldOffset(Thread.class, "name");
+    private static final Class<?> VIRTUAL_THREAD = jdkClass("java.lang.VirtualThread");
+    /** Where a virtual thread has its carrier. */
+    private static final long CARRIER =
+            VIRTUAL_THREAD == null ? 0 : U.objectFieldOffset(VIRTUAL_THREAD, "carrierThread");
+    private static final HeadwaterV1Thread[] NO_THREADS = new HeadwaterV1Thread[1];
+
+    /** Open-addressing table by thread id, a power of two long, at most half full. */
+    private static HeadwaterV1Thread[] threads = NO_THREADS;
+    static int count;
+    /** The latest run of any virtual thread that was dropped from the table: it goes on counting from there. */
+    private static int forgottenRun;
+
+    private HeadwaterV1Threads() {}
+
+    static HeadwaterV1Thread current() {
+        return find(U.getLong(Thread.currentThread(), TID));
+    }
+
+    static HeadwaterV1Thread find(long tid) {
+        HeadwaterV1Thread[] table = threads;
+        HeadwaterV1Thread thread = table[(int) tid & table.length - 1];
+        return thread == null || thread.tid == tid ? thread : findBehind(table, tid);
+    }
+
+    /** Apart, because a loop in a probe is more code than all the rest of it. */
+    @DontInline
+    private static HeadwaterV1Thread findBehind(HeadwaterV1Thread[] table, long tid) {
+        int mask = table.length - 1;
+        for (int at = (int) tid + 1 & mask;; at = at + 1 & mask) {
+            HeadwaterV1Thread thread = table[at];
+            if (thread == null || thread.tid == tid) {
+                return thread;
+            }
+        }
+    }
+
+    /** Number of the current thread. */
+    static long currentTid() {
+        return U.getLong(Thread.currentThread(), TID);
+    }
+
+    /** Forgets all threads. */
+    static void clear() {
+        threads = NO_THREADS;
+        count = 0;
+    }
+
+    /** Counts what threads have not told that they lost, and forgets them. */
+    static void close() {
+        for (HeadwaterV1Thread thread : threads) {
+            if (thread != null && !thread.virtual) {
+                HeadwaterV1Chunks.countLost(thread);
+            }
+        }
+        clear();
+    }
+
+    /** The state of a thread that enters the call graph for the first time, or again after it was given up for dead. */
+    static HeadwaterV1Thread register() {
+        Thread self = Thread.currentThread();
+        long tid = U.getLong(self, TID);
+        HeadwaterV1Thread thread;
+        synchronized (HeadwaterV1.LOCK) {
+            if (!HeadwaterV1.recording) {
+                return null;
+            }
+            thread = current();
+            if (thread != null) {
+                thread.dead = false;
+                return thread;
+            }
+            try {
+                thread = new HeadwaterV1Thread(tid, HeadwaterV1.session, isVirtual(self));
+                thread.run = forgottenRun;
+                insert(thread);
+            } catch (OutOfMemoryError e) {
+                // The program's to meet, not ours to throw.
+                return null;
+            }
+        }
+        tell(thread);
+        return thread;
+    }
+
+    /** Tells the tool of the current thread. */
+    static void tell(HeadwaterV1Thread thread) {
+        Thread self = Thread.currentThread();
+        // Without a name there is nothing to tell of a virtual thread, and there may be very many.
+        if (!thread.virtual || U.getReference(self, NAME) != "") {
+            HeadwaterV1.started(self, thread.tid, thread.virtual);
+        }
+    }
+
+    /**
+     * A thread is about to be started inside the call graph.
+     *
+     * @return whether it will be followed
+     */
+    static boolean expect(Thread started, long link) {
+        long tid = U.getLong(started, TID);
+        synchronized (HeadwaterV1.LOCK) {
+            if (!HeadwaterV1.recording || find(tid) != null) {
+                return false;
+            }
+            try {
+                HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, HeadwaterV1.session, isVirtual(started));
+                thread.run = forgottenRun;
+                thread.handed = true;
+                thread.startedBy = link;
+                insert(thread);
+                return true;
+            } catch (OutOfMemoryError e) {
+                // The program's to meet, not ours to throw.
+                return false;
+            }
+        }
+    }
+
+    private static boolean isVirtual(Thread thread) {
+        return VIRTUAL_THREAD != null && VIRTUAL_THREAD.isInstance(thread);
+    }
+
+    /** Whose chunk the current thread, which is virtual, writes into; {@code null} if there is none. */
+    static HeadwaterV1Thread carrier() {
+        for (;;) {
+            Thread on = (Thread) U.getReference(Thread.currentThread(), CARRIER);
+            if (on == null) {
+                return null;
+            }
+            // The carrier may have calls of its own in the call graph: those are under its own number.
+            long key = ~U.getLong(on, TID);
+            HeadwaterV1Thread carrier = find(key);
+            if (carrier != null) {
+                return carrier;
+            }
+            synchronized (HeadwaterV1.LOCK) {
+                if (!HeadwaterV1.recording) {
+                    return null;
+                }
+                try {
+                    if (find(key) == null) {
+                        insert(new HeadwaterV1Thread(key, HeadwaterV1.session, false));
+                    }
+                } catch (OutOfMemoryError e) {
+                    return null;
+                }
+            }
+            // Waiting for the lock, it may have changed its carrier.
+        }
+    }
+
+    static void insert(HeadwaterV1Thread thread) {
+        HeadwaterV1Thread[] table = threads;
+        if ((count + 1) * 2 > table.length) {
+            int alive = 1;
+            for (HeadwaterV1Thread other : table) {
+                if (other != null && !other.dead) {
+                    alive++;
+                }
+            }
+            int length = 64;
+            while (length < alive * 3) {
+                length *= 2;
+            }
+            HeadwaterV1Thread[] larger = new HeadwaterV1Thread[length];
+            count = 0;
+            for (HeadwaterV1Thread other : table) {
+                if (other == null) {
+                    continue;
+                }
+                if (!other.dead) {
+                    put(larger, other);
+                } else if (other.run > forgottenRun) {
+                    forgottenRun = other.run;
+                }
+            }
+            put(larger, thread);
+            // The entries are there for whoever sees the new table.
+            U.storeFence();
+            threads = larger;
+        } else {
+            put(table, thread);
+        }
+    }
+
+    private static void put(HeadwaterV1Thread[] table, HeadwaterV1Thread thread) {
+        int at = (int) thread.tid & table.length - 1;
+        while (table[at] != null) {
+            at = (at + 1) & table.length - 1;
+        }
+        table[at] = thread;
+        count++;
+    }
+
+    /** The current thread is about to end. */
+    static void end() {
+        long tid = currentTid();
+        HeadwaterV1Thread thread = find(tid);
+        if (thread != null && HeadwaterV1.recording) {
+            HeadwaterV1Handover.endThread(thread);
+        }
+        end(thread);
+        end(find(~tid));
+    }
+
+    private static void end(HeadwaterV1Thread thread) {
+        if (thread != null) {
+            HeadwaterV1Chunks.release(thread);
+            thread.dead = true;
+        }
+    }
+
+    /** A class of the JDK's; {@code null} where this JDK has none of that name. */
+    static Class<?> jdkClass(String name) {
+        try {
+            return Class.forName(name, false, null);
+        } catch (ClassNotFoundException none) {
+            return null;
+        }
+    }
+}
