@@ -56,7 +56,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 13] = [
+pub const CLASSES: [RuntimeClass; 14] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -66,6 +66,7 @@ pub const CLASSES: [RuntimeClass; 13] = [
     class!("HeadwaterV1Threads"),
     class!("HeadwaterV1Revealed"),
     class!("HeadwaterV1Entry"),
+    class!("HeadwaterV1Bucket"),
     class!("HeadwaterV1HandedOver"),
     class!("HeadwaterV1Handover"),
     class!("HeadwaterV1Calibration"),

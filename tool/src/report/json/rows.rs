@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::profile::{CpuSamples, MethodStatistics, Node, Profile};
+use crate::profile::{CpuSamples, Link, MethodStatistics, Node, Profile};
 use crate::report::arcs;
 use crate::report::flat::{self, Amounts};
 
@@ -26,6 +26,9 @@ impl Cpu {
 pub(super) struct NodeRow<'a> {
     id: usize,
     parent: Option<usize>,
+    /// How it comes to be there, if its parent did not call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<&'static str>,
     method: &'a str,
     calls: u64,
     thrown: u64,
@@ -51,6 +54,7 @@ impl<'a> NodeRow<'a> {
         NodeRow {
             id,
             parent,
+            link: node.link.map(Link::name),
             method: &profile.method_of(node).machine,
             calls: node.calls,
             thrown: node.thrown,

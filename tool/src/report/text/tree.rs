@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::Section;
 use super::lines::{Emphasis, Lines, indentation};
-use crate::profile::{CpuSamples, NodeIndex};
+use crate::profile::{CpuSamples, Link, NodeIndex};
 use crate::report::flat::Amounts;
 use crate::report::prune::{focused, shown_nodes};
 use crate::report::share;
@@ -51,7 +51,11 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
                     indentation(level)
                 );
                 let emphasis = Emphasis::of_share(share(node.total_ns, section.whole_ns));
-                lines.line(&numbers, section.name(node.method), emphasis)?;
+                let name = section.name(node.method);
+                match node.link {
+                    None => lines.line(&numbers, name, emphasis)?,
+                    Some(Link::Thread) => lines.line(&numbers, &format!("[started] {name}"), emphasis)?,
+                }
                 push(section, Some(index), level + 1, &shown, &mut pending);
             }
             Line::Hidden { nodes, total_ns, calls, level } => {
