@@ -32,6 +32,10 @@ pub mod handover {
     pub const STAGE: u32 = 2;
     /// The object will not be run after all, not by another thread at least.
     pub const REJECTED: u32 = 3;
+    /// The object is what the thread, an executor's, runs next.
+    pub const NEXT: u32 = 4;
+    /// The object has been run by such a thread.
+    pub const RAN: u32 = 5;
     /// Of what is run: the object is the thread that does it, from its beginning to its end.
     pub const OWN: u32 = 1;
 }

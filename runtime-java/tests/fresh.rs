@@ -68,6 +68,8 @@ fn constants_are_the_protocols() {
         ("TASK", handover::TASK.into()),
         ("STAGE", handover::STAGE.into()),
         ("REJECTED", handover::REJECTED.into()),
+        ("NEXT", handover::NEXT.into()),
+        ("RAN", handover::RAN.into()),
         ("OWN", handover::OWN.into()),
         ("OFFSET_LOST", layout::OFFSET_LOST as u64),
         ("OFFSET_CLOCK_PERIOD", layout::OFFSET_CLOCK_PERIOD as u64),

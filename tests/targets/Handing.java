@@ -33,6 +33,7 @@ public class Handing {
     static final List<Callable<?>> AFTERWARDS = new ArrayList<>();
     static final ExecutorService POOL = Executors.newFixedThreadPool(3);
     static final ExecutorService SINGLE = Executors.newSingleThreadExecutor();
+    static final ExecutorService LATE = Executors.newFixedThreadPool(2);
     static ExecutorService madeInside;
 
     public static void main(String[] args) throws Exception {
@@ -242,7 +243,7 @@ public class Handing {
             return null;
         });
         for (int i = 0; i < 10; i++) {
-            Future<?> late = POOL.submit(() -> {
+            Future<?> late = LATE.submit(() -> {
                 Work.await(gate);
                 Work.inside();
             });
@@ -268,7 +269,6 @@ public class Handing {
         while (full.getCompletedTaskCount() < 2) {
             Thread.onSpinWait();
         }
-        madeInside = full;
         AFTERWARDS.add(() -> {
             // What was thrown away inside is now handed over outside.
             full.execute(dropped);

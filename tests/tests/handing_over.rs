@@ -35,7 +35,9 @@ fn record(jdk: &Jdk, scenario: &str, options: &[&str]) -> Recorded {
     target.say("quit");
     let target = target.finish();
     assert!(target.status.success(), "{what}: {:#?}", target.stderr);
-    assert_eq!(target.stderr, Vec::<String>::new(), "{what}");
+    // Newer JVMs warn of every agent.
+    let said: Vec<&String> = target.stderr.iter().filter(|line| !line.starts_with("WARNING:")).collect();
+    assert!(said.is_empty(), "{what}: {said:#?}");
     Recorded { report: read_report(&file), counts: counts_of_target(&target.stdout) }
 }
 

@@ -6,7 +6,7 @@
 
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{ClassFile, Method, Place, call_sites};
-use headwater_runtime_java::handover::{OWN, REJECTED, STAGE, START, TASK};
+use headwater_runtime_java::handover::{NEXT, OWN, RAN, REJECTED, STAGE, START, TASK};
 
 use super::CallGraph;
 use super::mirror::ClassKey;
@@ -41,13 +41,17 @@ const AFTER_TWO: &str = "Ljava/util/concurrent/CompletableFuture$BiCompletion;";
 
 /// Class, method, and what happens there. Of several methods the first that the class has counts: the next is what leads there, or what
 /// an older JDK has instead.
-const PLACES: [(&str, &[&str], Passing); 15] = [
+const PLACES: [(&str, &[&str], Passing); 17] = [
     ("java/lang/Thread", &["start"], Passing::Receiver(START)),
     (VIRTUAL, &["start"], Passing::Receiver(START)),
     (VIRTUAL, &["run"], Passing::Own),
     (POOL, &["execute"], Passing::Parameter(RUNNABLE, TASK)),
     (POOL, &["reject"], Passing::Parameter(RUNNABLE, REJECTED)),
+    // Threads of a pool may be in its loop already, whose code on their stacks stays as it is; so what the loop calls is probed as well.
+    // That may be overridden, the loop is not.
     (POOL, &["runWorker"], Passing::RunCall),
+    (POOL, &["beforeExecute"], Passing::Parameter(RUNNABLE, NEXT)),
+    (POOL, &["afterExecute"], Passing::Parameter(RUNNABLE, RAN)),
     (SCHEDULED, &["delayedExecute"], Passing::Parameter(LATER, TASK)),
     (SCHEDULED, &["reExecutePeriodic"], Passing::Parameter(LATER, TASK)),
     (FORK_JOIN_TASK, &["fork"], Passing::Receiver(TASK)),

@@ -17,6 +17,8 @@ final class HeadwaterV1Handover {
     private static final int TASK = 1;
     private static final int STAGE = 2;
     private static final int REJECTED = 3;
+    private static final int NEXT = 4;
+    private static final int RAN = 5;
     /** Of what is run: the thread's own work, from its beginning to its end. */
     private static final int OWN = 1;
 
@@ -29,6 +31,16 @@ final class HeadwaterV1Handover {
 
     /** An object is about to be handed over. */
     static void handOver(Object object, int kind) {
+        if (kind == NEXT) {
+            // Of the one before, the end was not told.
+            endAll();
+            begin(object, 0);
+            return;
+        }
+        if (kind == RAN) {
+            end(object, 0);
+            return;
+        }
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null || thread.depth < 0 || !isInside(thread)) {
             if (kind == TASK && HeadwaterV1HandedOver.contains(object) && !HeadwaterV1HandedOver.isStage(object)) {
@@ -144,6 +156,13 @@ final class HeadwaterV1Handover {
             // The program's to meet, not ours to throw: it is not followed.
         } finally {
             thread.depth = 0;
+        }
+    }
+
+    private static void endAll() {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.task != null && thread.depth == 0) {
+            end(null, 0);
         }
     }
 
