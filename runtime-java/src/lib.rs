@@ -38,6 +38,8 @@ pub mod handover {
     pub const RAN: u32 = 5;
     /// Of what is run: the object is the thread that does it, from its beginning to its end.
     pub const OWN: u32 = 1;
+    /// Of what is run: on whatever thread, perhaps one that was started for it.
+    pub const ANYWHERE: u32 = 2;
 }
 
 /// A class to be defined with the bootstrap loader.

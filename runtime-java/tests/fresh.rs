@@ -70,6 +70,7 @@ fn constants_are_the_protocols() {
         ("REJECTED", handover::REJECTED.into()),
         ("NEXT", handover::NEXT.into()),
         ("RAN", handover::RAN.into()),
+        ("ANYWHERE", handover::ANYWHERE.into()),
         ("OWN", handover::OWN.into()),
         ("OFFSET_LOST", layout::OFFSET_LOST as u64),
         ("OFFSET_CLOCK_PERIOD", layout::OFFSET_CLOCK_PERIOD as u64),
