@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::class_file::{ClassFile, attribute};
 use crate::frames;
-use crate::instructions::{ALOAD, ALOAD_0, ALOAD_3, self, Instruction, Scan};
+use crate::instructions::{self, ALOAD, ALOAD_0, ALOAD_3, Instruction, Scan};
 use crate::reader::Reader;
 
 /// A row of the exception table.

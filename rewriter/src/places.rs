@@ -90,9 +90,8 @@ impl Places<'_, '_, '_, '_> {
             return Err(Refusal::NoSuchPlace);
         }
         let push = Push::new(id, self.appended)?;
-        let mut call = |probe, operand: &[u8]| {
-            self.caller.call(probe, operand, &push, self.appended, &mut self.plan.arena)
-        };
+        let mut call =
+            |probe, operand: &[u8]| self.caller.call(probe, operand, &push, self.appended, &mut self.plan.arena);
         let object = load(local);
         Ok(Region {
             ranges,

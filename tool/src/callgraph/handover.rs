@@ -110,7 +110,8 @@ impl CallGraph {
 
     /// A passage cannot be probed.
     pub fn passage_refused(&mut self, class: &str, reason: &str) {
-        self.skipped.push((class.replace('/', "."), format!("what it hands to other threads is not followed: {reason}")));
+        self.skipped
+            .push((class.replace('/', "."), format!("what it hands to other threads is not followed: {reason}")));
     }
 }
 

@@ -119,7 +119,14 @@ pub fn write(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl 
         },
         total: time(&comparison.change(&comparison.whole, Quantity::Total)),
         methods: known.map(|(name, pair)| row(name, pair)).collect(),
-        nodes: nodes.map(|(id, node)| NodeRow { id, parent: node.parent, link: node.link.map(Link::name), row: row(node.name, &node.pair) }).collect(),
+        nodes: nodes
+            .map(|(id, node)| NodeRow {
+                id,
+                parent: node.parent,
+                link: node.link.map(Link::name),
+                row: row(node.name, &node.pair),
+            })
+            .collect(),
         notes: comparison.notes(),
         conditions: context.judgements.iter().map(|(condition, judgement)| judged(condition, judgement)).collect(),
         failed: context.judgements.iter().any(|(_, judgement)| judgement.verdict.is_failure()),
