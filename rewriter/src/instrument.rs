@@ -69,7 +69,7 @@ fn rank(place: Place) -> u32 {
         Place::Around { call: None, .. } => 0,
         Place::Call { .. } | Place::Around { call: Some(_), .. } => 3,
         Place::Allocation { .. } => 4,
-        Place::Receiver | Place::Argument { .. } => 5,
+        Place::FirstArgument | Place::Argument { .. } => 5,
     }
 }
 

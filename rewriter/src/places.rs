@@ -49,10 +49,10 @@ impl Places<'_, '_, '_, '_> {
                 }
                 Place::Around { call: Some(offset), .. } => self.call(offset),
                 Place::Around { call: None, .. } => Ok(vec![(0, self.walk.code.len())]),
-                Place::Receiver | Place::Argument { .. } => {
+                Place::FirstArgument | Place::Argument { .. } => {
                     let piece = match request.place {
                         Place::Argument { local } => self.argument(local, request.id),
-                        _ => self.receiver(request.id),
+                        _ => self.first_argument(request.id),
                     };
                     pieces.push((0, Slot::Fall, piece.map_err(|why| (Some(index), why))?));
                     continue;
@@ -200,10 +200,15 @@ impl Places<'_, '_, '_, '_> {
         Ok(())
     }
 
-    /// What hands out the receiver.
-    fn receiver(&mut self, id: u32) -> Result<Piece, Refusal> {
+    /// What hands out the receiver, or a static method's first argument.
+    fn first_argument(&mut self, id: u32) -> Result<Piece, Refusal> {
         const ACC_STATIC: u16 = 0x0008;
-        if self.walk.method.access & ACC_STATIC != 0 || self.is_unconstructed(0) {
+        let method = self.walk.method;
+        let is_reference = match method.access & ACC_STATIC {
+            0 => !self.is_unconstructed(0),
+            _ => matches!(method.descriptor.get(1), Some(b'L' | b'[')),
+        };
+        if !is_reference {
             return Err(Refusal::NoSuchPlace);
         }
         let push = Push::new(id, self.appended)?;

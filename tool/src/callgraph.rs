@@ -24,6 +24,7 @@ use crate::pattern::MethodPattern;
 mod ahead;
 mod callbacks;
 mod code_store;
+mod dropping;
 mod filter;
 mod handing_out;
 mod handover;
@@ -130,6 +131,8 @@ pub struct CallGraph {
     trivial: FxHashSet<(ClassKey, Signature)>,
     /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
     handed_out: Vec<MethodId>,
+    /// Methods that are to be dropped, or were since somebody asked.
+    dropping: Vec<MethodId>,
     skipped: Vec<(String, String)>,
     skipped_before: FxHashSet<(ClassKey, Signature)>,
     /// Only roots are handed out any more.
@@ -161,6 +164,7 @@ impl CallGraph {
             passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
+            dropping: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
         }
@@ -255,6 +259,7 @@ impl CallGraph {
                 record.in_place = true;
             }
         }
+        self.drops_accepted();
         self.begin(Work::Rest)
     }
 
@@ -271,6 +276,7 @@ impl CallGraph {
             Work::Roots => {
                 self.select_roots();
                 if !self.roots_only {
+                    self.probe_invokers();
                     self.probe_passages();
                 }
                 if self.options.scheme == Scheme::Total {

@@ -156,6 +156,7 @@ impl Console {
                     () = interrupt => return Err(Failure::new(1, "interrupted: nothing is profiled")),
                 }
             }
+            Command::Region(timing) => self.region(&timing, interrupt).await?,
             Command::Roots => self.roots().await?,
             Command::Status => self.status().await?,
             Command::Tree(output) => self.report(&output).await?,
@@ -200,4 +201,9 @@ const NOTHING_RECORDED: &str = "no profile is being recorded; `profile METHOD` b
 
 fn not_attached() -> Failure {
     Failure::new(1, "not attached; `attach TARGET` does that")
+}
+
+/// The reader has seen enough.
+fn is_broken_pipe(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }

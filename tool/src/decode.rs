@@ -441,6 +441,11 @@ impl Decoder {
         single.chain([(FOLDED, &self.folded)]).filter(|(_, tree)| !tree.is_empty())
     }
 
+    /// Whether a thread is known to be virtual.
+    pub fn is_virtual(&self, thread: ThreadId) -> bool {
+        self.by_id.get(&thread).is_some_and(|index| self.threads[*index].run.is_some())
+    }
+
     /// Frames that are open.
     pub fn open_frames(&self) -> u64 {
         self.threads.iter().map(Thread::depth).sum()

@@ -6,7 +6,7 @@ use headwater_rewriter::{CallKind, CallSites};
 use super::ahead::{self, Callee, Guess, Probability};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
-use super::record::MethodRecord;
+use super::record::{Drop, MethodRecord};
 use super::{CallGraph, Lines, Scheme};
 use crate::pattern;
 
@@ -97,6 +97,7 @@ impl CallGraph {
             guess: Guess::None,
             late: false,
             in_place: false,
+            drop: Drop::No,
         });
         self.by_class.entry(key).or_default().push(id);
         self.to_hotswap.insert(key);
@@ -131,7 +132,10 @@ impl CallGraph {
         let loader = self.mirrors.get(key).loader;
         let caller = self.options.caller(loader);
         self.hidden.begin(by, base);
-        for call in &sites.calls {
+        if !sites.bootstraps.is_empty() {
+            self.watch_bootstraps();
+        }
+        for call in sites.calls.iter().chain(&sites.bootstraps) {
             let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
             self.watch_reflection(&call.owner, &call.name);
             let first = callees.len();

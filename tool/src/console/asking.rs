@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use tokio::time::Instant;
 
 use super::command::FilterChange;
-use super::{Console, Failure, State, not_attached, show};
+use super::{Console, Failure, State, is_broken_pipe, not_attached, show};
 use crate::cli::output::{Origin, Output};
 use crate::pattern::ClassPattern;
 
@@ -111,9 +111,4 @@ impl Console {
         }
         Ok(())
     }
-}
-
-/// The reader has seen enough.
-fn is_broken_pipe(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }

@@ -2,11 +2,13 @@
 
 use tokio::time::Instant;
 
-use super::{Console, Failure, NOTHING_RECORDED, State};
+use super::{Console, Failure, NOTHING_RECORDED, State, is_broken_pipe};
 use crate::cli::ProfileArgs;
+use crate::cli::region::{self, Timing};
 use crate::pattern::MethodPattern;
 use crate::profile::Profile;
-use crate::profiling::{self, Ending, Settings};
+use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};
+use crate::report::units::plural;
 use crate::session::SessionError;
 
 impl Console {
@@ -30,23 +32,61 @@ impl Console {
                 self.state = State::Live { live: Box::new(live), deadline };
                 Ok(())
             }
-            Err(error) => {
-                let failure = Failure::from(error);
-                if failure.code == 5 {
-                    self.jvm = None
-                } else {
-                    self.connect_again().await
-                }
-                Err(failure)
-            }
+            Err(error) => Err(self.not_begun(error).await),
         }
+    }
+
+    /// Nothing is recorded; the session stays attached where there is something left to be attached to.
+    async fn not_begun(&mut self, error: ProfileError) -> Failure {
+        let failure = Failure::from(error);
+        if failure.code == 5 {
+            self.jvm = None;
+        } else {
+            self.connect_again().await;
+        }
+        failure
+    }
+
+    /// `region`: a recording of its own, from beginning to end. The profile that ended last stays.
+    pub(super) async fn region(&mut self, timing: &Timing, interrupt: impl Future<Output = ()>) -> Result<(), Failure> {
+        self.detach_profile().await?;
+        let settings = timing.settings(&self.progress);
+        let attached = self.attached_for(&settings).await?;
+        let progress = &self.progress;
+        let observer = |stage| region::observe(stage, progress);
+        let recorded = profiling::conduct(*attached, &settings, interrupt, &observer, profiling::Start::Running).await;
+        self.progress.clear();
+        let outcome = match recorded {
+            Ok(outcome) => outcome,
+            Err(error) => return Err(self.not_begun(error).await),
+        };
+        let nothing = outcome.nothing_matched();
+        let Outcome { profile, ending, .. } = outcome;
+        let written = timing.write(&profile).or_else(is_broken_pipe);
+        match ending {
+            Ending::TargetEnded => {
+                let pid = self.jvm.take().map_or(0, |jvm| jvm.pid);
+                return Err(Failure::new(5, format!("the target {pid} ended; the results up to then are kept")));
+            }
+            Ending::Broken => {
+                self.connect_again().await;
+                return Err(Failure::new(1, profile.warnings.last().cloned().unwrap_or_default()));
+            }
+            Ending::Complete | Ending::Interrupted => self.connect_again().await,
+        }
+        written?;
+        nothing.map_or(Ok(()), |nothing| Err(Failure::new(4, nothing)))
     }
 
     /// Ends a profile that is being recorded, if there is one.
     pub(super) async fn detach_profile(&mut self) -> Result<(), Failure> {
         if matches!(self.state, State::Live { .. }) {
-            let message = self.end_profile(Ending::Interrupted).await?;
-            self.progress.say(&message);
+            match self.end_profile(Ending::Interrupted).await {
+                Ok(message) => self.progress.say(&message),
+                // That its root matched nothing is the other profile's affair.
+                Err(failure) if failure.code == 4 => self.progress.say(&failure.message),
+                Err(failure) => return Err(failure),
+            }
         }
         Ok(())
     }
@@ -61,6 +101,7 @@ impl Console {
         self.progress.clear();
         let calls: u64 = outcome.profile.roots.iter().map(|root| root.calls).sum();
         let warning = outcome.profile.warnings.last().cloned().unwrap_or_default();
+        let nothing = outcome.nothing_matched();
         self.last = Some(outcome.profile);
         match outcome.ending {
             Ending::TargetEnded => {
@@ -73,7 +114,11 @@ impl Console {
             }
             Ending::Complete | Ending::Interrupted => {
                 self.connect_again().await;
-                Ok(format!("the profile ended with {calls} root calls; the target has its original code back"))
+                if let Some(nothing) = nothing {
+                    return Err(Failure::new(4, nothing));
+                }
+                let calls = plural(calls, "root call", "root calls");
+                Ok(format!("the profile ended with {calls}; the target has its original code back"))
             }
         }
     }

@@ -7,6 +7,7 @@ use headwater_protocol::layout;
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::{Overflow, Recording, TimeSource};
 
+use crate::budget::Limit;
 use crate::callgraph::{JdkMethods, Lines, Options, Scheme};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
 use crate::decode::{DecodeOptions, Statistics, TimeBase};
@@ -48,6 +49,8 @@ pub struct Settings {
     pub control: Option<NonZeroU32>,
     /// Which invocations are recorded singly.
     pub statistics: Statistics,
+    /// How much longer the roots' calls may take for being profiled.
+    pub budget: Option<Limit>,
     /// Whether the roots' calls are timed without a profile, after it, and how long at most.
     pub bare: BareTiming,
     /// Size of the shared event buffer.

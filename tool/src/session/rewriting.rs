@@ -38,17 +38,17 @@ impl Session {
             id: method.id.0,
             place: method.lines.map_or(Place::Method, Lines::place),
         });
-        let receivers = invokers.iter().map(|invoker| Request {
+        let arguments = invokers.iter().map(|invoker| Request {
             method_index: invoker.method_index,
             id: invoker.kind,
-            place: Place::Receiver,
+            place: Place::FirstArgument,
         });
         let passages = self.graph.passages(loader, class, name, bytes).into_iter().map(|passage| Request {
             method_index: passage.method_index,
             id: passage.kind,
             place: passage.place,
         });
-        let requests: Vec<Request> = methods.chain(receivers).chain(passages).collect();
+        let requests: Vec<Request> = methods.chain(arguments).chain(passages).collect();
         if requests.is_empty() {
             return None;
         }
@@ -58,7 +58,7 @@ impl Session {
                     let Request { method_index, id, place } = refused.request;
                     let reason = refused.refusal.to_string();
                     match place {
-                        Place::Receiver => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                        Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
                         Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
                         _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                         _ => self.graph.refused(MethodId(id), reason),

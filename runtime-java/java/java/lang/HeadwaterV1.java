@@ -4,6 +4,7 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Method;
 import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.ReservedStackAccess;
 
 /**
@@ -36,6 +37,10 @@ public final class HeadwaterV1 {
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
     private static final byte FLAG_ROOT = 2;
+    // Bits of what a reflected method's kind is.
+    static final int OF_CONSTRUCTOR = 1;
+    static final int OF_HANDLE = 2;
+    static final int OF_JDK_TOO = 4;
 
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long METHOD_SLOT = U.objectFieldOffset(Method.class, "slot");
@@ -65,28 +70,43 @@ public final class HeadwaterV1 {
             }
             return;
         }
-        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
-            firstCall(thread, id);
+        if (U.getByte(flags + id) != FLAG_ENTERED) {
+            enterMarked(thread, id);
+            return;
         }
         long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
         }
         long position = thread.position;
         U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | time);
         thread.position = position + 8;
+    }
+
+    /** Enters a method for the first time, or a root, in the call graph. */
+    @DontInline
+    private static void enterMarked(HeadwaterV1Thread thread, int id) {
+        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+            firstCall(thread, id);
+        }
+        write(thread, KIND_ENTER, id);
         if (id == thread.root) {
             thread.depth++;
         }
     }
 
     /**
-     * A method is about to be called by reflection: what it may run is instrumented before.
+     * A method is about to be called by reflection or by a method handle: what it may run is instrumented before.
      *
-     * @param executable the method or constructor
-     * @param kind 0 for a method, 1 for a constructor
+     * @param executable the method or constructor, or the direct handle of one
+     * @param kind a sum of {@link #OF_CONSTRUCTOR}, {@link #OF_HANDLE} and {@link #OF_JDK_TOO}
      */
     public static void reflected(Object executable, int kind) {
+        boolean isHandle = (kind & OF_HANDLE) != 0;
+        Object handled = isHandle ? HeadwaterV1Handles.method(executable, kind) : null;
+        if (isHandle && handled == null) {
+            return;
+        }
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null) {
             return;
@@ -96,11 +116,15 @@ public final class HeadwaterV1 {
             long start = 0;
             thread.depth = depth > 0 ? -depth : -1;
             try {
-                Class<?> owner = ((Executable) executable).getDeclaringClass();
-                int slot = U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
+                Object owner = isHandle ? handled : ((Executable) executable).getDeclaringClass();
+                int slot = isHandle ? 0 : U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
                 if (!HeadwaterV1Revealed.contains(owner, slot)) {
                     start = HeadwaterV1Clock.stopwatch();
-                    reveal(executable);
+                    if (isHandle) {
+                        HeadwaterV1Handles.reveal(executable, kind);
+                    } else {
+                        reveal(executable);
+                    }
                     HeadwaterV1Revealed.add(owner, slot);
                 }
             } catch (OutOfMemoryError e) {
@@ -160,7 +184,7 @@ public final class HeadwaterV1 {
             return;
         }
         long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
         }
         long position = thread.position;
@@ -172,6 +196,7 @@ public final class HeadwaterV1 {
     }
 
     /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
+    @DontInline
     static void outside(HeadwaterV1Thread thread) {
         if (thread.virtual) {
             // What it was started for may not be all done.
@@ -181,6 +206,7 @@ public final class HeadwaterV1 {
         }
     }
 
+    @DontInline
     private static void leaveControl(HeadwaterV1Thread thread, int id) {
         if (--thread.controlDepth != 0) {
             return;
@@ -196,6 +222,7 @@ public final class HeadwaterV1 {
     }
 
     /** A root is entered by a thread outside the call graph (or inside the runtime, which does not count). */
+    @DontInline
     private static void enterRoot(HeadwaterV1Thread thread, int id) {
         if (thread != null && thread.open != null && enterFromOpen(thread, id)) {
             return;
@@ -229,13 +256,7 @@ public final class HeadwaterV1 {
                 entered(id);
                 markEntered(id);
             }
-            long time = HeadwaterV1Clock.time(thread);
-            if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
-                time = HeadwaterV1Chunks.next(thread, time);
-            }
-            long position = thread.position;
-            U.putLong(position, KIND_ROOT << KIND_SHIFT | (long) id << ID_SHIFT | time);
-            thread.position = position + 8;
+            write(thread, KIND_ROOT, id);
             thread.root = id;
             inside = true;
         } finally {
@@ -249,6 +270,7 @@ public final class HeadwaterV1 {
      *
      * @return whether the thread is in the call graph
      */
+    @DontInline
     private static boolean enterFromOpen(HeadwaterV1Thread thread, int id) {
         if (thread.open == null || thread.depth != 0) {
             return false;
@@ -313,7 +335,7 @@ public final class HeadwaterV1 {
 
     private static void write(HeadwaterV1Thread thread, long kind, int id) {
         long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
         }
         HeadwaterV1Chunks.append(thread, kind << KIND_SHIFT | (long) id << ID_SHIFT | time);
@@ -356,6 +378,7 @@ public final class HeadwaterV1 {
         synchronized (LOCK) {
             session++;
             flags = segment + FLAGS;
+            U.ensureClassInitialized(HeadwaterV1Handles.class);
             // Nothing is left to be initialised by a probe.
             HeadwaterV1Chunks.attach(segment, chunks, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
@@ -422,6 +445,12 @@ public final class HeadwaterV1 {
         }
     }
 
+    /** Makes method 0, which is calibration's, a root whose calls are all control invocations; or a method like others again. */
+    static void controlAll(boolean all) {
+        controlEvery = all ? 1 : 0;
+        U.putByte(flags, all ? FLAG_ENTERED | FLAG_ROOT : FLAG_ENTERED);
+    }
+
     private static double[] calibrate() {
         return HeadwaterV1Calibration.calibrate();
     }
@@ -435,11 +464,17 @@ public final class HeadwaterV1 {
     /** A method is called by reflection for the first time. Returns when it is instrumented, or a deadline has passed. */
     private static native void reveal(Object executable);
 
+    /** The same, by a method handle. */
+    static native void revealHandle(Class<?> owner, String name, String descriptor);
+
     /** How many of the current thread's calls from before recording are still open. */
     private static native int openCalls(long tid);
 
     /** CPU time of the current thread, or of its carrier, in ns. */
     static native long cpuTime();
+
+    /** The time stamp counter, for {@link HeadwaterV1Tsc}. */
+    static native long readTsc();
 
     /** A thread has entered the call graph for the first time. */
     static native void started(Thread thread, long tid, boolean isVirtual);

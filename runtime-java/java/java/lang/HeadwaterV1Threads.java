@@ -1,6 +1,7 @@
 package java.lang;
 
 import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
 
 /** The threads that have entered the call graph in this session, and the carriers of virtual ones. */
 final class HeadwaterV1Threads {
@@ -27,14 +28,19 @@ final class HeadwaterV1Threads {
 
     static HeadwaterV1Thread find(long tid) {
         HeadwaterV1Thread[] table = threads;
+        HeadwaterV1Thread thread = table[(int) tid & table.length - 1];
+        return thread == null || thread.tid == tid ? thread : findBehind(table, tid);
+    }
+
+    /** Apart, because a loop in a probe is more code than all the rest of it. */
+    @DontInline
+    private static HeadwaterV1Thread findBehind(HeadwaterV1Thread[] table, long tid) {
         int mask = table.length - 1;
-        int at = (int) tid & mask;
-        for (;;) {
+        for (int at = (int) tid + 1 & mask;; at = at + 1 & mask) {
             HeadwaterV1Thread thread = table[at];
             if (thread == null || thread.tid == tid) {
                 return thread;
             }
-            at = (at + 1) & mask;
         }
     }
 
