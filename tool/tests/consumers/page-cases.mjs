@@ -262,6 +262,18 @@ export const cases = {
       assert.ok((await drawings(page)) > before);
       await view(page, "tree");
     }
+    // By a query, the mapper's other use: what it finds stands out, with a sign too, in one thread as in all.
+    await page.selectOption("#colour", "query");
+    await page.fill("#query", "method ~ Parser.parse && level > 2");
+    await page.click("#find-next");
+    assert.deepEqual(await keys(), ["others", "method ~ Parser.parse && level > 2"]);
+    await page.click("#open-all");
+    for (const [thread, count] of [["0", 3], ["1", 1], ["2", 2]]) {
+      await page.selectOption("#thread", thread);
+      await page.click("#open-all");
+      assert.equal(await page.locator('table#tree .swatch[title="Query: found"]').count(), count, thread);
+    }
+    await page.selectOption("#thread", "0");
     // What the colour stands for is also said.
     await page.selectOption("#colour", "thread");
     await page.click("#open-all");
