@@ -112,8 +112,19 @@ export class App<A> {
     this.set({ method, node: this.heaviestOf(method) });
   }
 
+  /** A method's name, and until when its calls were recorded, if not to the end. */
   name(method: number): string {
-    return this.source.names[method][1];
+    const name = this.source.names[method][1];
+    const until = this.source.until.get(method);
+    if (until === undefined) return name;
+    return `${name} (calls ${until === 0 ? "no longer recorded" : `until ${(until / 1e9).toFixed(1)} s`})`;
+  }
+
+  /** What rows of a method have as attributes: its name for machines, and until when it was recorded. */
+  attributes(method: number): Record<string, string> {
+    const until = this.source.until.get(method);
+    const attributes = { "data-method": this.source.names[method]?.[0] ?? "" };
+    return until === undefined ? attributes : { ...attributes, "data-until-ns": String(until) };
   }
 
   /** Where there is little room, the name without packages. */
