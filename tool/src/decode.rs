@@ -580,7 +580,7 @@ impl Decoder {
             thread.open.heal(torn);
             thread.top = NodeId::TOP;
             thread.skipping = false;
-            thread.before.interrupt();
+            thread.before.interrupt(thread.last_ns);
         }
     }
 
