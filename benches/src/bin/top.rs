@@ -22,7 +22,9 @@ const SCREEN: Rect = Rect { x: 0, y: 0, width: 200, height: 60 };
 
 fn main() {
     println!("milliseconds of a processor, the least of five; everything unfolded, 200 by 60 characters\n");
-    println!("| nodes | new results | of them flat | of them callers | picture | next row | search, a letter | last row |");
+    println!(
+        "| nodes | new results | of them flat | of them callers | picture | next row | search, a letter | last row |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for size in SIZES {
         let profile = Arc::new(profile(size));
