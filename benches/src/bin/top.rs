@@ -101,6 +101,7 @@ fn profile(nodes: usize) -> Profile {
         let self_ns = 1 + random.below(10_000);
         merged.nodes.push(Node {
             parent: parent.map(NodeIndex),
+            link: None,
             method: MethodIndex(random.below(METHODS as u64) as usize),
             calls: 1 + random.below(1_000),
             thrown: 0,

@@ -72,7 +72,8 @@ fn tree(rows: &[Row]) -> Tree {
         let cpu = CpuSamples { samples, running: samples / 2 };
         let method = MethodIndex(method);
         let thrown = calls / 5;
-        let node = Node { parent, method, calls, thrown, self_ns, total_ns: 0, error_ns, total_error_ns: 0, cpu };
+        let node =
+            Node { parent, link: None, method, calls, thrown, self_ns, total_ns: 0, error_ns, total_error_ns: 0, cpu };
         nodes.push(node);
         path.push(index);
     }
@@ -112,6 +113,7 @@ pub fn changed() -> Profile {
     let parent = Some(NodeIndex(0));
     let cpu = CpuSamples::default();
     let new = Node {
+        link: None,
         parent,
         method: MethodIndex(11),
         calls: 12,
@@ -151,6 +153,7 @@ pub fn large(nodes: usize) -> Profile {
         // Nearly no siblings are of one method: they would be one node.
         let method = MethodIndex(index % METHODS);
         tree.nodes.push(Node {
+            link: None,
             parent: parent.map(NodeIndex),
             method,
             calls,
