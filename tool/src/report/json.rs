@@ -346,7 +346,7 @@ fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Calls<'a> {
             let mut rows = Vec::new();
             for (thread, tree) in numbered {
                 let whole_ns = tree.total_ns();
-                let mut flat = super::flat::rows(&names, tree, &super::walk::Children::of(tree));
+                let mut flat = super::flat::rows(&names, tree, &super::walk::Children::called(tree));
                 flat.retain(|row| is_method_shown(row.method, row.amounts.total_ns, whole_ns, &focused, options));
                 flat.sort_by_key(|row| Reverse(options.rank(&row.amounts)));
                 rows.extend(flat.into_iter().map(|row| FlatRow::of(profile, &row, thread, has_cpu)));
