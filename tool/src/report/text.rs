@@ -148,8 +148,8 @@ pub(crate) fn advice(root: &Root) -> Option<&'static str> {
         }
         false => {
             "  - called seldom? record for longer\n  - called at start-up only? headwater run ... -- java ...\n  \
-             - overridden in a subclass? name the subclass's method, or *::method\n  - not called here? `headwater top` \
-             shows what runs: take a method of that as the root"
+             - overridden in a subclass? name the subclass's method, or *::method\n  - not called here? take a method that is: \
+             one that calls it, or main"
         }
     })
 }
