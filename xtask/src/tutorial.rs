@@ -110,7 +110,7 @@ impl Tutorial {
     fn page(&self) -> Result<(), String> {
         let page = self.work.join("before.html");
         call(self.headwater().arg("report").arg(self.work.join("before.hw")).arg("-o").arg(&page))?;
-        screenshot(&page, &self.pictures.join("page.png"), (1280, 860))
+        screenshot(&page, &self.pictures.join("page.png"), (1280, 520))
     }
 
     fn compare(&self) -> Result<(), String> {
