@@ -77,6 +77,11 @@ impl Forest {
         self.tree(profile).nodes[node.0].parent
     }
 
+    /// Whether another thread ran it for the one above.
+    pub(super) fn is_started(&self, profile: &Profile, node: NodeIndex) -> bool {
+        self.tree(profile).nodes[node.0].link.is_some()
+    }
+
     pub(super) fn has_children(&self, node: NodeIndex) -> bool {
         !self.children.below(Some(node)).is_empty()
     }
