@@ -7,13 +7,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is only ever a part of another message, which has the heading.
-const PARTS: [&str; 7] = [
+const PARTS: [&str; 8] = [
     "column N: N",
     "N N",
     "at offset N: expected N",
     "there is no probe for allocations",
     // The JVM's own words.
     "Dynamic agent loading is not enabled",
+    // The agent's words, which are replaced.
+    "the callees of method ",
     // Of threads in a report.
     "virtual threads that are not told apart",
     // A blank line, before suggestions.
