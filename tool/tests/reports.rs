@@ -6,7 +6,7 @@ use headwater::report::{Options, SortBy, Trees, View, json, text};
 
 mod support;
 
-use support::{check, node, profile, recursive};
+use support::{check, node, profile, recursive, started};
 
 fn options() -> Options {
     Options { min_share: 0.005, ..Options::default() }
@@ -67,6 +67,18 @@ fn the_views() {
         let style = Style { width: Some(72), color: true, percent: true, ..Style::default() };
         check(&format!("{name}-narrow.txt"), &body(&as_text(&recursive(), &Options { view, ..options() }, &style)));
     }
+}
+
+#[test]
+fn what_other_threads_did_in_the_views() {
+    for (name, view) in [("tree", View::Tree), ("callers", View::Callers), ("flat", View::Flat)] {
+        let text = as_text(&started(), &Options { view, ..options() }, &Style::default());
+        check(&format!("started-{name}.txt"), &body(&text));
+    }
+    check("started.json", &as_json(&started(), &Options::default()));
+    // What is small is shown for the sake of what it started.
+    let large = Options { min_share: 0.5, ..options() };
+    check("started-large.txt", &body(&as_text(&started(), &large, &Style::default())));
 }
 
 #[test]
