@@ -11,6 +11,8 @@ pub const ENTER: &str = "enter";
 pub const EXIT: &str = "exit";
 /// `(I)V`: when an exception leaves the method.
 pub const THROWN: &str = "thrown";
+/// `(I)V`: before a call that is not expected to be made.
+pub const APPROACHED: &str = "approached";
 /// `(Ljava/lang/Object;I)V`: in what runs a method by reflection or by a handle, with the object that stands for that method, and
 /// its kind: a sum of [`OF_CONSTRUCTOR`], [`OF_HANDLE`] and [`OF_JDK_TOO`].
 pub const REFLECTED: &str = "reflected";

@@ -343,7 +343,11 @@ mod tests {
         }
         let tree = correct(&cct, &CLOCK);
         let totals: Vec<u64> = tree.nodes.iter().map(|node| node.total_ns).collect();
-        assert_eq!(totals, [990, 5_000 - 5 * 10 - 5 * 20 + 450, 450], "probes of what it hands over cost the root nothing");
+        assert_eq!(
+            totals,
+            [990, 5_000 - 5 * 10 - 5 * 20 + 450, 450],
+            "probes of what it hands over cost the root nothing"
+        );
         assert_eq!(tree.nodes[1].link, Some(Link::Thread));
         assert_eq!(tree.total_ns(), 990 + totals[1]);
     }

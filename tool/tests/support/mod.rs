@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use headwater::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Discovery, Drift, Environment, Events, Hotswap,
-    Link, MethodIndex, MethodName, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    Link, MethodIndex, MethodName, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree,
+    Wait,
 };
 use headwater_protocol::ThreadId;
 
