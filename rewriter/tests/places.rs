@@ -436,7 +436,7 @@ fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_are_told
         let output = output.expect("java starts");
         assert_eq!(
             String::from_utf8_lossy(&output.stdout).trim(),
-            "+7it =8arg -7it +7it =8arg -7it +7it =8arg -7null thrown +9good -9good +9bad -9null caught",
+            "=8arg +7it -7it =8arg +7it -7it =8arg +7it -7null thrown +9good -9good +9bad -9null caught",
             "JDK {}: {}",
             jdk.version,
             String::from_utf8_lossy(&output.stderr)
