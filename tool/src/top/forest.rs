@@ -102,7 +102,7 @@ impl Forest {
     /// A node's children, or the roots, in the order that they are shown in.
     pub(super) fn below(&self, profile: &Profile, above: Option<NodeIndex>, sort: Sort) -> Vec<NodeIndex> {
         let mut below = self.children.below(above).to_vec();
-        below.sort_by(|a, b| self.compare(profile, *a, *b, sort));
+        below.sort_unstable_by(|a, b| self.compare(profile, *a, *b, sort));
         below
     }
 
