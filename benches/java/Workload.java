@@ -97,6 +97,23 @@ public class Workload {
         return sorted[seed & 255];
     }
 
+    /** Mixed: 1 + 40 calls, of which half sort for some microseconds, and half make 20 + 200 calls of next to nothing. */
+    static int mixed(int seed) {
+        int sum = 0;
+        for (int i = 0; i < 20; i++) {
+            sum += sort(seed + i) + few(seed);
+        }
+        return sum;
+    }
+
+    static int few(int seed) {
+        int sum = 0;
+        for (int i = 0; i < 20; i++) {
+            sum += middle(seed + i);
+        }
+        return sum;
+    }
+
     /** javac: compiles one class in memory. */
     static int javac(int seed) {
         return Compiler.compile();
@@ -159,6 +176,10 @@ public class Workload {
         }
     }
 
+    static int outside(int seed) {
+        return dense(seed);
+    }
+
     public static void main(String[] args) {
         for (int i = 0; i < SHAPES.length; i++) {
             switch (i & 3) {
@@ -175,6 +196,7 @@ public class Workload {
         switch (args[0]) {
             case "dense": root = Workload::dense; break;
             case "polymorphic": root = Workload::polymorphic; break;
+            case "mixed": root = Workload::mixed; break;
             case "coarse": root = Workload::coarse; break;
             case "javac": root = Workload::javac; break;
             default: throw new IllegalArgumentException(args[0]);

@@ -24,6 +24,7 @@ public class Regions {
         System.out.println("COUNT " + lambda + " lambda");
         System.out.println("COUNT " + virtual + " threads");
         System.out.println("RESULT " + result);
+        System.out.println("BYE");
     }
 
     static void go() throws Exception {

@@ -129,12 +129,12 @@ fn open_methods_are_there_and_results_can_be_forgotten_interrupted_and_gone_on_w
         session.go("leave", "OUTSIDE");
         assert_eq!(session.calls("e.json"), counts(&[(ROOT, 1), (INSIDE, 1), (STEP, 4)]), "gone on");
 
-        assert_says(&session.run("profile Steps::other"), "the profile ended with 1 root calls");
+        assert_says(&session.run("profile Steps::other"), "the profile ended with 1 root call");
         session.go("enter", "INSIDE");
         session.go("leave", "OUTSIDE");
         session.go("other", "OTHER");
         assert_eq!(session.calls("f.json"), counts(&[("Steps.other()V", 1), (STEP, 1)]), "other roots");
-        assert_says(&session.run("stop"), "the profile ended with 1 root calls; the target has its original code back");
+        assert_says(&session.run("stop"), "the profile ended with 1 root call; the target has its original code back");
         session.go("other", "OTHER");
         assert_eq!(session.calls("g.json"), counts(&[("Steps.other()V", 1), (STEP, 1)]), "the results stay");
         let snapshot = session.home.file("snapshot.hw");
@@ -163,6 +163,33 @@ fn ctrl_c_stops_a_command_and_not_the_session() {
     session.terminal.expect(PROMPT);
     assert_says(&session.run("status"), "attached; no profile is being recorded");
     session.quit();
+}
+
+#[test]
+fn regions_are_timed_until_their_end_or_ctrl_c_and_the_profile_before_stays() {
+    for jdk in jdks() {
+        let mut session = Session::start(&jdk, "Regions");
+        session.run("profile Regions::elsewhere");
+        session.go("go", "DONE");
+        session.terminal.say("region Regions::outer --calls 30");
+        session.terminal.expect("the profile ended with ");
+        session.terminal.expect("instrumented, waiting for entry");
+        (0..2).for_each(|_| session.go("go", "DONE"));
+        session.terminal.expect("Regions.outer(int): 30 calls, ");
+        session.terminal.expect(PROMPT);
+
+        session.terminal.say("region Regions::outer Regions::inner");
+        (0..2).for_each(|_| drop(session.terminal.expect("instrumented, waiting for entry")));
+        session.go("go", "DONE");
+        session.terminal.press("\x03");
+        session.terminal.expect("Regions.outer(int): 20 calls, ");
+        session.terminal.expect(PROMPT);
+
+        assert_says(&session.run("region Regions::inner -d 1ms"), "Regions.inner(int): not called");
+        assert_says(&session.run("region Regions::iner -d 1ms"), "Regions::inner");
+        assert_says(&session.run("tree"), "Regions.elsewhere(");
+        session.quit();
+    }
 }
 
 #[test]

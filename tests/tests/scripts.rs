@@ -127,6 +127,31 @@ fn shipped_scripts_are_checked_without_a_target_and_have_no_mistakes() {
     }
 }
 
+#[test]
+fn a_script_times_regions_before_and_beside_a_profile() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let out = Scratch::new("out");
+        let script = out.file("s.hws");
+        let text = "region Steps::root --calls 2 > ${OUT}\nregion Steps::other -d 1ms\nprofile Steps::root --calls 1\n\
+                    wait done 60s\nexpect root-calls == 1\n";
+        std::fs::write(&script, text).expect("a script");
+        let file = out.file("times.json");
+        let mut tool = target.session(&script, &[&format!("OUT={}", file.display())]);
+        tool.await_error_line("root Steps::root");
+        (0..2).for_each(|_| target.call());
+        tool.await_error_line("root Steps::other");
+        tool.await_error_line("root Steps::root");
+        target.call();
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(0), "{:#?}", tool.stderr);
+        assert!(tool.stdout.iter().any(|line| line == "Steps.other(): not called"), "{:#?}", tool.stdout);
+        let report = read_report(&file);
+        assert_eq!(report["regions"][0]["methods"][0]["count"], 2, "{report}");
+        target.quit();
+    }
+}
+
 /// A script with the text, executed with a target.
 fn fails(target: &Target, text: &str) -> (Option<i32>, String) {
     let directory = Scratch::new("script");

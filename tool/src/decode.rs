@@ -11,25 +11,29 @@
 //! their order. When a run begins, all before it are complete in memory; when all chunks have been read once more after that, they
 //! have been seen. So a run is held back until then.
 
-use headwater_protocol::word::{
-    Event, ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_SHIFT, KIND_THREAD, MAX_PAYLOAD, PauseReason, Run,
-};
+use headwater_protocol::word::{Event, KIND_SHIFT, KIND_THREAD, PauseReason, Run};
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
-use crate::profile::CpuSamples;
 
+mod controls;
+mod handover;
 mod invocations;
 mod open_calls;
+mod runs;
 #[cfg(test)]
 mod tests;
+mod thread;
 
+pub use controls::Controls;
 pub use invocations::{Invocations, PairCost, Statistics, Summary};
 pub use open_calls::Returned;
 
+use handover::Handovers;
 use invocations::{OpenInvocations, Recorder};
 use open_calls::OpenCalls;
+use thread::Thread;
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,6 +96,7 @@ pub struct Decoder {
     pauses: [PauseTotal; PauseReason::ALL.len()],
     controls: FxHashMap<MethodId, Controls>,
     recorder: Recorder,
+    handovers: Handovers,
     /// How often all chunks have been read.
     pass: u64,
     /// Threads with runs that are held.
@@ -106,166 +111,6 @@ pub struct Decoder {
 pub const FOLDED: ThreadId = ThreadId(0);
 /// So many threads are told apart, if there are so many.
 const FOLD_AT: usize = 20_000;
-
-/// Calls of a root that were timed as a whole, without a probe's recording.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Controls {
-    /// How many.
-    pub count: u64,
-    sum_ns: f64,
-    sum_of_squares: f64,
-}
-
-impl Controls {
-    #[cfg(test)]
-    pub(crate) fn of(durations: &[u64]) -> Controls {
-        let mut controls = Controls::default();
-        durations.iter().for_each(|duration| controls.add(*duration));
-        controls
-    }
-
-    /// One more.
-    pub fn add(&mut self, duration_ns: u64) {
-        let duration = duration_ns as f64;
-        self.count += 1;
-        self.sum_ns += duration;
-        self.sum_of_squares += duration * duration;
-    }
-
-    /// How long one took.
-    pub fn mean_ns(&self) -> f64 {
-        self.sum_ns / self.count as f64
-    }
-
-    /// Those that are not among earlier ones.
-    pub fn since(&self, earlier: &Controls) -> Controls {
-        Controls {
-            count: self.count - earlier.count,
-            sum_ns: self.sum_ns - earlier.sum_ns,
-            sum_of_squares: self.sum_of_squares - earlier.sum_of_squares,
-        }
-    }
-
-    /// Standard error of the mean.
-    pub fn error_ns(&self) -> f64 {
-        let variance = (self.sum_of_squares / self.count as f64 - self.mean_ns() * self.mean_ns()).max(0.0);
-        (variance / self.count as f64).sqrt()
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Thread {
-    id: ThreadId,
-    tree: Cct,
-    /// Where the thread is: the path to this node is its simulated stack.
-    top: NodeId,
-    /// Time of the latest event, on the thread's clock.
-    last_ns: i64,
-    /// Pauses since then.
-    paused_ns: u64,
-    /// Inside a root invocation that is beyond the limit.
-    skipping: bool,
-    /// Its open invocations, where invocations are recorded singly.
-    open: OpenInvocations,
-    /// Of a virtual thread: the run that is being decoded.
-    run: Option<Run>,
-    /// Its clock restarts at the next event.
-    restarts: bool,
-    /// The latest sample: of which node, and whether the thread was running. It counts unless a pause of ours follows.
-    sampled: Option<(NodeId, bool)>,
-    /// Later runs.
-    held: Vec<Held>,
-    /// Calls that began before recording.
-    before: OpenCalls,
-}
-
-/// A virtual thread's run that was seen before it was known that all before it had been.
-#[derive(Clone, Debug)]
-struct Held {
-    run: Run,
-    /// When it was seen first.
-    pass: u64,
-    base_ns: i64,
-    words: Vec<u64>,
-}
-
-impl Thread {
-    fn is_outside(&self) -> bool {
-        self.top == NodeId::TOP
-    }
-
-    /// What has passed since the latest event, less the pauses.
-    #[inline]
-    fn elapsed(&self, now_ns: i64) -> u64 {
-        u64::try_from(now_ns.wrapping_sub(self.last_ns)).unwrap_or(0).saturating_sub(self.paused_ns)
-    }
-
-    #[inline]
-    fn moved_to(&mut self, top: NodeId, now_ns: i64) {
-        self.top = top;
-        self.paused_ns = 0;
-        self.last_ns = now_ns;
-    }
-
-    /// No pause has followed the latest sample.
-    fn count_sample(&mut self) {
-        if let Some((node, running)) = self.sampled.take() {
-            self.tree.add_cpu(node, CpuSamples { samples: 1, running: running.into() });
-        }
-    }
-
-    /// Gives the time since the latest event to the method that had it.
-    fn advance(&mut self, now_ns: i64) {
-        let elapsed = self.elapsed(now_ns);
-        if !self.is_outside() {
-            self.tree.node_mut(self.top).self_measured_ns += elapsed;
-            self.open.advance(elapsed);
-        }
-        self.moved_to(self.top, now_ns);
-    }
-
-    /// Follows entries and exits as long as there is nothing unusual about them; how many.
-    fn follow<const SINGLY: bool>(
-        &mut self,
-        base_ns: i64,
-        words: &[u64],
-        statistics: Statistics,
-        recorder: &mut Recorder,
-    ) -> usize {
-        if self.skipping || self.is_outside() || self.before.needs_care() {
-            return 0;
-        }
-        for (index, &word) in words.iter().enumerate() {
-            let method = MethodId((word >> ID_SHIFT) as u32 & MethodId::MAX.0);
-            let now_ns = base_ns.wrapping_add((word & MAX_PAYLOAD) as i64);
-            let elapsed = self.elapsed(now_ns);
-            let top = match word >> KIND_SHIFT {
-                KIND_ENTER => {
-                    if SINGLY {
-                        self.open.advance(elapsed);
-                        self.open.enter(method, statistics);
-                    }
-                    self.tree.enter(self.top, method, elapsed)
-                }
-                KIND_EXIT => match self.tree.leave(self.top, method, elapsed) {
-                    Some(caller) => {
-                        if SINGLY {
-                            self.open.advance(elapsed);
-                            if let Some(invocation) = self.open.leave(statistics) {
-                                recorder.record(method, invocation);
-                            }
-                        }
-                        caller
-                    }
-                    None => return index,
-                },
-                _ => return index,
-            };
-            self.moved_to(top, now_ns);
-        }
-        words.len()
-    }
-}
 
 impl Decoder {
     /// Nothing decoded yet.
@@ -283,6 +128,7 @@ impl Decoder {
             pauses: Default::default(),
             controls: FxHashMap::default(),
             recorder: Recorder::default(),
+            handovers: Handovers::default(),
             pass: 0,
             waiting: Vec::new(),
             folded: Cct::new(),
@@ -311,72 +157,11 @@ impl Decoder {
         }
     }
 
-    /// All chunks have been read once since the last time: runs that were seen before have no predecessors any more that
-    /// were not.
-    pub fn pass_done(&mut self) {
-        for index in std::mem::take(&mut self.waiting) {
-            self.follow_runs(index, self.pass);
-        }
-        self.pass += 1;
-        if self.threads.len() > self.fold_at {
-            self.fold();
-        }
-    }
-
-    /// Adds up the trees of virtual threads that are outside the roots, most of which have ended, and forgets the threads: there
-    /// may be millions of them.
-    fn fold(&mut self) {
-        let folded = &mut self.folded;
-        self.threads.retain(|thread| {
-            let stays = thread.run.is_none() || !thread.is_outside() || !thread.held.is_empty();
-            if !stays {
-                thread.tree.merge_into(folded);
-            }
-            stays
-        });
-        self.by_id = self.threads.iter().enumerate().map(|(index, thread)| (thread.id, index)).collect();
-        let held = self.threads.iter().enumerate().filter(|(_, thread)| !thread.held.is_empty());
-        self.waiting = held.map(|(index, _)| index).collect();
-        self.latest = 0;
-        self.fold_at = FOLD_AT.max(2 * self.threads.len());
-    }
-
-    /// Decodes the runs that were seen in an earlier pass, and all before them.
-    fn follow_runs(&mut self, index: usize, pass: u64) {
-        let mut held = std::mem::take(&mut self.threads[index].held);
-        held.sort_by(|a, b| match () {
-            () if a.run == b.run => std::cmp::Ordering::Equal,
-            () if a.run.is_before(b.run) => std::cmp::Ordering::Less,
-            () => std::cmp::Ordering::Greater,
-        });
-        let due = held.iter().rposition(|run| run.pass < pass).map_or(0, |last| last + 1);
-        for run in held.drain(..due) {
-            self.threads[index].run = Some(run.run);
-            self.threads[index].restarts = self.options.time_base == TimeBase::Carrier;
-            self.decode(index, run.base_ns, &run.words);
-        }
-        if !held.is_empty() {
-            self.waiting.push(index);
-        }
-        self.threads[index].held = held;
-    }
-
-    /// Keeps words of a run that has its turn later.
-    fn hold(&mut self, index: usize, cursor: &ChunkCursor, words: &[u64]) {
-        let Some(run) = cursor.run else { return };
-        let (base_ns, pass) = (cursor.base_ns, self.pass);
-        let held = &mut self.threads[index].held;
-        if held.is_empty() {
-            self.waiting.push(index);
-        }
-        match held.iter_mut().find(|held| held.run == run) {
-            Some(held) => held.words.extend(words),
-            None => held.push(Held { run, pass, base_ns, words: words.to_vec() }),
-        }
-    }
-
     /// Decodes a thread's words up to a change of the thread; what is left from there on.
     fn decode<'a>(&mut self, index: usize, base_ns: i64, words: &'a [u64]) -> &'a [u64] {
+        if self.threads[index].waiting.is_some() {
+            return self.keep(index, base_ns, words);
+        }
         self.restart(index, base_ns, words);
         let mut rest = words;
         loop {
@@ -395,11 +180,26 @@ impl Decoder {
                 Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
                 Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
                 Some(Event::Control { method, duration_ns }) => self.control(method, duration_ns),
+                Some(Event::Handover { what, link }) => {
+                    if !self.hand_over(index, what, link) {
+                        return self.keep(index, base_ns, behind);
+                    }
+                }
                 Some(Event::Thread { .. }) => return rest,
                 None => self.unknown += 1,
             }
             rest = behind;
         }
+    }
+
+    /// Keeps the words of a thread that waits; what is left from the next change of the thread on.
+    fn keep<'a>(&mut self, index: usize, base_ns: i64, words: &'a [u64]) -> &'a [u64] {
+        let end = words.iter().position(|word| word >> KIND_SHIFT == KIND_THREAD).unwrap_or(words.len());
+        let (own, behind) = words.split_at(end);
+        if !own.is_empty() {
+            self.threads[index].keep(base_ns, own);
+        }
+        behind
     }
 
     /// Where a thread's clock is another one from here on, it restarts at its first event.
@@ -428,6 +228,9 @@ impl Decoder {
                 id,
                 tree: Cct::new(),
                 top: NodeId::TOP,
+                base: NodeId::TOP,
+                outer: Vec::new(),
+                waiting: None,
                 last_ns: 0,
                 paused_ns: 0,
                 skipping: false,
@@ -450,14 +253,19 @@ impl Decoder {
         }
         self.events += 1;
         thread.close_returned(now_ns);
-        if thread.is_outside() {
+        let callee = if !thread.is_outside() {
+            let elapsed = thread.elapsed(now_ns);
+            thread.open.advance(elapsed);
+            thread.tree.enter(thread.top, method, elapsed)
+        } else if thread.base != NodeId::TOP {
+            let callee = thread.tree.handed_child(thread.base, method);
+            thread.tree.node_mut(callee).calls += 1;
+            callee
+        } else {
             // The root's own entry was lost. What is below an unknown caller has no place in the tree.
             self.healed += 1;
             return;
-        }
-        let elapsed = thread.elapsed(now_ns);
-        let callee = thread.tree.enter(thread.top, method, elapsed);
-        thread.open.advance(elapsed);
+        };
         if self.options.statistics != Statistics::Off {
             thread.open.enter(method, self.options.statistics);
         }
@@ -468,8 +276,11 @@ impl Decoder {
         let thread = &mut self.threads[index];
         thread.close_returned(now_ns);
         thread.close_open(0, now_ns);
-        if !thread.is_outside() {
-            let torn = thread.tree.depth(thread.top);
+        if thread.base != NodeId::TOP {
+            // The end of what it ran was lost.
+            self.healed += thread.leave_all();
+        } else if !thread.is_outside() {
+            let torn = thread.depth();
             self.healed += torn;
             thread.open.heal(torn);
             thread.top = NodeId::TOP;
@@ -499,7 +310,7 @@ impl Decoder {
             return;
         }
         thread.advance(now_ns);
-        let Some((left, above)) = innermost(&thread.tree, thread.top, method) else {
+        let Some((left, above)) = innermost(&thread.tree, thread.top, thread.base, method) else {
             self.healed += 1;
             return;
         };
@@ -511,7 +322,7 @@ impl Decoder {
         }
         thread.tree.node_mut(left).thrown += u64::from(thrown);
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
-        if thread.is_outside() {
+        if thread.top == NodeId::TOP {
             self.roots_completed += 1;
             thread.begin_open(now_ns);
         }
@@ -563,6 +374,7 @@ impl Decoder {
         for index in std::mem::take(&mut self.waiting) {
             self.follow_runs(index, u64::MAX);
         }
+        self.follow_waiting(true);
         for thread in &mut self.threads {
             thread.count_sample();
             if self.options.time_base == TimeBase::System {
@@ -576,12 +388,11 @@ impl Decoder {
     pub fn interrupt(&mut self, now_ns: i64) {
         self.finish(now_ns);
         for thread in &mut self.threads {
-            let torn = thread.tree.depth(thread.top);
-            thread.open.heal(torn);
-            thread.top = NodeId::TOP;
+            thread.leave_all();
             thread.skipping = false;
             thread.before.interrupt(thread.last_ns);
         }
+        self.forget_handovers();
     }
 
     /// Forgets all counts and times up to this one. Open methods stay open: they have time from now on, but their calls
@@ -592,19 +403,18 @@ impl Decoder {
                 // Words may be younger than the request to forget them.
                 thread.advance(now_ns.max(thread.last_ns));
             }
-            let mut path = Vec::new();
-            let mut at = thread.top;
-            while let Some(parent) = thread.tree.parent(at) {
-                path.push(thread.tree.node(at).method);
-                at = parent;
-            }
-            thread.tree = Cct::new();
+            let old = std::mem::take(&mut thread.tree);
             thread.sampled = None;
             thread.open.forget();
             let mut nodes = Vec::new();
-            for method in path.iter().rev() {
-                thread.top = thread.tree.child(nodes.last().copied().unwrap_or(NodeId::TOP), *method);
-                nodes.push(thread.top);
+            let path = old.path(thread.top);
+            for length in 1..=path.len() {
+                nodes.push(thread.tree.follow(&path[..length]));
+            }
+            thread.top = nodes.last().copied().unwrap_or(NodeId::TOP);
+            thread.base = thread.tree.follow(&old.path(thread.base));
+            for before in &mut thread.outer {
+                before.base = thread.tree.follow(&old.path(before.base));
             }
             thread.before.moved(&nodes);
         }
@@ -615,6 +425,7 @@ impl Decoder {
             latest: self.latest,
             pass: self.pass,
             waiting: std::mem::take(&mut self.waiting),
+            handovers: std::mem::take(&mut self.handovers),
             ..Decoder::new(self.options)
         };
     }
@@ -630,9 +441,14 @@ impl Decoder {
         single.chain([(FOLDED, &self.folded)]).filter(|(_, tree)| !tree.is_empty())
     }
 
+    /// Whether a thread is known to be virtual.
+    pub fn is_virtual(&self, thread: ThreadId) -> bool {
+        self.by_id.get(&thread).is_some_and(|index| self.threads[*index].run.is_some())
+    }
+
     /// Frames that are open.
     pub fn open_frames(&self) -> u64 {
-        self.threads.iter().map(|thread| thread.tree.depth(thread.top)).sum()
+        self.threads.iter().map(Thread::depth).sum()
     }
 
     /// Root invocations that were counted.
@@ -666,12 +482,12 @@ impl Decoder {
     }
 }
 
-/// The innermost open call of a method, and how many calls are above it.
-fn innermost(tree: &Cct, top: NodeId, method: MethodId) -> Option<(NodeId, u64)> {
+/// The innermost open call of a method above a base, and how many calls are above it.
+fn innermost(tree: &Cct, top: NodeId, base: NodeId, method: MethodId) -> Option<(NodeId, u64)> {
     let mut at = top;
     let mut above = 0;
     loop {
-        let parent = tree.parent(at)?;
+        let parent = tree.parent(at).filter(|_| at != base)?;
         if tree.node(at).method == method {
             return Some((at, above));
         }

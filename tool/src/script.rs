@@ -172,6 +172,11 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
             Command::Attach { .. } => Ok(Expected::Attached),
             Command::Detach => attached.map(|()| Expected::Detached),
             Command::Profile { .. } => attached.map(|()| Expected::Profiled),
+            // Nobody is there to end it.
+            Command::Region(timing) if !timing.ends() => {
+                Err("a region in a script needs an end: add -d TIME or --calls N".to_owned())
+            }
+            Command::Region(_) => attached.map(|()| before),
             Command::Methods { pattern: Some(_), .. } => attached.map(|()| before),
             Command::Filter { .. }
             | Command::Echo { .. }
@@ -253,6 +258,14 @@ mod tests {
         assert_eq!(errors("attach x\nprofile a.B::c\ndetach\ntree\n", Target::Awaited), Vec::<String>::new());
         check("tree\n", &["s.hw:1:1: there is no profile yet"]);
         check("wait 3s\nstop\n", &["s.hw:2:1: there is no profile yet"]);
+    }
+
+    #[test]
+    fn a_region_needs_a_target_and_an_end_but_no_profile() {
+        check("region a.B::c a.B:7-9 -d 3s > times.json\n", &[]);
+        check("region a.B::c\n", &["s.hw:1:1: a region in a script needs an end: add -d TIME or --calls N"]);
+        check("region a.B:7-9 --calls 3\ntree\n", &["s.hw:2:1: there is no profile yet"]);
+        assert_eq!(errors("region a.B::c -d 3s\n", Target::Awaited).len(), 1);
     }
 
     #[test]

@@ -5,47 +5,45 @@
 //! at once; first calls by other threads wait their turn (a method that is being instrumented just now must not be called
 //! before it is), and classes that the hotswap itself loads are looked at when it is over.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Notice, Reply, RequestId, Reveal,
-    ToAgent, ToTool, Upcall,
+    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Reply, RequestId, Reveal, ToAgent,
+    ToTool,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::wire::WireError;
-use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
-use headwater_rewriter::{Place, Probes, Refusal, Request};
+use headwater_protocol::{ClassId, MethodId, ThreadId};
 
-use crate::callgraph::{CallGraph, Invoker, Lines, OpenThread, Selected, Step};
+use crate::callgraph::{CallGraph, OpenThread};
 use crate::cpu_share::OsThread;
 use crate::decode::Returned;
 use crate::link::Link;
 
 mod batch_cost;
+mod budget;
+mod hotswaps;
+mod questions;
+mod recorded;
+mod rewriting;
 #[cfg(test)]
 mod tests;
 
-use batch_cost::BatchCost;
+pub use hotswaps::HotswapTotals;
+pub use recorded::Recorded;
 
-/// What the probes call in the target.
-const PROBES: Probes<'static> = Probes {
-    class: headwater_runtime_java::PROBE_CLASS,
-    enter: headwater_runtime_java::ENTER,
-    exit: headwater_runtime_java::EXIT,
-    throw: headwater_runtime_java::THROWN,
-    allocate: None,
-    receive: Some(headwater_runtime_java::REFLECTED),
-};
+use batch_cost::BatchCost;
+use budget::Budget;
+use questions::Pending;
+
 /// How many classes are given their own code back at once: it bounds a single pause.
 const RESTORE_BATCH: usize = 100;
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
-/// Class files that are asked for in one message: while the agent gathers them, nobody else gets an answer.
-const READ_AT_ONCE: usize = 64;
 /// How often the stacks of threads inside the roots are looked at, at most, while methods found there are being instrumented.
 const MOST_LOOKS: usize = 8;
 
@@ -86,37 +84,13 @@ impl From<WireError> for SessionError {
     }
 }
 
-/// What hotswapping has cost so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HotswapTotals {
-    /// Retransformations.
-    pub batches: u64,
-    /// Classes in them.
-    pub classes: u64,
-    /// Sum of the pauses.
-    pub pause_ns_total: u64,
-    /// The longest pause.
-    pub pause_ns_max: u64,
-    /// Sum of the retransformations' wall times.
-    pub total_ns: u64,
-}
-
-impl HotswapTotals {
-    fn add(&mut self, result: &HotswapResult) {
-        self.batches += 1;
-        self.classes += u64::from(result.classes);
-        self.pause_ns_total += result.pause_ns;
-        self.pause_ns_max = self.pause_ns_max.max(result.pause_ns);
-        self.total_ns += result.total_ns;
-    }
-}
-
-/// A question of the agent's that waits for its turn.
+/// What a session has to see to next.
 #[derive(Debug)]
-struct Pending {
-    request: RequestId,
-    thread: Option<ThreadId>,
-    upcall: Upcall,
+pub enum Event {
+    /// The agent says something.
+    Message(ToTool),
+    /// What was decoded has been added up: the budget is looked at.
+    Tally,
 }
 
 /// A hotswap that a thread of the target executes.
@@ -162,6 +136,8 @@ pub struct Session {
     returns: Option<Sender<Returned>>,
     /// Nothing is instrumented any more.
     stopping: bool,
+    budget: Option<Budget>,
+    recorded: Recorded,
 }
 
 impl Session {
@@ -190,6 +166,8 @@ impl Session {
             unparsable: Vec::new(),
             returns: None,
             stopping: false,
+            budget: None,
+            recorded: Recorded::default(),
         }
     }
 
@@ -335,14 +313,31 @@ impl Session {
         self.command(Command::Release, "start the program").await.map(|_| ())
     }
 
-    /// The next message of the agent, for [`Session::serve`]. May be cancelled: nothing is lost.
-    pub async fn next_message(&mut self) -> Result<ToTool, SessionError> {
-        Ok(self.link.receive().await?)
+    /// What is to be seen to next, by [`Session::serve`]. May be cancelled: nothing is lost.
+    pub async fn next_event(&mut self) -> Result<Event, SessionError> {
+        let Some(budget) = &mut self.budget else { return Ok(Event::Message(self.link.receive().await?)) };
+        tokio::select! {
+            message = self.link.receive() => Ok(Event::Message(message?)),
+            () = budget.tallied() => Ok(Event::Tally),
+        }
+    }
+
+    /// How long has been recorded.
+    pub fn recorded(&self) -> Recorded {
+        self.recorded
+    }
+
+    /// Recording is prepared: its time begins.
+    pub fn begin_time(&mut self) {
+        self.recorded.begin();
     }
 
     /// Ends recording; the target's time of that moment.
     pub async fn stop(&mut self) -> Result<i64, SessionError> {
         self.stopping = true;
+        // The hotswap that is under way may end after the profile.
+        self.graph.drops_accepted();
+        self.note_drops();
         for pending in std::mem::take(&mut self.queue) {
             self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await?;
         }
@@ -370,6 +365,7 @@ impl Session {
     /// Interrupts recording, for [`Session::resume`]; the target's time of that moment. Questions are answered as before.
     pub async fn pause(&mut self) -> Result<i64, SessionError> {
         let reply = self.command(Command::Stop, "interrupt recording").await?;
+        self.recorded.interrupt();
         self.turn().await?;
         match reply {
             Reply::Stopped { time_ns } => Ok(time_ns),
@@ -380,6 +376,7 @@ impl Session {
     /// Goes on recording: threads are followed from their next entry into a root.
     pub async fn resume(&mut self) -> Result<(), SessionError> {
         self.command(Command::Record, "go on recording").await?;
+        self.recorded.begin();
         self.turn().await
     }
 
@@ -406,295 +403,6 @@ impl Session {
         }
     }
 
-    /// Handles one message and whatever it makes possible.
-    pub async fn serve(&mut self, message: ToTool) -> Result<(), SessionError> {
-        match message {
-            ToTool::Notice(notice) => self.note(notice)?,
-            ToTool::Upcall { request, thread, upcall } => self.called(Pending { request, thread, upcall }).await?,
-            // A reply to a command that was given up: nobody waits for it any more.
-            ToTool::Reply { .. } => {}
-        }
-        self.turn().await
-    }
-
-    /// The queue's turn, as long as no hotswap is running.
-    async fn turn(&mut self) -> Result<(), SessionError> {
-        while self.running.is_none() {
-            let classes = self.settle_after_hotswap().await?;
-            self.hotswap_by_agent(classes).await?;
-            let Some(pending) = self.queue.pop_front() else { return Ok(()) };
-            self.deciding = Some(pending.request);
-            let decided = self.decide(pending).await;
-            self.deciding = None;
-            decided?;
-        }
-        Ok(())
-    }
-
-    async fn called(&mut self, pending: Pending) -> Result<(), SessionError> {
-        if let Upcall::FirstCall(_) = pending.upcall {
-            self.first_entry.get_or_insert_with(Instant::now);
-        }
-        match pending.upcall {
-            Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
-                let answer = self.rewrite(class, loader, name, bytes);
-                self.answer(pending.request, Answer::Bytes(answer)).await
-            }
-            Upcall::Hotswapped(ref result) => {
-                self.deciding = Some(pending.request);
-                let next = self.hotswapped(pending.thread, result).await;
-                self.deciding = None;
-                self.tell_to_hotswap(&pending, next?).await
-            }
-            Upcall::ClassPrepared(ref info) if self.is_hotswapping(pending.thread) => {
-                self.linked_meanwhile.push(info.clone());
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
-            }
-            Upcall::FirstCall(method) if self.is_hotswapping(pending.thread) => {
-                // It cannot wait for its own hotswap to end.
-                self.entered_meanwhile.push(method);
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
-            }
-            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) => {
-                self.queue.push_back(pending);
-                Ok(())
-            }
-        }
-    }
-
-    /// Decides a question whose turn has come: no hotswap is running.
-    async fn decide(&mut self, pending: Pending) -> Result<(), SessionError> {
-        let step = match &pending.upcall {
-            Upcall::FirstCall(method) => self.graph.first_call(*method),
-            Upcall::Reflected(method) => self.graph.reflected(method),
-            Upcall::ClassPrepared(info) => self.graph.class_prepared(info.clone()),
-            Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => return Ok(()),
-        };
-        let classes = self.settle(step).await?;
-        self.tell_to_hotswap(&pending, classes).await
-    }
-
-    /// Answers a question with a hotswap, which the asking thread then executes.
-    async fn tell_to_hotswap(&mut self, pending: &Pending, classes: Vec<ClassId>) -> Result<(), SessionError> {
-        if self.abandoned.remove(&pending.request) {
-            // Nobody would execute it: the agent does, in its turn.
-            self.left_over.extend(classes);
-            return Ok(());
-        }
-        let classes = self.batch(classes);
-        if !classes.is_empty() {
-            self.mark_roots();
-            self.running = Some(Running { request: pending.request, thread: pending.thread, classes: classes.clone() });
-        }
-        self.answer(pending.request, Answer::Hotswap { classes }).await
-    }
-
-    /// As many of these classes as may be hotswapped at once; the others are left over.
-    fn batch(&mut self, mut classes: Vec<ClassId>) -> Vec<ClassId> {
-        let most = self.cost.most_classes().min(classes.len());
-        self.left_over.extend(classes.drain(most..));
-        classes
-    }
-
-    /// A thread's hotswap is over; what it is to do next.
-    async fn hotswapped(
-        &mut self,
-        thread: Option<ThreadId>,
-        result: &HotswapResult,
-    ) -> Result<Vec<ClassId>, SessionError> {
-        if self.running.take_if(|running| running.thread == thread).is_none() {
-            return Ok(Vec::new());
-        }
-        self.account(result);
-        self.settle_after_hotswap().await
-    }
-
-    /// The classes to hotswap next, after a hotswap: on account of the code that became known by it, of classes that it linked
-    /// and methods that it ran, and those that were left over.
-    async fn settle_after_hotswap(&mut self) -> Result<Vec<ClassId>, SessionError> {
-        let step = self.graph.hotswapped();
-        let mut classes = self.settle(step).await?;
-        // In their order: a class's supertypes come before it.
-        for info in std::mem::take(&mut self.linked_meanwhile) {
-            let step = self.graph.class_prepared(info);
-            classes.extend(self.settle(step).await?);
-        }
-        for method in std::mem::take(&mut self.entered_meanwhile) {
-            let step = self.graph.first_call(method);
-            classes.extend(self.settle(step).await?);
-        }
-        for method in std::mem::take(&mut self.reflected_meanwhile) {
-            let step = self.graph.reflected(&method);
-            classes.extend(self.settle(step).await?);
-        }
-        classes.append(&mut self.left_over);
-        classes.sort_unstable();
-        classes.dedup();
-        Ok(classes)
-    }
-
-    fn account(&mut self, result: &HotswapResult) {
-        self.totals.add(result);
-        self.cost.add(result);
-        self.last_hotswap = Some(Instant::now());
-        self.graph.set_batch_cost(self.cost.fixed());
-        for (class, reason) in &result.refused {
-            self.graph.class_refused(*class, format!("the JVM refuses its class: {reason}"));
-        }
-        for class in &result.unanswered {
-            self.graph.hotswap_again(*class);
-        }
-    }
-
-    /// Fetches the methods that a step needs until it is decided; the classes to hotswap.
-    async fn settle(&mut self, mut step: Step) -> Result<Vec<ClassId>, SessionError> {
-        loop {
-            match step {
-                Step::Hotswap(classes) => return Ok(classes),
-                Step::NeedMethods(classes) => {
-                    let reply = self.command(Command::ListMethods { classes: classes.clone() }, "list methods").await?;
-                    let Reply::Methods(methods) = reply else { return Err(unexpected("list methods", &reply)) };
-                    let missing = classes.iter().filter(|class| methods.iter().all(|(known, _)| known != *class));
-                    let missing: Vec<ClassId> = missing.copied().collect();
-                    for (class, methods) in methods {
-                        self.graph.add_methods(class, methods);
-                    }
-                    for class in missing {
-                        self.graph.add_methods(class, Vec::new());
-                    }
-                    step = self.graph.resume();
-                }
-                Step::NeedCode(classes) => {
-                    self.read_classes(classes).await?;
-                    step = self.graph.resume();
-                }
-            }
-        }
-    }
-
-    /// Fetches class files, a part at a time.
-    async fn read_classes(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
-        for part in classes.chunks(READ_AT_ONCE) {
-            let reply = self.command(Command::ReadClasses { classes: part.to_vec() }, "read class files").await?;
-            let Reply::ClassFiles(files) = reply else { return Err(unexpected("read class files", &reply)) };
-            let mut files: HashMap<ClassId, Vec<u8>> = files.into_iter().map(|file| (file.class, file.bytes)).collect();
-            for class in part {
-                self.graph.add_code(*class, files.remove(class));
-            }
-        }
-        Ok(())
-    }
-
-    /// Has the agent's own thread execute a hotswap, and those that it entails.
-    async fn hotswap_by_agent(&mut self, mut classes: Vec<ClassId>) -> Result<(), SessionError> {
-        while !classes.is_empty() {
-            self.mark_roots();
-            classes = self.batch(classes);
-            self.running = Some(Running { request: 0, thread: None, classes: classes.clone() });
-            let reply = self.command(Command::Hotswap { classes }, "hotswap classes").await?;
-            let Reply::Hotswapped(result) = reply else { return Err(unexpected("hotswap classes", &reply)) };
-            classes = self.hotswapped(None, &result).await?;
-        }
-        Ok(())
-    }
-
-    fn is_hotswapping(&self, thread: Option<ThreadId>) -> bool {
-        self.running.as_ref().is_some_and(|running| running.thread == thread)
-    }
-
-    /// The new bytes of a class, or `None` where it stays as it is.
-    fn rewrite(&mut self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
-        if self.stopping {
-            return None;
-        }
-        let selected = self.graph.class_bytes(class, loader, name, bytes);
-        self.mark_roots();
-        let invokers = self.graph.invokers(class, bytes);
-        let methods = selected.iter().map(|method: &Selected| Request {
-            method_index: method.method_index,
-            id: method.id.0,
-            place: method.lines.map_or(Place::Method, Lines::place),
-        });
-        let receivers = invokers.iter().map(|invoker| Request {
-            method_index: invoker.method_index,
-            id: invoker.kind,
-            place: Place::Receiver,
-        });
-        let requests: Vec<Request> = methods.chain(receivers).collect();
-        if requests.is_empty() {
-            return None;
-        }
-        match headwater_rewriter::instrument(bytes, &PROBES, &requests) {
-            Ok(rewritten) => {
-                for refused in &rewritten.refused {
-                    let Request { method_index, id, place } = refused.request;
-                    let reason = refused.refusal.to_string();
-                    match place {
-                        Place::Receiver => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
-                        _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
-                        _ => self.graph.refused(MethodId(id), reason),
-                    }
-                }
-                (rewritten.refused.len() < requests.len()).then_some(rewritten.bytes)
-            }
-            Err(error) => {
-                for method in &selected {
-                    self.graph.refused(method.id, format!("its class file could not be read: {error}"));
-                }
-                self.unparsable.push((name.to_owned(), error.to_string()));
-                None
-            }
-        }
-    }
-
-    /// Declares the roots that are about to be instrumented.
-    fn mark_roots(&mut self) {
-        for method in self.graph.take_new_roots() {
-            self.segment.mark_root(method);
-        }
-    }
-
-    /// A thread went on without an answer, and without executing the hotswap that it was or would be told.
-    fn deadline_passed(&mut self, request: RequestId, waited_for: String) {
-        self.deadlines_passed.push(waited_for);
-        if let Some(running) = self.running.take_if(|running| running.request == request) {
-            self.left_over.extend(running.classes);
-        } else if self.deciding == Some(request) || self.queue.iter().any(|pending| pending.request == request) {
-            self.abandoned.insert(request);
-        }
-    }
-
-    fn note(&mut self, notice: Notice) -> Result<(), SessionError> {
-        match notice {
-            Notice::ThreadStarted { thread, name, os_thread } => {
-                self.threads.push((thread, name));
-                if let (Some(number), Some(listener)) = (os_thread, &self.os_threads) {
-                    // A listener that has ended needs no more threads.
-                    let _ = listener.send(OsThread { thread, number });
-                }
-            }
-            Notice::DeadlinePassed { request, waited_for } => self.deadline_passed(request, waited_for),
-            Notice::FirstCall(method) => {
-                self.first_entry.get_or_insert_with(Instant::now);
-                self.entered_meanwhile.push(method);
-            }
-            Notice::Reflected(method) => self.reflected_meanwhile.push(method),
-            Notice::ClassPrepared(info) => self.linked_meanwhile.push(info),
-            Notice::FramesLeft { thread, open, time_ns, error_ns } => {
-                if let Some(returns) = &self.returns {
-                    // Without the draining thread there is nobody who wants to know.
-                    let _ = returns.send(Returned { thread, open: open as usize, time_ns, error_ns });
-                }
-            }
-            Notice::VmDeath => return Err(SessionError::TargetEnded),
-        }
-        Ok(())
-    }
-
-    async fn answer(&mut self, request: RequestId, answer: Answer) -> Result<(), SessionError> {
-        Ok(self.link.send(&ToAgent::Answer { request, answer }).await?)
-    }
-
     /// Sends a command and waits for its reply; class files are rewritten meanwhile, other questions are queued.
     async fn command(&mut self, command: Command, what: &'static str) -> Result<Reply, SessionError> {
         let request = self.next_request;
@@ -714,38 +422,6 @@ impl Session {
                 ToTool::Upcall { request, thread, upcall } => {
                     self.called_meanwhile(Pending { request, thread, upcall }).await?;
                 }
-            }
-        }
-    }
-
-    /// A question while a command is under way.
-    async fn called_meanwhile(&mut self, pending: Pending) -> Result<(), SessionError> {
-        match pending.upcall {
-            Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
-                let answer = self.rewrite(class, loader, name, bytes);
-                self.answer(pending.request, Answer::Bytes(answer)).await
-            }
-            Upcall::ClassPrepared(info) if pending.thread.is_none() || self.is_hotswapping(pending.thread) => {
-                self.linked_meanwhile.push(info);
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
-            }
-            Upcall::Hotswapped(ref result) => {
-                // What was linked by it has its turn after the command.
-                if self.running.take_if(|running| running.thread == pending.thread).is_some() {
-                    self.account(result);
-                }
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
-            }
-            Upcall::FirstCall(method) if self.is_hotswapping(pending.thread) => {
-                self.entered_meanwhile.push(method);
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
-            }
-            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) if self.stopping => {
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
-            }
-            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) => {
-                self.queue.push_back(pending);
-                Ok(())
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use crate::machine::{call, cargo, jdk};
 
-const BENCHES: [&str; 8] = ["rewriter", "decode", "snapshot", "pairs", "cost", "stability", "soak", "subgraph"];
+const BENCHES: [&str; 10] =
+    ["rewriter", "decode", "snapshot", "top", "pairs", "cost", "stability", "soak", "budget", "subgraph"];
 
 /// One of them, with these arguments; or all.
 pub(crate) fn run(name: Option<&str>, arguments: &[String]) -> Result<(), String> {

@@ -4,8 +4,9 @@
 
 use std::process::Command;
 
+use headwater_benches::workload::Target;
 use headwater_benches::{compile, headwater, median};
-use headwater_tests::{Jdk, Process, Scratch, jdks};
+use headwater_tests::{Jdk, Scratch, jdks};
 use serde_json::Value;
 
 const CLOCKS: [&str; 2] = ["exact", "tick"];
@@ -113,41 +114,4 @@ fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &Workload) {
         total as f64 / calls as f64 / bare,
         control / bare,
     );
-}
-
-/// A running workload.
-struct Target {
-    process: Process,
-    /// Nanoseconds of two reads of the clock, as last said.
-    clock_pair: f64,
-}
-
-impl Target {
-    fn start(jdk: &Jdk, classes: &Scratch, workload: &str) -> Target {
-        let mut java = Command::new(jdk.program("java"));
-        java.args(["-XX:+UseSerialGC", "-cp"]).arg(classes.path()).args(["Workload", workload]);
-        Target { process: Process::spawn(&mut java), clock_pair: f64::NAN }
-    }
-
-    fn rounds(&mut self, count: usize) -> Vec<f64> {
-        (0..count)
-            .filter_map(|_| {
-                let line = self.process.await_line("NS ");
-                self.read(&line)
-            })
-            .collect()
-    }
-
-    /// The rounds that have come in meanwhile.
-    fn pending(&mut self) -> Vec<f64> {
-        let lines = self.process.pending_lines();
-        lines.iter().filter_map(|line| self.read(line)).collect()
-    }
-
-    /// `NS <a call> CLOCK <two reads>`
-    fn read(&mut self, line: &str) -> Option<f64> {
-        let (call, clock) = line.strip_prefix("NS ")?.split_once(" CLOCK ")?;
-        self.clock_pair = clock.parse().ok()?;
-        call.parse().ok()
-    }
 }

@@ -15,8 +15,9 @@ use headwater_protocol::MethodId;
 use headwater_rewriter::Likelihood;
 use rustc_hash::FxHashSet;
 
+use super::CallGraph;
 use super::mirror::{ClassKey, Signature};
-use super::{CallGraph, pattern_is_broad};
+use super::roots::pattern_is_broad;
 
 /// From 0 to 1.
 pub(super) type Probability = f32;

@@ -39,6 +39,8 @@ pub struct Options {
     pub look_ahead: bool,
     /// Getters, setters and methods that do nothing are not instrumented.
     pub skip_trivial: bool,
+    /// What is handed to other threads in the graph belongs to it.
+    pub follow_threads: bool,
 }
 
 /// Who reaches a method.

@@ -212,6 +212,7 @@ impl CallGraph {
             return;
         }
         self.probe_invokers();
+        self.probe_passages();
         let name = self.mirrors.get(class).name.clone();
         let loader = self.mirrors.get(class).loader;
         if self.options.scheme == Scheme::Total {

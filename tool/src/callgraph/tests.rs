@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use headwater_protocol::LoaderId;
+use headwater_rewriter::ClassFile;
 use headwater_tests::{compile_text, jdks};
 
 use super::*;
 use crate::pattern::ClassPattern;
+
+mod dropping;
 
 const APPLICATION: LoaderId = LoaderId(2);
 
@@ -205,6 +209,8 @@ impl PlayedJvm {
                         assert!(class.linked, "{name} is hotswapped before it is linked");
                         let (name, bytes) = (name.clone(), class.bytes.clone());
                         let selected = self.graph.class_bytes(Some(id), APPLICATION, &name, &bytes);
+                        // Each retransformation begins with the original.
+                        self.instrumented.retain(|method| !method.starts_with(&format!("{name}.")));
                         self.instrument(&name, &selected);
                     }
                     if !hotswapped {

@@ -11,8 +11,9 @@ use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::Overflow;
 
 use super::output::{parent_exists, terminal_width, wants_color};
+use super::profile_options::ClockSource;
 use super::progress::{Progress, Shown};
-use super::{ClockSource, duration, fail, interrupted};
+use super::{duration, fail, interrupted};
 use crate::callgraph::{JdkMethods, Lines, Scheme};
 use crate::decode::Statistics;
 use crate::jvm;
@@ -21,7 +22,7 @@ use crate::profile::{ClockMode, MethodStatistics, Profile};
 use crate::profiling::{self, BareTiming, Ending, Settings, Stage};
 use crate::report::region;
 use crate::report::text::Style;
-use crate::report::units::{count, time};
+use crate::report::units::{plural, time};
 use crate::whole_file::write_whole;
 
 pub(super) const EXAMPLES: &str = "\
@@ -70,11 +71,18 @@ impl FromStr for Region {
     }
 }
 
-/// What is timed, and for how long.
+/// Of which JVM, and what is timed there.
 #[derive(Debug, Args)]
 pub(super) struct RegionArgs {
     /// A pid, or a unique part of the main class or jar name
     target: String,
+    #[command(flatten)]
+    timing: Timing,
+}
+
+/// What is timed, for how long, and where the times go: for `region`, on the command line and in a session.
+#[derive(Clone, Debug, Args)]
+pub struct Timing {
     /// A method, a.b.C::m with wildcards and an optional parameter list, or lines of a class, a.b.C:120-148
     #[arg(required = true, value_name = "REGION")]
     regions: Vec<Region>,
@@ -106,9 +114,9 @@ enum Format {
     Json,
 }
 
-impl RegionArgs {
+impl Timing {
     /// Finds out before the work what would be found out after it.
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         for (index, region) in self.regions.iter().enumerate() {
             let crossing = self.regions[..index].iter().find(|other| region.crosses(other));
             if let (Some(Region { lines: Some(other), .. }), Some(lines)) = (crossing, region.lines) {
@@ -121,7 +129,13 @@ impl RegionArgs {
         self.output.as_deref().map_or(Ok(()), parent_exists)
     }
 
-    fn settings(&self) -> Settings {
+    /// Whether it ends by itself.
+    pub(crate) fn ends(&self) -> bool {
+        self.duration.is_some() || self.calls.is_some()
+    }
+
+    /// The recording that has these times.
+    pub(crate) fn settings(&self, progress: &Progress) -> Settings {
         Settings {
             roots: self.regions.iter().map(|region| region.pattern.clone()).collect(),
             lines: self.regions.iter().map(|region| region.lines).collect(),
@@ -132,17 +146,19 @@ impl RegionArgs {
             scheme: Scheme::Lazy,
             reveal: Reveal::Blocking,
             skip_trivial: false,
+            follow_threads: false,
             duration: self.duration,
             calls: self.calls,
             clock: ClockMode::Exact,
             clock_source: self.clock_source.choice(),
             control: None,
             statistics: Statistics::Outermost,
+            budget: None,
             bare: BareTiming::Off,
             buffer_bytes: BUFFER_BYTES,
             overflow: Overflow::Wait,
             await_roots: self.await_region,
-            live: Some(Duration::from_secs(1)).filter(|_| io::stderr().is_terminal()),
+            live: progress.is_live().then_some(Duration::from_secs(1)),
         }
     }
 
@@ -151,7 +167,8 @@ impl RegionArgs {
         self.format.map_or_else(|| extension.is_some_and(|it| it == "json"), |format| format == Format::Json)
     }
 
-    fn write(&self, profile: &Profile) -> io::Result<()> {
+    /// Writes the times: to the file, whole or not at all, or to standard output.
+    pub(crate) fn write(&self, profile: &Profile) -> io::Result<()> {
         let Some(path) = &self.output else {
             let stdout = io::stdout();
             let terminal = stdout.is_terminal();
@@ -177,37 +194,44 @@ impl Region {
     }
 }
 
-pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
-    let jvm = match jvm::resolve(&arguments.target) {
-        Ok(jvm) => jvm,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
-    };
-    if let Err(error) = arguments.check() {
-        return fail(2, &error);
-    }
-    let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
-    let observer = |stage| match stage {
+/// Shows how it goes: on a terminal the times up to now.
+pub(crate) fn observe(stage: Stage, progress: &Progress) {
+    match stage {
         Stage::SoFar(profile) => progress.live(&so_far(&profile)),
         Stage::Recording { root_calls: 0, .. } => progress.live(WAITING),
         // The times say more.
         Stage::Recording { .. } => {}
         other => progress.show(other),
+    }
+}
+
+pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
+    let RegionArgs { target, timing } = arguments;
+    let jvm = match jvm::resolve(target) {
+        Ok(jvm) => jvm,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    let result = profiling::attach(&jvm, &arguments.settings(), interrupted(), &observer).await;
+    if let Err(error) = timing.check() {
+        return fail(2, &error);
+    }
+    let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
+    let observer = |stage| observe(stage, &progress);
+    let result = profiling::attach(&jvm, &timing.settings(&progress), interrupted(), &observer).await;
     progress.clear();
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    match arguments.write(&outcome.profile) {
+    match timing.write(&outcome.profile) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return fail(1, &format!("the result could not be written: {error}")),
     }
-    match outcome.ending {
-        Ending::TargetEnded => ExitCode::from(5),
-        Ending::Broken => fail(1, outcome.profile.warnings.last().map_or("it ended early", String::as_str)),
-        Ending::Complete | Ending::Interrupted => ExitCode::SUCCESS,
+    match (outcome.ending, outcome.nothing_matched()) {
+        (Ending::Broken, _) => fail(1, outcome.profile.warnings.last().map_or("it ended early", String::as_str)),
+        (_, Some(nothing)) => fail(4, &nothing),
+        (Ending::TargetEnded, None) => fail(5, profiling::TARGET_ENDED),
+        (Ending::Complete | Ending::Interrupted, None) => ExitCode::SUCCESS,
     }
 }
 
@@ -215,8 +239,8 @@ pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
 fn so_far(profile: &Profile) -> String {
     let region = |known: &MethodStatistics| {
         let MethodStatistics { method, count: calls, min_ns, mean_ns, max_ns, .. } = *known;
-        let (name, calls) = (&profile.methods[method.0].display, count(calls));
-        format!("{name}: {calls} calls, mean {}, {} to {}", time(mean_ns.round() as u64), time(min_ns), time(max_ns))
+        let (name, calls) = (&profile.methods[method.0].display, plural(calls, "call", "calls"));
+        format!("{name}: {calls}, mean {}, {} to {}", time(mean_ns.round() as u64), time(min_ns), time(max_ns))
     };
     if profile.statistics.is_empty() {
         return WAITING.to_owned();

@@ -9,6 +9,7 @@ use super::condition::{Expectation, WaitCommand};
 use super::line::{LineError, Variables, Word, split};
 use crate::cli::ProfileArgs;
 use crate::cli::output::Output;
+use crate::cli::region::Timing;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::report::select::MethodSelector;
 
@@ -54,6 +55,14 @@ pub enum Command {
         #[command(flatten)]
         options: Box<ProfileArgs>,
     },
+    /// Time single methods or lines, and nothing else, then show the times; a profile that is under way ends
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  region com.acme.Shop::checkout -d 30s\n  region com.acme.Shop:120-148 com.acme.Cart::total --calls 1000\n  \
+                      region com.acme.Shop::checkout -d 30s > times.json\n\nWithout -d or --calls it ends with Ctrl-C. \
+                      The results of the profile before it stay."
+    )]
+    Region(Timing),
     /// Show the roots: entered, or waiting for entry
     #[command(help_template = TEMPLATE)]
     Roots,
@@ -190,7 +199,7 @@ pub enum Statement {
 }
 
 /// The commands whose report can be redirected.
-const REPORTS: [&str; 3] = ["tree", "flat", "callers"];
+const REPORTS: [&str; 4] = ["tree", "flat", "callers", "region"];
 
 /// Reads a line.
 pub fn parse(line: &str, variables: Variables<'_>) -> Result<Statement, LineError> {
@@ -214,7 +223,11 @@ pub fn parse(line: &str, variables: Variables<'_>) -> Result<Statement, LineErro
                 Command::Callers { output, .. } => Some(&**output),
                 _ => None,
             };
-            if let Some(Err(message)) = output.map(Output::check) {
+            let checked = match &command {
+                Command::Region(timing) => Some(timing.check()),
+                _ => output.map(Output::check),
+            };
+            if let Some(Err(message)) = checked {
                 return Err(LineError::new(words.last().map_or(end, |word| word.column), message));
             }
             if let Command::Snapshot { file } = &command {
@@ -237,7 +250,7 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
         return bad("reports are not appended; give each a file of its own by `> FILE`");
     }
     if at == 0 || !REPORTS.contains(&words[0].text.as_str()) {
-        return bad("only a report (`tree`, `flat`, `callers`) can be written to a file");
+        return bad("only a report (`tree`, `flat`, `callers`, `region`) can be written to a file");
     }
     if words.len() != at + 2 {
         return bad("one file name must follow, and nothing else");
@@ -312,6 +325,7 @@ mod tests {
         check_error("tree >> a.txt", 6, "not appended");
         check_error("expect lost >", 14, "a number is missing");
         check_error("filter include", 15, "<PATTERNS>");
+        check_error("region a.B:3-9 a.B:5-12", 16, "overlap, and neither lies in the other");
         check_error("stop now", 6, "unexpected argument 'now'");
     }
 

@@ -27,7 +27,7 @@ impl Console {
             None | Some("help") => names(),
             Some(_) if word.starts_with('-') => command.map(options).unwrap_or_default(),
             Some("attach") => jvm::list().into_iter().map(|jvm| jvm.main).collect(),
-            Some("profile" | "methods" | "callers") => self.complete_method(word).await,
+            Some("profile" | "region" | "methods" | "callers") => self.complete_method(word).await,
             Some("filter") if before.next().is_some() => self.complete_method(word).await,
             Some("filter") => ["include", "exclude", "clear"].map(str::to_owned).to_vec(),
             Some("wait") => ["calls", "root-entered", "done"].map(str::to_owned).to_vec(),
@@ -54,7 +54,7 @@ impl Console {
 
 /// Whether candidates must begin with the word: class names may also fit by their last part.
 fn command_is(command: Option<&str>, word: &str) -> bool {
-    !matches!(command, Some("profile" | "methods" | "callers" | "filter")) || word.starts_with('-')
+    !matches!(command, Some("profile" | "region" | "methods" | "callers" | "filter")) || word.starts_with('-')
 }
 
 /// Among sorted names, what follows a beginning up to the next dot; a name that is complete gets `::`.

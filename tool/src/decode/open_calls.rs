@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 
 use headwater_protocol::{MethodId, ThreadId};
 
-use super::{Decoder, Thread, TimeBase};
+use super::thread::Thread;
+use super::{Decoder, TimeBase};
 use crate::cct::NodeId;
 
 /// Open calls were seen to have returned.

@@ -2,9 +2,9 @@
 
 use std::os::unix::net::UnixStream;
 
-use headwater_protocol::message::{Greeting, MethodInfo, Welcome};
+use headwater_protocol::message::{Greeting, MethodInfo, Notice, Upcall, Welcome};
 use headwater_protocol::segment::Recording;
-use headwater_protocol::{PROTOCOL_VERSION, wire};
+use headwater_protocol::{LoaderId, PROTOCOL_VERSION, wire};
 use headwater_rewriter::ClassFile;
 use headwater_tests::{PATIENCE, Scratch, compile_text, jdks};
 
@@ -156,7 +156,7 @@ async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
     session.list_classes(Reveal::Blocking).await.unwrap();
     session.instrument_roots().await.unwrap();
     let end = loop {
-        match session.next_message().await {
+        match session.next_event().await {
             Ok(message) => session.serve(message).await.unwrap(),
             Err(end) => break end,
         }

@@ -37,6 +37,10 @@ public final class HeadwaterV1 {
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
     private static final byte FLAG_ROOT = 2;
+    // Bits of what a reflected method's kind is.
+    static final int OF_CONSTRUCTOR = 1;
+    static final int OF_HANDLE = 2;
+    static final int OF_JDK_TOO = 4;
 
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long METHOD_SLOT = U.objectFieldOffset(Method.class, "slot");
@@ -57,7 +61,9 @@ public final class HeadwaterV1 {
     public static void enter(int id) {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null || thread.depth <= 0) {
-            if ((U.getByte(flags + id) & FLAG_ROOT) != 0) {
+            if (thread != null && thread.handed && thread.depth == 0) {
+                enterHanded(thread, id);
+            } else if ((U.getByte(flags + id) & FLAG_ROOT) != 0) {
                 enterRoot(thread, id);
             } else if (thread != null && thread.open != null) {
                 enterFromOpen(thread, id);
@@ -90,26 +96,35 @@ public final class HeadwaterV1 {
     }
 
     /**
-     * A method is about to be called by reflection: what it may run is instrumented before.
+     * A method is about to be called by reflection or by a method handle: what it may run is instrumented before.
      *
-     * @param executable the method or constructor
-     * @param kind 0 for a method, 1 for a constructor
+     * @param executable the method or constructor, or the direct handle of one
+     * @param kind a sum of {@link #OF_CONSTRUCTOR}, {@link #OF_HANDLE} and {@link #OF_JDK_TOO}
      */
     public static void reflected(Object executable, int kind) {
+        boolean isHandle = (kind & OF_HANDLE) != 0;
+        Object handled = isHandle ? HeadwaterV1Handles.method(executable, kind) : null;
+        if (isHandle && handled == null) {
+            return;
+        }
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null) {
             return;
         }
         int depth = thread.depth;
-        if (depth > 0 || depth == 0 && thread.open != null) {
+        if (depth > 0 || depth == 0 && (thread.open != null || thread.handed)) {
             long start = 0;
             thread.depth = depth > 0 ? -depth : -1;
             try {
-                Class<?> owner = ((Executable) executable).getDeclaringClass();
-                int slot = U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
+                Object owner = isHandle ? handled : ((Executable) executable).getDeclaringClass();
+                int slot = isHandle ? 0 : U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
                 if (!HeadwaterV1Revealed.contains(owner, slot)) {
                     start = HeadwaterV1Clock.stopwatch();
-                    reveal(executable);
+                    if (isHandle) {
+                        HeadwaterV1Handles.reveal(executable, kind);
+                    } else {
+                        reveal(executable);
+                    }
                     HeadwaterV1Revealed.add(owner, slot);
                 }
             } catch (OutOfMemoryError e) {
@@ -121,6 +136,26 @@ public final class HeadwaterV1 {
                 pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
             }
         }
+    }
+
+    /**
+     * Where work is handed to another thread.
+     *
+     * @param object stands for the work
+     * @param kind as in {@link HeadwaterV1Handover}
+     */
+    public static void handedOver(Object object, int kind) {
+        HeadwaterV1Handover.handOver(object, kind);
+    }
+
+    /** Before such work is done. */
+    public static void begun(Object object, int kind) {
+        HeadwaterV1Handover.begin(object, kind);
+    }
+
+    /** When it has been done; with {@code null} if an exception has left it. */
+    public static void done(Object object, int kind) {
+        HeadwaterV1Handover.end(object, kind);
     }
 
     /** Before every return of an instrumented method. */
@@ -162,9 +197,10 @@ public final class HeadwaterV1 {
 
     /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
     @DontInline
-    private static void outside(HeadwaterV1Thread thread) {
+    static void outside(HeadwaterV1Thread thread) {
         if (thread.virtual) {
-            thread.dead = true;
+            // What it was started for may not be all done.
+            thread.dead = !thread.handed;
         } else if (HeadwaterV1Threads.count * 2 > HeadwaterV1Chunks.count) {
             HeadwaterV1Chunks.release(thread);
         }
@@ -236,26 +272,17 @@ public final class HeadwaterV1 {
      */
     @DontInline
     private static boolean enterFromOpen(HeadwaterV1Thread thread, int id) {
-        int[] open = thread.open;
-        if (open == null || thread.depth != 0) {
+        if (thread.open == null || thread.depth != 0) {
             return false;
         }
         thread.depth = -1;
         boolean inside = false;
         try {
-            long start = HeadwaterV1Clock.stopwatch();
-            int left = openCalls(thread.tid);
-            pause(thread, PAUSE_OPEN_CALLS, HeadwaterV1Clock.stopwatch() - start);
-            while (thread.openCount > left) {
-                write(thread, KIND_EXIT, open[thread.openCount - 1]);
-                thread.openCount--;
-            }
-            if (left == 0) {
-                thread.open = null;
+            if (!isOpen(thread)) {
                 return false;
             }
             if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
-                start = HeadwaterV1Clock.stopwatch();
+                long start = HeadwaterV1Clock.stopwatch();
                 entered(id);
                 markEntered(id);
                 pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
@@ -267,6 +294,43 @@ public final class HeadwaterV1 {
             thread.depth = inside ? 1 : 0;
         }
         return true;
+    }
+
+    /** Whether any of a thread's calls from before recording is still open; records those that are not. */
+    static boolean isOpen(HeadwaterV1Thread thread) {
+        int[] open = thread.open;
+        if (open == null) {
+            return false;
+        }
+        long start = HeadwaterV1Clock.stopwatch();
+        int left = openCalls(thread.tid);
+        pause(thread, PAUSE_OPEN_CALLS, HeadwaterV1Clock.stopwatch() - start);
+        while (thread.openCount > left) {
+            write(thread, KIND_EXIT, open[thread.openCount - 1]);
+            thread.openCount--;
+        }
+        if (left == 0) {
+            thread.open = null;
+        }
+        return left != 0;
+    }
+
+    /** A thread that runs what was handed to it inside the call graph enters a method, while it is in no other. */
+    private static void enterHanded(HeadwaterV1Thread thread, int id) {
+        thread.depth = -1;
+        boolean inside = false;
+        try {
+            HeadwaterV1Handover.tell(thread);
+            if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+                entered(id);
+                markEntered(id);
+            }
+            write(thread, KIND_ENTER, id);
+            thread.root = id;
+            inside = true;
+        } finally {
+            thread.depth = inside ? 1 : 0;
+        }
     }
 
     private static void write(HeadwaterV1Thread thread, long kind, int id) {
@@ -314,11 +378,13 @@ public final class HeadwaterV1 {
         synchronized (LOCK) {
             session++;
             flags = segment + FLAGS;
+            U.ensureClassInitialized(HeadwaterV1Handles.class);
             // Nothing is left to be initialised by a probe.
             HeadwaterV1Chunks.attach(segment, chunks, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
             HeadwaterV1Threads.clear();
             HeadwaterV1Revealed.clear();
+            HeadwaterV1HandedOver.clear();
         }
     }
 
@@ -361,6 +427,7 @@ public final class HeadwaterV1 {
             recording = false;
             HeadwaterV1Threads.close();
             HeadwaterV1Revealed.clear();
+            HeadwaterV1HandedOver.clear();
             return HeadwaterV1Clock.now();
         }
     }
@@ -396,6 +463,9 @@ public final class HeadwaterV1 {
 
     /** A method is called by reflection for the first time. Returns when it is instrumented, or a deadline has passed. */
     private static native void reveal(Object executable);
+
+    /** The same, by a method handle. */
+    static native void revealHandle(Class<?> owner, String name, String descriptor);
 
     /** How many of the current thread's calls from before recording are still open. */
     private static native int openCalls(long tid);

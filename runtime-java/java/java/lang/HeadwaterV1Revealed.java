@@ -15,7 +15,7 @@ final class HeadwaterV1Revealed {
 
     private HeadwaterV1Revealed() {}
 
-    static boolean contains(Class<?> owner, int slot) {
+    static boolean contains(Object owner, int slot) {
         Object[] owners = known;
         int[] slots = (int[]) owners[0];
         int mask = slots.length - 1;
@@ -27,7 +27,7 @@ final class HeadwaterV1Revealed {
         }
     }
 
-    static void add(Class<?> owner, int slot) {
+    static void add(Object owner, int slot) {
         synchronized (HeadwaterV1.LOCK) {
             if (!HeadwaterV1.recording || contains(owner, slot)) {
                 return;

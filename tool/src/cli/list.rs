@@ -1,0 +1,85 @@
+//! `headwater list`: the JVMs that can be attached to.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::arguments::ListFormat;
+use super::fail;
+use crate::jvm::{self, Jvm};
+
+pub(super) fn run(format: ListFormat) -> ExitCode {
+    let jvms = jvm::list();
+    let written = match format {
+        ListFormat::Text => write_text(&jvms, &mut io::stdout().lock()),
+        ListFormat::Json => write_json(&jvms, &mut io::stdout().lock()),
+    };
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => fail(1, &format!("cannot write the list: {error}")),
+    }
+}
+
+fn write_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
+    if jvms.is_empty() {
+        return writeln!(out, "no JVM is running that this user may see");
+    }
+    let widths = jvms.iter().fold((3, 4, 4), |(pid, java, main), jvm| {
+        (pid.max(jvm.pid.to_string().len()), java.max(version(jvm).len()), main.max(jvm.main.chars().count()))
+    });
+    writeln!(
+        out,
+        "{:>pid$}  {:java$}  {:main$}  ARGUMENTS",
+        "PID",
+        "JAVA",
+        "MAIN",
+        pid = widths.0,
+        java = widths.1,
+        main = widths.2
+    )?;
+    for jvm in jvms {
+        let arguments: String = jvm.arguments.chars().take(80).collect();
+        let line = format!(
+            "{:>pid$}  {:java$}  {:main$}  {arguments}",
+            jvm.pid,
+            version(jvm),
+            jvm.main,
+            pid = widths.0,
+            java = widths.1,
+            main = widths.2
+        );
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn version(jvm: &Jvm) -> &str {
+    jvm.java_version.as_deref().unwrap_or("?")
+}
+
+/// `headwater list --format json`: an array of objects.
+fn write_json(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Row<'a> {
+        pid: u32,
+        main: &'a str,
+        arguments: &'a str,
+        java: Option<&'a str>,
+        uid: u32,
+    }
+    let rows: Vec<Row<'_>> = jvms
+        .iter()
+        .map(|jvm| Row {
+            pid: jvm.pid,
+            main: &jvm.main,
+            arguments: &jvm.arguments,
+            java: jvm.java_version.as_deref(),
+            uid: jvm.uid,
+        })
+        .collect();
+    serde_json::to_writer_pretty(&mut *out, &rows)?;
+    writeln!(out)
+}

@@ -1,0 +1,111 @@
+//! `headwater profile` and `headwater run`.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use super::output::{Origin, Output};
+use super::profile_options::OneProfile;
+use super::progress::{Progress, Shown};
+use super::{fail, interrupted};
+use crate::jvm;
+use crate::profile::Profile;
+use crate::profiling::{self, Ending, Outcome, ProfileError, Stage};
+use crate::report::text;
+
+pub(super) async fn attached(target: &str, arguments: &OneProfile, await_root: bool) -> ExitCode {
+    let jvm = match jvm::resolve(target) {
+        Ok(jvm) => jvm,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    if let Err(error) = arguments.output.check() {
+        return fail(2, &error);
+    }
+    let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
+    let settings = arguments.settings(await_root);
+    let observer = |stage| observe(stage, &progress, &arguments.output);
+    let result = profiling::attach(&jvm, &settings, interrupted(), &observer).await;
+    progress.clear();
+    conclude(result, &arguments.output)
+}
+
+pub(super) async fn started(arguments: &OneProfile, command: &[String]) -> ExitCode {
+    if let Err(error) = arguments.output.check() {
+        return fail(2, &error);
+    }
+    // The program writes to the same terminal: no live line there.
+    let progress = Progress::new(Shown::Milestones);
+    let settings = arguments.settings(true);
+    let observer = |stage| observe(stage, &progress, &arguments.output);
+    match profiling::run(command, &settings, interrupted(), &observer).await {
+        Ok((mut outcome, status)) => {
+            if !status.success() {
+                outcome.profile.warnings.push(format!("the program ended with {status}"));
+            }
+            conclude(Ok(outcome), &arguments.output)
+        }
+        Err(error) => conclude(Err(error), &arguments.output),
+    }
+}
+
+/// Shows what goes on. A report that cannot be shown now is tried again at the end, where it is an error.
+fn observe(stage: Stage, progress: &Progress, output: &Output) {
+    match stage {
+        Stage::SoFar(profile) => {
+            progress.clear();
+            let _ = output.write_so_far(&profile);
+        }
+        other => progress.show(other),
+    }
+}
+
+/// Writes the report, and says how it ended.
+pub(super) fn conclude(result: Result<Outcome, ProfileError>, output: &Output) -> ExitCode {
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    if let Err(nothing) = output.check_selection(&outcome.profile) {
+        // What was recorded must not be lost to a wrong name.
+        let _ = writeln!(io::stderr(), "headwater: {nothing}");
+    }
+    match output.write(&outcome.profile, Origin::Recording) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => {
+            let code = fail(1, &format!("the report could not be written: {error}"));
+            // What was recorded cannot be had a second time.
+            if output.is_file() {
+                let _ = writeln!(io::stderr(), "headwater: so that it is not lost, here it is as text");
+                let _ = output.write_as_text(&outcome.profile);
+            }
+            return code;
+        }
+    }
+    verdict(&outcome, output)
+}
+
+/// The exit code of a profile, and why it is not 0.
+pub(super) fn verdict(outcome: &Outcome, output: &Output) -> ExitCode {
+    match (outcome.ending, outcome.nothing_matched()) {
+        (Ending::Broken, _) => {
+            fail(1, outcome.profile.warnings.last().map_or("the profile ended early", String::as_str))
+        }
+        (_, Some(nothing)) => fail(4, &nothing),
+        (ending, None) => {
+            if !output.is_read_at_once() {
+                not_entered(&outcome.profile);
+            }
+            if ending == Ending::TargetEnded { fail(5, profiling::TARGET_ENDED) } else { ExitCode::SUCCESS }
+        }
+    }
+}
+
+/// Says of each root that was never entered what a text says in its first lines.
+fn not_entered(profile: &Profile) {
+    for root in &profile.roots {
+        if let Some(advice) = text::advice(root) {
+            let _ =
+                writeln!(io::stderr(), "headwater: root {}: {}\n{advice}", root.pattern, text::state(profile, root));
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A session with a JVM: commands, one after the other, from a prompt or from a script.
+//!
+//! [`command`] reads them, [`Console`] executes them on the live [`engine`](crate::engine), [`prompt`] asks a user for them.
+//! Between commands and while one waits the target is served ([`Console::serve_until`]). What the commands do is in the modules
+//! below: with the connection, the profile, or what is asked of them.
+
+use std::io::{self, Write};
+
+use tokio::time::Instant;
+
+use crate::cli::output::{Origin, Output};
+use crate::cli::progress::Progress;
+use crate::engine::{Attached, Live};
+use crate::jvm::Jvm;
+use crate::pattern::ClassPattern;
+use crate::profile::Profile;
+use crate::profiling::{Ending, ProfileError};
+use crate::report::View;
+
+mod asking;
+pub mod command;
+pub mod complete;
+pub mod condition;
+mod connection;
+pub mod line;
+pub mod prompt;
+mod recording;
+mod show;
+mod waiting;
+
+use command::{Command, Statement};
+
+/// A command that could not be executed, or whose expectation does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit code of the contract.
+    pub code: u8,
+    /// What happened, why, and what to do next.
+    pub message: String,
+}
+
+impl Failure {
+    fn new(code: u8, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into() }
+    }
+}
+
+impl From<ProfileError> for Failure {
+    fn from(error: ProfileError) -> Failure {
+        Failure::new(error.exit_code(), error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::new(1, format!("cannot write: {error}"))
+    }
+}
+
+/// What follows a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The next one.
+    Continue,
+    /// The end of the session.
+    Quit,
+}
+
+/// Something that happened by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The profile has reached its own end.
+    Complete(String),
+    /// The target is gone, or somebody else has ended the conversation.
+    Lost(Failure),
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// Not attached.
+    #[default]
+    Detached,
+    /// Attached, nothing instrumented.
+    Attached(Box<Attached>),
+    /// A profile is being recorded.
+    Live {
+        live: Box<Live>,
+        /// When it ends by itself.
+        deadline: Option<Instant>,
+    },
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct Console {
+    state: State,
+    /// The JVM, from `attach` to `detach`, or to its end.
+    jvm: Option<Jvm>,
+    /// The profile that ended last.
+    last: Option<Profile>,
+    include: Vec<ClassPattern>,
+    exclude: Vec<ClassPattern>,
+    progress: Progress,
+    /// When `status` was asked for last, and how many events there were: for the rate.
+    looked: Option<(Instant, u64)>,
+    /// Names of the classes that were loaded when the target was last asked, for completion.
+    classes: Vec<String>,
+}
+
+impl Console {
+    /// Not attached to anything.
+    pub fn new(progress: Progress) -> Console {
+        Console {
+            state: State::Detached,
+            jvm: None,
+            last: None,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            progress,
+            looked: None,
+            classes: Vec::new(),
+        }
+    }
+
+    /// Executes a line's statement. When `interrupt` is ready, what waits stops.
+    pub async fn execute(
+        &mut self,
+        statement: Statement,
+        interrupt: impl Future<Output = ()>,
+    ) -> Result<Flow, Failure> {
+        match statement {
+            Statement::Nothing => {}
+            Statement::Help(text) => writeln!(io::stdout(), "{}", text.trim_end())?,
+            Statement::Wait(wait) => self.wait(wait, interrupt).await?,
+            Statement::Expect(expectation) => {
+                let profile = self.profile_so_far().await?;
+                expectation.check(&profile).map_err(|message| Failure::new(1, message))?;
+            }
+            Statement::Command(command) => return self.command(*command, interrupt).await,
+        }
+        Ok(Flow::Continue)
+    }
+
+    async fn command(&mut self, command: Command, interrupt: impl Future<Output = ()>) -> Result<Flow, Failure> {
+        match command {
+            Command::Attach { target } => {
+                self.attach(&target).await?;
+                self.announce()?;
+            }
+            Command::Profile { roots, await_root, options } => {
+                self.detach_profile().await?;
+                let settings = self.settings(&options, roots, await_root);
+                tokio::select! {
+                    started = self.start(settings) => started?,
+                    // What was begun is dropped, and with it the connection: the agent gives everything back by itself.
+                    () = interrupt => return Err(Failure::new(1, "interrupted: nothing is profiled")),
+                }
+            }
+            Command::Region(timing) => self.region(&timing, interrupt).await?,
+            Command::Roots => self.roots().await?,
+            Command::Status => self.status().await?,
+            Command::Tree(output) => self.report(&output).await?,
+            Command::Flat(output) => self.report(&output.showing(View::Flat, None)).await?,
+            Command::Callers { method, output } => self.report(&output.showing(View::Callers, method)).await?,
+            Command::Snapshot { file } => {
+                let profile = self.profile_so_far().await?;
+                Output::to_file(file.clone()).write(&profile, Origin::Recording)?;
+                self.progress.say(&format!("written to {}", file.display()));
+            }
+            Command::Threads => show::threads(&self.profile_so_far().await?, &mut io::stdout().lock())?,
+            Command::Methods { pattern, limit } => self.methods(pattern, limit).await?,
+            Command::Filter { change } => self.filter(change)?,
+            Command::Clear => self.clear().await?,
+            Command::Pause => self.pause().await?,
+            Command::Resume => self.resume().await?,
+            Command::Stop => {
+                if !matches!(self.state, State::Live { .. }) && self.last.is_some() {
+                    self.progress.say("the profile has ended already");
+                    return Ok(Flow::Continue);
+                }
+                let message = self.end_profile(Ending::Interrupted).await?;
+                self.progress.say(&message);
+            }
+            Command::Detach => {
+                if self.jvm.is_none() {
+                    return Err(not_attached());
+                }
+                self.detach().await?;
+                self.progress.say("detached");
+            }
+            Command::Echo { words } => writeln!(io::stdout(), "{}", words.join(" "))?,
+            Command::Quit => return Ok(Flow::Quit),
+            // The parser has made statements of their own of them.
+            Command::Wait { .. } | Command::Expect { .. } => {}
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+const NOTHING_RECORDED: &str = "no profile is being recorded; `profile METHOD` begins";
+
+fn not_attached() -> Failure {
+    Failure::new(1, "not attached; `attach TARGET` does that")
+}
+
+/// The reader has seen enough.
+fn is_broken_pipe(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+}

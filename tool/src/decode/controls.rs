@@ -1,0 +1,47 @@
+//! Control calls: a root's calls that were timed as wholes.
+
+/// Calls of a root that were timed as a whole, without a probe's recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Controls {
+    /// How many.
+    pub count: u64,
+    sum_ns: f64,
+    sum_of_squares: f64,
+}
+
+impl Controls {
+    #[cfg(test)]
+    pub(crate) fn of(durations: &[u64]) -> Controls {
+        let mut controls = Controls::default();
+        durations.iter().for_each(|duration| controls.add(*duration));
+        controls
+    }
+
+    /// One more.
+    pub fn add(&mut self, duration_ns: u64) {
+        let duration = duration_ns as f64;
+        self.count += 1;
+        self.sum_ns += duration;
+        self.sum_of_squares += duration * duration;
+    }
+
+    /// How long one took.
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns / self.count as f64
+    }
+
+    /// Those that are not among earlier ones.
+    pub fn since(&self, earlier: &Controls) -> Controls {
+        Controls {
+            count: self.count - earlier.count,
+            sum_ns: self.sum_ns - earlier.sum_ns,
+            sum_of_squares: self.sum_of_squares - earlier.sum_of_squares,
+        }
+    }
+
+    /// Standard error of the mean.
+    pub fn error_ns(&self) -> f64 {
+        let variance = (self.sum_of_squares / self.count as f64 - self.mean_ns() * self.mean_ns()).max(0.0);
+        (variance / self.count as f64).sqrt()
+    }
+}

@@ -1,0 +1,210 @@
+//! Bringing the agent into a JVM, and hearing of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use headwater_protocol::segment::Segment;
+use tokio::process::Child;
+
+use super::ProfileError;
+use super::settings::{Settings, agreed};
+use crate::agent;
+use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
+use crate::engine::Attached;
+use crate::jvm::Jvm;
+use crate::link::{Caller, Link, LinkError, Listener};
+use crate::profile::Target;
+
+/// How long a thread of the target waits for this process before it goes on without.
+const TARGET_DEADLINE: Duration = Duration::from_secs(3);
+
+/// How long the agent may take from being loaded to its greeting, and a started program to its first sign.
+pub(super) const GREETING_DEADLINE: Duration = Duration::from_secs(20);
+
+/// How long what an agent said before it failed may take to be seen here.
+const LAST_WORDS_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.
+pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, ProfileError> {
+    let host = TargetHost::of(jvm)?;
+    let directory = host.create_dir(&agent::directory(jvm.pid))?;
+    directory.write_executable(agent::FILE, agent::LIBRARY)?;
+    let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
+    let (segment, link, java_version) = bring_in(host, &directory, &listener, settings).await?;
+    // The agent is mapped and the socket connected: nothing of ours needs to stay in the file system.
+    drop((listener, directory));
+    let target = Target { pid: jvm.pid, main: jvm.main.clone(), jdk: java_version };
+    Ok(Attached::new(link, segment, target))
+}
+
+async fn bring_in(
+    host: TargetHost,
+    directory: &SharedDir,
+    listener: &Listener,
+    settings: &Settings,
+) -> Result<(Arc<Segment>, Link, String), ProfileError> {
+    let path = format!("{}/{}", directory.there(), agent::FILE);
+    let options = format!("{}/{}", directory.there(), agent::SOCKET);
+    let loading = load(host, path, options);
+    tokio::pin!(loading);
+    let (caller, loaded) = caller(listener, loading.as_mut()).await?;
+    let connected = welcome(caller, settings)?;
+    // HotSpot looks for the runtime's native methods in the agents that it has finished loading.
+    if !loaded {
+        loading.await?;
+    }
+    Ok(connected)
+}
+
+/// Has the JVM load the agent, on a thread of its own: the JVM answers when the agent has begun.
+async fn load(host: TargetHost, path: String, options: String) -> Result<(), ProfileError> {
+    let loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
+    Ok(loading.await.map_err(|error| ProfileError::Thread(error.into()))??)
+}
+
+/// The agent's connection, and whether its loading has ended: an agent that connects is asked first, because it knows best
+/// what is wrong.
+async fn caller(
+    listener: &Listener,
+    loading: impl Future<Output = Result<(), ProfileError>>,
+) -> Result<(Caller, bool), ProfileError> {
+    let loaded = tokio::select! {
+        biased;
+        caller = listener.accept() => return Ok((caller?, false)),
+        loaded = loading => loaded,
+    };
+    // The agent connects before it returns, but the JVM's answer may be the first that we see.
+    let patience = match &loaded {
+        Ok(()) => GREETING_DEADLINE,
+        Err(ProfileError::Attach(AttachError::AgentFailed { .. })) => LAST_WORDS_DEADLINE,
+        Err(_) => Duration::ZERO,
+    };
+    match tokio::time::timeout(patience, listener.accept()).await {
+        Ok(caller) => Ok((caller?, true)),
+        Err(_) => Err(loaded.err().unwrap_or(ProfileError::Silent)),
+    }
+}
+
+fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
+    let greeting = caller.greeting()?;
+    let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
+    let (chunks, recording) = agreed(settings, &java_version)?;
+    let (segment, file) = Segment::create(chunks, recording)?;
+    let link = caller.welcome(&file, TARGET_DEADLINE)?;
+    Ok((Arc::new(segment), link, java_version))
+}
+
+/// A program that was started with the agent in it, which has connected. Its `main` waits.
+pub(super) struct Started {
+    pub(super) attached: Attached,
+    pub(super) program: Child,
+    /// Where the agent's file is.
+    pub(super) directory: SharedDir,
+}
+
+/// Starts a program with the agent in it.
+pub(super) async fn start(command: &[String], settings: &Settings) -> Result<Started, ProfileError> {
+    let own = std::process::id();
+    let directory = TargetHost::ourselves()?.create_dir(&agent::directory(own))?;
+    directory.write_executable(agent::FILE, agent::LIBRARY)?;
+    let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
+    let agent_option =
+        format!("-agentpath:{}/{}={}/{}", directory.there(), agent::FILE, directory.there(), agent::SOCKET);
+    let spawn_error = |error| ProfileError::Spawn { command: command.join(" "), error };
+    let mut program = with_agent(command, &agent_option).spawn().map_err(spawn_error)?;
+    let pid = program.id().unwrap_or_default();
+
+    let connected = tokio::select! {
+        caller = listener.accept() => caller.map_err(ProfileError::from).and_then(|caller| welcome(caller, settings)),
+        status = program.wait() => {
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            Err(ProfileError::NoAgent { status })
+        }
+    };
+    let (segment, link, java_version) = match connected {
+        Ok(connected) => connected,
+        Err(error) => {
+            // Without a profile the program is of no use to who asked for one.
+            let _ = program.kill().await;
+            return Err(error);
+        }
+    };
+    let target = Target { pid, main: main_of(command), jdk: java_version };
+    Ok(Started { attached: Attached::new(link, segment, target), program, directory })
+}
+
+/// The command with the agent's option at its place: after `java` itself, else in an environment variable that the JVM
+/// reads, for scripts that start one.
+fn with_agent(command: &[String], agent_option: &str) -> tokio::process::Command {
+    let program = command.first().map_or("java", String::as_str);
+    let arguments = command.get(1..).unwrap_or_default();
+    let mut child = tokio::process::Command::new(program);
+    let is_java = PathBuf::from(program).file_name().is_some_and(|name| name == "java");
+    if is_java {
+        child.arg(agent_option);
+    } else {
+        let others = std::env::var("JAVA_TOOL_OPTIONS").unwrap_or_default();
+        child.env("JAVA_TOOL_OPTIONS", format!("{others} {agent_option}").trim());
+    }
+    child.args(arguments);
+    child
+}
+
+fn main_of(command: &[String]) -> String {
+    crate::jvm::main_of_command_line(command).unwrap_or_else(|| command.join(" "))
+}
+
+/// Ends whatever session a target has, also one whose tool is lost; what the agent says about it.
+pub async fn detach(jvm: &Jvm) -> Result<String, ProfileError> {
+    let Some(directory_name) = agent::loaded_directory(jvm.pid) else {
+        return Ok("nothing to detach: Headwater's agent is not in this JVM".to_owned());
+    };
+    let host = TargetHost::of(jvm)?;
+    let directory = host.create_dir(&directory_name)?;
+    directory.write_executable(agent::FILE, agent::LIBRARY)?;
+    let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
+    let path = format!("{}/{}", directory.there(), agent::FILE);
+    let options = format!("detach={}/{}", directory.there(), agent::SOCKET);
+    let loading = load(host, path, options);
+    tokio::pin!(loading);
+    let (mut caller, _) = caller(&listener, loading).await?;
+    match caller.greeting() {
+        Err(LinkError::Declined(report)) => Ok(report),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok("the agent began a session instead of ending one".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headwater_protocol::message::Greeting;
+    use headwater_protocol::wire;
+    use headwater_tests::Scratch;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_agent_that_fails_is_heard_first() {
+        let scratch = Scratch::new("profiling");
+        let path = scratch.file("socket");
+        let listener = Listener::bind(&path).unwrap();
+        let loading = async {
+            let mut agent = std::os::unix::net::UnixStream::connect(&path).unwrap();
+            wire::write(&mut agent, &Err::<Greeting, _>("another".to_owned())).unwrap();
+            Err(AttachError::AgentFailed { pid: 1, code: 1 }.into())
+        };
+        let (mut caller, loaded) = caller(&listener, loading).await.unwrap();
+        assert!(loaded);
+        assert!(matches!(caller.greeting(), Err(LinkError::Declined(reason)) if reason == "another"));
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_fails_without_a_word_is_not_waited_for() {
+        let scratch = Scratch::new("profiling");
+        let listener = Listener::bind(&scratch.file("socket")).unwrap();
+        let failed = || Err(AttachError::AgentFailed { pid: 1, code: 7 }.into());
+        let error = caller(&listener, std::future::ready(failed())).await.unwrap_err();
+        assert!(matches!(error, ProfileError::Attach(AttachError::AgentFailed { code: 7, .. })), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! Why there is no profile.
+
+use std::io;
+
+use headwater_protocol::segment::SegmentError;
+
+use super::connecting::GREETING_DEADLINE;
+use super::unmatched::did_you_mean;
+use crate::attach::AttachError;
+use crate::clock_source::ClockSourceError;
+use crate::link::LinkError;
+use crate::session::SessionError;
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// The agent could not be brought into the target.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// The agent did not come up.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The conversation broke down before there was anything to report.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The clock that was asked for cannot be had.
+    #[error(transparent)]
+    ClockSource(#[from] ClockSourceError),
+    /// No shared memory.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// A thread of ours could not be started.
+    #[error("a thread could not be started: {0}")]
+    Thread(io::Error),
+    /// The agent was loaded and did not connect.
+    #[error(
+        "the agent was loaded but did not connect within {GREETING_DEADLINE:?}. Is the target stopped, or out of CPU time?"
+    )]
+    Silent,
+    /// A root pattern matches no method.
+    #[error("{}", no_root(pattern, classes, near))]
+    NoRoot {
+        /// As the user gave it.
+        pattern: String,
+        /// How many loaded classes match its class part.
+        classes: usize,
+        /// Names that are like it.
+        near: Vec<String>,
+    },
+    /// A class has no code of the lines that are a root.
+    #[error("{}", no_lines(region, *classes, reason.as_deref()))]
+    NoLines {
+        /// As the user gave it.
+        region: String,
+        /// How many loaded classes match its class part.
+        classes: usize,
+        /// Why they are not instrumented, if they are there.
+        reason: Option<String>,
+    },
+    /// The program to be started cannot be.
+    #[error("cannot start {command}: {error}")]
+    Spawn {
+        /// The program.
+        command: String,
+        /// The operating system's reason.
+        error: io::Error,
+    },
+    /// The program ended without a sign of the agent.
+    #[error("the program ended ({status}) before Headwater's agent came up. Is it a Java program, of JDK 11 or later?")]
+    NoAgent {
+        /// How it ended.
+        status: String,
+    },
+}
+
+impl ProfileError {
+    /// The exit code of the contract.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            ProfileError::Attach(error) => error.exit_code(),
+            ProfileError::NoRoot { .. } | ProfileError::NoLines { .. } => 4,
+            ProfileError::Session(SessionError::TargetEnded) => 5,
+            _ => 1,
+        }
+    }
+}
+
+fn no_root(pattern: &str, classes: &usize, near: &[String]) -> String {
+    let text = match classes {
+        0 => format!("no loaded class matches the root {pattern}. If its class is loaded only later, say --await-root"),
+        1 => format!("the class of the root {pattern} is loaded, but has no such method with code"),
+        n => format!("{n} loaded classes match the root {pattern}, but none has such a method with code"),
+    };
+    text + &did_you_mean(near)
+}
+
+fn no_lines(region: &str, classes: usize, reason: Option<&str>) -> String {
+    match (classes, reason) {
+        (0, _) => format!(
+            "no loaded class matches the region {region}. Write a.b.C:120-148, with the class that has the lines"
+        ),
+        (_, Some(reason)) => format!("the region {region} cannot be timed: {reason}"),
+        _ => format!(
+            "the class of the region {region} has no code of these lines. Lines of a nested class are its own: \
+             a.b.C$Nested:120-148. A class compiled with -g:none has none"
+        ),
+    }
+}

@@ -1,0 +1,126 @@
+//! What is to be profiled, and how.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use headwater_protocol::layout;
+use headwater_protocol::message::Reveal;
+use headwater_protocol::segment::{Overflow, Recording, TimeSource};
+
+use crate::budget::Limit;
+use crate::callgraph::{JdkMethods, Lines, Options, Scheme};
+use crate::clock_source::{self, ClockChoice, ClockSourceError};
+use crate::decode::{DecodeOptions, Statistics, TimeBase};
+use crate::pattern::{ClassPattern, MethodPattern};
+use crate::profile::ClockMode;
+
+/// What is to be profiled, and for how long.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The roots.
+    pub roots: Vec<MethodPattern>,
+    /// At a root's index: it stands for these lines of its class, not for the methods.
+    pub lines: Vec<Option<Lines>>,
+    /// Nothing but the roots is instrumented: their calls are timed as wholes.
+    pub only_roots: bool,
+    /// Only these (all, when empty).
+    pub include: Vec<ClassPattern>,
+    /// Not these.
+    pub exclude: Vec<ClassPattern>,
+    /// Which methods of the JDK.
+    pub jdk: JdkMethods,
+    /// When callees are instrumented.
+    pub scheme: Scheme,
+    /// Whether threads of the target wait for that.
+    pub reveal: Reveal,
+    /// Getters, setters and methods that do nothing are left alone.
+    pub skip_trivial: bool,
+    /// Work that is handed to other threads runs as children of the calls that did so.
+    pub follow_threads: bool,
+    /// End after this time.
+    pub duration: Option<Duration>,
+    /// End when so many root invocations are complete; no others are counted.
+    pub calls: Option<u64>,
+    /// Where times come from.
+    pub clock: ClockMode,
+    /// What is read for an exact time.
+    pub clock_source: ClockChoice,
+    /// Every so many calls of a root by a thread, one is not recorded but timed as a whole.
+    pub control: Option<NonZeroU32>,
+    /// Which invocations are recorded singly.
+    pub statistics: Statistics,
+    /// How much longer the roots' calls may take for being profiled.
+    pub budget: Option<Limit>,
+    /// Whether the roots' calls are timed without a profile, after it, and how long at most.
+    pub bare: BareTiming,
+    /// Size of the shared event buffer.
+    pub buffer_bytes: usize,
+    /// What happens when this process falls behind.
+    pub overflow: Overflow,
+    /// Wait for classes of roots that are not loaded yet, rather than fail.
+    pub await_roots: bool,
+    /// Tell the profile so far once in this time.
+    pub live: Option<Duration>,
+}
+
+impl Settings {
+    /// The roots as the user gave them.
+    pub fn root_names(&self) -> impl Iterator<Item = String> {
+        let lines = self.lines.iter().copied().chain(std::iter::repeat(None));
+        self.roots.iter().zip(lines).map(|(pattern, lines)| match lines {
+            Some(lines) => format!("{}:{lines}", pattern.class_text()),
+            None => pattern.to_string(),
+        })
+    }
+}
+
+/// Whether the roots' calls are timed without a profile, after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BareTiming {
+    /// When they are called often enough; up to a third of the profile's time, and ten seconds at most.
+    #[default]
+    Auto,
+    /// No.
+    Off,
+    /// So long at most, until their times are steady.
+    For(Duration),
+}
+
+/// What is settled with the agent when it is welcomed: the buffer's size in chunks, and how it is to record.
+pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, Recording), ClockSourceError> {
+    let recording = Recording {
+        clock_period: settings.clock.period(),
+        source: if settings.clock == ClockMode::Cpu {
+            TimeSource::ThreadCpu
+        } else if clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, java_version)? {
+            TimeSource::Tsc
+        } else {
+            TimeSource::NanoTime
+        },
+        control_every: settings.control,
+        overflow: settings.overflow,
+    };
+    Ok((layout::chunks_for(settings.buffer_bytes), recording))
+}
+
+/// How events are decoded.
+pub(crate) fn decoding(settings: &Settings) -> DecodeOptions {
+    let time_base = if settings.clock == ClockMode::Cpu { TimeBase::Carrier } else { TimeBase::System };
+    DecodeOptions { root_limit: settings.calls, statistics: settings.statistics, time_base }
+}
+
+/// What the call graph is to select.
+pub(crate) fn options(settings: &Settings) -> Options {
+    Options {
+        roots: settings.roots.clone(),
+        lines: settings.lines.clone(),
+        only_roots: settings.only_roots,
+        include: settings.include.clone(),
+        exclude: settings.exclude.clone(),
+        jdk: settings.jdk,
+        scheme: settings.scheme,
+        look_ahead: true,
+        skip_trivial: settings.skip_trivial,
+        follow_threads: settings.follow_threads,
+    }
+}

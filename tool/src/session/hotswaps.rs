@@ -1,0 +1,159 @@
+//! Hotswaps: what is in one, what it cost, and what it makes necessary.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use headwater_protocol::message::{Command, HotswapResult, Reply};
+use headwater_protocol::{ClassId, ThreadId};
+
+use super::{Running, Session, SessionError, unexpected};
+use crate::callgraph::Step;
+
+/// Class files that are asked for in one message: while the agent gathers them, nobody else gets an answer.
+const READ_AT_ONCE: usize = 64;
+
+/// What hotswapping has cost so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HotswapTotals {
+    /// Retransformations.
+    pub batches: u64,
+    /// Classes in them.
+    pub classes: u64,
+    /// Sum of the pauses.
+    pub pause_ns_total: u64,
+    /// The longest pause.
+    pub pause_ns_max: u64,
+    /// Sum of the retransformations' wall times.
+    pub total_ns: u64,
+}
+
+impl HotswapTotals {
+    fn add(&mut self, result: &HotswapResult) {
+        self.batches += 1;
+        self.classes += u64::from(result.classes);
+        self.pause_ns_total += result.pause_ns;
+        self.pause_ns_max = self.pause_ns_max.max(result.pause_ns);
+        self.total_ns += result.total_ns;
+    }
+}
+
+impl Session {
+    /// As many of these classes as may be hotswapped at once; the others are left over.
+    pub(super) fn batch(&mut self, mut classes: Vec<ClassId>) -> Vec<ClassId> {
+        let most = self.cost.most_classes().min(classes.len());
+        self.left_over.extend(classes.drain(most..));
+        classes
+    }
+
+    /// A thread's hotswap is over; what it is to do next.
+    pub(super) async fn hotswapped(
+        &mut self,
+        thread: Option<ThreadId>,
+        result: &HotswapResult,
+    ) -> Result<Vec<ClassId>, SessionError> {
+        if self.running.take_if(|running| running.thread == thread).is_none() {
+            return Ok(Vec::new());
+        }
+        self.account(result);
+        self.settle_after_hotswap().await
+    }
+
+    /// The classes to hotswap next, after a hotswap: on account of the code that became known by it, of classes that it linked
+    /// and methods that it ran, and those that were left over.
+    pub(super) async fn settle_after_hotswap(&mut self) -> Result<Vec<ClassId>, SessionError> {
+        let step = self.graph.hotswapped();
+        self.note_drops();
+        let mut classes = self.settle(step).await?;
+        // In their order: a class's supertypes come before it.
+        for info in std::mem::take(&mut self.linked_meanwhile) {
+            let step = self.graph.class_prepared(info);
+            classes.extend(self.settle(step).await?);
+        }
+        for method in std::mem::take(&mut self.entered_meanwhile) {
+            let step = self.graph.first_call(method);
+            classes.extend(self.settle(step).await?);
+        }
+        for method in std::mem::take(&mut self.reflected_meanwhile) {
+            let step = self.graph.reflected(&method);
+            classes.extend(self.settle(step).await?);
+        }
+        classes.append(&mut self.left_over);
+        classes.sort_unstable();
+        classes.dedup();
+        Ok(classes)
+    }
+
+    pub(super) fn account(&mut self, result: &HotswapResult) {
+        self.totals.add(result);
+        if self.graph.is_dropping()
+            && let Some(governor) = self.governor_mut()
+        {
+            governor.paused(result.pause_ns);
+        }
+        self.cost.add(result);
+        self.last_hotswap = Some(Instant::now());
+        self.graph.set_batch_cost(self.cost.fixed());
+        for (class, reason) in &result.refused {
+            self.graph.class_refused(*class, format!("the JVM refuses its class: {reason}"));
+        }
+        for class in &result.unanswered {
+            self.graph.hotswap_again(*class);
+        }
+    }
+
+    /// Fetches the methods that a step needs until it is decided; the classes to hotswap.
+    pub(super) async fn settle(&mut self, mut step: Step) -> Result<Vec<ClassId>, SessionError> {
+        loop {
+            match step {
+                Step::Hotswap(classes) => return Ok(classes),
+                Step::NeedMethods(classes) => {
+                    let reply = self.command(Command::ListMethods { classes: classes.clone() }, "list methods").await?;
+                    let Reply::Methods(methods) = reply else { return Err(unexpected("list methods", &reply)) };
+                    let missing = classes.iter().filter(|class| methods.iter().all(|(known, _)| known != *class));
+                    let missing: Vec<ClassId> = missing.copied().collect();
+                    for (class, methods) in methods {
+                        self.graph.add_methods(class, methods);
+                    }
+                    for class in missing {
+                        self.graph.add_methods(class, Vec::new());
+                    }
+                    step = self.graph.resume();
+                }
+                Step::NeedCode(classes) => {
+                    self.read_classes(classes).await?;
+                    step = self.graph.resume();
+                }
+            }
+        }
+    }
+
+    /// Fetches class files, a part at a time.
+    async fn read_classes(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        for part in classes.chunks(READ_AT_ONCE) {
+            let reply = self.command(Command::ReadClasses { classes: part.to_vec() }, "read class files").await?;
+            let Reply::ClassFiles(files) = reply else { return Err(unexpected("read class files", &reply)) };
+            let mut files: HashMap<ClassId, Vec<u8>> = files.into_iter().map(|file| (file.class, file.bytes)).collect();
+            for class in part {
+                self.graph.add_code(*class, files.remove(class));
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the agent's own thread execute a hotswap, and those that it entails.
+    pub(super) async fn hotswap_by_agent(&mut self, mut classes: Vec<ClassId>) -> Result<(), SessionError> {
+        while !classes.is_empty() {
+            self.mark_roots();
+            classes = self.batch(classes);
+            self.running = Some(Running { request: 0, thread: None, classes: classes.clone() });
+            let reply = self.command(Command::Hotswap { classes }, "hotswap classes").await?;
+            let Reply::Hotswapped(result) = reply else { return Err(unexpected("hotswap classes", &reply)) };
+            classes = self.hotswapped(None, &result).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_hotswapping(&self, thread: Option<ThreadId>) -> bool {
+        self.running.as_ref().is_some_and(|running| running.thread == thread)
+    }
+}

@@ -1,0 +1,185 @@
+//! The agent's questions and notices: each is answered, and one at a time while a hotswap is under way.
+
+use std::time::Instant;
+
+use headwater_protocol::message::{Answer, Notice, RequestId, ToAgent, ToTool, Upcall};
+use headwater_protocol::{ClassId, ThreadId};
+
+use super::{Event, Running, Session, SessionError};
+use crate::cpu_share::OsThread;
+use crate::decode::Returned;
+
+/// A question of the agent's that waits for its turn.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) request: RequestId,
+    pub(super) thread: Option<ThreadId>,
+    pub(super) upcall: Upcall,
+}
+
+impl Session {
+    /// Handles one event and whatever it makes possible.
+    pub async fn serve(&mut self, event: Event) -> Result<(), SessionError> {
+        let message = match event {
+            Event::Message(message) => message,
+            Event::Tally => {
+                self.tallied();
+                return if self.left_over.is_empty() { Ok(()) } else { self.turn().await };
+            }
+        };
+        match message {
+            ToTool::Notice(notice) => self.note(notice)?,
+            ToTool::Upcall { request, thread, upcall } => self.called(Pending { request, thread, upcall }).await?,
+            // A reply to a command that was given up: nobody waits for it any more.
+            ToTool::Reply { .. } => {}
+        }
+        self.turn().await
+    }
+
+    /// The queue's turn, as long as no hotswap is running.
+    pub(super) async fn turn(&mut self) -> Result<(), SessionError> {
+        while self.running.is_none() {
+            let classes = self.settle_after_hotswap().await?;
+            self.hotswap_by_agent(classes).await?;
+            let Some(pending) = self.queue.pop_front() else { return Ok(()) };
+            self.deciding = Some(pending.request);
+            let decided = self.decide(pending).await;
+            self.deciding = None;
+            decided?;
+        }
+        Ok(())
+    }
+
+    async fn called(&mut self, pending: Pending) -> Result<(), SessionError> {
+        if let Upcall::FirstCall(_) = pending.upcall {
+            self.first_entry.get_or_insert_with(Instant::now);
+        }
+        match pending.upcall {
+            Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
+                let answer = self.rewrite(class, loader, name, bytes);
+                self.answer(pending.request, Answer::Bytes(answer)).await
+            }
+            Upcall::Hotswapped(ref result) => {
+                self.deciding = Some(pending.request);
+                let next = self.hotswapped(pending.thread, result).await;
+                self.deciding = None;
+                self.tell_to_hotswap(&pending, next?).await
+            }
+            Upcall::ClassPrepared(ref info) if self.is_hotswapping(pending.thread) => {
+                self.linked_meanwhile.push(info.clone());
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(method) if self.is_hotswapping(pending.thread) => {
+                // It cannot wait for its own hotswap to end.
+                self.entered_meanwhile.push(method);
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) => {
+                self.queue.push_back(pending);
+                Ok(())
+            }
+        }
+    }
+
+    /// Decides a question whose turn has come: no hotswap is running.
+    async fn decide(&mut self, pending: Pending) -> Result<(), SessionError> {
+        let step = match &pending.upcall {
+            Upcall::FirstCall(method) => self.graph.first_call(*method),
+            Upcall::Reflected(method) => self.graph.reflected(method),
+            Upcall::ClassPrepared(info) => self.graph.class_prepared(info.clone()),
+            Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => return Ok(()),
+        };
+        let classes = self.settle(step).await?;
+        self.tell_to_hotswap(&pending, classes).await
+    }
+
+    /// Answers a question with a hotswap, which the asking thread then executes.
+    async fn tell_to_hotswap(&mut self, pending: &Pending, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        if self.abandoned.remove(&pending.request) {
+            // Nobody would execute it: the agent does, in its turn.
+            self.left_over.extend(classes);
+            return Ok(());
+        }
+        let classes = self.batch(classes);
+        if !classes.is_empty() {
+            self.mark_roots();
+            self.running = Some(Running { request: pending.request, thread: pending.thread, classes: classes.clone() });
+        }
+        self.answer(pending.request, Answer::Hotswap { classes }).await
+    }
+
+    /// A thread went on without an answer, and without executing the hotswap that it was or would be told.
+    fn deadline_passed(&mut self, request: RequestId, waited_for: String) {
+        self.deadlines_passed.push(waited_for);
+        if let Some(running) = self.running.take_if(|running| running.request == request) {
+            self.left_over.extend(running.classes);
+        } else if self.deciding == Some(request) || self.queue.iter().any(|pending| pending.request == request) {
+            self.abandoned.insert(request);
+        }
+    }
+
+    pub(super) fn note(&mut self, notice: Notice) -> Result<(), SessionError> {
+        match notice {
+            Notice::ThreadStarted { thread, name, os_thread } => {
+                if !name.is_empty() {
+                    self.threads.push((thread, name));
+                }
+                if let (Some(number), Some(listener)) = (os_thread, &self.os_threads) {
+                    // A listener that has ended needs no more threads.
+                    let _ = listener.send(OsThread { thread, number });
+                }
+            }
+            Notice::DeadlinePassed { request, waited_for } => self.deadline_passed(request, waited_for),
+            Notice::FirstCall(method) => {
+                self.first_entry.get_or_insert_with(Instant::now);
+                self.entered_meanwhile.push(method);
+            }
+            Notice::Reflected(method) => self.reflected_meanwhile.push(method),
+            Notice::ClassPrepared(info) => self.linked_meanwhile.push(info),
+            Notice::FramesLeft { thread, open, time_ns, error_ns } => {
+                if let Some(returns) = &self.returns {
+                    // Without the draining thread there is nobody who wants to know.
+                    let _ = returns.send(Returned { thread, open: open as usize, time_ns, error_ns });
+                }
+            }
+            Notice::VmDeath => return Err(SessionError::TargetEnded),
+        }
+        Ok(())
+    }
+
+    pub(super) async fn answer(&mut self, request: RequestId, answer: Answer) -> Result<(), SessionError> {
+        Ok(self.link.send(&ToAgent::Answer { request, answer }).await?)
+    }
+
+    /// A question while a command is under way.
+    pub(super) async fn called_meanwhile(&mut self, pending: Pending) -> Result<(), SessionError> {
+        match pending.upcall {
+            Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
+                let answer = self.rewrite(class, loader, name, bytes);
+                self.answer(pending.request, Answer::Bytes(answer)).await
+            }
+            Upcall::ClassPrepared(info) if pending.thread.is_none() || self.is_hotswapping(pending.thread) => {
+                self.linked_meanwhile.push(info);
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::Hotswapped(ref result) => {
+                // What was linked by it has its turn after the command.
+                if self.running.take_if(|running| running.thread == pending.thread).is_some() {
+                    self.account(result);
+                }
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(method) if self.is_hotswapping(pending.thread) => {
+                self.entered_meanwhile.push(method);
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) if self.stopping => {
+                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            }
+            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) => {
+                self.queue.push_back(pending);
+                Ok(())
+            }
+        }
+    }
+}

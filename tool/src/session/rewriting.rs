@@ -1,0 +1,85 @@
+//! Class files in, class files out: what the call graph selected, put in by the rewriter.
+
+use headwater_protocol::{ClassId, LoaderId, MethodId};
+use headwater_rewriter::{Around, Place, Probes, Refusal, Request};
+
+use super::Session;
+use crate::callgraph::{Invoker, Lines, Selected};
+
+/// What the probes call in the target.
+const PROBES: Probes<'static> = Probes {
+    class: headwater_runtime_java::PROBE_CLASS,
+    enter: headwater_runtime_java::ENTER,
+    exit: headwater_runtime_java::EXIT,
+    throw: headwater_runtime_java::THROWN,
+    allocate: None,
+    receive: Some(headwater_runtime_java::REFLECTED),
+    argument: Some(headwater_runtime_java::HANDED_OVER),
+    around: Some(Around { begin: headwater_runtime_java::BEGUN, end: headwater_runtime_java::DONE }),
+};
+
+impl Session {
+    /// The new bytes of a class, or `None` where it stays as it is.
+    pub(super) fn rewrite(
+        &mut self,
+        class: Option<ClassId>,
+        loader: LoaderId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Option<Vec<u8>> {
+        if self.stopping {
+            return None;
+        }
+        let selected = self.graph.class_bytes(class, loader, name, bytes);
+        self.mark_roots();
+        let invokers = self.graph.invokers(class, bytes);
+        let methods = selected.iter().map(|method: &Selected| Request {
+            method_index: method.method_index,
+            id: method.id.0,
+            place: method.lines.map_or(Place::Method, Lines::place),
+        });
+        let arguments = invokers.iter().map(|invoker| Request {
+            method_index: invoker.method_index,
+            id: invoker.kind,
+            place: Place::FirstArgument,
+        });
+        let passages = self.graph.passages(loader, class, name, bytes).into_iter().map(|passage| Request {
+            method_index: passage.method_index,
+            id: passage.kind,
+            place: passage.place,
+        });
+        let requests: Vec<Request> = methods.chain(arguments).chain(passages).collect();
+        if requests.is_empty() {
+            return None;
+        }
+        match headwater_rewriter::instrument(bytes, &PROBES, &requests) {
+            Ok(rewritten) => {
+                for refused in &rewritten.refused {
+                    let Request { method_index, id, place } = refused.request;
+                    let reason = refused.refusal.to_string();
+                    match place {
+                        Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                        Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
+                        _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
+                        _ => self.graph.refused(MethodId(id), reason),
+                    }
+                }
+                (rewritten.refused.len() < requests.len()).then_some(rewritten.bytes)
+            }
+            Err(error) => {
+                for method in &selected {
+                    self.graph.refused(method.id, format!("its class file could not be read: {error}"));
+                }
+                self.unparsable.push((name.to_owned(), error.to_string()));
+                None
+            }
+        }
+    }
+
+    /// Declares the roots that are about to be instrumented.
+    pub(super) fn mark_roots(&mut self) {
+        for method in self.graph.take_new_roots() {
+            self.segment.mark_root(method);
+        }
+    }
+}
