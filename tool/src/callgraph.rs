@@ -26,6 +26,7 @@ mod callbacks;
 mod code_store;
 mod dropping;
 mod filter;
+mod guards;
 mod handing_out;
 mod handover;
 mod hidden;
@@ -43,6 +44,7 @@ mod suggestions;
 mod tests;
 
 pub use filter::{JdkMethods, Options};
+pub use guards::Guarded;
 pub use handing_out::Selected;
 pub use handover::Passage;
 pub use lines::Lines;
@@ -54,6 +56,7 @@ pub use roots::RootMatch;
 use ahead::{Ahead, Callee};
 use code_store::CodeStore;
 use filter::Caller;
+use guards::Guards;
 use hidden::Hidden;
 use mirror::{ClassKey, Mirrors, Signature};
 use reachable::Reachable;
@@ -124,6 +127,7 @@ pub struct CallGraph {
     /// Methods whose callees must be selected.
     due: Vec<MethodId>,
     hidden: Hidden,
+    guards: Guards,
     reflection: Reflection,
     /// The classes in which work passes from thread to thread, as far as they are probed.
     passed: FxHashSet<ClassKey>,
@@ -160,6 +164,7 @@ impl CallGraph {
             code: CodeStore::default(),
             due: Vec::new(),
             hidden: Hidden::default(),
+            guards: Guards::default(),
             reflection: Reflection::default(),
             passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
@@ -229,7 +234,7 @@ impl CallGraph {
         self.begin(Work::Roots)
     }
 
-    /// An instrumented method is about to run for the first time.
+    /// An instrumented method is about to run for the first time, or a call that was not expected.
     pub fn first_call(&mut self, method: MethodId) -> Step {
         self.begin(Work::FirstCall(method))
     }
@@ -284,6 +289,7 @@ impl CallGraph {
                 }
             }
             Work::FirstCall(_) if self.roots_only => {}
+            Work::FirstCall(guard) if self.guards.is_guard(*guard) => self.pass(*guard),
             Work::FirstCall(method) => self.enter(*method),
             Work::Linked(key) => self.apply_to(*key),
             Work::Reflected(..) if self.roots_only => {}
@@ -334,6 +340,12 @@ impl CallGraph {
         loop {
             let mut waiting = Vec::new();
             while let Some(method) = self.due.pop() {
+                if self.guards.is_guard(method) {
+                    if !self.expand_guard(method) {
+                        waiting.push(method);
+                    }
+                    continue;
+                }
                 let Some(record) = self.record(method) else { continue };
                 if record.expanded || record.refused.is_some() {
                     continue;
@@ -364,6 +376,7 @@ impl CallGraph {
         let (name, descriptor) = self.mirrors.signature(signature).clone();
         // A method whose code cannot be read is refused by the rewriter, with the reason.
         let Some(sites) = self.code.sites(key, &name, &descriptor) else { return false };
+        let sites = self.unguarded(method, sites);
         let needs_before = self.needs;
         let callees = self.select_callees(&sites, key, Some(method), 1.0);
         if self.needs != needs_before {

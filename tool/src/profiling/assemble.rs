@@ -177,8 +177,8 @@ fn controls(tree: &Tree, references: &[(ControlKind, Reference<'_>)]) -> Vec<Con
     let mut calls_below = vec![0; tree.nodes.len()];
     for (index, node) in tree.nodes.iter().enumerate().rev() {
         calls_below[index] += node.calls;
-        if let Some(parent) = node.parent {
-            calls_below[parent.0] += calls_below[index];
+        if let Some(caller) = node.caller() {
+            calls_below[caller.0] += calls_below[index];
         }
     }
     let roots = tree.nodes.iter().zip(&calls_below).filter(|(node, _)| node.parent.is_none() && node.calls > 0);
@@ -326,6 +326,12 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
         warnings.push(format!(
             "events were lost ({}): calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
             count(facts.lost)
+        ));
+    }
+    if decoder.lost_handovers() > 0 {
+        warnings.push(format!(
+            "of {} tasks it is not known which call handed them over: they are left out",
+            decoder.lost_handovers()
         ));
     }
     if decoder.unknown() > 0 {

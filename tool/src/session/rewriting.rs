@@ -16,6 +16,7 @@ const PROBES: Probes<'static> = Probes {
     receive: Some(headwater_runtime_java::REFLECTED),
     argument: Some(headwater_runtime_java::HANDED_OVER),
     around: Some(Around { begin: headwater_runtime_java::BEGUN, end: headwater_runtime_java::DONE }),
+    before: Some(headwater_runtime_java::APPROACHED),
 };
 
 impl Session {
@@ -48,11 +49,25 @@ impl Session {
             id: passage.kind,
             place: passage.place,
         });
-        let requests: Vec<Request> = methods.chain(arguments).chain(passages).collect();
+        let mut requests: Vec<Request> = methods.chain(arguments).chain(passages).collect();
+        let guards = self.graph.guards(class, loader, name, bytes);
+        let without_guards = requests.len();
+        requests.extend(guards.iter().map(|guard| Request {
+            method_index: guard.method_index,
+            id: guard.id.0,
+            place: Place::Before { offset: guard.offset },
+        }));
         if requests.is_empty() {
             return None;
         }
-        match headwater_rewriter::instrument(bytes, &PROBES, &requests) {
+        let mut rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
+        if !guards.is_empty() && rewritten.as_ref().is_ok_and(|it| !it.refused.is_empty()) {
+            // Perhaps there is room without them.
+            self.graph.refuse_guards(&guards);
+            requests.truncate(without_guards);
+            rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
+        }
+        match rewritten {
             Ok(rewritten) => {
                 for refused in &rewritten.refused {
                     let Request { method_index, id, place } = refused.request;
