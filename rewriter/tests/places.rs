@@ -421,3 +421,75 @@ fn a_probe_before_a_call_runs_on_every_way_to_it() {
         "<0 <1 one1 <3 -0; <0 <1 one0 <3 -0; <0 <1 one1 <3 <4 one0 -0; <0 <1 one2 <2 one7 <3 <4 one0 <4 one1 <5 <6 one9 -0;"
     );
 }
+
+#[test]
+fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_are_told_which_on_every_jdk() {
+    for jdk in jdks() {
+        let text = "
+            class Told {
+                static void allocated(Object object, int id) { say(\"=\", object, id); }
+                static void begin(Object object, int id) { say(\"+\", object, id); }
+                static void ended(Object object, int id) { say(\"-\", object, id); }
+                static void say(String what, Object object, int id) {
+                    System.out.print(what + id + (object == null ? \"null\" : object == Main.it ? \"it\" : object.toString()) + ' ');
+                }
+            }
+            class Main {
+                static Main it = new Main();
+                int work(long wide, double wider, Object argument, int how) {
+                    long sum = wide;
+                    while (sum-- > 0) { if (how == 1) return 1; }
+                    if (how == 2) throw new IllegalStateException();
+                    return how;
+                }
+                static void call(Runnable first, Runnable second, boolean both) {
+                    Runnable task = both ? second : first;
+                    try { task.run(); } catch (ArithmeticException e) { System.out.print(\"caught \"); }
+                }
+                Main() { }
+                public static void main(String[] args) {
+                    for (int how = 0; how < 3; how++) {
+                        try { it.work(3, 1, \"arg\", how); } catch (IllegalStateException e) { System.out.print(\"thrown \"); }
+                    }
+                    Runnable good = new Runnable() { public void run() { } public String toString() { return \"good\"; } };
+                    Runnable bad = new Runnable() { public void run() { int n = 1 / args.length; } public String toString() { return \"bad\"; } };
+                    call(bad, good, true);
+                    call(bad, good, false);
+                }
+            }";
+        let probes = Probes { class: "Told", ..PROBES };
+        let classes = compile_text(&jdk, text);
+        let file = classes.path().join("Main.class");
+        let bytes = std::fs::read(&file).expect("a class file");
+        let class = ClassFile::parse(&bytes).expect("javac's class files are sound");
+        let run = class.methods().iter().find(|method| &*method.name() == "call").expect("is there");
+        let sites = headwater_rewriter::call_sites(&class, run.index).expect("readable").calls;
+        let offset = sites.iter().find(|call| &*call.name == "run").expect("is there").offset;
+        let code = class.code(run).expect("readable").expect("has code");
+        let local = code.loaded_before(offset).expect("javac loads the receiver last");
+        let at = |name, id, place| Request { method_index: method_index(&class, name), id, place };
+        let requests = [
+            at("work", 7, Place::Around { call: None, local: 0 }),
+            at("work", 8, Place::Argument { local: 5 }),
+            at("call", 9, Place::Around { call: Some(offset), local }),
+            at("<init>", 10, Place::Around { call: None, local: 0 }),
+            at("<init>", 11, Place::Argument { local: 0 }),
+            at("call", 12, Place::Argument { local: 99 }),
+        ];
+        let rewritten = instrument(&bytes, &probes, &requests).expect("readable");
+        let mut refused: Vec<u32> = rewritten.refused.iter().map(|refused| refused.request.id).collect();
+        refused.sort_unstable();
+        assert_eq!(refused, [10, 11, 12], "there is no object, or none yet");
+        std::fs::write(&file, &rewritten.bytes).expect("a class file");
+        let output =
+            Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
+        let output = output.expect("java starts");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout).trim(),
+            "+7it =8arg -7it +7it =8arg -7it +7it =8arg -7null thrown +9good -9good +9bad -9null caught",
+            "JDK {}: {}",
+            jdk.version,
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}

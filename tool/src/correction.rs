@@ -356,6 +356,27 @@ mod tests {
     }
 
     #[test]
+    fn what_was_handed_over_takes_a_time_of_its_own() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        let handed = cct.handed_child(root, MethodId(2));
+        let called = cct.child(handed, MethodId(3));
+        for (id, (calls, measured)) in [(root, (1, 1_000)), (handed, (5, 5_000)), (called, (5, 500))] {
+            cct.node_mut(id).calls = calls;
+            cct.node_mut(id).self_measured_ns = measured;
+        }
+        let tree = correct(&cct, &CLOCK);
+        let totals: Vec<u64> = tree.nodes.iter().map(|node| node.total_ns).collect();
+        assert_eq!(
+            totals,
+            [990, 5_000 - 5 * 10 - 5 * 20 + 450, 450],
+            "probes of what it hands over cost the root nothing"
+        );
+        assert_eq!(tree.nodes[1].link, Some(Link::Thread));
+        assert_eq!(tree.total_ns(), 990 + totals[1]);
+    }
+
+    #[test]
     fn uncertainty_grows_with_the_calls() {
         let tree = corrected((1, 1_000), (100, 5_000));
         // The root came out 1,010 below zero: its callee gives that.

@@ -125,7 +125,7 @@ fn a_report_goes_to_a_file_in_the_form_of_its_extension() {
     check("flat.json", &pretty(&String::from_utf8(read("x.json")).expect("text")));
     assert!(read("x.hw") == read("before.hw"));
     let usage = saved.failure(&["report", "before.hw", "-o", "x.xyz"], 2);
-    assert!(usage.starts_with("headwater: x.xyz: its extension names no format; .txt, .json, .hw, "), "{usage}");
+    assert!(usage.starts_with("headwater: x.xyz: its extension names no format; .txt, .json, .html, .hw, "), "{usage}");
 }
 
 #[test]

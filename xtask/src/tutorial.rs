@@ -1,5 +1,6 @@
 //! `cargo xtask tutorial`: goes through docs/TUTORIAL.md, and makes its pictures of what really appears.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -109,7 +110,7 @@ impl Tutorial {
     fn page(&self) -> Result<(), String> {
         let page = self.work.join("before.html");
         call(self.headwater().arg("report").arg(self.work.join("before.hw")).arg("-o").arg(&page))?;
-        screenshot(&page, &self.pictures.join("page.png"), (1280, 860))
+        screenshot(&page, &self.pictures.join("page.png"), (1280, 520))
     }
 
     fn compare(&self) -> Result<(), String> {
@@ -160,8 +161,16 @@ impl Shop {
         }
         call(Command::new(jdk.join("bin/javac")).arg("-d").arg(classes).args(sources))?;
         let mut command = Command::new(jdk.join("bin/java"));
-        command.arg("-cp").arg(classes).args([MAIN, WORKERS]).stdin(Stdio::piped()).stdout(Stdio::null());
-        Ok(Shop(command.spawn().map_err(|error| format!("cannot start {command:?}: {error}"))?))
+        command.arg("-cp").arg(classes).args([MAIN, WORKERS]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shop = Shop(command.spawn().map_err(|error| format!("cannot start {command:?}: {error}"))?);
+        let mut lines = BufReader::new(shop.0.stdout.take().ok_or("the program has no output")?).lines();
+        // A JVM that has only begun to start cannot be attached to.
+        if !lines.by_ref().map_while(Result::ok).any(|line| line == "READY") {
+            return Err("the program ended before it was ready".to_owned());
+        }
+        // It goes on to say how fast it is.
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        Ok(shop)
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! A guard that is passed takes a question and perhaps a redefinition of its own, so only calls that are unlikely are guarded: where
 //! an exception is thrown or caught, and, in a method that the JIT compiler has compiled, where there are ways around a call of something
-//! that it has compiled in no class. One guard stands for all calls of a target in a method.
+//! that it has compiled in no class, as long as redefinitions are cheap here. One guard stands for all calls of a target in a method.
 
 use std::sync::Arc;
 
@@ -133,6 +133,7 @@ impl CallGraph {
             Likelihood::Rare => true,
             Likelihood::Possible => {
                 caller_compiled
+                    && self.ahead.batches_are_cheap()
                     && self
                         .mirrors
                         .known_signature(&call.name, &call.descriptor)

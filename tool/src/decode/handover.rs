@@ -68,6 +68,14 @@ pub(super) struct Before {
     skipping: bool,
 }
 
+#[cfg(test)]
+impl Handovers {
+    /// How much it remembers.
+    pub(super) fn remembered(&self) -> usize {
+        self.origins.len() + self.dropped.len()
+    }
+}
+
 impl Thread {
     /// Keeps words for later, if the thread waits for a word of another's.
     pub(super) fn keep(&mut self, base_ns: i64, words: &[u64]) -> bool {

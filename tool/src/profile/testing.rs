@@ -72,6 +72,21 @@ pub(crate) fn random_tree(seed: u64, size: usize, methods: usize) -> Tree {
     tree
 }
 
+/// The same tree with every so many-th node handed over, not called.
+pub(crate) fn with_links(mut tree: Tree, every: usize) -> Tree {
+    for (index, node) in tree.nodes.iter_mut().enumerate() {
+        node.link = node.parent.filter(|_| index % every == 0).map(|_| Link::Thread);
+        node.total_ns = node.self_ns;
+    }
+    for index in (0..tree.nodes.len()).rev() {
+        let node = tree.nodes[index];
+        if let Some(caller) = node.caller() {
+            tree.nodes[caller.0].total_ns += node.total_ns;
+        }
+    }
+    tree
+}
+
 /// A profile with all parts, its trees as given.
 pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
     let numbered =

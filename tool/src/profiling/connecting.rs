@@ -52,9 +52,21 @@ async fn bring_in(
     let connected = welcome(caller, settings)?;
     // HotSpot looks for the runtime's native methods in the agents that it has finished loading.
     if !loaded {
-        loading.await?;
+        finished(listener, loading).await?;
     }
     Ok(connected)
+}
+
+/// The end of the loading of an agent that has connected. One that fails after that says why on a connection of its own.
+async fn finished(
+    listener: &Listener,
+    loading: impl Future<Output = Result<(), ProfileError>>,
+) -> Result<(), ProfileError> {
+    let Err(failed) = loading.await else { return Ok(()) };
+    match tokio::time::timeout(LAST_WORDS_DEADLINE, listener.accept()).await {
+        Ok(Ok(mut caller)) => Err(caller.greeting().err().map_or(failed, ProfileError::from)),
+        _ => Err(failed),
+    }
 }
 
 /// Has the JVM load the agent, on a thread of its own: the JVM answers when the agent has begun.
@@ -197,6 +209,20 @@ mod tests {
         let (mut caller, loaded) = caller(&listener, loading).await.unwrap();
         assert!(loaded);
         assert!(matches!(caller.greeting(), Err(LinkError::Declined(reason)) if reason == "another"));
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_fails_after_it_has_connected_is_heard_too() {
+        let scratch = Scratch::new("profiling");
+        let path = scratch.file("socket");
+        let listener = Listener::bind(&path).unwrap();
+        let loading = async {
+            let mut agent = std::os::unix::net::UnixStream::connect(&path).unwrap();
+            wire::write(&mut agent, &Err::<Greeting, _>("no class".to_owned())).unwrap();
+            Err(AttachError::AgentFailed { pid: 1, code: 1 }.into())
+        };
+        let error = finished(&listener, loading).await.unwrap_err();
+        assert!(matches!(&error, ProfileError::Link(LinkError::Declined(reason)) if reason == "no class"), "{error}");
     }
 
     #[tokio::test]

@@ -91,16 +91,16 @@ pub(crate) fn rows(names: &Names, tree: &Tree, children: &Children) -> Vec<FlatR
 mod tests {
     use super::*;
     use crate::profile::NodeIndex;
-    use crate::profile::testing::{profile_of, random_tree};
+    use crate::profile::testing::{profile_of, random_tree, with_links};
 
     /// Whether no call of the same method encloses this one.
     fn is_outermost(tree: &Tree, node: &Node) -> bool {
-        let mut above = node.parent;
+        let mut above = node.caller();
         while let Some(NodeIndex(at)) = above {
             if tree.nodes[at].method == node.method {
                 return false;
             }
-            above = tree.nodes[at].parent;
+            above = tree.nodes[at].caller();
         }
         true
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn self_times_add_up_to_the_whole_and_recursion_counts_once() {
         for seed in 0..200 {
-            let tree = random_tree(seed, 120, 6);
+            let tree = with_links(random_tree(seed, 120, 6), 2 + seed as usize);
             let rows = flat(&profile_of(tree.clone(), Vec::new(), 6), &tree);
             assert_eq!(rows.iter().map(|row| row.amounts.self_ns).sum::<u64>(), tree.total_ns());
             assert_eq!(rows.iter().map(|row| row.amounts.calls).sum::<u64>(), tree.calls());

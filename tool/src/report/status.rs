@@ -15,6 +15,7 @@ pub(crate) fn state(profile: &Profile, root: &Root) -> String {
         (0, _) => String::new(),
         (1, 0) => ", 1 thread was in it before".to_owned(),
         (1, _) => ", 1 thread is in it since before".to_owned(),
+        (threads, 0) => format!(", {threads} threads were in it before"),
         (threads, still) => format!(", {threads} threads were in it before, {still} still are"),
     };
     match root.calls {

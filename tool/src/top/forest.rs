@@ -77,6 +77,11 @@ impl Forest {
         self.tree(profile).nodes[node.0].parent
     }
 
+    /// Whether another thread ran it for the one above.
+    pub(super) fn is_started(&self, profile: &Profile, node: NodeIndex) -> bool {
+        self.tree(profile).nodes[node.0].link.is_some()
+    }
+
     pub(super) fn has_children(&self, node: NodeIndex) -> bool {
         !self.children.below(Some(node)).is_empty()
     }
@@ -97,7 +102,7 @@ impl Forest {
     /// A node's children, or the roots, in the order that they are shown in.
     pub(super) fn below(&self, profile: &Profile, above: Option<NodeIndex>, sort: Sort) -> Vec<NodeIndex> {
         let mut below = self.children.below(above).to_vec();
-        below.sort_by(|a, b| self.compare(profile, *a, *b, sort));
+        below.sort_unstable_by(|a, b| self.compare(profile, *a, *b, sort));
         below
     }
 

@@ -161,8 +161,12 @@ fn show(
         taken.draw(&mut view)?;
         // What has come in meanwhile makes one picture.
         let Ok(first) = received.recv() else { return Ok(()) };
-        for input in std::iter::once(first).chain(received.try_iter()) {
+        let pending: Vec<Input> = std::iter::once(first).chain(received.try_iter()).collect();
+        let newest = pending.iter().rposition(|input| matches!(input, Input::Results(..)));
+        for (index, input) in pending.into_iter().enumerate() {
             let request = match input {
+                // Of large trees there may be newer results before these are walked.
+                Input::Results(..) if Some(index) != newest => None,
                 Input::Terminal(Event::Key(key)) if key.kind != KeyEventKind::Release => view.press(key),
                 // The size is asked for with each picture.
                 Input::Terminal(_) => None,

@@ -628,6 +628,9 @@ impl View {
             What::Node(node) => {
                 let subject = shown.forest.subject(&shown.profile, node);
                 match subject {
+                    Subject::Method(_) if shown.forest.is_started(&shown.profile, node) => {
+                        format!("[started] {}", name(&shown.profile, subject))
+                    }
                     Subject::Method(_) => name(&shown.profile, subject).to_owned(),
                     Subject::Thread(index) => thread_name(&shown.profile, index),
                 }

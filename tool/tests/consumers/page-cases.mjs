@@ -382,6 +382,10 @@ export const cases = {
     await page.focus("#tab-flame");
     await page.keyboard.press("ArrowRight");
     assert.equal(await page.evaluate(() => document.activeElement.id), "tab-tree");
+    await page.keyboard.press("End");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "tab-about");
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowRight");
     await page.focus("#tree");
     await page.keyboard.press("Home");
     assert.equal(await selectedNode(page), root.id);

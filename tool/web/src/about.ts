@@ -6,7 +6,7 @@ import { count, time } from "./format";
 
 const KEYS: [string, string][] = [
   ["Tab, Shift-Tab", "from control to control"],
-  ["← →", "between the tabs"],
+  ["← → Home End", "between the tabs"],
   ["↑ ↓ Home End Page Up Page Down", "rows of a table or the tree"],
   ["→ ← (tree)", "open, or go to the first callee; close, or go to the caller"],
   ["* (tree)", "open all siblings"],

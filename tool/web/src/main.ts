@@ -136,9 +136,11 @@ function tabs<A>(app: App<A>, views: Record<ViewId, HTMLElement>): HTMLElement {
   const buttons = VIEWS.map(([view, label], index) => {
     const tab = button(label, () => app.set({ view }), { id: `tab-${view}`, role: "tab", "aria-controls": `panel-${view}` });
     tab.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (step === undefined) return;
-      const [next] = VIEWS[(index + step + VIEWS.length) % VIEWS.length];
+      const last = VIEWS.length - 1;
+      const wanted = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: last }[event.key];
+      if (wanted === undefined) return;
+      event.preventDefault();
+      const [next] = VIEWS[(wanted + VIEWS.length) % VIEWS.length];
       app.set({ view: next });
       document.getElementById(`tab-${next}`)!.focus();
     });

@@ -27,9 +27,35 @@ final class HeadwaterV1Handover {
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final Class<?> STAGES = HeadwaterV1Threads.jdkClass("java.util.concurrent.CompletableFuture$UniCompletion");
     /** Where a stage of a {@code CompletableFuture} has its executor, if it has one. */
-    private static final long EXECUTOR = STAGES == null ? 0 : U.objectFieldOffset(STAGES, "executor");
+    private static final long EXECUTOR = field(STAGES, "executor");
+
+    /** What a virtual thread is handed to its scheduler in, each time that it goes on. */
+    private static final Class<?> ADAPTED = HeadwaterV1Threads.jdkClass("java.util.concurrent.ForkJoinTask$AdaptedRunnableAction");
+    private static final Class<?> EXECUTED = HeadwaterV1Threads.jdkClass("java.util.concurrent.ForkJoinTask$RunnableExecuteAction");
+    private static final long OF_ADAPTED = field(ADAPTED, "runnable");
+    private static final long OF_EXECUTED = field(EXECUTED, "runnable");
 
     private HeadwaterV1Handover() {}
+
+    /** Where objects of a class have a field; negative if they have none of that name. */
+    private static long field(Class<?> owner, String name) {
+        try {
+            return owner == null ? -1 : U.objectFieldOffset(owner, name);
+        } catch (InternalError none) {
+            return -1;
+        }
+    }
+
+    /** Whether a virtual thread goes on by a task: what it does is its own, and no work of the task's. */
+    private static boolean isVirtualThread(Object task) {
+        Class<?> type = task.getClass();
+        long field = type == ADAPTED ? OF_ADAPTED : type == EXECUTED ? OF_EXECUTED : -1;
+        if (field < 0) {
+            return false;
+        }
+        Object runnable = U.getReference(task, field);
+        return runnable != null && runnable.getClass().getName().startsWith("java.lang.VirtualThread");
+    }
 
     /** An object is about to be handed over. */
     static void handOver(Object object, int kind) {
@@ -62,7 +88,9 @@ final class HeadwaterV1Handover {
                     break;
                 case TASK:
                 case STAGE:
-                    if (kind == TASK ? HeadwaterV1HandedOver.isStage(object) : runsAtOnce(object)) {
+                    if (kind == TASK
+                            ? isVirtualThread(object) || HeadwaterV1HandedOver.isStage(object)
+                            : runsAtOnce(object)) {
                         break;
                     }
                     long link = HeadwaterV1HandedOver.number();
@@ -90,7 +118,7 @@ final class HeadwaterV1Handover {
 
     /** Whether what waits for something else is run by the thread that does this. */
     private static boolean runsAtOnce(Object stage) {
-        return STAGES != null && STAGES.isInstance(stage) && U.getReference(stage, EXECUTOR) == null;
+        return EXECUTOR >= 0 && STAGES.isInstance(stage) && U.getReference(stage, EXECUTOR) == null;
     }
 
     private static boolean remember(Object object, long link, boolean stage) {
@@ -113,7 +141,7 @@ final class HeadwaterV1Handover {
 
     /** The current thread is about to run an object that may have been handed over. */
     static void begin(Object object, int kind) {
-        if (kind == OWN) {
+        if (kind == OWN || isVirtualThread(object)) {
             return;
         }
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();

@@ -1,6 +1,6 @@
 use super::*;
 use crate::profile::Node;
-use crate::profile::testing::{profile_of, random_tree};
+use crate::profile::testing::{profile_of, random_tree, with_links};
 use crate::report::flat::flat;
 
 const METHODS: usize = 6;
@@ -16,7 +16,7 @@ fn sum(arcs: &[Arc], of: fn(&Amounts) -> u64) -> u64 {
 #[test]
 fn arcflows_invariants_hold_in_every_stanza_recursion_or_not() {
     for seed in 0..500 {
-        let tree = random_tree(seed, 150, METHODS);
+        let tree = with_links(random_tree(seed, 150, METHODS), 2 + seed as usize);
         for stanza in stanzas_of(&tree) {
             let Stanza { own, parents, children, .. } = &stanza;
             assert_eq!(sum(parents, |parent| parent.calls), own.calls, "seed {seed}");
@@ -31,7 +31,7 @@ fn arcflows_invariants_hold_in_every_stanza_recursion_or_not() {
 #[test]
 fn a_stanzas_self_is_the_methods_line_in_the_flat_view() {
     for seed in 0..200 {
-        let tree = random_tree(seed, 150, METHODS);
+        let tree = with_links(random_tree(seed, 150, METHODS), 2 + seed as usize);
         let rows: Vec<_> = stanzas_of(&tree).into_iter().map(|stanza| (stanza.method, stanza.own)).collect();
         let flat: Vec<_> = flat(&profile_of(tree.clone(), Vec::new(), METHODS), &tree)
             .into_iter()
