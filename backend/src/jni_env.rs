@@ -137,6 +137,14 @@ impl Jni {
         jni!(self, FromReflectedMethod, executable)
     }
 
+    /// A string's text; lone surrogates are replaced.
+    pub fn string(self, string: jobject) -> String {
+        let units = jni!(self, GetStringLength, string).max(0);
+        let mut text = vec![0; units as usize];
+        jni!(self, GetStringRegion, string, 0, units, text.as_mut_ptr());
+        String::from_utf16_lossy(&text)
+    }
+
     /// A new array of these numbers: a local reference.
     pub fn new_ints(self, numbers: &[jint]) -> Result<jobject, Thrown> {
         let array = self.checked(jni!(self, NewIntArray, numbers.len() as jint), "new int[]")?;

@@ -3,14 +3,14 @@
 //! They carry JNI's own names, by which HotSpot finds them in agent libraries. `RegisterNatives` would do as well, but
 //! JDK 21 and later then warn, in the target's own output, that a platform class's methods are being bound.
 
-use headwater_protocol::message::{Notice, Upcall};
+use headwater_protocol::message::{MethodRef, Notice, Upcall};
 use headwater_protocol::{MethodId, ThreadId};
-use jni::sys::{JNIEnv, jboolean, jint, jlong, jobject};
+use jni::sys::{JNIEnv, jboolean, jclass, jint, jlong, jobject, jstring};
 
 use crate::guard;
 use crate::jni_env::Jni;
 use crate::runtime::Receiver;
-use crate::session;
+use crate::session::{self, Session};
 
 /// An instrumented method is entered for the first time: its callees are instrumented before this returns, unless that happens in
 /// the background.
@@ -49,12 +49,38 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_reveal(
         let jni = unsafe { Jni::from_raw(env) };
         let method = jni.reflected_method(executable);
         let Some(method) = session.classes.reference(jni, method) else { return };
-        if session.reveals_in_background() {
-            session.connection.notice(Notice::Reflected(method));
-        } else {
-            session.ask_and_follow(jni, Upcall::Reflected(method));
-        }
+        reveal(&session, jni, method);
     });
+}
+
+/// A method is about to be called by a method handle, or one that overrides it: as above.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_revealHandle(
+    env: *mut JNIEnv,
+    _class: Receiver,
+    owner: jclass,
+    name: jstring,
+    descriptor: jstring,
+) {
+    guard((), || {
+        let Some(session) = session::enter() else { return };
+        // SAFETY: the JVM calls with the current thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        let Ok(class) = session.classes.id(owner) else { return };
+        let method = MethodRef { class, name: jni.string(name), descriptor: jni.string(descriptor) };
+        reveal(&session, jni, method);
+    });
+}
+
+fn reveal(session: &Session, jni: Jni, method: MethodRef) {
+    if session.reveals_in_background() {
+        session.connection.notice(Notice::Reflected(method));
+    } else {
+        session.ask_and_follow(jni, Upcall::Reflected(method));
+    }
 }
 
 /// Waits for a free chunk.

@@ -140,6 +140,11 @@ fn bind_natives(jni: Jni, class: jclass) -> Result<(), Thrown> {
             native(c"entered", c"(I)V", natives::Java_java_lang_HeadwaterV1_entered as *mut c_void),
             native(c"awaitChunk", c"()Z", natives::Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
             native(c"reveal", c"(Ljava/lang/Object;)V", natives::Java_java_lang_HeadwaterV1_reveal as *mut c_void),
+            native(
+                c"revealHandle",
+                c"(Ljava/lang/Class;Ljava/lang/String;Ljava/lang/String;)V",
+                natives::Java_java_lang_HeadwaterV1_revealHandle as *mut c_void,
+            ),
             native(c"openCalls", c"(J)I", natives::Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
             native(c"cpuTime", c"()J", natives::Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
             native(c"started", c"(Ljava/lang/Thread;JZ)V", natives::Java_java_lang_HeadwaterV1_started as *mut c_void),

@@ -190,8 +190,8 @@ pub enum Upcall {
     ClassPrepared(ClassInfo),
     /// An instrumented method was entered for the first time. Answered by [`Answer::Hotswap`].
     FirstCall(MethodId),
-    /// A method is about to be called by reflection, or one that overrides it: for the first time, in the call graph. Answered by
-    /// [`Answer::Hotswap`].
+    /// A method is about to be called by reflection or a method handle, or one that overrides it: for the first time, in the call
+    /// graph. Answered by [`Answer::Hotswap`].
     Reflected(MethodRef),
     /// The hotswap that an [`Answer::Hotswap`] asked for is over. Answered by [`Answer::Hotswap`] again.
     Hotswapped(HotswapResult),
@@ -231,7 +231,7 @@ pub enum Notice {
     },
     /// An instrumented method was entered for the first time ([`Reveal::Background`]).
     FirstCall(MethodId),
-    /// A method is about to be called by reflection for the first time ([`Reveal::Background`]).
+    /// A method is about to be called by reflection or a method handle for the first time ([`Reveal::Background`]).
     Reflected(MethodRef),
     /// A class has been linked ([`Reveal::Background`]).
     ClassPrepared(ClassInfo),

@@ -67,6 +67,9 @@ pub struct CallSites {
     pub initialized: Vec<String>,
     /// There are `invokedynamic` instructions: code that the JVM makes up may call anything that it is given.
     pub has_invokedynamic: bool,
+    /// The bootstrap methods of the code's dynamic call sites and constants, but for those of the JDK's own that make lambdas,
+    /// strings and the like.
+    pub bootstraps: Vec<CallSite>,
 }
 
 /// Analyses a method. One without code calls nothing. Takes as long as the code and the constants that it uses are, each
@@ -89,6 +92,9 @@ pub fn call_sites(class: &ClassFile<'_>, method_index: usize) -> Result<CallSite
     }
     Ok(collector.sites)
 }
+
+/// Packages of the JDK whose bootstrap methods call nothing but what their arguments say.
+const JDK_BOOTSTRAPS: [&str; 2] = ["java/lang/invoke/", "java/lang/runtime/"];
 
 /// In the place of an opcode: the number is that of a bootstrap method.
 const BOOTSTRAP_METHOD: u8 = 2;
@@ -157,6 +163,14 @@ impl<'a> Collector<'_, 'a> {
     }
 
     fn call(&mut self, kind: CallKind, index: u16, at: usize, offset: u32) -> Result<(), Error> {
+        let call = self.site(kind, index, at, offset)?;
+        if !call.owner.starts_with('[') {
+            self.sites.calls.push(call);
+        }
+        Ok(())
+    }
+
+    fn site(&mut self, kind: CallKind, index: u16, at: usize, offset: u32) -> Result<CallSite, Error> {
         let (owner, name, descriptor, interface) = match self.members.get(&index) {
             Some(member) => member.clone(),
             None => {
@@ -172,18 +186,7 @@ impl<'a> Collector<'_, 'a> {
         if initializes && self.constants.insert((index, 1)) {
             self.initialize(&owner);
         }
-        if !owner.starts_with('[') {
-            self.sites.calls.push(CallSite {
-                kind,
-                owner,
-                name,
-                descriptor,
-                interface,
-                offset,
-                likelihood: self.likelihoods.at(offset),
-            });
-        }
-        Ok(())
+        Ok(CallSite { kind, owner, name, descriptor, interface, offset, likelihood: self.likelihoods.at(offset) })
     }
 
     /// A constant that is loaded, or an argument of a bootstrap method; and what it is made of, to any depth.
@@ -197,21 +200,12 @@ impl<'a> Collector<'_, 'a> {
                     self.mention_class(&name);
                 }
                 METHOD_HANDLE => {
-                    let (kind, member) = pool.method_handle(index, at)?;
-                    let kind = match kind {
-                        5 => CallKind::HandleVirtual,
-                        6 => CallKind::HandleStatic,
-                        7 => CallKind::HandleSpecial,
-                        8 => CallKind::HandleNew,
-                        9 => CallKind::HandleInterface,
-                        // Fields are read and written by nobody's code.
-                        1..=4 => continue,
-                        _ => return Err(Error::new(at, "a method handle's kind (1 to 9)")),
-                    };
-                    self.call(kind, member, at, offset)?;
+                    if let Some((kind, member)) = self.method_handle(index, at)? {
+                        self.call(kind, member, at, offset)?;
+                    }
                 }
                 // A constant is made once, however often it is used.
-                DYNAMIC if self.constants.insert((index, 0)) => self.arguments(index, at, &mut pending)?,
+                DYNAMIC if self.constants.insert((index, 0)) => self.arguments(index, at, offset, &mut pending)?,
                 _ => {}
             }
         }
@@ -224,22 +218,45 @@ impl<'a> Collector<'_, 'a> {
             return Ok(());
         }
         let mut arguments = Vec::new();
-        self.arguments(index, at, &mut arguments)?;
+        self.arguments(index, at, offset, &mut arguments)?;
         for (index, at) in arguments {
             self.constant(index, at, offset)?;
         }
         Ok(())
     }
 
-    /// The arguments of a bootstrap method, with where they stand.
-    fn arguments(&mut self, index: u16, at: usize, to: &mut Vec<(u16, usize)>) -> Result<(), Error> {
+    /// What a constant method handle does, and the member that it does it to; `None` for handles of fields, which nobody's code reads
+    /// and writes.
+    fn method_handle(&self, index: u16, at: usize) -> Result<Option<(CallKind, u16)>, Error> {
+        let (kind, member) = self.class.pool.method_handle(index, at)?;
+        let kind = match kind {
+            5 => CallKind::HandleVirtual,
+            6 => CallKind::HandleStatic,
+            7 => CallKind::HandleSpecial,
+            8 => CallKind::HandleNew,
+            9 => CallKind::HandleInterface,
+            1..=4 => return Ok(None),
+            _ => return Err(Error::new(at, "a method handle's kind (1 to 9)")),
+        };
+        Ok(Some((kind, member)))
+    }
+
+    /// A bootstrap method, and its arguments, with where they stand.
+    fn arguments(&mut self, index: u16, at: usize, offset: u32, to: &mut Vec<(u16, usize)>) -> Result<(), Error> {
         let (bootstrap, name_and_type, at) = self.class.pool.dynamic(index, at)?;
         let (_, descriptor) = self.class.pool.name_and_type(name_and_type, at)?;
         self.mention_descriptor(&descriptor);
-        let mut arguments = self.class.bootstrap_arguments(bootstrap, at)?;
+        let (handle, mut arguments) = self.class.bootstrap_method(bootstrap, at)?;
         // Many call sites may share a bootstrap method with many arguments.
         if !self.constants.insert((bootstrap, BOOTSTRAP_METHOD)) {
             return Ok(());
+        }
+        if let Some((kind, member)) = self.method_handle(handle, at)? {
+            let owner = self.class.pool.member(member, at)?.owner;
+            if !JDK_BOOTSTRAPS.iter().any(|package| owner.starts_with(package)) {
+                let bootstrap = self.site(kind, member, at, offset)?;
+                self.sites.bootstraps.push(bootstrap);
+            }
         }
         while !arguments.is_empty() {
             let at = arguments.offset();

@@ -159,7 +159,7 @@ impl<'a> ClassFile<'a> {
     }
 
     /// The arguments of a bootstrap method (JVMS 4.7.23); `at` is where its number stands.
-    pub(crate) fn bootstrap_arguments(&self, wanted: u16, at: usize) -> Result<Reader<'a>, Error> {
+    pub(crate) fn bootstrap_method(&self, wanted: u16, at: usize) -> Result<(u16, Reader<'a>), Error> {
         let missing = || Error::new(at, "the number of a bootstrap method");
         let (from, to) = self.bootstrap_methods.ok_or_else(missing)?;
         let start = |offset: usize| self.part(offset, to);
@@ -170,13 +170,13 @@ impl<'a> ClassFile<'a> {
                 let mut index = Vec::new();
                 for _ in 0..table.u2("the number of bootstrap methods")? {
                     index.push(table.offset() as u32);
-                    skip_bootstrap_method(&mut table)?;
+                    bootstrap_method(&mut table)?;
                 }
                 self.bootstrap_index.get_or_init(|| index)
             }
         };
         let offset = index.get(usize::from(wanted)).ok_or_else(missing)?;
-        skip_bootstrap_method(&mut start(*offset as usize))
+        bootstrap_method(&mut start(*offset as usize))
     }
 
     /// The content of an attribute, by its absolute offsets.
@@ -192,11 +192,11 @@ pub(crate) fn attribute<'a>(reader: &mut Reader<'a>) -> Result<(u16, Reader<'a>)
     Ok((name, reader.part(length as usize, "an attribute")?))
 }
 
-/// A bootstrap method's arguments; the reader stands behind it.
-fn skip_bootstrap_method<'a>(table: &mut Reader<'a>) -> Result<Reader<'a>, Error> {
-    table.u2("a bootstrap method")?;
+/// A bootstrap method's handle and arguments; the reader stands behind it.
+fn bootstrap_method<'a>(table: &mut Reader<'a>) -> Result<(u16, Reader<'a>), Error> {
+    let handle = table.u2("a bootstrap method")?;
     let arguments = table.u2("a bootstrap method's number of arguments")?;
-    table.part(usize::from(arguments) * 2, "a bootstrap method's arguments")
+    Ok((handle, table.part(usize::from(arguments) * 2, "a bootstrap method's arguments")?))
 }
 
 fn method<'a>(reader: &mut Reader<'a>, pool: &ConstantPool<'a>, index: usize) -> Result<Method<'a>, Error> {

@@ -67,7 +67,7 @@ fn rank(place: Place) -> u32 {
         Place::Lines { .. } => 1,
         Place::Call { .. } => 2,
         Place::Allocation { .. } => 3,
-        Place::Receiver => 4,
+        Place::FirstArgument => 4,
     }
 }
 

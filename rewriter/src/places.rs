@@ -47,8 +47,8 @@ impl Places<'_, '_, '_, '_> {
                     allocations.entry(offset).or_default().push((index, request.id));
                     continue;
                 }
-                Place::Receiver => {
-                    pieces.push((0, Slot::Fall, self.receiver(request.id).map_err(|why| (Some(index), why))?));
+                Place::FirstArgument => {
+                    pieces.push((0, Slot::Fall, self.first_argument(request.id).map_err(|why| (Some(index), why))?));
                     continue;
                 }
             };
@@ -173,11 +173,15 @@ impl Places<'_, '_, '_, '_> {
         Ok(())
     }
 
-    /// What hands out the receiver.
-    fn receiver(&mut self, id: u32) -> Result<Piece, Refusal> {
+    /// What hands out the receiver, or a static method's first argument.
+    fn first_argument(&mut self, id: u32) -> Result<Piece, Refusal> {
         const ACC_STATIC: u16 = 0x0008;
         let method = self.walk.method;
-        if method.access & ACC_STATIC != 0 || method.name == b"<init>" {
+        let is_reference = match method.access & ACC_STATIC {
+            0 => method.name != b"<init>",
+            _ => matches!(method.descriptor.get(1), Some(b'L' | b'[')),
+        };
+        if !is_reference {
             return Err(Refusal::NoSuchPlace);
         }
         let push = Push::new(id, self.appended)?;

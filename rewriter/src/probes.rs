@@ -18,8 +18,8 @@ pub struct Probes<'p> {
     /// Called with an object or array that has just been made, and the id of the place: `(Ljava/lang/Object;I)V`.
     /// `None` if allocations are not probed.
     pub allocate: Option<&'p str>,
-    /// Called with the receiver of a method, and the id of the place: `(Ljava/lang/Object;I)V`. `None` if receivers are not
-    /// handed out.
+    /// Called with the first argument of a method, and the id of the place: `(Ljava/lang/Object;I)V`. `None` if arguments are
+    /// not handed out.
     pub receive: Option<&'p str>,
 }
 
@@ -46,8 +46,9 @@ pub enum Place {
         /// Of the instruction.
         offset: u32,
     },
-    /// The receiver, when the method is entered. Not of a constructor, which has none yet.
-    Receiver,
+    /// The receiver, when the method is entered; of a static method its first argument, which must be a reference. Not of a
+    /// constructor, which has no receiver yet.
+    FirstArgument,
 }
 
 /// Something to be probed.

@@ -336,7 +336,7 @@ fn line_regions_that_cross_are_refused() {
 }
 
 #[test]
-fn a_receiver_is_handed_out_when_its_method_is_entered() {
+fn a_first_argument_is_handed_out_when_its_method_is_entered() {
     let jdk = &jdks()[0];
     let text = "
         class Handed {
@@ -347,20 +347,24 @@ fn a_receiver_is_handed_out_when_its_method_is_entered() {
             static Main it = new Main();
             int loop(long n) { while (n-- > 0) { } return 1; }
             static void no() { }
-            public static void main(String[] args) { it.loop(3); no(); }
+            static void number(int n) { }
+            static void of(Object object, long n) { while (n-- > 0) { } }
+            static void all(Main[] them) { }
+            public static void main(String[] args) { it.loop(3); no(); number(1); of(it, 2); all(null); }
         }";
     let probes = Probes { class: "Handed", ..PROBES };
     let classes = compile_text(jdk, text);
     let file = classes.path().join("Main.class");
     let bytes = std::fs::read(&file).expect("a class file");
     let class = ClassFile::parse(&bytes).expect("javac's class files are sound");
-    let receiver = |name, id| Request { method_index: method_index(&class, name), id, place: Place::Receiver };
-    let requests = [receiver("loop", 7), receiver("no", 8), receiver("<init>", 9)];
+    let first = |name, id| Request { method_index: method_index(&class, name), id, place: Place::FirstArgument };
+    let requests =
+        [first("loop", 5), first("of", 6), first("all", 7), first("no", 8), first("<init>", 9), first("number", 10)];
     let rewritten = instrument(&bytes, &probes, &requests).expect("readable");
     let refused: Vec<u32> = rewritten.refused.iter().map(|refused| refused.request.id).collect();
-    assert_eq!(refused, [9, 8], "there is no receiver, or none yet");
+    assert_eq!(refused, [9, 8, 10], "there is none, or none that is an object");
     std::fs::write(&file, &rewritten.bytes).expect("a class file");
     let output =
         Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
-    assert_eq!(String::from_utf8_lossy(&output.expect("java starts").stdout).trim(), "7 true");
+    assert_eq!(String::from_utf8_lossy(&output.expect("java starts").stdout).trim(), "5 true\n6 true\n7 false");
 }

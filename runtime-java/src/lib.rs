@@ -11,9 +11,15 @@ pub const ENTER: &str = "enter";
 pub const EXIT: &str = "exit";
 /// `(I)V`: when an exception leaves the method.
 pub const THROWN: &str = "thrown";
-/// `(Ljava/lang/Object;I)V`: in what runs a method by reflection, with the object that stands for that method, and its kind: 0 for
-/// a `Method`, 1 for a `Constructor`.
+/// `(Ljava/lang/Object;I)V`: in what runs a method by reflection or by a handle, with the object that stands for that method, and
+/// its kind: a sum of [`OF_CONSTRUCTOR`], [`OF_HANDLE`] and [`OF_JDK_TOO`].
 pub const REFLECTED: &str = "reflected";
+/// The object stands for a constructor, not for another method.
+pub const OF_CONSTRUCTOR: u32 = 1;
+/// The object is a direct method handle, not a `Method` or `Constructor`.
+pub const OF_HANDLE: u32 = 2;
+/// Handles of methods of the bootstrap loader's classes count too.
+pub const OF_JDK_TOO: u32 = 4;
 
 /// A class to be defined with the bootstrap loader.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +41,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 9] = [
+pub const CLASSES: [RuntimeClass; 10] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Thread"),
     class!("HeadwaterV1Tsc"),
@@ -43,6 +49,7 @@ pub const CLASSES: [RuntimeClass; 9] = [
     class!("HeadwaterV1Chunks"),
     class!("HeadwaterV1Threads"),
     class!("HeadwaterV1Revealed"),
+    class!("HeadwaterV1Handles"),
     class!("HeadwaterV1Calibration"),
     class!("HeadwaterV1"),
 ];

@@ -265,6 +265,9 @@ impl CallGraph {
         match &work {
             Work::Roots => {
                 self.select_roots();
+                if !self.roots_only {
+                    self.probe_invokers();
+                }
                 if self.options.scheme == Scheme::Total {
                     self.mirrors.keys().for_each(|key| self.select_all_in(key));
                 }

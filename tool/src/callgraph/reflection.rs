@@ -1,68 +1,160 @@
-//! Methods that are called by reflection.
+//! Methods that are called by reflection and by method handles.
 //!
-//! No code says which ones these are; the objects of `java.lang.reflect` do, when they are used. So as soon as code of the graph
-//! calls them, `Method.invoke` and `Constructor.newInstance` themselves get a probe that is handed their receiver, and whatever
+//! No code says which ones these are; the objects that stand for them do, when they are used. So as soon as code of the graph
+//! uses reflection, `Method.invoke` and `Constructor.newInstance` themselves get a probe that is handed their receiver, and whatever
 //! a thread in the graph uses for the first time is told here, before it runs. JFluid 6.1 does so for `Method.invoke`.
+//!
+//! `MethodHandle.invokeExact` has no code, but what it comes to in the end has: however a handle was made and whatever it was combined
+//! with, the JVM runs a method by a direct handle, whose form gets the method out of it by one of a few static methods. These
+//! are probed as soon as code of the graph invokes handles, or has call sites that its own bootstrap methods link.
 
 use headwater_protocol::message::MethodRef;
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::ClassFile;
+use headwater_runtime_java::{OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO};
 use rustc_hash::FxHashSet;
 
-use super::filter::Caller;
+use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
 use super::{CallGraph, Step, Work};
 
-/// The classes whose objects stand for methods, at the index of their kind, and the methods that run those.
-const EXECUTABLES: [(&str, &[&str]); 2] = [
-    ("java/lang/reflect/Method", &["invoke"]),
-    ("java/lang/reflect/Constructor", &["newInstance", "newInstanceWithCaller"]),
+/// A way of running what an object stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Reflection,
+    Handles,
+}
+
+/// Methods of the JDK through which all calls of a way come.
+#[derive(Debug)]
+struct Gate {
+    way: Way,
+    class: &'static str,
+    /// Its methods; with a descriptor, where there are others of the name.
+    methods: &'static [(&'static str, Option<&'static str>)],
+    /// What their first argument is, as the probe wants it.
+    kind: u32,
+}
+
+const OF_OBJECT: Option<&str> = Some("(Ljava/lang/Object;)Ljava/lang/Object;");
+const DIRECT_HANDLE: &str = "java/lang/invoke/DirectMethodHandle";
+
+const GATES: [Gate; 4] = [
+    Gate { way: Way::Reflection, class: "java/lang/reflect/Method", methods: &[("invoke", None)], kind: 0 },
+    Gate {
+        way: Way::Reflection,
+        class: "java/lang/reflect/Constructor",
+        methods: &[("newInstance", None), ("newInstanceWithCaller", None)],
+        kind: OF_CONSTRUCTOR,
+    },
+    Gate {
+        way: Way::Handles,
+        class: DIRECT_HANDLE,
+        methods: &[
+            ("internalMemberName", OF_OBJECT),
+            ("internalMemberNameEnsureInit", OF_OBJECT),
+            // By this the implementation of a lambda is learnt that is made at run time.
+            ("internalMemberName", Some("()Ljava/lang/invoke/MemberName;")),
+        ],
+        kind: OF_HANDLE,
+    },
+    Gate {
+        way: Way::Handles,
+        class: DIRECT_HANDLE,
+        methods: &[("allocateInstance", OF_OBJECT)],
+        kind: OF_HANDLE + OF_CONSTRUCTOR,
+    },
 ];
 
-/// Methods of the JDK that come to those in a way that is not looked through.
-const SHORTCUTS: [(&str, &str); 2] = [("java/lang/Class", "newInstance"), ("java/util/ServiceLoader", "")];
+/// What code of the graph calls when it goes these ways. Those that come to the gates by code of the JDK, which is not looked
+/// through, are named too. A name that ends in `*` is any that begins so.
+const ENTRANCES: [(Way, &str, &str); 7] = [
+    (Way::Reflection, "java/lang/reflect/Method", "invoke"),
+    (Way::Reflection, "java/lang/reflect/Constructor", "newInstance*"),
+    (Way::Reflection, "java/lang/Class", "newInstance"),
+    (Way::Reflection, "java/util/ServiceLoader", "*"),
+    (Way::Handles, "java/lang/invoke/MethodHandle", "invoke*"),
+    (Way::Handles, HANDLE_PROXIES, "*"),
+    (Way::Handles, "java/lang/invoke/LambdaMetafactory", "*"),
+];
 
-/// Runs the initialiser of a class that only its argument names.
-const FOR_NAME: (&str, &str) = ("java/lang/Class", "forName");
+/// Makes objects that run a handle when they are called, which no code shows. Who does not use it has not loaded it.
+const HANDLE_PROXIES: &str = "java/lang/invoke/MethodHandleProxies";
 
-/// A method that runs what its receiver stands for.
+/// Methods of the JDK that run the initialiser of a class that only their argument names.
+const INITIALIZE: [(&str, &str); 4] = [
+    ("java/lang/Class", "forName"),
+    ("java/lang/Class", "newInstance"),
+    ("java/util/ServiceLoader", "*"),
+    ("java/lang/invoke/MethodHandles$Lookup", "*"),
+];
+
+/// A method that runs what its first argument stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invoker {
     /// In the class file's order.
     pub method_index: usize,
-    /// What kind of object its receiver is, as the probe wants it: 0 for a method, 1 for a constructor.
+    /// What kind of object its receiver is, as the probe wants it.
     pub kind: u32,
 }
 
 /// What is known of reflection in the graph.
 #[derive(Debug, Default)]
 pub(super) struct Reflection {
-    used: bool,
+    reflection_used: bool,
+    handles_used: bool,
     /// The graph may initialise classes that its code does not name.
     pub(super) initializes: bool,
     /// The classes whose invokers are probed.
     pub(super) probed: FxHashSet<ClassKey>,
 }
 
+impl Reflection {
+    fn is_used(&self, way: Way) -> bool {
+        match way {
+            Way::Reflection => self.reflection_used,
+            Way::Handles => self.handles_used,
+        }
+    }
+}
+
+fn names(pattern: &str, name: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == name, |beginning| name.starts_with(beginning))
+}
+
 impl CallGraph {
-    /// A call in the graph: if it leads to reflection, that is probed from now on.
+    /// A call in the graph: if it leads to reflection or handles, these are probed from now on.
     pub(super) fn watch_reflection(&mut self, owner: &str, name: &str) {
-        let is_invoker = EXECUTABLES.iter().any(|(class, methods)| *class == owner && methods.contains(&name));
-        let is_shortcut = SHORTCUTS.iter().any(|(class, method)| *class == owner && name.starts_with(method));
-        self.reflection.initializes |= is_shortcut || (owner, name) == FOR_NAME;
-        if is_invoker || is_shortcut {
-            self.reflection.used = true;
-            self.probe_invokers();
+        let is_it = |class: &str, method: &str| class == owner && names(method, name);
+        self.reflection.initializes |= INITIALIZE.iter().any(|(class, method)| is_it(class, method));
+        for (way, class, method) in ENTRANCES {
+            if is_it(class, method) {
+                self.use_way(way);
+            }
         }
     }
 
-    /// Has the invokers probed whose classes are linked, if reflection is used in the graph.
-    pub(super) fn probe_invokers(&mut self) {
-        if !self.reflection.used || self.reflection.probed.len() == EXECUTABLES.len() {
-            return;
+    /// Code of the graph has call sites of which a method that is not the JDK's says what they run.
+    pub(super) fn watch_bootstraps(&mut self) {
+        self.use_way(Way::Handles);
+    }
+
+    fn use_way(&mut self, way: Way) {
+        match way {
+            Way::Reflection => self.reflection.reflection_used = true,
+            Way::Handles => self.reflection.handles_used = true,
         }
-        for (class, _) in EXECUTABLES {
-            for key in self.mirrors.visible(class, LoaderId::BOOT) {
+        self.probe_invokers();
+    }
+
+    /// Has the invokers probed whose classes are linked, of the ways that are used in the graph.
+    pub(super) fn probe_invokers(&mut self) {
+        self.reflection.handles_used |= !self.mirrors.named(HANDLE_PROXIES).is_empty();
+        for gate in &GATES {
+            if !self.reflection.is_used(gate.way) {
+                continue;
+            }
+            for key in self.mirrors.visible(gate.class, LoaderId::BOOT) {
                 if self.mirrors.get(key).linked && self.reflection.probed.insert(key) {
                     self.to_hotswap.insert(key);
                 }
@@ -77,20 +169,28 @@ impl CallGraph {
             return Vec::new();
         };
         let name = &self.mirrors.get(key).name;
-        let Some(kind) = EXECUTABLES.iter().position(|(class, _)| **class == **name) else { return Vec::new() };
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
-        let invokers = file.methods().iter().filter(|it| it.has_code() && EXECUTABLES[kind].1.contains(&&*it.name()));
-        invokers.map(|method| Invoker { method_index: method.index, kind: kind as u32 }).collect()
+        let scope = if self.options.jdk == JdkMethods::All { OF_JDK_TOO } else { 0 };
+        let mut invokers = Vec::new();
+        for gate in GATES.iter().filter(|gate| *gate.class == **name) {
+            let is_gate = |method: &str, descriptor: &str| {
+                gate.methods.iter().any(|(name, wanted)| *name == method && wanted.is_none_or(|it| it == descriptor))
+            };
+            let kind = if gate.way == Way::Handles { gate.kind + scope } else { gate.kind };
+            let methods = file.methods().iter().filter(|it| it.has_code() && is_gate(&it.name(), &it.descriptor()));
+            invokers.extend(methods.map(|method| Invoker { method_index: method.index, kind }));
+        }
+        invokers
     }
 
     /// An invoker cannot be probed.
     pub fn invoker_refused(&mut self, invoker: Invoker, reason: &str) {
-        let (class, methods) = EXECUTABLES[invoker.kind as usize];
-        let method = format!("{}.{}", class.replace('/', "."), methods[0]);
+        let gate = GATES.iter().find(|gate| gate.kind == invoker.kind & !OF_JDK_TOO);
+        let method = gate.map_or(String::new(), |it| format!("{}.{}", it.class.replace('/', "."), it.methods[0].0));
         self.skipped.push((method, format!("what it calls is not found: {reason}")));
     }
 
-    /// A thread in the graph is about to call a method, or one that overrides it, by reflection.
+    /// A thread in the graph is about to call a method, or one that overrides it, by reflection or a handle.
     pub fn reflected(&mut self, method: &MethodRef) -> Step {
         let Some(key) = self.mirrors.by_id(method.class) else { return self.begin(Work::Rest) };
         let signature = self.mirrors.intern_signature(&method.name, &method.descriptor);
@@ -103,15 +203,16 @@ impl CallGraph {
             self.need(key);
             return;
         }
-        let Some(method) = self.mirrors.method(key, signature) else { return };
+        // The JVM may name a class that only inherits the method, from an interface.
+        let is_virtual = self.mirrors.method(key, signature).is_none_or(|method| method.is_virtual());
         let is_constructor = &*self.mirrors.signature(signature).0 == "<init>";
         let (class, loader) = (self.mirrors.get(key).name.clone(), self.mirrors.get(key).loader);
         let mut callees = Vec::new();
-        if method.is_virtual() && !is_constructor {
+        if is_virtual && !is_constructor {
             self.reach_virtual(&class, loader, signature, Caller::Application, &mut callees);
-        } else {
-            self.reach_direct(&class, loader, signature, Caller::Application, &mut callees);
         }
+        // A handle of an overridden method calls just that, if a lookup by `findSpecial` made it.
+        self.reach_direct(&class, loader, signature, Caller::Application, &mut callees);
         self.reach_initializer(&class, loader, Caller::Application, &mut callees);
         callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability));
     }

@@ -131,7 +131,10 @@ impl CallGraph {
         let loader = self.mirrors.get(key).loader;
         let caller = self.options.caller(loader);
         self.hidden.begin(by, base);
-        for call in &sites.calls {
+        if !sites.bootstraps.is_empty() {
+            self.watch_bootstraps();
+        }
+        for call in sites.calls.iter().chain(&sites.bootstraps) {
             let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
             self.watch_reflection(&call.owner, &call.name);
             let first = callees.len();

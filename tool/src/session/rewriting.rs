@@ -36,12 +36,12 @@ impl Session {
             id: method.id.0,
             place: method.lines.map_or(Place::Method, Lines::place),
         });
-        let receivers = invokers.iter().map(|invoker| Request {
+        let arguments = invokers.iter().map(|invoker| Request {
             method_index: invoker.method_index,
             id: invoker.kind,
-            place: Place::Receiver,
+            place: Place::FirstArgument,
         });
-        let requests: Vec<Request> = methods.chain(receivers).collect();
+        let requests: Vec<Request> = methods.chain(arguments).collect();
         if requests.is_empty() {
             return None;
         }
@@ -51,7 +51,7 @@ impl Session {
                     let Request { method_index, id, place } = refused.request;
                     let reason = refused.refusal.to_string();
                     match place {
-                        Place::Receiver => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                        Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
                         _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                         _ => self.graph.refused(MethodId(id), reason),
                     }

@@ -38,6 +38,10 @@ public final class HeadwaterV1 {
     private static final byte FLAG_ROOT = 2;
 
     private static final Unsafe U = Unsafe.getUnsafe();
+    // Bits of what a reflected method's kind is.
+    static final int OF_CONSTRUCTOR = 1;
+    static final int OF_HANDLE = 2;
+    static final int OF_JDK_TOO = 4;
     private static final long METHOD_SLOT = U.objectFieldOffset(Method.class, "slot");
     private static final long CONSTRUCTOR_SLOT = U.objectFieldOffset(Constructor.class, "slot");
     /** Guards registration, start and stop. Nothing waits while holding it. */
@@ -79,12 +83,17 @@ public final class HeadwaterV1 {
     }
 
     /**
-     * A method is about to be called by reflection: what it may run is instrumented before.
+     * A method is about to be called by reflection or by a method handle: what it may run is instrumented before.
      *
-     * @param executable the method or constructor
-     * @param kind 0 for a method, 1 for a constructor
+     * @param executable the method or constructor, or the direct handle of one
+     * @param kind a sum of {@link #OF_CONSTRUCTOR}, {@link #OF_HANDLE} and {@link #OF_JDK_TOO}
      */
     public static void reflected(Object executable, int kind) {
+        boolean isHandle = (kind & OF_HANDLE) != 0;
+        Object handled = isHandle ? HeadwaterV1Handles.method(executable, kind) : null;
+        if (isHandle && handled == null) {
+            return;
+        }
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null) {
             return;
@@ -94,11 +103,15 @@ public final class HeadwaterV1 {
             long start = 0;
             thread.depth = depth > 0 ? -depth : -1;
             try {
-                Class<?> owner = ((Executable) executable).getDeclaringClass();
-                int slot = U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
+                Object owner = isHandle ? handled : ((Executable) executable).getDeclaringClass();
+                int slot = isHandle ? 0 : U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
                 if (!HeadwaterV1Revealed.contains(owner, slot)) {
                     start = HeadwaterV1Clock.stopwatch();
-                    reveal(executable);
+                    if (isHandle) {
+                        HeadwaterV1Handles.reveal(executable, kind);
+                    } else {
+                        reveal(executable);
+                    }
                     HeadwaterV1Revealed.add(owner, slot);
                 }
             } catch (OutOfMemoryError e) {
@@ -310,6 +323,7 @@ public final class HeadwaterV1 {
             HeadwaterV1Clock.attach(segment, readTsc);
             HeadwaterV1Threads.clear();
             HeadwaterV1Revealed.clear();
+            HeadwaterV1Handles.attach();
         }
     }
 
@@ -381,6 +395,9 @@ public final class HeadwaterV1 {
 
     /** A method is called by reflection for the first time. Returns when it is instrumented, or a deadline has passed. */
     private static native void reveal(Object executable);
+
+    /** The same, by a method handle. */
+    static native void revealHandle(Class<?> owner, String name, String descriptor);
 
     /** How many of the current thread's calls from before recording are still open. */
     private static native int openCalls(long tid);

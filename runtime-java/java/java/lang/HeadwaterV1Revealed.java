@@ -2,20 +2,20 @@ package java.lang;
 
 import jdk.internal.misc.Unsafe;
 
-/** The methods and constructors that were called by reflection in this session. */
+/** The methods and constructors that were called by reflection or by method handles in this session. */
 final class HeadwaterV1Revealed {
     private static final Unsafe U = Unsafe.getUnsafe();
 
     /**
      * What was called by reflection in this session: an open-addressing table of owners, at most half full. Its first element has
-     * the numbers of their methods (twice the slot; one more for constructors).
+     * the numbers of their methods (twice the slot; one more for constructors). Methods behind handles are their own owners.
      */
     private static Object[] known = table(64);
     private static int count;
 
     private HeadwaterV1Revealed() {}
 
-    static boolean contains(Class<?> owner, int slot) {
+    static boolean contains(Object owner, int slot) {
         Object[] owners = known;
         int[] slots = (int[]) owners[0];
         int mask = slots.length - 1;
@@ -27,7 +27,7 @@ final class HeadwaterV1Revealed {
         }
     }
 
-    static void add(Class<?> owner, int slot) {
+    static void add(Object owner, int slot) {
         synchronized (HeadwaterV1.LOCK) {
             if (!HeadwaterV1.recording || contains(owner, slot)) {
                 return;
