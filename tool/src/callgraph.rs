@@ -29,6 +29,7 @@ mod handing_out;
 mod hidden;
 mod lines;
 mod mirror;
+mod natives;
 mod open_calls;
 mod reachable;
 mod record;
@@ -43,6 +44,7 @@ mod tests;
 pub use filter::{JdkMethods, Options};
 pub use handing_out::Selected;
 pub use lines::Lines;
+pub use natives::NativeCall;
 pub use open_calls::OpenThread;
 pub use record::{MethodRecord, PatternIndex};
 pub use reflection::Invoker;
@@ -53,6 +55,7 @@ use code_store::CodeStore;
 use filter::Caller;
 use hidden::Hidden;
 use mirror::{ClassKey, Mirrors, Signature};
+use natives::Natives;
 use reachable::Reachable;
 use reflection::Reflection;
 
@@ -122,6 +125,7 @@ pub struct CallGraph {
     due: Vec<MethodId>,
     hidden: Hidden,
     reflection: Reflection,
+    natives: Natives,
     /// Methods that are too trivial to be instrumented, if the user wants that.
     trivial: FxHashSet<(ClassKey, Signature)>,
     /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
@@ -154,6 +158,7 @@ impl CallGraph {
             due: Vec::new(),
             hidden: Hidden::default(),
             reflection: Reflection::default(),
+            natives: Natives::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
             skipped: Vec::new(),
@@ -229,8 +234,10 @@ impl CallGraph {
     pub fn keep_only_roots(&mut self) -> Vec<ClassId> {
         self.roots_only = true;
         self.to_hotswap.clear();
-        let others = self.methods.iter().filter(|method| method.refused.is_none() && method.root_of.is_empty());
-        let others = others.map(|method| method.key).chain(self.reflection.probed.iter().copied());
+        let is_other =
+            |method: &&MethodRecord| method.refused.is_none() && !method.is_native && method.root_of.is_empty();
+        let others = self.methods.iter().filter(is_other).map(|method| method.key);
+        let others = others.chain(self.reflection.probed.iter().copied()).chain(self.natives.probed());
         let mut classes: Vec<ClassId> = others.filter_map(|key| self.mirrors.get(key).id).collect();
         classes.sort_unstable();
         classes.dedup();
@@ -285,6 +292,9 @@ impl CallGraph {
         }
         if !self.roots_only && self.needed.is_empty() && self.code.is_complete() && self.wants_hotswap() {
             self.look_ahead();
+        }
+        if !self.roots_only {
+            self.find_native_calls();
         }
         let needed: Vec<ClassId> = self.needed.drain().filter_map(|key| self.mirrors.get(key).id).collect();
         if !needed.is_empty() {

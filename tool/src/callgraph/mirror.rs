@@ -46,6 +46,10 @@ impl Declared {
         self.access & (ACC_STATIC | ACC_PRIVATE) == 0
     }
 
+    pub(super) fn is_final(self) -> bool {
+        self.access & ACC_FINAL != 0
+    }
+
     pub(super) fn is_static(self) -> bool {
         self.access & ACC_STATIC != 0
     }
@@ -174,13 +178,17 @@ impl Mirrors {
         key
     }
 
-    /// A class whose loading has begun: its hierarchy is known by name only.
-    pub(super) fn loading(&mut self, loader: LoaderId, name: &str, file: &ClassFile<'_>) -> ClassKey {
-        let known = self.named(name).iter().copied().find(|key| {
+    /// A class whose loading has begun, and that has not been linked.
+    pub(super) fn being_loaded(&self, loader: LoaderId, name: &str) -> Option<ClassKey> {
+        self.named(name).iter().copied().find(|key| {
             let mirror = self.get(*key);
             mirror.loader == loader && mirror.id.is_none()
-        });
-        let key = known.unwrap_or_else(|| {
+        })
+    }
+
+    /// A class whose loading has begun: its hierarchy is known by name only.
+    pub(super) fn loading(&mut self, loader: LoaderId, name: &str, file: &ClassFile<'_>) -> ClassKey {
+        let key = self.being_loaded(loader, name).unwrap_or_else(|| {
             let name = self.intern(name);
             self.add(Mirror::unknown(name, loader))
         });
@@ -219,20 +227,14 @@ impl Mirrors {
         let name = self.intern(&info.name);
         let key = match self.by_id(info.id) {
             Some(key) => key,
-            None => {
-                let loading = self.named(&name).iter().copied().find(|key| {
-                    let mirror = self.get(*key);
-                    mirror.loader == info.loader && mirror.id.is_none()
-                });
-                match loading {
-                    Some(key) => {
-                        self.by_id.insert(info.id, key);
-                        self.get_mut(key).id = Some(info.id);
-                        key
-                    }
-                    None => self.key_of(info.id),
+            None => match self.being_loaded(info.loader, &name) {
+                Some(key) => {
+                    self.by_id.insert(info.id, key);
+                    self.get_mut(key).id = Some(info.id);
+                    key
                 }
-            }
+                None => self.key_of(info.id),
+            },
         };
         if self.get(key).linked {
             self.get_mut(key).initialized |= info.initialized;

@@ -157,6 +157,10 @@ pub struct ProfileArgs {
     /// Do not instrument getters, setters and methods that do nothing; their time counts into their callers
     #[arg(long)]
     skip_trivial: bool,
+    /// Show native methods, by probes around the calls of them: the application's; with --jdk edge or all, those of the JDK that
+    /// are called from what is instrumented
+    #[arg(long)]
+    natives: bool,
     /// Record how the durations of each method's invocations spread: shortest, longest, mean, deviation, quantiles. The flat view
     /// and JSON show them. The tool needs more time and memory for that, the program does not
     #[arg(long)]
@@ -206,6 +210,7 @@ impl ProfileArgs {
                 RevealName::Background => Reveal::Background,
             },
             skip_trivial: self.skip_trivial,
+            natives: self.natives,
             statistics: if self.stats { Statistics::Every } else { Statistics::Off },
             duration: self.duration,
             calls: self.calls,

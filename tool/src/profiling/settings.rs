@@ -34,6 +34,8 @@ pub struct Settings {
     pub reveal: Reveal,
     /// Getters, setters and methods that do nothing are left alone.
     pub skip_trivial: bool,
+    /// Calls of native methods are instrumented.
+    pub natives: bool,
     /// End after this time.
     pub duration: Option<Duration>,
     /// End when so many root invocations are complete; no others are counted.
@@ -116,5 +118,6 @@ pub(crate) fn options(settings: &Settings) -> Options {
         scheme: settings.scheme,
         look_ahead: true,
         skip_trivial: settings.skip_trivial,
+        natives: settings.natives,
     }
 }

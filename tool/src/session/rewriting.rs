@@ -1,7 +1,7 @@
 //! Class files in, class files out: what the call graph selected, put in by the rewriter.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::{Place, Probes, Refusal, Request};
+use headwater_rewriter::{Place, Probes, Refusal, Refused, Request};
 
 use super::Session;
 use crate::callgraph::{Invoker, Lines, Selected};
@@ -41,17 +41,39 @@ impl Session {
             id: invoker.kind,
             place: Place::FirstArgument,
         });
-        let requests: Vec<Request> = methods.chain(arguments).collect();
+        let native_calls = self.graph.native_calls(class, loader, name, bytes).into_iter().map(|call| Request {
+            method_index: call.method_index,
+            id: call.id.0,
+            place: Place::Call { offset: call.offset },
+        });
+        let mut requests: Vec<Request> = methods.chain(arguments).chain(native_calls).collect();
         if requests.is_empty() {
             return None;
         }
-        match headwater_rewriter::instrument(bytes, &PROBES, &requests) {
+        let mut refused_calls = Vec::new();
+        let rewritten = loop {
+            let rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
+            let full = rewritten.as_ref().map_or(Vec::new(), |rewritten| crowded(&rewritten.refused));
+            let (crowding, others): (Vec<Request>, Vec<Request>) =
+                requests.iter().partition(|it| is_call(it.place) && full.contains(&it.method_index));
+            if crowding.is_empty() {
+                break rewritten;
+            }
+            refused_calls.extend(crowding);
+            requests = others;
+        };
+        for call in refused_calls {
+            self.graph
+                .native_call_refused(MethodId(call.id), "the method that makes it is too large for probes around it");
+        }
+        match rewritten {
             Ok(rewritten) => {
                 for refused in &rewritten.refused {
                     let Request { method_index, id, place } = refused.request;
                     let reason = refused.refusal.to_string();
                     match place {
                         Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                        Place::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
                         _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                         _ => self.graph.refused(MethodId(id), reason),
                     }
@@ -74,4 +96,13 @@ impl Session {
             self.segment.mark_root(method);
         }
     }
+}
+
+fn is_call(place: Place) -> bool {
+    matches!(place, Place::Call { .. })
+}
+
+/// Methods that are refused as wholes.
+fn crowded(refused: &[Refused]) -> Vec<usize> {
+    refused.iter().filter(|it| it.request.place == Place::Method).map(|it| it.request.method_index).collect()
 }
