@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile, counts_of_target, java, jdks, profile, read_report};
+use headwater_tests::{
+    Jdk, Scratch, calls_by_method, compile, compile_library, counts_of_target, java, jdks, profile, read_report,
+};
 use serde_json::Value;
 
 /// How often the root runs.
@@ -79,5 +81,56 @@ fn without_being_asked_for_they_are_listed_as_skipped() {
             assert_eq!(ours[method], if is_native { 0 } else { *count }, "JDK {}: {method}", jdk.version);
         }
         assert!(report["methods"]["skipped"].to_string().contains("it is native"), "{}", report["methods"]);
+    }
+}
+
+#[test]
+fn with_all_of_the_jdk_every_call_of_a_native_method_is_probed() {
+    for jdk in jdks() {
+        let (report, ours, theirs) = profiled(&jdk, &["--natives", "--jdk", "all"]);
+        // The JDK copies arrays, too.
+        for (method, count) in &theirs {
+            let exact = !method.starts_with("java.lang.");
+            assert!(ours[method] == *count || !exact && ours[method] > *count, "JDK {}: {method}", jdk.version);
+        }
+        assert!(report["methods"]["called"].as_u64().is_some_and(|called| called > 20), "{}", report["methods"]);
+    }
+}
+
+/// What a native method calls back through JNI.
+#[test]
+fn what_native_code_calls_back_is_found() {
+    for jdk in jdks() {
+        for (options, natives) in [(&[][..], false), (&["--natives"][..], true)] {
+            let context = format!("JDK {}, {options:?}", jdk.version);
+            let classes = compile(&jdk, &["Counter.java", "Jni.java"]);
+            compile_library(&jdk, "jni.c", &classes.file("libjni.so"));
+            let path = format!("-Djava.library.path={}", classes.path().display());
+            let mut target = java(&jdk, &classes, &[&path], &["Jni"]);
+            target.await_line("READY");
+            let out = Scratch::new("report");
+            let file = out.file("profile.json");
+            let file_name = file.to_string_lossy().into_owned();
+            let fixed = ["--root", "Jni::root", "--exclude", "Counter", "--calls", "2", "-o", &file_name];
+            let tool = profile(&target, &[&fixed, options].concat());
+            (0..2).for_each(|_| target.say("go"));
+            let tool = tool.finish();
+            assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
+            target.say("quit");
+            let target = target.finish();
+            assert!(target.status.success(), "{context}: {:#?}", target.stderr);
+            let report = read_report(&file);
+            let (ours, theirs) = (calls_by_method(&report), counts_of_target(&target.stdout));
+            for (method, count) in &theirs {
+                let expected = if method.starts_with("Jni.each") && !natives { 0 } else { *count };
+                assert_eq!(ours.get(method).copied().unwrap_or(0), expected, "{context}: {method}");
+            }
+            // Who called it, in the tree.
+            let nodes = report["nodes"].as_array().expect("nodes");
+            let job = nodes.iter().find(|node| node["method"] == "Jni$Job.run()V").expect("it is called");
+            let parent = &nodes[job["parent"].as_u64().expect("a parent") as usize];
+            let expected = if natives { "Jni.each(Ljava/lang/Runnable;I)I" } else { "Jni.work()V" };
+            assert_eq!(parent["method"], expected, "{context}");
+        }
     }
 }

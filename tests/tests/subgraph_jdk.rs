@@ -34,7 +34,7 @@ const SOURCE: &str = "
     }";
 
 /// Calls by method with all of the JDK instrumented; the program's output must be what it is without.
-fn check(jdk: &Jdk, root: &str) -> BTreeMap<String, u64> {
+fn check(jdk: &Jdk, root: &str, options: &[&str]) -> BTreeMap<String, u64> {
     let classes = compile_text(jdk, SOURCE);
     let lines = ["go", "go", "quit"];
     let run = || java(jdk, &classes, &VERIFIED, &["Main"]);
@@ -47,7 +47,8 @@ fn check(jdk: &Jdk, root: &str) -> BTreeMap<String, u64> {
     target.await_line("READY");
     let out = Scratch::new("report");
     let file = out.file("profile.json");
-    let tool = profile(&target, &["--root", root, "--jdk", "all", "-o", &file.to_string_lossy()]);
+    let file_name = file.to_string_lossy().into_owned();
+    let tool = profile(&target, &[&["--root", root, "--jdk", "all", "-o", &file_name], options].concat());
     lines.iter().for_each(|line| target.say(line));
     let target = target.finish();
     assert!(target.status.success(), "JDK {}, {root}: {:#?}", jdk.version, target.stderr);
@@ -59,7 +60,7 @@ fn check(jdk: &Jdk, root: &str) -> BTreeMap<String, u64> {
 #[test]
 fn a_method_of_the_jdk_may_be_the_root() {
     for jdk in jdks() {
-        let found = check(&jdk, "java.util.HashMap::put");
+        let found = check(&jdk, "java.util.HashMap::put", &[]);
         assert!(found["java.util.HashMap.put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"] >= 202);
         assert!(found.contains_key("java.util.HashMap.hash(Ljava/lang/Object;)I"), "{found:#?}");
         assert!(found.contains_key("java.lang.String.hashCode()I"), "{found:#?}");
@@ -69,10 +70,20 @@ fn a_method_of_the_jdk_may_be_the_root() {
 #[test]
 fn the_classes_that_the_jvm_leans_on_may_be_instrumented() {
     for jdk in jdks() {
-        let found = check(&jdk, "Main::work");
+        let found = check(&jdk, "Main::work", &[]);
         for class in ["Thread", "System", "Class", "Math", "String", "Integer"] {
             let of_class = format!("java.lang.{class}.");
             assert!(found.keys().any(|method| method.starts_with(&of_class)), "JDK {}: {class}", jdk.version);
+        }
+    }
+}
+
+#[test]
+fn so_may_all_calls_of_its_native_methods() {
+    for jdk in jdks() {
+        let found = check(&jdk, "Main::work", &["--natives"]);
+        for native in ["jdk.internal.misc.Unsafe.park(ZJ)V", "java.lang.Thread.currentThread()Ljava/lang/Thread;"] {
+            assert!(found.contains_key(native), "JDK {}: {native}: {:#?}", jdk.version, found.keys());
         }
     }
 }
