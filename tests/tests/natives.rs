@@ -80,7 +80,7 @@ fn without_being_asked_for_they_are_listed_as_skipped() {
             let is_native = ["nothing(", "always(", "java.lang."].iter().any(|part| method.contains(part));
             assert_eq!(ours[method], if is_native { 0 } else { *count }, "JDK {}: {method}", jdk.version);
         }
-        assert!(report["methods"]["skipped"].to_string().contains("it is native"), "{}", report["methods"]);
+        assert!(report["methods"]["skipped"].to_string().contains("it is native (--natives"), "{}", report["methods"]);
     }
 }
 

@@ -49,14 +49,21 @@ pub(super) struct Natives {
     due: Vec<Member>,
     /// The calls that run native methods, by the method that they are in.
     calls: FxHashMap<Member, Vec<(Call, MethodId)>>,
+    /// Classes with such methods.
+    classes: FxHashSet<ClassKey>,
     /// Methods with calls of which a class that comes later may change what they run: by the class and the method that they name.
-    watched: FxHashMap<(Arc<str>, Signature), FxHashSet<Member>>,
+    watched: FxHashMap<Arc<str>, FxHashMap<Signature, FxHashSet<Member>>>,
 }
 
 impl Natives {
     /// Classes whose methods have probed calls.
     pub(super) fn probed(&self) -> impl Iterator<Item = ClassKey> {
-        self.calls.iter().filter(|(_, calls)| !calls.is_empty()).map(|((key, _), _)| *key)
+        self.classes.iter().copied()
+    }
+
+    fn watch(&mut self, call: &Call, within: Member) {
+        let by_method = self.watched.entry(call.owner.clone()).or_default();
+        by_method.entry(call.signature).or_default().insert(within);
     }
 }
 
@@ -100,6 +107,7 @@ impl CallGraph {
         if *before != *found {
             self.mark_native_calls_late(within, &found);
             self.natives.calls.insert(within, found);
+            self.natives.classes.insert(within.0);
             self.to_hotswap.insert(within.0);
         }
     }
@@ -140,7 +148,7 @@ impl CallGraph {
     fn native_target(&mut self, within: Member, call: &Call, caller: Caller) -> Option<Member> {
         let owners = self.mirrors.visible(&call.owner, self.mirrors.get(within.0).loader);
         if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
-            self.natives.watched.entry((call.owner.clone(), call.signature)).or_default().insert(within);
+            self.natives.watch(call, within);
             return None;
         }
         let targets: Vec<Option<Member>> =
@@ -178,7 +186,7 @@ impl CallGraph {
             if &*self.mirrors.get(owner).name == "java/lang/Object" {
                 return None;
             }
-            self.natives.watched.entry((call.owner.clone(), signature)).or_default().insert(within);
+            self.natives.watch(call, within);
             for subtype in self.mirrors.subtypes(owner) {
                 if self.mirrors.methods(subtype).is_none() {
                     self.need(subtype);
@@ -215,7 +223,8 @@ impl CallGraph {
     fn mark_native_calls_late(&mut self, within: Member, found: &[(Call, MethodId)]) {
         let caller = self.by_signature.get(&within).and_then(|id| self.record(*id));
         let Some(caller) = caller.filter(|caller| caller.entered).map(|caller| caller.java_name()) else { return };
-        for (_, id) in found {
+        let known = self.natives.calls.get(&within).cloned().unwrap_or_default();
+        for (_, id) in found.iter().filter(|(call, _)| known.iter().all(|(before, _)| before != call)) {
             let Some(native) = self.record(*id).map(|native| native.java_name()) else { continue };
             let reason = format!(
                 "its calls in {caller} are counted from the next entry of that on: its class was loaded within"
@@ -230,19 +239,10 @@ impl CallGraph {
             return;
         }
         for supertype in self.mirrors.supertypes(class) {
-            let name = self.mirrors.get(supertype).name.clone();
-            if supertype == class {
-                let all = self.natives.watched.iter().filter(|((owner, _), _)| *owner == name);
-                let due: Vec<Member> = all.flat_map(|(_, callers)| callers.iter().copied()).collect();
-                self.natives.due.extend(due);
-                continue;
-            }
-            let declared = self.mirrors.methods(class).into_iter().flat_map(|methods| methods.keys().copied());
-            let due: Vec<Member> = declared
-                .filter_map(|signature| self.natives.watched.get(&(name.clone(), signature)))
-                .flat_map(|callers| callers.iter().copied())
-                .collect();
-            self.natives.due.extend(due);
+            let Some(calls) = self.natives.watched.get(&self.mirrors.get(supertype).name) else { continue };
+            let is_declared = |signature: &Signature| self.mirrors.method(class, *signature).is_some();
+            let changed = calls.iter().filter(|(signature, _)| supertype == class || is_declared(signature));
+            self.natives.due.extend(changed.flat_map(|(_, within)| within.iter().copied()));
         }
         self.natives.due.sort_unstable();
         self.natives.due.dedup();
@@ -254,7 +254,7 @@ impl CallGraph {
             Some(class) => self.mirrors.by_id(class),
             None => self.mirrors.being_loaded(loader, name),
         };
-        let Some(key) = key.filter(|key| !self.roots_only && self.natives.probed().any(|it| it == *key)) else {
+        let Some(key) = key.filter(|key| !self.roots_only && self.natives.classes.contains(key)) else {
             return Vec::new();
         };
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };

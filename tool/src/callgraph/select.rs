@@ -50,7 +50,7 @@ impl CallGraph {
             if self.options.natives && caller != Caller::Root {
                 return None;
             }
-            Some("it is native")
+            Some("it is native (--natives shows the calls of it)")
         } else if self.mirrors.method(key, signature).is_some_and(|method| !method.has_code()) {
             return None;
         } else if !mirror.modifiable {

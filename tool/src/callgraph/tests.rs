@@ -9,6 +9,8 @@ use headwater_tests::{compile_text, jdks};
 use super::*;
 use crate::pattern::ClassPattern;
 
+mod natives;
+
 const APPLICATION: LoaderId = LoaderId(2);
 
 /// A class of the played JVM.
