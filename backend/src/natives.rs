@@ -11,6 +11,7 @@ use crate::guard;
 use crate::jni_env::Jni;
 use crate::runtime::Receiver;
 use crate::session::{self, Session};
+use crate::tsc;
 
 /// An instrumented method is entered for the first time: its callees are instrumented before this returns, unless that happens in
 /// the background.
@@ -123,6 +124,15 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_cpuTime(_env: *mut JNIE
 pub(crate) fn cpu_time_ns() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// The time stamp counter.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_readTsc(_env: *mut JNIEnv, _class: Receiver) -> jlong {
+    tsc::read() as jlong
 }
 
 /// A thread enters the call graph for the first time.

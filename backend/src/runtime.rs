@@ -92,9 +92,9 @@ impl Runtime {
 
     /// Times the probes (JFluid 5.3).
     pub fn calibrate(&self, jni: Jni) -> Result<Calibration, Thrown> {
-        let [inner_ns, outer_ns, outside_ns, inner_spread_ns, outer_spread_ns] =
+        let [inner_ns, outer_ns, outside_ns, control_ns, inner_spread_ns, outer_spread_ns] =
             jni.call_static_doubles(self.class, self.calibrate)?;
-        Ok(Calibration { inner_ns, outer_ns, outside_ns, inner_spread_ns, outer_spread_ns })
+        Ok(Calibration { inner_ns, outer_ns, outside_ns, control_ns, inner_spread_ns, outer_spread_ns })
     }
 
     /// A thread is inside these methods since before recording; the outermost comes first.
@@ -147,6 +147,7 @@ fn bind_natives(jni: Jni, class: jclass) -> Result<(), Thrown> {
             ),
             native(c"openCalls", c"(J)I", natives::Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
             native(c"cpuTime", c"()J", natives::Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
+            native(c"readTsc", c"()J", natives::Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
             native(c"started", c"(Ljava/lang/Thread;JZ)V", natives::Java_java_lang_HeadwaterV1_started as *mut c_void),
         ],
     )

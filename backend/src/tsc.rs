@@ -1,4 +1,4 @@
-//! The processor's time stamp counter, for the runtime class's critical downcalls.
+//! The processor's time stamp counter, for the runtime classes' calls.
 
 /// Reads the counter. Called at each event, by the C calling convention, of any thread, in any state: it touches no memory.
 #[unsafe(naked)]

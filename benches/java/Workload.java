@@ -1,4 +1,16 @@
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.URI;
+import java.util.List;
 import java.util.function.IntUnaryOperator;
+import javax.tools.FileObject;
+import javax.tools.ForwardingJavaFileManager;
+import javax.tools.JavaCompiler;
+import javax.tools.JavaFileManager;
+import javax.tools.JavaFileObject;
+import javax.tools.SimpleJavaFileObject;
+import javax.tools.ToolProvider;
 
 /**
  * Calls a root method over and over and says, twice a second, how many nanoseconds one call took. Argument: which root.
@@ -85,6 +97,85 @@ public class Workload {
         return sorted[seed & 255];
     }
 
+    /** Mixed: 1 + 40 calls, of which half sort for some microseconds, and half make 20 + 200 calls of next to nothing. */
+    static int mixed(int seed) {
+        int sum = 0;
+        for (int i = 0; i < 20; i++) {
+            sum += sort(seed + i) + few(seed);
+        }
+        return sum;
+    }
+
+    static int few(int seed) {
+        int sum = 0;
+        for (int i = 0; i < 20; i++) {
+            sum += middle(seed + i);
+        }
+        return sum;
+    }
+
+    /** javac: compiles one class in memory. */
+    static int javac(int seed) {
+        return Compiler.compile();
+    }
+
+    /** What javac reads and writes, in memory. */
+    static final class Compiler {
+        static final JavaCompiler JAVAC = ToolProvider.getSystemJavaCompiler();
+        static final String TEXT = text();
+
+        static int compile() {
+            int[] written = new int[1];
+            JavaFileManager files = new ForwardingJavaFileManager<JavaFileManager>(
+                    JAVAC.getStandardFileManager(null, null, null)) {
+                @Override
+                public JavaFileObject getJavaFileForOutput(Location location, String name,
+                        JavaFileObject.Kind kind, FileObject sibling) {
+                    return new SimpleJavaFileObject(URI.create("memory:/" + name), kind) {
+                        @Override
+                        public OutputStream openOutputStream() {
+                            return new ByteArrayOutputStream() {
+                                @Override
+                                public void close() {
+                                    written[0] += size();
+                                }
+                            };
+                        }
+                    };
+                }
+            };
+            JavaFileObject source = new SimpleJavaFileObject(
+                    URI.create("memory:/Generated.java"), JavaFileObject.Kind.SOURCE) {
+                @Override
+                public CharSequence getCharContent(boolean ignoreEncodingErrors) {
+                    return TEXT;
+                }
+            };
+            List<String> options = List.of("-proc:none");
+            if (!JAVAC.getTask(null, files, null, options, null, List.of(source)).call()) {
+                throw new IllegalStateException("it does not compile");
+            }
+            return written[0];
+        }
+
+        static String text() {
+            StringBuilder text = new StringBuilder("import java.util.*;\nclass Generated {\n");
+            for (int i = 0; i < 40; i++) {
+                text.append("static int m" + i + "(List<String> list, Map<String, Integer> counts, int x) {\n"
+                        + "int sum = " + i + ";\n"
+                        + "for (String each : list) {\n"
+                        + "if (each.length() > x) { sum += each.hashCode() * 31 + x; counts.merge(each, x, Integer::sum); }\n"
+                        + "else { sum -= list.indexOf(each) + (x << 2); }\n"
+                        + "}\n"
+                        + "Comparator<String> order = (a, b) -> a.length() - b.length() + x;\n"
+                        + "list.sort(order);\n"
+                        + "return sum + counts.size();\n"
+                        + "}\n");
+            }
+            return text.append("}\n").toString();
+        }
+    }
+
     static int outside(int seed) {
         return dense(seed);
     }
@@ -105,7 +196,9 @@ public class Workload {
         switch (args[0]) {
             case "dense": root = Workload::dense; break;
             case "polymorphic": root = Workload::polymorphic; break;
+            case "mixed": root = Workload::mixed; break;
             case "coarse": root = Workload::coarse; break;
+            case "javac": root = Workload::javac; break;
             default: throw new IllegalArgumentException(args[0]);
         }
         Thread reader = new Thread(() -> {
@@ -113,7 +206,7 @@ public class Workload {
                 while (System.in.read() >= 0) {
                     // Only the end is of interest.
                 }
-            } catch (java.io.IOException end) {
+            } catch (IOException end) {
                 // As good as an end.
             }
             System.exit(0);
@@ -121,20 +214,21 @@ public class Workload {
         reader.setDaemon(true);
         reader.start();
         for (;;) {
-            round(root);
+            round(root, args[0].equals("javac") ? 1 : 100);
         }
     }
 
-    static void round(IntUnaryOperator root) {
+    /** The clock is read after so many calls. */
+    static void round(IntUnaryOperator root, int batch) {
         int calls = 0;
         int sum = 0;
         long start = System.nanoTime();
         long now;
         do {
-            for (int i = 0; i < 100; i++) {
+            for (int i = 0; i < batch; i++) {
                 sum += root.applyAsInt(i);
             }
-            calls += 100;
+            calls += batch;
             now = System.nanoTime();
         } while (now - start < 500_000_000L);
         sink = sum;

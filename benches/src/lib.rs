@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use headwater_tests::{Jdk, Scratch};
 
-pub mod pairs;
+pub mod workload;
 
 /// The fastest of several rounds: what the code takes when nothing else gets in its way.
 pub fn fastest(rounds: usize, mut run: impl FnMut()) -> Duration {

@@ -259,6 +259,8 @@ pub struct Calibration {
     pub outer_ns: f64,
     /// What a pair costs outside the root's context, where nothing is recorded.
     pub outside_ns: f64,
+    /// What a control invocation of an empty method takes by its own account: what timing adds to each.
+    pub control_ns: f64,
     /// Standard deviation of the inner time over the rounds.
     pub inner_spread_ns: f64,
     /// Standard deviation of the outer time over the rounds.

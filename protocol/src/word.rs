@@ -80,6 +80,39 @@ impl PauseReason {
     }
 }
 
+/// What a thread has to do with work that is handed from thread to thread (id of a `PAUSE` word; these have no time).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Handover {
+    /// It hands work over, from where it is: whoever takes it will name the word's number.
+    Submit,
+    /// From here on it runs what was handed over under the word's number: what it enters was called there. Number 0: nothing that
+    /// was handed over in the call graph.
+    Run,
+    /// It has done that; the latest that has not been ended before.
+    End,
+    /// Nobody will run what was handed over under the word's number.
+    Drop,
+}
+
+impl Handover {
+    /// All of them.
+    pub const ALL: [Handover; 4] = [Handover::Submit, Handover::Run, Handover::End, Handover::Drop];
+
+    /// The number that stands in the word: none that a reason for a pause has.
+    pub fn number(self) -> u32 {
+        match self {
+            Handover::Submit => 16,
+            Handover::Run => 17,
+            Handover::End => 18,
+            Handover::Drop => 19,
+        }
+    }
+
+    fn of(number: u32) -> Option<Handover> {
+        Handover::ALL.into_iter().find(|handover| handover.number() == number)
+    }
+}
+
 /// A decoded event word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -107,6 +140,13 @@ pub enum Event {
         reason: Option<PauseReason>,
         /// How long.
         duration_ns: u64,
+    },
+    /// Work is handed from thread to thread.
+    Handover {
+        /// What happens with it.
+        what: Handover,
+        /// Which work.
+        link: u64,
     },
     /// A control invocation of a root is over.
     Control {
@@ -154,7 +194,10 @@ impl Event {
             KIND_ROOT => Event::Enter { method, time_ns: payload, root: true },
             KIND_EXIT => Event::Exit { method, time_ns: payload, thrown: false },
             KIND_THROW => Event::Exit { method, time_ns: payload, thrown: true },
-            KIND_PAUSE => Event::Pause { reason: PauseReason::ALL.get(id as usize).copied(), duration_ns: payload },
+            KIND_PAUSE => match Handover::of(id) {
+                Some(what) => Event::Handover { what, link: payload },
+                None => Event::Pause { reason: PauseReason::ALL.get(id as usize).copied(), duration_ns: payload },
+            },
             KIND_CONTROL => Event::Control { method, duration_ns: payload },
             KIND_THREAD => {
                 Event::Thread { thread: ThreadId(word & MAX_THREAD), run: Run::new((word >> THREAD_BITS) as u32) }
@@ -171,6 +214,7 @@ impl Event {
             Event::Pause { reason, duration_ns } => {
                 (KIND_PAUSE, reason.map_or(MethodId::MAX.0, PauseReason::number), duration_ns)
             }
+            Event::Handover { what, link } => (KIND_PAUSE, what.number(), link),
             Event::Control { method, duration_ns } => (KIND_CONTROL, method.0, duration_ns),
             Event::Thread { thread, run } => {
                 let run = run.map_or(0, |run| run.0);
@@ -194,6 +238,8 @@ mod tests {
             Event::Exit { method, time_ns: 7, thrown: false },
             Event::Exit { method, time_ns: 7, thrown: true },
             Event::Pause { reason: Some(PauseReason::Buffer), duration_ns: 12 },
+            Event::Handover { what: Handover::Submit, link: MAX_PAYLOAD },
+            Event::Handover { what: Handover::End, link: 0 },
             Event::Control { method, duration_ns: 5 },
             Event::Thread { thread: ThreadId(0), run: None },
             Event::Thread { thread: ThreadId(MAX_THREAD), run: Run::new(1) },
@@ -202,6 +248,10 @@ mod tests {
         for event in events {
             assert_ne!(event.encode(), 0);
             assert_eq!(Event::decode(event.encode()), Some(event));
+        }
+        for what in Handover::ALL {
+            assert_eq!(Handover::of(what.number()), Some(what));
+            assert!(PauseReason::ALL.iter().all(|reason| reason.number() != what.number()));
         }
         for reason in PauseReason::ALL {
             assert_eq!(PauseReason::ALL[reason.number() as usize], reason);

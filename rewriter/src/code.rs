@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::class_file::{ClassFile, attribute};
 use crate::frames;
-use crate::instructions::{self, Instruction, Scan};
+use crate::instructions::{self, ALOAD, ALOAD_0, ALOAD_3, Instruction, Scan};
 use crate::reader::Reader;
 
 /// A row of the exception table.
@@ -123,6 +123,16 @@ impl<'a> Code<'a> {
     pub(crate) fn stack_map(&self, class: &ClassFile<'a>) -> Option<Reader<'a>> {
         let has_frames = self.version >= frames::FIRST_VERSION;
         has_frames.then(|| self.attributes_named(class, b"StackMapTable").first().copied()).flatten()
+    }
+
+    /// The local variable from which the instruction before an offset takes a reference, if that is what it does.
+    pub fn loaded_before(&self, offset: u32) -> Option<u16> {
+        let before = self.instructions().take_while(|instruction| instruction.offset < offset).last()?;
+        match before.opcode {
+            ALOAD => self.bytes.get(before.offset as usize + 1).map(|local| u16::from(*local)),
+            short @ ALOAD_0..=ALOAD_3 => Some(u16::from(short - ALOAD_0)),
+            _ => None,
+        }
     }
 
     /// The instructions, in order.

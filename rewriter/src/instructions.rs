@@ -2,11 +2,14 @@
 
 use crate::Error;
 
+pub(crate) const ACONST_NULL: u8 = 0x01;
 pub(crate) const LDC: u8 = 0x12;
 pub(crate) const LDC_W: u8 = 0x13;
 pub(crate) const LDC2_W: u8 = 0x14;
 pub(crate) const ILOAD: u8 = 0x15;
 pub(crate) const ALOAD: u8 = 0x19;
+pub(crate) const ALOAD_0: u8 = 0x2a;
+pub(crate) const ALOAD_3: u8 = 0x2d;
 pub(crate) const ISTORE: u8 = 0x36;
 pub(crate) const ASTORE: u8 = 0x3a;
 pub(crate) const ISTORE_0: u8 = 0x3b;

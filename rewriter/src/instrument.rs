@@ -63,11 +63,13 @@ pub fn instrument(bytes: &[u8], probes: &Probes<'_>, requests: &[Request]) -> Re
 /// Outer regions come first.
 fn rank(place: Place) -> u32 {
     match place {
-        Place::Method => 0,
-        Place::Lines { .. } => 1,
-        Place::Call { .. } => 2,
-        Place::Allocation { .. } => 3,
-        Place::FirstArgument => 4,
+        Place::Method => 1,
+        Place::Lines { .. } => 2,
+        // Around the method's own probes: what is told first is not the method's time.
+        Place::Around { call: None, .. } => 0,
+        Place::Call { .. } | Place::Around { call: Some(_), .. } => 3,
+        Place::Allocation { .. } => 4,
+        Place::FirstArgument | Place::Argument { .. } => 5,
     }
 }
 
@@ -196,8 +198,10 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
 
         let shifts = std::mem::take(&mut self.shifts);
         let layout = Layout::new(&code, &self.scan, &self.plan, shifts).map_err(all)?;
-        // An object and an id, or an id alone; an exception and an id.
-        let max_stack = code.max_stack.max(1).checked_add(1 + u16::from(allocates)).ok_or(all(Refusal::StackFull))?;
+        // An object and an id, or an id alone; an exception, perhaps null, and an id.
+        let around = requests.iter().any(|request| matches!(request.place, Place::Around { .. }));
+        let more = 1 + u16::from(allocates || around);
+        let max_stack = code.max_stack.max(1).checked_add(more).ok_or(all(Refusal::StackFull))?;
         let start = self.codes.len();
         let mut writer = CodeWriter { walk, layout: &layout, appended: &mut self.appended, out: &mut self.codes };
         writer.write(max_stack, &rows, &moved_rows, &types).map_err(all)?;

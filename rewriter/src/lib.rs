@@ -37,4 +37,4 @@ pub use error::{Error, Refusal};
 pub use instructions::Instruction;
 pub use instrument::{Rewritten, instrument, reassemble};
 pub use likelihood::Likelihood;
-pub use probes::{Place, Probes, Refused, Request};
+pub use probes::{Around, Place, Probes, Refused, Request};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::Refusal;
 use crate::constant_pool::Appended;
 use crate::instructions::{
-    self, ALOAD, ANEWARRAY, DUP, INVOKEDYNAMIC, INVOKEVIRTUAL, MULTIANEWARRAY, NEW, NEWARRAY, WIDE,
+    self, ACONST_NULL, ALOAD, ANEWARRAY, DUP, INVOKEDYNAMIC, INVOKEVIRTUAL, MULTIANEWARRAY, NEW, NEWARRAY, WIDE,
 };
 use crate::layout::{Piece, Plan};
 use crate::paths::Slot;
@@ -47,12 +47,22 @@ impl Places<'_, '_, '_, '_> {
                     allocations.entry(offset).or_default().push((index, request.id));
                     continue;
                 }
-                Place::FirstArgument => {
-                    pieces.push((0, Slot::Fall, self.first_argument(request.id).map_err(|why| (Some(index), why))?));
+                Place::Around { call: Some(offset), .. } => self.call(offset),
+                Place::Around { call: None, .. } => Ok(vec![(0, self.walk.code.len())]),
+                Place::FirstArgument | Place::Argument { .. } => {
+                    let piece = match request.place {
+                        Place::Argument { local } => self.argument(local, request.id),
+                        _ => self.first_argument(request.id),
+                    };
+                    pieces.push((0, Slot::Fall, piece.map_err(|why| (Some(index), why))?));
                     continue;
                 }
             };
-            let region = ranges.and_then(|ranges| self.region(ranges, request.id)).map_err(|why| (Some(index), why))?;
+            let region = ranges.and_then(|ranges| match request.place {
+                Place::Around { local, .. } => self.around(ranges, local, request.id),
+                _ => self.region(ranges, request.id),
+            });
+            let region = region.map_err(|why| (Some(index), why))?;
             if matches!(request.place, Place::Lines { .. }) {
                 // Whichever comes later lies within, or there is no telling them apart.
                 let nests = |other: &Region| region.nests_in(other) || other.nests_in(&region);
@@ -73,6 +83,23 @@ impl Places<'_, '_, '_, '_> {
         let push = Push::new(id, self.appended)?;
         let mut call = |probe| self.caller.call(probe, &[], &push, self.appended, &mut self.plan.arena);
         Ok(Region { ranges, enter: call(Probe::Enter)?, exit: call(Probe::Exit)?, thrown: call(Probe::Throw)? })
+    }
+
+    fn around(&mut self, ranges: Vec<(u32, u32)>, local: u16, id: u32) -> Result<Region, Refusal> {
+        if self.is_unconstructed(local) || local >= self.walk.code.max_locals {
+            return Err(Refusal::NoSuchPlace);
+        }
+        let push = Push::new(id, self.appended)?;
+        let mut call =
+            |probe, operand: &[u8]| self.caller.call(probe, operand, &push, self.appended, &mut self.plan.arena);
+        let object = load(local);
+        Ok(Region {
+            ranges,
+            enter: call(Probe::Begin, &object)?,
+            exit: call(Probe::End, &object)?,
+            // Where exceptions are caught, nothing is known of the locals.
+            thrown: call(Probe::End, &[ACONST_NULL])?,
+        })
     }
 
     fn lines(&self, first: u16, last: u16) -> Result<Vec<(u32, u32)>, Refusal> {
@@ -178,7 +205,7 @@ impl Places<'_, '_, '_, '_> {
         const ACC_STATIC: u16 = 0x0008;
         let method = self.walk.method;
         let is_reference = match method.access & ACC_STATIC {
-            0 => method.name != b"<init>",
+            0 => !self.is_unconstructed(0),
             _ => matches!(method.descriptor.get(1), Some(b'L' | b'[')),
         };
         if !is_reference {
@@ -186,6 +213,20 @@ impl Places<'_, '_, '_, '_> {
         }
         let push = Push::new(id, self.appended)?;
         self.caller.call(Probe::Receive, &load(0), &push, self.appended, &mut self.plan.arena)
+    }
+
+    /// What hands out an argument.
+    fn argument(&mut self, local: u16, id: u32) -> Result<Piece, Refusal> {
+        if self.is_unconstructed(local) || local >= self.walk.code.max_locals {
+            return Err(Refusal::NoSuchPlace);
+        }
+        let push = Push::new(id, self.appended)?;
+        self.caller.call(Probe::Argument, &load(local), &push, self.appended, &mut self.plan.arena)
+    }
+
+    /// Whether a local variable holds an object whose constructor is this method.
+    fn is_unconstructed(&self, local: u16) -> bool {
+        local == 0 && self.walk.method.name == b"<init>"
     }
 
     fn allocated(&mut self, operand: &[u8], id: u32) -> Result<Piece, Refusal> {

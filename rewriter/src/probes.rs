@@ -21,6 +21,21 @@ pub struct Probes<'p> {
     /// Called with the first argument of a method, and the id of the place: `(Ljava/lang/Object;I)V`. `None` if arguments are
     /// not handed out.
     pub receive: Option<&'p str>,
+    /// Called with an argument of a method, and the id of the place: `(Ljava/lang/Object;I)V`. `None` if arguments are not handed
+    /// out.
+    pub argument: Option<&'p str>,
+    /// Called around what is done for an object: with it, or `null` when an exception ends that, and the id of the place:
+    /// `(Ljava/lang/Object;I)V` both. `None` if such places are not probed.
+    pub around: Option<Around<'p>>,
+}
+
+/// What is called around what is done for an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'p> {
+    /// Before.
+    pub begin: &'p str,
+    /// Afterwards.
+    pub end: &'p str,
 }
 
 /// What is probed in a method.
@@ -49,6 +64,18 @@ pub enum Place {
     /// The receiver, when the method is entered; of a static method its first argument, which must be a reference. Not of a
     /// constructor, which has no receiver yet.
     FirstArgument,
+    /// A reference among the method's parameters, when it is entered.
+    Argument {
+        /// The local variable that it comes in. Not a constructor's receiver.
+        local: u16,
+    },
+    /// All of the method, or a single call: both ends are told which object it is done for.
+    Around {
+        /// Of the invoke instruction; `None` for the method.
+        call: Option<u32>,
+        /// The local variable that holds the object from the one end to the other.
+        local: u16,
+    },
 }
 
 /// Something to be probed.
@@ -86,6 +113,9 @@ pub(crate) enum Probe {
     Throw,
     Allocate,
     Receive,
+    Argument,
+    Begin,
+    End,
 }
 
 /// Makes calls of the probes for one class.
@@ -93,12 +123,12 @@ pub(crate) enum Probe {
 pub(crate) struct Caller<'p> {
     probes: &'p Probes<'p>,
     /// Constant pool index of each probe that has been called.
-    indexes: [Option<u16>; 5],
+    indexes: [Option<u16>; 8],
 }
 
 impl<'p> Caller<'p> {
     pub(crate) fn new(probes: &'p Probes<'p>) -> Caller<'p> {
-        Caller { probes, indexes: [None; 5] }
+        Caller { probes, indexes: [None; 8] }
     }
 
     /// Appends the code of a call to an arena; `operand` is the code that pushes what comes before the id.
@@ -113,12 +143,17 @@ impl<'p> Caller<'p> {
         let index = match self.indexes[probe as usize] {
             Some(index) => index,
             None => {
+                const WITH_OBJECT: &str = "(Ljava/lang/Object;I)V";
+                let around = self.probes.around.ok_or(Refusal::NoProbe);
                 let (name, descriptor) = match probe {
                     Probe::Enter => (self.probes.enter, "(I)V"),
                     Probe::Exit => (self.probes.exit, "(I)V"),
                     Probe::Throw => (self.probes.throw, "(I)V"),
-                    Probe::Receive => (self.probes.receive.ok_or(Refusal::NoProbe)?, "(Ljava/lang/Object;I)V"),
-                    Probe::Allocate => (self.probes.allocate.ok_or(Refusal::NoProbe)?, "(Ljava/lang/Object;I)V"),
+                    Probe::Receive => (self.probes.receive.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
+                    Probe::Allocate => (self.probes.allocate.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
+                    Probe::Argument => (self.probes.argument.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
+                    Probe::Begin => (around?.begin, WITH_OBJECT),
+                    Probe::End => (around?.end, WITH_OBJECT),
                 };
                 let index = appended.method(self.probes.class, name, descriptor)?;
                 self.indexes[probe as usize] = Some(index);
@@ -136,7 +171,7 @@ impl<'p> Caller<'p> {
     /// Forgets what was appended to the constant pool since.
     pub(crate) fn rewind(&mut self, appended: &mut Appended, mark: Mark) {
         appended.rewind(mark);
-        self.indexes = [None; 5];
+        self.indexes = [None; 8];
     }
 }
 

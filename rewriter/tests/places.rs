@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use headwater_rewriter::{ClassFile, Place, Probes, Refusal, Request, Rewritten, instrument};
+use headwater_rewriter::{Around, ClassFile, Place, Probes, Refusal, Request, Rewritten, instrument};
 use headwater_tests::{Jdk, Scratch, compile_text, jdks};
 
 const PROBES: Probes<'static> = Probes {
@@ -14,6 +14,8 @@ const PROBES: Probes<'static> = Probes {
     throw: "thrown",
     allocate: Some("allocated"),
     receive: Some("allocated"),
+    argument: Some("allocated"),
+    around: Some(Around { begin: "begin", end: "ended" }),
 };
 
 /// The lines between the marks are the region.

@@ -21,6 +21,27 @@ pub const OF_HANDLE: u32 = 2;
 /// Handles of methods of the bootstrap loader's classes count too.
 pub const OF_JDK_TOO: u32 = 4;
 
+/// `(Ljava/lang/Object;I)V`: where work is handed to another thread, with the object that stands for it, and one of [`handover`].
+pub const HANDED_OVER: &str = "handedOver";
+/// `(Ljava/lang/Object;I)V`: before such work is done.
+pub const BEGUN: &str = "begun";
+/// `(Ljava/lang/Object;I)V`: when it has been done; with `null` when an exception left it.
+pub const DONE: &str = "done";
+
+/// What a place where work is handed over does with its object.
+pub mod handover {
+    /// A thread, which is the object, is started.
+    pub const START: u32 = 0;
+    /// The object will be run.
+    pub const TASK: u32 = 1;
+    /// The object will be handed over to be run when something else is done.
+    pub const STAGE: u32 = 2;
+    /// The object will not be run after all, not by another thread at least.
+    pub const REJECTED: u32 = 3;
+    /// Of what is run: the object is the thread that does it, from its beginning to its end.
+    pub const OWN: u32 = 1;
+}
+
 /// A class to be defined with the bootstrap loader.
 #[derive(Clone, Copy, Debug)]
 pub struct RuntimeClass {
@@ -41,8 +62,9 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 10] = [
+pub const CLASSES: [RuntimeClass; 14] = [
     class!("HeadwaterV1Cursor"),
+    class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
     class!("HeadwaterV1Tsc"),
     class!("HeadwaterV1Clock"),
@@ -50,6 +72,9 @@ pub const CLASSES: [RuntimeClass; 10] = [
     class!("HeadwaterV1Threads"),
     class!("HeadwaterV1Revealed"),
     class!("HeadwaterV1Handles"),
+    class!("HeadwaterV1Entry"),
+    class!("HeadwaterV1HandedOver"),
+    class!("HeadwaterV1Handover"),
     class!("HeadwaterV1Calibration"),
     class!("HeadwaterV1"),
 ];

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use headwater_protocol::{layout, word};
-use headwater_runtime_java::{CLASSES, OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO, javac_arguments};
+use headwater_runtime_java::{CLASSES, OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO, handover, javac_arguments};
 
 fn javac() -> PathBuf {
     let homes = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter();
@@ -60,6 +60,15 @@ fn constants_are_the_protocols() {
         ("PAUSE_HOTSWAP", word::PauseReason::Hotswap.number().into()),
         ("PAUSE_BUFFER", word::PauseReason::Buffer.number().into()),
         ("PAUSE_OPEN_CALLS", word::PauseReason::OpenCalls.number().into()),
+        ("HANDOVER_SUBMIT", word::Handover::Submit.number().into()),
+        ("HANDOVER_RUN", word::Handover::Run.number().into()),
+        ("HANDOVER_END", word::Handover::End.number().into()),
+        ("HANDOVER_DROP", word::Handover::Drop.number().into()),
+        ("START", handover::START.into()),
+        ("TASK", handover::TASK.into()),
+        ("STAGE", handover::STAGE.into()),
+        ("REJECTED", handover::REJECTED.into()),
+        ("OWN", handover::OWN.into()),
         ("OFFSET_LOST", layout::OFFSET_LOST as u64),
         ("OFFSET_CLOCK_PERIOD", layout::OFFSET_CLOCK_PERIOD as u64),
         ("OFFSET_CLOCK_SOURCE", layout::OFFSET_CLOCK_SOURCE as u64),

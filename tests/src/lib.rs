@@ -370,6 +370,32 @@ pub fn calls_by_method(report: &Value) -> BTreeMap<String, u64> {
     calls
 }
 
+/// The merged tree of a JSON report, in the order of names: depth, method and calls of each node, before those below it.
+pub fn tree(report: &Value) -> Vec<(usize, String, u64)> {
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let method = |node: &Value| node["method"].as_str().expect("a method's name").to_owned();
+    let mut below: BTreeMap<Option<u64>, Vec<&Value>> = BTreeMap::new();
+    for node in nodes {
+        below.entry(node["parent"].as_u64()).or_default().push(node);
+    }
+    // The first by name is taken first, from the end.
+    below.values_mut().for_each(|nodes| nodes.sort_by_key(|node| std::cmp::Reverse(method(node))));
+    let mut tree = Vec::with_capacity(nodes.len());
+    let mut open = vec![(0, below.remove(&None).unwrap_or_default())];
+    while let Some((depth, nodes)) = open.last_mut() {
+        let Some(node) = nodes.pop() else {
+            open.pop();
+            continue;
+        };
+        tree.push((*depth, method(node), node["calls"].as_u64().expect("a number of calls")));
+        let deeper = *depth + 1;
+        if let Some(nodes) = below.remove(&node["id"].as_u64()) {
+            open.push((deeper, nodes));
+        }
+    }
+    tree
+}
+
 /// The `COUNT n method` lines of a target's output.
 pub fn counts_of_target(lines: &[String]) -> BTreeMap<String, u64> {
     lines

@@ -29,6 +29,8 @@ public class Loading {
         switch (name) {
             case "locked":
                 return locked();
+            case "crossed":
+                return crossed();
             case "unloaded":
                 return unloaded();
             default:
@@ -55,6 +57,8 @@ public class Loading {
                 return broken();
             case "nested":
                 return "" + guest(new Nesting()).getAsInt();
+            case "loading":
+                return "" + ((Sealed) subject).other();
             case "guest":
                 return "" + ((IntSupplier) subject).getAsInt();
             default:
@@ -148,6 +152,32 @@ public class Loading {
         return result;
     }
 
+    /**
+     * Two threads come to methods that have never run, at the same time: one of them in the lock of the class loader that the other
+     * then needs, because it defines a class by it.
+     */
+    static String crossed() throws Exception {
+        ClassLoader loader = new Sealed();
+        IntSupplier guest = guest(loader);
+        CountDownLatch held = new CountDownLatch(1);
+        String[] results = new String[1];
+        Thread holder = new Thread(() -> {
+            try {
+                synchronized (loader) {
+                    held.countDown();
+                    results[0] = root("guest", guest);
+                }
+            } catch (Exception e) {
+                results[0] = e.toString();
+            }
+        });
+        holder.start();
+        held.await();
+        String result = root("loading", loader);
+        holder.join();
+        return results[0] + "," + result;
+    }
+
     static byte[] bytes(String name) throws IOException {
         try (InputStream in = Loading.class.getResourceAsStream("/" + name + ".class")) {
             return in.readAllBytes();
@@ -221,10 +251,14 @@ class Sealed extends ClassLoader {
         return defineClass(name, bytes, 0, bytes.length);
     }
 
+    int other() throws Exception {
+        return new Base().run() + loadClass("Hidden").getDeclaredConstructors().length;
+    }
+
     @Override
     protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
         synchronized (this) {
-            if (!name.equals("Guest")) {
+            if (!name.equals("Guest") && !name.equals("Hidden")) {
                 return super.loadClass(name, resolve);
             }
             Class<?> known = findLoadedClass(name);

@@ -12,8 +12,9 @@ use headwater_tests::{
 use rustix::process::{Pid, Signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The first JDK that can read the time stamp counter fast.
+/// The first JDK of all later ones that can read the time stamp counter fast; and one before.
 const FIRST_WITH_TSC: u32 = 22;
+const EARLIER_WITH_TSC: u32 = 17;
 /// How far times may be from those of the system's clock: chunks are tied to it, and run for seconds at most.
 const TOLERANCE_NS: i64 = 1_000_000;
 
@@ -28,7 +29,7 @@ fn is_trusted() -> bool {
 
 /// What exact times are read from, by itself.
 fn expected_source(jdk: &Jdk) -> &'static str {
-    if jdk.version >= FIRST_WITH_TSC && is_trusted() { "tsc" } else { "nanoTime" }
+    if (jdk.version >= FIRST_WITH_TSC || jdk.version == EARLIER_WITH_TSC) && is_trusted() { "tsc" } else { "nanoTime" }
 }
 
 fn monotonic_ns() -> i64 {
@@ -104,7 +105,7 @@ fn check_times(segment: &Segment, began_ns: i64, context: &str) -> usize {
                     thread = other.0;
                     continue;
                 }
-                Event::Pause { .. } | Event::Control { .. } => continue,
+                Event::Pause { .. } | Event::Control { .. } | Event::Handover { .. } => continue,
             };
             let now_ns = chunk.base_ns + time_ns as i64;
             let before = latest.insert(thread, now_ns).unwrap_or(i64::MIN);

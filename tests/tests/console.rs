@@ -129,12 +129,12 @@ fn open_methods_are_there_and_results_can_be_forgotten_interrupted_and_gone_on_w
         session.go("leave", "OUTSIDE");
         assert_eq!(session.calls("e.json"), counts(&[(ROOT, 1), (INSIDE, 1), (STEP, 4)]), "gone on");
 
-        assert_says(&session.run("profile Steps::other"), "the profile ended with 1 root calls");
+        assert_says(&session.run("profile Steps::other"), "the profile ended with 1 root call");
         session.go("enter", "INSIDE");
         session.go("leave", "OUTSIDE");
         session.go("other", "OTHER");
         assert_eq!(session.calls("f.json"), counts(&[("Steps.other()V", 1), (STEP, 1)]), "other roots");
-        assert_says(&session.run("stop"), "the profile ended with 1 root calls; the target has its original code back");
+        assert_says(&session.run("stop"), "the profile ended with 1 root call; the target has its original code back");
         session.go("other", "OTHER");
         assert_eq!(session.calls("g.json"), counts(&[("Steps.other()V", 1), (STEP, 1)]), "the results stay");
         let snapshot = session.home.file("snapshot.hw");

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile, counts_of_target, java, jdks, profile, read_report};
+use headwater_tests::{
+    Jdk, Scratch, calls_by_method, compile, counts_of_target, java, jdks, profile, read_report, tree,
+};
+use serde_json::Value;
 
 /// Commands that make the root run.
 const COMMANDS: [&str; 3] = ["go", "go!", "go"];
@@ -22,8 +25,8 @@ fn comparable(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> B
     theirs.keys().map(|method| (method.clone(), ours.get(method).copied().unwrap_or(0))).collect()
 }
 
-/// Profiles `main` on a JDK and compares all counts; the calls by method.
-fn check(jdk: &Jdk, main: &str, options: &[&str], tool_options: &[&str]) -> BTreeMap<String, u64> {
+/// Profiles `main` on a JDK and compares all counts; the report.
+fn check(jdk: &Jdk, main: &str, options: &[&str], tool_options: &[&str]) -> Value {
     let context = format!("{main}, JDK {}, {options:?}, {tool_options:?}", jdk.version);
     let classes = compile(jdk, &["Counter.java", &format!("{main}.java")]);
     let expected_output = undisturbed(jdk, &classes, main);
@@ -52,17 +55,29 @@ fn check(jdk: &Jdk, main: &str, options: &[&str], tool_options: &[&str]) -> BTre
     assert_eq!(comparable(&ours, &theirs), theirs, "{context}");
     assert_eq!(report["events"]["lost"], 0, "{context}");
     assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{context}: {}", report["warnings"]);
-    ours
+    report
 }
 
 #[test]
 fn calls_equal_the_programs_own_count() {
     for jdk in jdks() {
-        let ours = check(&jdk, "Counting", &[], &[]);
+        let ours = calls_by_method(&check(&jdk, "Counting", &[], &[]));
         assert!(
             ours.keys().all(|method| !method.contains("Worker.run")),
             "another thread's work is not below the root"
         );
+    }
+}
+
+#[test]
+fn the_same_work_gives_the_same_tree() {
+    for jdk in jdks() {
+        let first = tree(&check(&jdk, "Counting", &[], &[]));
+        let by_another_clock = tree(&check(&jdk, "Counting", &[], &["--clock", "tick"]));
+        // Not by assert_eq: nobody reads two trees.
+        assert!(first == by_another_clock, "JDK {}", jdk.version);
+        let interpreted = tree(&check(&jdk, "Counting", &["-Xint"], &[]));
+        assert!(first == interpreted, "JDK {}", jdk.version);
     }
 }
 
@@ -141,7 +156,7 @@ fn control_invocations_are_told_apart_from_recorded_ones() {
 #[test]
 fn calls_equal_the_programs_own_count_with_all_of_the_jdk_instrumented() {
     for jdk in jdks() {
-        let ours = check(&jdk, "Counting", &[], &["--jdk", "all"]);
+        let ours = calls_by_method(&check(&jdk, "Counting", &[], &["--jdk", "all"]));
         assert!(ours.keys().any(|method| method.starts_with("java.util.ArrayList.")), "{ours:#?}");
     }
 }

@@ -92,6 +92,9 @@ fn ten_thousand_virtual_threads_keep_their_calls_apart() {
         assert_eq!(report["events"]["lost"], 0);
         assert_eq!(report["events"]["healed"], 0);
         check_threads(&report, THREADS, LEAVES);
+        for thread in report["threads"].as_array().expect("threads") {
+            assert_eq!(thread["name"], format!("virtual thread #{}", thread["id"]), "they have no names of their own");
+        }
     }
 }
 

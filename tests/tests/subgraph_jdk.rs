@@ -33,11 +33,44 @@ const SOURCE: &str = "
         }
     }";
 
+/// An action of a button, and what a program does in one: no screen is needed for it.
+const SWING: &str = "
+    import java.util.Scanner;
+    import javax.swing.*;
+    import javax.swing.text.PlainDocument;
+    class Main {
+        static int clicks;
+        public static void main(String[] args) throws Exception {
+            JButton button = new JButton(\"go\");
+            DefaultListModel<String> model = new DefaultListModel<>();
+            JTable table = new JTable(3, 3);
+            PlainDocument document = new PlainDocument();
+            button.addActionListener(event -> {
+                clicks++;
+                model.addElement(event.getActionCommand());
+                table.setValueAt(model.getSize(), 1, 1);
+                try {
+                    document.insertString(0, \"x\", null);
+                } catch (javax.swing.text.BadLocationException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            System.out.println(\"READY\");
+            Scanner input = new Scanner(System.in);
+            while (input.hasNextLine() && !input.nextLine().equals(\"quit\")) {
+                SwingUtilities.invokeAndWait(() -> button.doClick(0));
+                System.out.println(\"RESULT \" + clicks + table.getValueAt(1, 1) + document.getLength());
+            }
+            System.out.println(\"BYE\");
+        }
+    }";
+
 /// Calls by method with all of the JDK instrumented; the program's output must be what it is without.
-fn check(jdk: &Jdk, root: &str, options: &[&str]) -> BTreeMap<String, u64> {
-    let classes = compile_text(jdk, SOURCE);
+fn check(jdk: &Jdk, source: &str, root: &str, tool_options: &[&str]) -> BTreeMap<String, u64> {
+    let classes = compile_text(jdk, source);
     let lines = ["go", "go", "quit"];
-    let run = || java(jdk, &classes, &VERIFIED, &["Main"]);
+    let options: Vec<&str> = VERIFIED.iter().copied().chain(["-Djava.awt.headless=true"]).collect();
+    let run = || java(jdk, &classes, &options, &["Main"]);
     let mut undisturbed = run();
     lines.iter().for_each(|line| undisturbed.say(line));
     let undisturbed = undisturbed.finish();
@@ -48,7 +81,7 @@ fn check(jdk: &Jdk, root: &str, options: &[&str]) -> BTreeMap<String, u64> {
     let out = Scratch::new("report");
     let file = out.file("profile.json");
     let file_name = file.to_string_lossy().into_owned();
-    let tool = profile(&target, &[&["--root", root, "--jdk", "all", "-o", &file_name], options].concat());
+    let tool = profile(&target, &[&["--root", root, "--jdk", "all", "-o", &file_name], tool_options].concat());
     lines.iter().for_each(|line| target.say(line));
     let target = target.finish();
     assert!(target.status.success(), "JDK {}, {root}: {:#?}", jdk.version, target.stderr);
@@ -60,7 +93,7 @@ fn check(jdk: &Jdk, root: &str, options: &[&str]) -> BTreeMap<String, u64> {
 #[test]
 fn a_method_of_the_jdk_may_be_the_root() {
     for jdk in jdks() {
-        let found = check(&jdk, "java.util.HashMap::put", &[]);
+        let found = check(&jdk, SOURCE, "java.util.HashMap::put", &[]);
         assert!(found["java.util.HashMap.put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"] >= 202);
         assert!(found.contains_key("java.util.HashMap.hash(Ljava/lang/Object;)I"), "{found:#?}");
         assert!(found.contains_key("java.lang.String.hashCode()I"), "{found:#?}");
@@ -70,7 +103,7 @@ fn a_method_of_the_jdk_may_be_the_root() {
 #[test]
 fn the_classes_that_the_jvm_leans_on_may_be_instrumented() {
     for jdk in jdks() {
-        let found = check(&jdk, "Main::work", &[]);
+        let found = check(&jdk, SOURCE, "Main::work", &[]);
         for class in ["Thread", "System", "Class", "Math", "String", "Integer"] {
             let of_class = format!("java.lang.{class}.");
             assert!(found.keys().any(|method| method.starts_with(&of_class)), "JDK {}: {class}", jdk.version);
@@ -81,9 +114,25 @@ fn the_classes_that_the_jvm_leans_on_may_be_instrumented() {
 #[test]
 fn so_may_all_calls_of_its_native_methods() {
     for jdk in jdks() {
-        let found = check(&jdk, "Main::work", &["--natives"]);
+        let found = check(&jdk, SOURCE, "Main::work", &["--natives"]);
         for native in ["jdk.internal.misc.Unsafe.park(ZJ)V", "java.lang.Thread.currentThread()Ljava/lang/Thread;"] {
             assert!(found.contains_key(native), "JDK {}: {native}: {:#?}", jdk.version, found.keys());
+        }
+    }
+}
+
+#[test]
+fn an_action_of_swings_may_be_the_root() {
+    for jdk in jdks() {
+        let found = check(&jdk, SWING, "javax.swing.AbstractButton::fireActionPerformed", &[]);
+        let root = "javax.swing.AbstractButton.fireActionPerformed(Ljava/awt/event/ActionEvent;)V";
+        assert_eq!(found.get(root), Some(&2), "JDK {}: {found:#?}", jdk.version);
+        for method in [
+            "javax.swing.DefaultListModel.addElement(Ljava/lang/Object;)V",
+            "javax.swing.JTable.setValueAt(Ljava/lang/Object;II)V",
+            "javax.swing.text.PlainDocument.insertString(ILjava/lang/String;Ljavax/swing/text/AttributeSet;)V",
+        ] {
+            assert_eq!(found.get(method), Some(&2), "JDK {}: {method}", jdk.version);
         }
     }
 }

@@ -110,3 +110,12 @@ fn a_class_loader_that_another_thread_has_locked_deadlocks_nobody() {
         assert_eq!(calls(&found, "Base.run()I"), 1, "{found:#?}");
     }
 }
+
+#[test]
+fn threads_that_cross_in_a_class_loaders_lock_and_in_a_first_call_both_come_through() {
+    for jdk in jdks() {
+        let found = check(&jdk, &["crossed", "crossed", "crossed"], &[]);
+        assert_eq!((calls(&found, "Guest.inner()I"), calls(&found, "Sealed.other()I")), (3, 3), "{found:#?}");
+        assert_eq!(calls(&found, "Base.run()I"), 3, "{found:#?}");
+    }
+}

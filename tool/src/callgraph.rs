@@ -24,8 +24,10 @@ use crate::pattern::MethodPattern;
 mod ahead;
 mod callbacks;
 mod code_store;
+mod dropping;
 mod filter;
 mod handing_out;
+mod handover;
 mod hidden;
 mod lines;
 mod mirror;
@@ -43,6 +45,7 @@ mod tests;
 
 pub use filter::{JdkMethods, Options};
 pub use handing_out::Selected;
+pub use handover::Passage;
 pub use lines::Lines;
 pub use natives::NativeCall;
 pub use open_calls::OpenThread;
@@ -126,10 +129,14 @@ pub struct CallGraph {
     hidden: Hidden,
     reflection: Reflection,
     natives: Natives,
+    /// The classes in which work passes from thread to thread, as far as they are probed.
+    passed: FxHashSet<ClassKey>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
     trivial: FxHashSet<(ClassKey, Signature)>,
     /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
     handed_out: Vec<MethodId>,
+    /// Methods that are to be dropped, or were since somebody asked.
+    dropping: Vec<MethodId>,
     skipped: Vec<(String, String)>,
     skipped_before: FxHashSet<(ClassKey, Signature)>,
     /// Only roots are handed out any more.
@@ -159,8 +166,10 @@ impl CallGraph {
             hidden: Hidden::default(),
             reflection: Reflection::default(),
             natives: Natives::default(),
+            passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
+            dropping: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
         }
@@ -238,6 +247,7 @@ impl CallGraph {
             |method: &&MethodRecord| method.refused.is_none() && !method.is_native && method.root_of.is_empty();
         let others = self.methods.iter().filter(is_other).map(|method| method.key);
         let others = others.chain(self.reflection.probed.iter().copied()).chain(self.natives.probed());
+        let others = others.chain(self.passed());
         let mut classes: Vec<ClassId> = others.filter_map(|key| self.mirrors.get(key).id).collect();
         classes.sort_unstable();
         classes.dedup();
@@ -257,6 +267,7 @@ impl CallGraph {
                 record.in_place = true;
             }
         }
+        self.drops_accepted();
         self.begin(Work::Rest)
     }
 
@@ -274,6 +285,7 @@ impl CallGraph {
                 self.select_roots();
                 if !self.roots_only {
                     self.probe_invokers();
+                    self.probe_passages();
                 }
                 if self.options.scheme == Scheme::Total {
                     self.mirrors.keys().for_each(|key| self.select_all_in(key));

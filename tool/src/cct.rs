@@ -34,6 +34,8 @@ pub struct Node {
     first_child: u32,
     next_sibling: u32,
     children: u32,
+    /// It was not called by the node above, but run for it by this thread or another: see `--follow threads`.
+    pub handed: bool,
     /// How often it was entered.
     pub calls: u64,
     /// How often an exception left it.
@@ -89,7 +91,7 @@ impl Cct {
         // Children come after their parents.
         for index in (1..below.len()).rev() {
             let (callee, parent) = (below[index], self.nodes[index].parent as usize);
-            if parent != NodeId::TOP.index() {
+            if parent != NodeId::TOP.index() && !self.nodes[index].handed {
                 below[parent].measured_ns += callee.measured_ns;
                 below[parent].calls += callee.calls;
             }
@@ -142,21 +144,22 @@ impl Cct {
         let first = node.first_child;
         if let Some(child) = self.nodes.get_mut(first as usize)
             && child.method == method
+            && !child.handed
         {
             child.calls += 1;
             return NodeId(first);
         }
-        let child = self.find_child(caller, method);
+        let child = self.find_child(caller, method, false);
         self.nodes[child.index()].calls += 1;
         child
     }
 
     /// A return from a node's method, after it has had some more time; the caller's node. `None`, and nothing done, if the
-    /// node is another method's, or a root's.
+    /// node is another method's, or a root's, or its method was not called by the node above.
     #[inline]
     pub fn leave(&mut self, callee: NodeId, method: MethodId, elapsed_ns: u64) -> Option<NodeId> {
         let node = &mut self.nodes[callee.index()];
-        if node.method != method || node.parent == NodeId::TOP.0 || node.parent == NONE {
+        if node.method != method || node.parent == NodeId::TOP.0 || node.parent == NONE || node.handed {
             return None;
         }
         node.self_measured_ns += elapsed_ns;
@@ -178,40 +181,66 @@ impl Cct {
     #[inline]
     pub fn child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
         let first = self.nodes[parent.index()].first_child;
-        if first != NONE && self.nodes[first as usize].method == method {
+        if first != NONE && self.nodes[first as usize].method == method && !self.nodes[first as usize].handed {
             return NodeId(first);
         }
-        self.find_child(parent, method)
+        self.find_child(parent, method, false)
     }
 
-    fn find_child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
+    /// The node's child for a method that was not called by it, but run for it; made when there is none.
+    pub fn handed_child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
+        self.find_child(parent, method, true)
+    }
+
+    /// The steps from the top to a node: each a method, and whether it was run for the one above.
+    pub fn path(&self, id: NodeId) -> Vec<(MethodId, bool)> {
+        let mut path = Vec::new();
+        let mut at = id;
+        while let Some(parent) = self.parent(at) {
+            let node = self.node(at);
+            path.push((node.method, node.handed));
+            at = parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// The node to which steps lead; made when there is none.
+    pub fn follow(&mut self, path: &[(MethodId, bool)]) -> NodeId {
+        path.iter().fold(NodeId::TOP, |at, (method, handed)| self.find_child(at, *method, *handed))
+    }
+
+    fn find_child(&mut self, parent: NodeId, method: MethodId, handed: bool) -> NodeId {
         if self.nodes[parent.index()].children > WIDE {
-            if let Some(found) = self.wide.get(&(parent.0, method.0)) {
+            if let Some(found) = self.wide.get(&(parent.0, key(method, handed))) {
                 return NodeId(*found);
             }
-        } else {
-            let mut before = self.nodes[parent.index()].first_child;
-            while before != NONE {
-                let at = self.nodes[before as usize].next_sibling;
-                if at == NONE {
-                    break;
-                }
-                if self.nodes[at as usize].method == method {
+            return self.add_child(parent, method, handed);
+        }
+        let mut before = NONE;
+        let mut at = self.nodes[parent.index()].first_child;
+        while at != NONE {
+            let node = &self.nodes[at as usize];
+            let next = node.next_sibling;
+            if node.method == method && node.handed == handed {
+                if before != NONE {
                     // To the front: what was called last is likely to be called next.
-                    self.nodes[before as usize].next_sibling = self.nodes[at as usize].next_sibling;
+                    self.nodes[before as usize].next_sibling = next;
                     self.nodes[at as usize].next_sibling = self.nodes[parent.index()].first_child;
                     self.nodes[parent.index()].first_child = at;
-                    return NodeId(at);
                 }
-                before = at;
+                return NodeId(at);
             }
+            before = at;
+            at = next;
         }
-        self.add_child(parent, method)
+        self.add_child(parent, method, handed)
     }
 
-    fn add_child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
+    fn add_child(&mut self, parent: NodeId, method: MethodId, handed: bool) -> NodeId {
         let id = self.nodes.len() as u32;
         let mut node = Node::new(method, parent.0);
+        node.handed = handed;
         let above = &mut self.nodes[parent.index()];
         node.next_sibling = above.first_child;
         above.first_child = id;
@@ -222,11 +251,11 @@ impl Cct {
             let mut at = id;
             while at != NONE {
                 let child = &self.nodes[at as usize];
-                self.wide.insert((parent.0, child.method.0), at);
+                self.wide.insert((parent.0, key(child.method, child.handed)), at);
                 at = child.next_sibling;
             }
         } else if children > WIDE {
-            self.wide.insert((parent.0, method.0), id);
+            self.wide.insert((parent.0, key(method, handed)), id);
         }
         NodeId(id)
     }
@@ -235,7 +264,7 @@ impl Cct {
     pub fn merge_into(&self, other: &mut Cct) {
         let mut places = vec![NodeId::TOP; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate().skip(1) {
-            let place = other.child(places[node.parent as usize], node.method);
+            let place = other.find_child(places[node.parent as usize], node.method, node.handed);
             places[index] = place;
             let sum = other.node_mut(place);
             sum.calls += node.calls;
@@ -248,6 +277,11 @@ impl Cct {
     }
 }
 
+/// What tells a node's children from each other.
+fn key(method: MethodId, handed: bool) -> u32 {
+    method.0 | u32::from(handed) << 31
+}
+
 impl Node {
     fn new(method: MethodId, parent: u32) -> Node {
         Node {
@@ -256,6 +290,7 @@ impl Node {
             first_child: NONE,
             next_sibling: NONE,
             children: 0,
+            handed: false,
             calls: 0,
             thrown: 0,
             self_measured_ns: 0,

@@ -3,13 +3,16 @@
 //!
 //! The kernel has the better judgement of the counter: it compares it with other clocks, and over the processors, as long as it
 //! runs. So the counter is read where the kernel itself reads it. The JVM can read it as fast as that from JDK 22 on, by a
-//! critical downcall (`java.lang.foreign.Linker.Option.critical`); the conversion to `System.nanoTime()` is the runtime's.
+//! critical downcall (`java.lang.foreign.Linker.Option.critical`), and in JDK 17 by what became that; the conversion to
+//! `System.nanoTime()` is the runtime's.
 
 use crate::callgraph::JdkMethods;
 use crate::profile::ClockMode;
 
 /// The first JDK with critical downcalls.
 const FIRST_JDK: u32 = 22;
+/// This one has them in its internals.
+const EARLIER_JDK: u32 = 17;
 /// What the kernel says of a counter that runs at one speed, and in all idle states.
 const STEADY: [&str; 2] = ["constant_tsc", "nonstop_tsc"];
 
@@ -33,8 +36,8 @@ pub enum ClockSourceError {
     OwnClock(&'static str),
     /// Critical downcalls are too new.
     #[error(
-        "JDK {0} cannot read the time stamp counter fast enough; JDK {FIRST_JDK} and later can. Leave --clock-source tsc out to \
-         have System.nanoTime() read"
+        "JDK {0} cannot read the time stamp counter fast enough; JDK {EARLIER_JDK} can, and {FIRST_JDK} and later. Leave --clock-source \
+         tsc out to have System.nanoTime() read"
     )]
     Jdk(String),
     /// The processor's counter may stop, or change its speed.
@@ -119,7 +122,7 @@ fn decide(
 }
 
 fn possible(jdk: JdkMethods, java_version: &str, kernel: impl FnOnce() -> Kernel) -> Result<(), ClockSourceError> {
-    if feature(java_version).is_none_or(|feature| feature < FIRST_JDK) {
+    if feature(java_version).is_none_or(|feature| feature < FIRST_JDK && feature != EARLIER_JDK) {
         return Err(ClockSourceError::Jdk(java_version.to_owned()));
     }
     if jdk != JdkMethods::None {
@@ -172,7 +175,9 @@ mod tests {
         check("25.0.1", JdkMethods::None, STEADY, "tsc", Ok(()));
         check("22", JdkMethods::None, STEADY, "tsc", Ok(()));
         check("23-ea+3", JdkMethods::None, STEADY, "tsc", Ok(()));
-        check("17.0.15", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk("17.0.15".to_owned())));
+        check("17.0.15", JdkMethods::None, STEADY, "tsc", Ok(()));
+        check("21.0.2", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk("21.0.2".to_owned())));
+        check("11.0.2", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk("11.0.2".to_owned())));
         check("", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk(String::new())));
         let tick = ClockMode::Tick(std::time::Duration::from_micros(100));
         for mode in [tick, ClockMode::Cpu] {

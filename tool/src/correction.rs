@@ -37,6 +37,19 @@ const BETWEEN_PLACES: f64 = 0.1;
 /// How far a machine's speed is expected to change between recorded calls and those timed as wholes.
 const DRIFT: f64 = 0.02;
 
+/// A root's recorded calls, with everything below them.
+#[derive(Clone, Copy, Debug)]
+pub struct RootCalls {
+    /// The root.
+    pub method: MethodId,
+    /// How often it was called.
+    pub calls: f64,
+    /// These calls and all below.
+    pub pairs: f64,
+    /// Time as measured, probes included.
+    pub measured_ns: f64,
+}
+
 /// Calls of roots that were timed as wholes, and what of their time is not the program's.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference<'a> {
@@ -63,24 +76,33 @@ impl Reference<'_> {
 ///
 /// The fit is weighted against the calibration: where probes are a small part of the time, the difference is mostly noise.
 pub fn in_place(cct: &Cct, clock: &Clock, reference: Reference<'_>) -> Option<Clock> {
+    let roots = cct.roots().into_iter().map(|(id, below)| RootCalls {
+        method: cct.node(id).method,
+        calls: cct.node(id).calls as f64,
+        pairs: below.calls as f64,
+        measured_ns: below.measured_ns as f64,
+    });
+    in_place_of(roots, clock, reference)
+}
+
+/// The same, of roots' recorded calls that were added up.
+pub fn in_place_of(roots: impl Iterator<Item = RootCalls>, clock: &Clock, reference: Reference<'_>) -> Option<Clock> {
     // A noisy machine may calibrate next to nothing, or less.
     let (inner, outer) = (clock.inner_ns.max(0.0), clock.outer_ns.max(0.0));
     let calibrated = inner + outer;
     let inner_part = if calibrated > 0.0 { inner / calibrated } else { 0.5 };
     let doubt = (PLACES * calibrated).max(clock.inner_spread_ns + clock.outer_spread_ns).max(PLACES);
     let (mut excess, mut all_pairs, mut variance) = (0.0, 0.0, 0.0);
-    for (id, below) in cct.roots() {
-        let node = cct.node(id);
-        let (calls, pairs) = (node.calls as f64, below.calls as f64);
-        if reference.times.get(&node.method).is_none_or(|times| times.count < MIN_CONTROLS) {
+    for RootCalls { method, calls, pairs, measured_ns } in roots {
+        if reference.times.get(&method).is_none_or(|times| times.count < MIN_CONTROLS) {
             continue;
         }
-        if node.calls == 0 {
+        if calls == 0.0 {
             // Open when results were forgotten: its calls were before.
             continue;
         }
-        let Some((bare, error)) = reference.bare_ns(node.method, pairs / calls) else { continue };
-        excess += below.measured_ns as f64 - bare * calls;
+        let Some((bare, error)) = reference.bare_ns(method, pairs / calls) else { continue };
+        excess += measured_ns - bare * calls;
         variance += (error * calls).powi(2) + (DRIFT * bare * calls).powi(2);
         // A root's own outer time lies outside the root.
         all_pairs += pairs - calls * (1.0 - inner_part);

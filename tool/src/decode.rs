@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::cct::{Cct, NodeId};
 
 mod controls;
+mod handover;
 mod invocations;
 mod open_calls;
 mod runs;
@@ -29,6 +30,7 @@ pub use controls::Controls;
 pub use invocations::{Invocations, PairCost, Statistics, Summary};
 pub use open_calls::Returned;
 
+use handover::Handovers;
 use invocations::{OpenInvocations, Recorder};
 use open_calls::OpenCalls;
 use thread::Thread;
@@ -94,6 +96,7 @@ pub struct Decoder {
     pauses: [PauseTotal; PauseReason::ALL.len()],
     controls: FxHashMap<MethodId, Controls>,
     recorder: Recorder,
+    handovers: Handovers,
     /// How often all chunks have been read.
     pass: u64,
     /// Threads with runs that are held.
@@ -125,6 +128,7 @@ impl Decoder {
             pauses: Default::default(),
             controls: FxHashMap::default(),
             recorder: Recorder::default(),
+            handovers: Handovers::default(),
             pass: 0,
             waiting: Vec::new(),
             folded: Cct::new(),
@@ -155,6 +159,9 @@ impl Decoder {
 
     /// Decodes a thread's words up to a change of the thread; what is left from there on.
     fn decode<'a>(&mut self, index: usize, base_ns: i64, words: &'a [u64]) -> &'a [u64] {
+        if self.threads[index].waiting.is_some() {
+            return self.keep(index, base_ns, words);
+        }
         self.restart(index, base_ns, words);
         let mut rest = words;
         loop {
@@ -173,11 +180,26 @@ impl Decoder {
                 Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
                 Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
                 Some(Event::Control { method, duration_ns }) => self.control(method, duration_ns),
+                Some(Event::Handover { what, link }) => {
+                    if !self.hand_over(index, what, link) {
+                        return self.keep(index, base_ns, behind);
+                    }
+                }
                 Some(Event::Thread { .. }) => return rest,
                 None => self.unknown += 1,
             }
             rest = behind;
         }
+    }
+
+    /// Keeps the words of a thread that waits; what is left from the next change of the thread on.
+    fn keep<'a>(&mut self, index: usize, base_ns: i64, words: &'a [u64]) -> &'a [u64] {
+        let end = words.iter().position(|word| word >> KIND_SHIFT == KIND_THREAD).unwrap_or(words.len());
+        let (own, behind) = words.split_at(end);
+        if !own.is_empty() {
+            self.threads[index].keep(base_ns, own);
+        }
+        behind
     }
 
     /// Where a thread's clock is another one from here on, it restarts at its first event.
@@ -206,6 +228,9 @@ impl Decoder {
                 id,
                 tree: Cct::new(),
                 top: NodeId::TOP,
+                base: NodeId::TOP,
+                outer: Vec::new(),
+                waiting: None,
                 last_ns: 0,
                 paused_ns: 0,
                 skipping: false,
@@ -228,14 +253,19 @@ impl Decoder {
         }
         self.events += 1;
         thread.close_returned(now_ns);
-        if thread.is_outside() {
+        let callee = if !thread.is_outside() {
+            let elapsed = thread.elapsed(now_ns);
+            thread.open.advance(elapsed);
+            thread.tree.enter(thread.top, method, elapsed)
+        } else if thread.base != NodeId::TOP {
+            let callee = thread.tree.handed_child(thread.base, method);
+            thread.tree.node_mut(callee).calls += 1;
+            callee
+        } else {
             // The root's own entry was lost. What is below an unknown caller has no place in the tree.
             self.healed += 1;
             return;
-        }
-        let elapsed = thread.elapsed(now_ns);
-        let callee = thread.tree.enter(thread.top, method, elapsed);
-        thread.open.advance(elapsed);
+        };
         if self.options.statistics != Statistics::Off {
             thread.open.enter(method, self.options.statistics);
         }
@@ -246,8 +276,11 @@ impl Decoder {
         let thread = &mut self.threads[index];
         thread.close_returned(now_ns);
         thread.close_open(0, now_ns);
-        if !thread.is_outside() {
-            let torn = thread.tree.depth(thread.top);
+        if thread.base != NodeId::TOP {
+            // The end of what it ran was lost.
+            self.healed += thread.leave_all();
+        } else if !thread.is_outside() {
+            let torn = thread.depth();
             self.healed += torn;
             thread.open.heal(torn);
             thread.top = NodeId::TOP;
@@ -277,7 +310,7 @@ impl Decoder {
             return;
         }
         thread.advance(now_ns);
-        let Some((left, above)) = innermost(&thread.tree, thread.top, method) else {
+        let Some((left, above)) = innermost(&thread.tree, thread.top, thread.base, method) else {
             self.healed += 1;
             return;
         };
@@ -289,7 +322,7 @@ impl Decoder {
         }
         thread.tree.node_mut(left).thrown += u64::from(thrown);
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
-        if thread.is_outside() {
+        if thread.top == NodeId::TOP {
             self.roots_completed += 1;
             thread.begin_open(now_ns);
         }
@@ -341,6 +374,7 @@ impl Decoder {
         for index in std::mem::take(&mut self.waiting) {
             self.follow_runs(index, u64::MAX);
         }
+        self.follow_waiting(true);
         for thread in &mut self.threads {
             thread.count_sample();
             if self.options.time_base == TimeBase::System {
@@ -354,12 +388,11 @@ impl Decoder {
     pub fn interrupt(&mut self, now_ns: i64) {
         self.finish(now_ns);
         for thread in &mut self.threads {
-            let torn = thread.tree.depth(thread.top);
-            thread.open.heal(torn);
-            thread.top = NodeId::TOP;
+            thread.leave_all();
             thread.skipping = false;
             thread.before.interrupt();
         }
+        self.forget_handovers();
     }
 
     /// Forgets all counts and times up to this one. Open methods stay open: they have time from now on, but their calls
@@ -370,19 +403,18 @@ impl Decoder {
                 // Words may be younger than the request to forget them.
                 thread.advance(now_ns.max(thread.last_ns));
             }
-            let mut path = Vec::new();
-            let mut at = thread.top;
-            while let Some(parent) = thread.tree.parent(at) {
-                path.push(thread.tree.node(at).method);
-                at = parent;
-            }
-            thread.tree = Cct::new();
+            let old = std::mem::take(&mut thread.tree);
             thread.sampled = None;
             thread.open.forget();
             let mut nodes = Vec::new();
-            for method in path.iter().rev() {
-                thread.top = thread.tree.child(nodes.last().copied().unwrap_or(NodeId::TOP), *method);
-                nodes.push(thread.top);
+            let path = old.path(thread.top);
+            for length in 1..=path.len() {
+                nodes.push(thread.tree.follow(&path[..length]));
+            }
+            thread.top = nodes.last().copied().unwrap_or(NodeId::TOP);
+            thread.base = thread.tree.follow(&old.path(thread.base));
+            for before in &mut thread.outer {
+                before.base = thread.tree.follow(&old.path(before.base));
             }
             thread.before.moved(&nodes);
         }
@@ -393,6 +425,7 @@ impl Decoder {
             latest: self.latest,
             pass: self.pass,
             waiting: std::mem::take(&mut self.waiting),
+            handovers: std::mem::take(&mut self.handovers),
             ..Decoder::new(self.options)
         };
     }
@@ -408,9 +441,14 @@ impl Decoder {
         single.chain([(FOLDED, &self.folded)]).filter(|(_, tree)| !tree.is_empty())
     }
 
+    /// Whether a thread is known to be virtual.
+    pub fn is_virtual(&self, thread: ThreadId) -> bool {
+        self.by_id.get(&thread).is_some_and(|index| self.threads[*index].run.is_some())
+    }
+
     /// Frames that are open.
     pub fn open_frames(&self) -> u64 {
-        self.threads.iter().map(|thread| thread.tree.depth(thread.top)).sum()
+        self.threads.iter().map(Thread::depth).sum()
     }
 
     /// Root invocations that were counted.
@@ -444,12 +482,12 @@ impl Decoder {
     }
 }
 
-/// The innermost open call of a method, and how many calls are above it.
-fn innermost(tree: &Cct, top: NodeId, method: MethodId) -> Option<(NodeId, u64)> {
+/// The innermost open call of a method above a base, and how many calls are above it.
+fn innermost(tree: &Cct, top: NodeId, base: NodeId, method: MethodId) -> Option<(NodeId, u64)> {
     let mut at = top;
     let mut above = 0;
     loop {
-        let parent = tree.parent(at)?;
+        let parent = tree.parent(at).filter(|_| at != base)?;
         if tree.node(at).method == method {
             return Some((at, above));
         }

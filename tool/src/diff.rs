@@ -199,6 +199,11 @@ impl Pair {
 }
 
 impl Comparison<'_> {
+    /// How much of what quantities refer to each profile has.
+    pub(crate) fn divisors(&self) -> [f64; 2] {
+        self.divisors
+    }
+
     /// A quantity of a pair.
     pub fn change(&self, pair: &Pair, quantity: Quantity) -> Change {
         let (a, b) = (pair.before.unwrap_or_default(), pair.after.unwrap_or_default());
@@ -236,6 +241,14 @@ impl Comparison<'_> {
                 notes.push(format!(
                     "events were lost {which} ({}): its calls and times are too low",
                     profile.events.lost
+                ));
+            }
+        }
+        for (profile, which) in [(before, "before"), (after, "after")] {
+            let dropped = profile.budget.as_ref().map_or(0, |budget| budget.dropped.len());
+            if dropped > 0 {
+                notes.push(format!(
+                    "{dropped} methods were dropped {which} to keep to --budget: their calls are too few, and their time is their callers'"
                 ));
             }
         }

@@ -7,18 +7,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headwater_protocol::chunks::ChunkReader;
 use headwater_protocol::segment::Segment;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 
+use crate::budget::Tally;
 use crate::callgraph::OpenThread;
 use crate::cpu_share::CpuSampler;
 use crate::decode::{ChunkCursor, DecodeOptions, Decoder, Returned};
 
 /// How long the thread sleeps when there was nothing to read.
 const NAP: Duration = Duration::from_millis(1);
+/// How often everything is added up, at most, for who wants tallies.
+const TALLY_PERIOD: Duration = Duration::from_millis(100);
+/// That takes at most this part of the thread's time: trees may be large.
+const TALLY_PART: u32 = 20;
 
 /// What the draining thread tells while it runs.
 #[derive(Debug, Default)]
@@ -64,6 +69,8 @@ enum Request {
     Open { threads: Vec<OpenThread>, now_ns: i64, done: oneshot::Sender<()> },
     /// Recording has been interrupted: no thread is inside a root any more.
     Interrupt { now_ns: i64, done: oneshot::Sender<()> },
+    /// Add up what was decoded, now and then, from now on.
+    Tally(watch::Sender<Tally>),
 }
 
 /// The draining thread.
@@ -83,7 +90,7 @@ impl Drain {
         let (requests, inbox) = channel();
         let (returns, returned) = channel();
         let decoder = Decoder::new(options);
-        let worker = Worker { inbox, returned, reader: ChunkReader::new(segment), decoder, sampler };
+        let worker = Worker { inbox, returned, reader: ChunkReader::new(segment), decoder, sampler, tallies: None };
         let calls = options.root_limit;
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(&shared, calls))?;
         Ok(Drain { progress, requests, returns, thread })
@@ -121,6 +128,14 @@ impl Drain {
         self.ask(move |done| Request::Interrupt { now_ns, done })
     }
 
+    /// What was decoded, added up about ten times a second from now on.
+    pub fn tallies(&self) -> watch::Receiver<Tally> {
+        let (sender, receiver) = watch::channel(Tally::default());
+        // A thread that has panicked sends none, and `finish` passes that on.
+        let _ = self.requests.send(Request::Tally(sender));
+        receiver
+    }
+
     fn ask<T, R: FnOnce(oneshot::Sender<T>) -> Request>(&self, request: R) -> impl Future<Output = T> + use<T, R> {
         let (sender, answer) = oneshot::channel();
         // The thread ends before this handle only by a panic, which `finish` passes on.
@@ -141,6 +156,24 @@ struct Worker {
     reader: ChunkReader<ChunkCursor>,
     decoder: Decoder,
     sampler: Option<CpuSampler>,
+    tallies: Option<Tallies>,
+}
+
+/// Who wants tallies, and when the next is due.
+struct Tallies {
+    sender: watch::Sender<Tally>,
+    due: Instant,
+}
+
+impl Tallies {
+    fn send_if_due(&mut self, decoder: &Decoder) {
+        let start = Instant::now();
+        if start >= self.due {
+            self.sender.send_replace(Tally::of(decoder));
+            let end = Instant::now();
+            self.due = end + TALLY_PERIOD.max((end - start) * TALLY_PART);
+        }
+    }
 }
 
 impl Worker {
@@ -154,6 +187,9 @@ impl Worker {
             returned.into_iter().for_each(|returned| self.decoder.returned(returned));
             if let Some(request) = request {
                 self.meet(request, progress);
+            }
+            if let Some(tallies) = &mut self.tallies {
+                tallies.send_if_due(&self.decoder);
             }
             self.tell(progress);
             if calls.is_some_and(|calls| self.decoder.roots_completed() >= calls) {
@@ -193,6 +229,7 @@ impl Worker {
                 self.reader.interrupted();
                 let _ = done.send(());
             }
+            Request::Tally(sender) => self.tallies = Some(Tallies { sender, due: Instant::now() }),
         }
     }
 

@@ -8,12 +8,13 @@
 //! that are open have their time up to now, and correction works on the copy while the target is served.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{Calibration, MethodInfo, Reveal};
 use headwater_protocol::segment::Segment;
 
+use crate::budget::Governor;
 use crate::callgraph::{CallGraph, Options};
 use crate::cpu_share::CpuSampler;
 use crate::drain::{Drain, Progress};
@@ -77,18 +78,23 @@ impl Attached {
         let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
         let prepared = profiling::prepare(&mut self.session, &settings, &drain, observer, start).await;
         match prepared {
-            Ok(calibration) => Ok(Live {
-                session: self.session,
-                segment: self.segment,
-                progress: drain.progress(),
-                drain,
-                _ticker: ticker,
-                settings,
-                target: self.target,
-                calibration,
-                recorded: Duration::ZERO,
-                since: Some(Instant::now()),
-            }),
+            Ok(calibration) => {
+                if let Some(limit) = settings.budget {
+                    let probes = assemble::probes(settings.clock, self.session.uses_tsc(), calibration);
+                    self.session.keep_to(Governor::new(limit, probes), drain.tallies());
+                }
+                self.session.begin_time();
+                Ok(Live {
+                    session: self.session,
+                    segment: self.segment,
+                    progress: drain.progress(),
+                    drain,
+                    _ticker: ticker,
+                    settings,
+                    target: self.target,
+                    calibration,
+                })
+            }
             Err(error) => {
                 // The agent leaves by itself when the connection closes; asking makes sure that it has, and an error changes
                 // nothing about the one to be reported.
@@ -121,10 +127,6 @@ pub struct Live {
     settings: Settings,
     target: Target,
     calibration: Calibration,
-    /// How long was recorded before `since`.
-    recorded: Duration,
-    /// Since when recording goes on; `None` while it is interrupted.
-    since: Option<Instant>,
 }
 
 impl Live {
@@ -150,12 +152,12 @@ impl Live {
 
     /// How long was recorded.
     pub fn recorded(&self) -> Duration {
-        self.recorded + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+        self.session.recorded().elapsed()
     }
 
     /// Whether recording is interrupted.
     pub fn is_paused(&self) -> bool {
-        self.since.is_none()
+        !self.session.recorded().is_running()
     }
 
     /// The conversation, to ask and to serve.
@@ -170,10 +172,16 @@ impl Live {
 
     /// The profile up to now; recording goes on. Methods that are open have their time up to now.
     pub async fn profile(&mut self) -> Result<Profile, SessionError> {
-        let now_ns = monotonic_ns();
         let paused = self.is_paused();
-        let copy = self.drain.copy();
-        let mut decoder = self.serve_until(copy).await?;
+        let (mut decoder, now_ns) = loop {
+            let (now_ns, dropped) = (monotonic_ns(), self.dropped());
+            let copy = self.drain.copy();
+            let decoder = self.serve_until(copy).await?;
+            // A method that was dropped meanwhile may have calls that this copy has not.
+            if dropped == self.dropped() {
+                break (decoder, now_ns);
+            }
+        };
         let facts = Facts::of(&self.session, &self.settings);
         let (target, mode, calibration) = (self.target.clone(), self.settings.clock, self.calibration);
         let duration = self.recorded();
@@ -186,21 +194,23 @@ impl Live {
         Ok(self.serve_until(assembled).await?.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
     }
 
+    /// How many methods have been dropped.
+    fn dropped(&self) -> usize {
+        self.session.governor().map_or(0, |governor| governor.all_dropped().len())
+    }
+
     /// Forgets what was recorded, and goes on.
     pub async fn clear(&mut self) -> Result<(), SessionError> {
         let cleared = self.drain.clear(monotonic_ns());
         self.serve_until(cleared).await?;
-        self.recorded = Duration::ZERO;
-        self.since = self.since.map(|_| Instant::now());
+        self.session.cleared();
         Ok(())
     }
 
     /// Interrupts recording: the instrumented methods stay so, and their probes do next to nothing.
     pub async fn pause(&mut self) -> Result<(), SessionError> {
-        if let Some(since) = self.since {
+        if !self.is_paused() {
             let time_ns = self.session.pause().await?;
-            self.since = None;
-            self.recorded += since.elapsed();
             let interrupted = self.drain.interrupt(time_ns);
             self.serve_until(interrupted).await?;
         }
@@ -211,7 +221,6 @@ impl Live {
     pub async fn resume(&mut self) -> Result<(), SessionError> {
         if self.is_paused() {
             self.session.resume().await?;
-            self.since = Some(Instant::now());
         }
         Ok(())
     }
@@ -232,14 +241,16 @@ impl Live {
             None => (self.calibration, None),
         };
         let facts = Facts::of(&self.session, &self.settings);
+        let unmatched = profiling::unmatched(&self.session, &self.settings);
         let mut profile =
             assemble::profile(facts, &end.decoder, self.target, self.settings.clock, calibration, &end.bare, duration);
         profile.clock.drift = drift;
         if end.ending == Ending::TargetEnded {
             profile.warnings.push(profiling::TARGET_ENDED.to_owned());
         }
+        profile.warnings.extend(profiling::too_few(self.settings.calls, &profile));
         profile.warnings.extend(end.warning);
-        Outcome { profile, ending: end.ending }
+        Outcome { profile, ending: end.ending, unmatched }
     }
 }
 
@@ -247,10 +258,10 @@ impl Live {
 pub async fn serve_until<T>(session: &mut Session, until: impl Future<Output = T>) -> Result<T, SessionError> {
     tokio::pin!(until);
     loop {
-        let message = tokio::select! {
+        let event = tokio::select! {
             done = &mut until => return Ok(done),
-            message = session.next_message() => message?,
+            event = session.next_event() => event?,
         };
-        session.serve(message).await?;
+        session.serve(event).await?;
     }
 }

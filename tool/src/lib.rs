@@ -3,11 +3,12 @@
 //! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the [`agent`] into it, [`link`] is the
 //! socket to it, [`session`] holds the conversation, [`callgraph`] decides which methods to instrument, [`drain`] reads
 //! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, [`report`] shows it,
-//! [`export`] hands it to other tools, [`snapshot`] keeps it, and [`diff`] compares two. [`profiling`] leads through all of them,
+//! [`export`] hands it to other tools, [`page`] to a browser, [`snapshot`] keeps it, and [`diff`] compares two. [`profiling`] leads through all of them,
 //! [`cli`] is the command line.
 
 pub mod agent;
 pub mod attach;
+pub mod budget;
 pub mod callgraph;
 pub mod cct;
 pub mod cli;
@@ -23,6 +24,7 @@ pub mod engine;
 pub mod export;
 pub mod jvm;
 pub mod link;
+pub mod page;
 pub mod pattern;
 pub mod profile;
 pub mod profiling;
@@ -32,4 +34,5 @@ pub mod session;
 pub mod snapshot;
 pub mod ticker;
 pub mod timing;
+pub mod top;
 pub mod whole_file;

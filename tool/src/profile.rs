@@ -16,10 +16,12 @@ use serde::{Deserialize, Serialize};
 use crate::callgraph::Scheme;
 use crate::decode::Summary;
 
+mod budget;
 mod environment;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use budget::{Budget, DroppedMethod, RootOverhead};
 pub use environment::Environment;
 
 /// The profiled JVM.
@@ -423,6 +425,9 @@ pub struct Profile {
     pub skipped: Vec<Skipped>,
     /// How complete the record is.
     pub events: Events,
+    /// The overhead that was allowed, and what was given up for it.
+    #[serde(default)]
+    pub budget: Option<Budget>,
     /// What hotswapping cost.
     pub hotswap: Hotswap,
     /// What else was waited for.
@@ -451,6 +456,18 @@ impl Profile {
     /// Invocations of roots from outside the call graph.
     pub fn root_calls(&self) -> u64 {
         self.merged.nodes.iter().filter(|node| node.parent.is_none()).map(|node| node.calls).sum()
+    }
+
+    /// Until when a method's calls were recorded, if that was not to the end; zero if that was before anything else here.
+    pub fn recorded_until(&self, method: MethodIndex) -> Option<Duration> {
+        let budget = self.budget.as_ref()?;
+        budget.dropped.iter().find(|dropped| dropped.method == method).map(|dropped| dropped.at)
+    }
+
+    /// The same, of any of the methods of this machine name: classes of the same name, of different loaders, are one to the reader.
+    pub fn any_recorded_until(&self, machine: &str) -> Option<Duration> {
+        let dropped = self.budget.iter().flat_map(|budget| &budget.dropped);
+        dropped.filter(|dropped| self.methods[dropped.method.0].machine == machine).map(|dropped| dropped.at).min()
     }
 
     /// A node's method.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headwater_protocol::MethodId;
-use headwater_protocol::message::{Calibration, HotswapResult, ToTool};
+use headwater_protocol::message::{Calibration, HotswapResult};
 use headwater_protocol::segment::Segment;
 
 use crate::callgraph::{PatternIndex, RootMatch};
@@ -15,21 +15,26 @@ use crate::drain::Drain;
 use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
 use crate::profile::Profile;
-use crate::session::{Session, SessionError};
+use crate::report::units::{count, plural};
+use crate::session::{Event, Session, SessionError};
 use crate::ticker::monotonic_ns;
 use crate::timing::RootTimes;
 
 pub(crate) mod assemble;
 mod bare;
+mod budget;
 mod connecting;
 pub(crate) mod drift;
 mod error;
 mod settings;
+mod unmatched;
 
 pub use connecting::{connect, detach};
 pub use error::ProfileError;
 pub use settings::{BareTiming, Settings};
 pub(crate) use settings::{agreed, decoding, options};
+pub use unmatched::Unmatched;
+pub(crate) use unmatched::unmatched;
 
 /// What made a profile end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +56,16 @@ pub struct Outcome {
     pub profile: Profile,
     /// What ended it.
     pub ending: Ending,
+    /// The roots that matched nothing to the end, if others or the end were waited for.
+    pub unmatched: Vec<Unmatched>,
+}
+
+impl Outcome {
+    /// What is wrong if no root matched anything, and so nothing can have been recorded.
+    pub fn nothing_matched(&self) -> Option<String> {
+        let lines: Vec<String> = self.unmatched.iter().map(ToString::to_string).collect();
+        (!lines.is_empty() && lines.len() == self.profile.roots.len()).then(|| lines.join("\n"))
+    }
 }
 
 /// A root that is instrumented.
@@ -228,7 +243,7 @@ async fn record(
     tokio::pin!(interrupt);
     loop {
         let next = tokio::select! {
-            message = live.session().next_message() => Next::Message(message?),
+            event = live.session().next_event() => Next::Event(event?),
             () = &mut interrupt => return Ok(Ending::Interrupted),
             () = progress.enough() => return Ok(Ending::Complete),
             () = tokio::time::sleep_until(end.unwrap_or_else(tokio::time::Instant::now)), if end.is_some() => {
@@ -238,7 +253,7 @@ async fn record(
             _ = so_far.tick(), if period.is_some() => Next::SoFar,
         };
         match next {
-            Next::Message(message) => live.session().serve(message).await?,
+            Next::Event(event) => live.session().serve(event).await?,
             Next::Progress => observer(Stage::Recording {
                 root_calls: progress.roots_entered(),
                 events: progress.events(),
@@ -249,9 +264,17 @@ async fn record(
     }
 }
 
+/// What is said when recording ended before so many calls were there.
+pub(crate) fn too_few(wanted: Option<u64>, profile: &Profile) -> Option<String> {
+    let calls = profile.roots.iter().map(|root| root.calls).sum();
+    let wanted = wanted.filter(|wanted| *wanted > calls)?;
+    let wanted = plural(wanted, "call", "calls");
+    Some(format!("--calls asks for {wanted}, and only {} came before recording ended", count(calls)))
+}
+
 /// What recording is to do next.
 enum Next {
-    Message(ToTool),
+    Event(Event),
     Progress,
     SoFar,
 }
@@ -333,8 +356,8 @@ pub(crate) async fn finish(
 fn not_restored(detached: &HotswapResult) -> Option<String> {
     let (_, reason) = detached.refused.first()?;
     Some(format!(
-        "{} classes could not be given their original code back: {reason}. Their probes are idle from now on",
-        detached.refused.len()
+        "classes could not be given their original code back ({}): {reason}. Their probes are idle from now on",
+        count(detached.refused.len() as u64)
     ))
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod names;
 mod prune;
 pub mod region;
 pub mod select;
+pub(crate) mod status;
 pub mod text;
 pub(crate) mod units;
 pub(crate) mod walk;

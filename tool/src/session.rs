@@ -25,15 +25,19 @@ use crate::decode::Returned;
 use crate::link::Link;
 
 mod batch_cost;
+mod budget;
 mod hotswaps;
 mod questions;
+mod recorded;
 mod rewriting;
 #[cfg(test)]
 mod tests;
 
 pub use hotswaps::HotswapTotals;
+pub use recorded::Recorded;
 
 use batch_cost::BatchCost;
+use budget::Budget;
 use questions::Pending;
 
 /// How many classes are given their own code back at once: it bounds a single pause.
@@ -80,6 +84,15 @@ impl From<WireError> for SessionError {
     }
 }
 
+/// What a session has to see to next.
+#[derive(Debug)]
+pub enum Event {
+    /// The agent says something.
+    Message(ToTool),
+    /// What was decoded has been added up: the budget is looked at.
+    Tally,
+}
+
 /// A hotswap that a thread of the target executes.
 #[derive(Debug)]
 struct Running {
@@ -123,6 +136,8 @@ pub struct Session {
     returns: Option<Sender<Returned>>,
     /// Nothing is instrumented any more.
     stopping: bool,
+    budget: Option<Budget>,
+    recorded: Recorded,
 }
 
 impl Session {
@@ -151,6 +166,8 @@ impl Session {
             unparsable: Vec::new(),
             returns: None,
             stopping: false,
+            budget: None,
+            recorded: Recorded::default(),
         }
     }
 
@@ -296,14 +313,31 @@ impl Session {
         self.command(Command::Release, "start the program").await.map(|_| ())
     }
 
-    /// The next message of the agent, for [`Session::serve`]. May be cancelled: nothing is lost.
-    pub async fn next_message(&mut self) -> Result<ToTool, SessionError> {
-        Ok(self.link.receive().await?)
+    /// What is to be seen to next, by [`Session::serve`]. May be cancelled: nothing is lost.
+    pub async fn next_event(&mut self) -> Result<Event, SessionError> {
+        let Some(budget) = &mut self.budget else { return Ok(Event::Message(self.link.receive().await?)) };
+        tokio::select! {
+            message = self.link.receive() => Ok(Event::Message(message?)),
+            () = budget.tallied() => Ok(Event::Tally),
+        }
+    }
+
+    /// How long has been recorded.
+    pub fn recorded(&self) -> Recorded {
+        self.recorded
+    }
+
+    /// Recording is prepared: its time begins.
+    pub fn begin_time(&mut self) {
+        self.recorded.begin();
     }
 
     /// Ends recording; the target's time of that moment.
     pub async fn stop(&mut self) -> Result<i64, SessionError> {
         self.stopping = true;
+        // The hotswap that is under way may end after the profile.
+        self.graph.drops_accepted();
+        self.note_drops();
         for pending in std::mem::take(&mut self.queue) {
             self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await?;
         }
@@ -331,6 +365,7 @@ impl Session {
     /// Interrupts recording, for [`Session::resume`]; the target's time of that moment. Questions are answered as before.
     pub async fn pause(&mut self) -> Result<i64, SessionError> {
         let reply = self.command(Command::Stop, "interrupt recording").await?;
+        self.recorded.interrupt();
         self.turn().await?;
         match reply {
             Reply::Stopped { time_ns } => Ok(time_ns),
@@ -341,6 +376,7 @@ impl Session {
     /// Goes on recording: threads are followed from their next entry into a root.
     pub async fn resume(&mut self) -> Result<(), SessionError> {
         self.command(Command::Record, "go on recording").await?;
+        self.recorded.begin();
         self.turn().await
     }
 

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::profile::{Profile, Tree};
 use crate::whole_file::write_whole;
 
-mod columns;
+pub(crate) mod columns;
 mod error;
 mod frames;
 
@@ -138,7 +138,11 @@ fn indices_hold(profile: &Profile) -> bool {
     let of_roots = profile.roots.iter().flat_map(|root| &root.methods);
     let of_controls = profile.controls.iter().map(|control| &control.root);
     let of_statistics = profile.statistics.iter().map(|statistics| &statistics.method);
-    of_roots.chain(of_controls).chain(of_statistics).all(|method| method.0 < profile.methods.len())
+    let of_budget = profile.budget.iter().flat_map(|budget| {
+        let of_dropped = budget.dropped.iter().map(|dropped| &dropped.method);
+        of_dropped.chain(budget.roots.iter().map(|root| &root.root))
+    });
+    of_roots.chain(of_controls).chain(of_statistics).chain(of_budget).all(|method| method.0 < profile.methods.len())
 }
 
 fn tree<R: Read>(frames: &mut FrameReader<'_, R>, nodes: u64, methods: usize) -> Result<Tree, Damage> {

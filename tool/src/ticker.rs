@@ -53,23 +53,3 @@ pub fn monotonic_ns() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
-
-/// CPU time of the current thread.
-pub fn thread_cpu_ns() -> i64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
-}
-
-/// What one read of a clock costs by itself, in ns. The JVM's own reads cost about as much.
-pub fn clock_read_ns(read: fn() -> i64) -> f64 {
-    const READS: i32 = 2_000;
-    let round = || {
-        let start = read();
-        for _ in 1..READS {
-            std::hint::black_box(read());
-        }
-        (read() - start) as f64 / f64::from(READS)
-    };
-    // The fastest: what other programs on the machine add is not the clock's.
-    (0..8).map(|_| round()).fold(f64::INFINITY, f64::min)
-}

@@ -1,6 +1,6 @@
 //! The reports of a small profile, compared with golden files. `HEADWATER_GOLDEN=write cargo test` writes them again.
 
-use headwater::profile::{CpuSamples, MethodIndex, MethodStatistics, Profile, Tree};
+use headwater::profile::{CpuSamples, Hotswap, MethodIndex, MethodStatistics, Profile, Tree};
 use headwater::report::text::Style;
 use headwater::report::{Options, SortBy, Trees, View, json, text};
 
@@ -166,7 +166,22 @@ fn an_empty_profile_says_that_nothing_was_entered() {
     (empty.merged, empty.threads) = (Tree::default(), Vec::new());
     empty.roots.iter_mut().for_each(|root| root.calls = 0);
     let report = as_text(&empty, &options(), &Style::default());
-    assert!(report.contains("waiting for entry") && !report.contains("share"), "{report}");
+    assert!(report.contains("never entered") && !report.contains("share"), "{report}");
+    assert_eq!(report.matches("called seldom?").count(), 1, "advice for both roots is given once:\n{report}");
+}
+
+#[test]
+fn one_of_a_kind_is_singular() {
+    let mut one = profile();
+    one.hotswap = Hotswap { batches: 1, classes: 1, ..one.hotswap };
+    one.events.healed = 1;
+    one.waits[0].count = 1;
+    one.roots[0].calls = 1;
+    one.roots[1].methods.clear();
+    one.controls.iter_mut().for_each(|control| control.calls = 1);
+    one.environment.processors = 1;
+    let style = Style { provenance: true, ..Style::default() };
+    check("one.txt", &as_text(&one, &options(), &style));
 }
 
 #[test]

@@ -50,6 +50,22 @@ impl Saved {
     }
 }
 
+#[test]
+fn pages_are_written_by_their_extension_or_by_format() {
+    let saved = Saved::new();
+    for (arguments, kind) in [(&["report", "before.hw"][..], "profile"), (&["diff", "before.hw", "after.hw"], "diff")] {
+        let file = format!("{kind}.html");
+        assert_eq!(saved.result(&[arguments, &["-o", &file]].concat()), "");
+        let page = std::fs::read_to_string(saved.0.file(&file)).expect("the page");
+        assert!(page.starts_with("<!doctype html>") && page.contains("default-src 'none'"), "{kind}");
+        assert_eq!(saved.result(&[arguments, &["--format", "html"]].concat()), page);
+    }
+    let complaint = saved.failure(&["report", "before.hw", "-o", "page.xml"], 2);
+    assert!(complaint.contains(".html"), "{complaint}");
+    let complaint = saved.failure(&["diff", "before.hw", "after.hw", "-o", "page.xml"], 2);
+    assert!(complaint.contains(".html"), "{complaint}");
+}
+
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -2,9 +2,11 @@
 
 use crate::machine::{call, cargo, jdk};
 
-const BENCHES: [&str; 5] = ["rewriter", "decode", "snapshot", "cost", "subgraph"];
+const BENCHES: [&str; 10] =
+    ["rewriter", "decode", "snapshot", "top", "pairs", "cost", "stability", "soak", "budget", "subgraph"];
 
-pub(crate) fn run(name: Option<&str>) -> Result<(), String> {
+/// One of them, with these arguments; or all.
+pub(crate) fn run(name: Option<&str>, arguments: &[String]) -> Result<(), String> {
     jdk()?;
     if let Some(name) = name.filter(|name| !BENCHES.contains(name)) {
         return Err(format!("{name} is no benchmark: give one of {}", BENCHES.join(", ")));
@@ -12,7 +14,11 @@ pub(crate) fn run(name: Option<&str>) -> Result<(), String> {
     call(cargo().args(["build", "--release", "--package", "headwater", "--package", "headwater-benches"]))?;
     for bench in BENCHES.into_iter().filter(|bench| name.is_none_or(|name| name == *bench)) {
         println!("\n{bench}\n");
-        call(cargo().args(["run", "--quiet", "--release", "--package", "headwater-benches", "--bin", bench]))?;
+        call(
+            cargo()
+                .args(["run", "--quiet", "--release", "--package", "headwater-benches", "--bin", bench, "--"])
+                .args(arguments),
+        )?;
     }
     Ok(())
 }

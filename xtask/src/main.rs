@@ -1,4 +1,4 @@
-//! The project's chores, executable: `cargo xtask demo | test | bench | runtime | rewrite | corpus`.
+//! The project's chores, executable: `cargo xtask demo | test | bench | tutorial | runtime | web | rewrite | corpus`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ mod demo;
 mod jar;
 mod libraries;
 mod machine;
+mod picture;
 mod probed_jdk;
 mod process;
 mod rewrite;
@@ -21,7 +22,9 @@ mod rewriting;
 mod runtime;
 mod semantics;
 mod test;
+mod tutorial;
 mod verification;
+mod web;
 
 /// The project's chores.
 #[derive(Debug, Parser)]
@@ -48,13 +51,21 @@ enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true it is, and how a call graph is found
+    /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true and how stable it is, and how a call
+    /// graph is found
     Bench {
-        /// Only this one: rewriter, decode, snapshot, cost or subgraph
+        /// Only this one: rewriter, decode, snapshot, top, pairs, cost, stability, soak, budget or subgraph
         name: Option<String>,
+        /// Passed on to it
+        #[arg(last = true, requires = "name")]
+        arguments: Vec<String>,
     },
+    /// Go through docs/TUTORIAL.md and make its pictures again
+    Tutorial,
     /// Compile the Java runtime classes again, after a change to their sources
     Runtime,
+    /// Build the HTML report's page again, after a change to its sources
+    Web,
     /// Instrument every method of a jar, a class file or a JDK
     Rewrite {
         /// x.jar, x.class or jrt:<home of a JDK>
@@ -88,8 +99,10 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo { root, seconds } => demo::run(&root, seconds),
         Command::Test { arguments } => test::run(&arguments),
-        Command::Bench { name } => bench::run(name.as_deref()),
+        Command::Bench { name, arguments } => bench::run(name.as_deref(), &arguments),
+        Command::Tutorial => tutorial::run(),
         Command::Runtime => runtime::run(),
+        Command::Web => web::run(),
         Command::Rewrite { input, output, identity, report } => {
             let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::Instrument };
             rewrite::run(&input, &output, pass, report)

@@ -1,38 +1,65 @@
-//! What a profile costs and how true it is. A pair of probes by itself (`pairs`); and on three workloads: nanoseconds added to each call, against two reads of the JVM's own clock; and
-//! the root's charged time against what it takes bare. In one JVM process each, whose own timing is believed.
+//! What a profile costs and how true it is, on four workloads: nanoseconds added to each call, against two reads of the JVM's own clock;
+//! and the root's charged time against what it takes bare, as the workload itself times it and as the profile does. In one JVM process
+//! each. Arguments pick from all rows: versions of JDKs, clocks, workloads.
 
 use std::process::Command;
 
-use headwater_benches::{compile, headwater, median, pairs};
-use headwater_tests::{Jdk, Process, Scratch, jdks};
+use headwater_benches::workload::Target;
+use headwater_benches::{compile, headwater, median};
+use headwater_tests::{Jdk, Scratch, jdks};
 use serde_json::Value;
 
-/// Half-second rounds of warm-up and of each measurement.
-const WARM_UP: usize = 10;
-const ROUNDS: usize = 8;
-/// How long a profile runs, in two rounds a second; its second half is measured.
-const PROFILE_SECONDS: u64 = 8;
+const CLOCKS: [&str; 2] = ["exact", "tick"];
+
+/// A root, and how many half-second rounds everything takes.
+struct Workload {
+    name: &'static str,
+    /// Until the JIT compiler is done with it; before the profile, and after it.
+    warm_up: usize,
+    /// Measured, before and after.
+    rounds: usize,
+    /// How long the profile runs; its second half is measured.
+    profile_seconds: usize,
+}
+
+const WORKLOADS: [Workload; 4] = [
+    Workload { name: "dense", warm_up: 10, rounds: 8, profile_seconds: 8 },
+    Workload { name: "polymorphic", warm_up: 10, rounds: 8, profile_seconds: 8 },
+    Workload { name: "javac", warm_up: 50, rounds: 12, profile_seconds: 40 },
+    Workload { name: "coarse", warm_up: 10, rounds: 8, profile_seconds: 8 },
+];
 
 fn main() {
-    let clocks: Vec<String> = std::env::args().skip(1).collect();
-    let clocks = if clocks.is_empty() { ["exact", "tick"].map(str::to_owned).to_vec() } else { clocks };
-    pairs::run();
-    println!();
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
     println!(
-        "| JDK | clock | workload | calls | bare ns | added ns a call | 2 nanoTime | ratio | charged / bare | after / bare |"
+        "| JDK | clock | workload | calls | bare ns | added ns a call | 2 nanoTime | ratio | charged / bare | control / bare | after / before |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
-    for jdk in jdks() {
-        let classes = compile(&jdk, "Workload.java");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    let jdks = jdks();
+    let versions: Vec<String> = jdks.iter().map(|jdk| jdk.version.to_string()).collect();
+    let own_clocks: Vec<&str> = chosen.iter().map(String::as_str).filter(|choice| is_clock(choice)).collect();
+    let clocks = if own_clocks.is_empty() { CLOCKS.to_vec() } else { own_clocks };
+    for (jdk, _) in jdks.iter().zip(&versions).filter(|(_, version)| is_chosen(&chosen, &versions, version)) {
+        let classes = compile(jdk, "Workload.java");
         for clock in &clocks {
-            for workload in ["dense", "polymorphic", "coarse"] {
-                measure(&jdk, &classes, clock, workload);
+            let names = WORKLOADS.map(|workload| workload.name.to_owned());
+            for workload in WORKLOADS.iter().filter(|workload| is_chosen(&chosen, &names, workload.name)) {
+                measure(jdk, &classes, clock, workload);
             }
         }
     }
 }
 
 /// `exact` or `tick`; `tick+10` with a control invocation in ten calls.
+fn is_clock(choice: &str) -> bool {
+    CLOCKS.iter().any(|clock| choice.split('+').next() == Some(clock))
+}
+
+/// Whether this one of these is among the choices; all are, where none is.
+fn is_chosen(choices: &[String], of: &[String], this: &str) -> bool {
+    !choices.iter().any(|choice| of.contains(choice)) || choices.iter().any(|choice| choice == this)
+}
+
 fn clock_arguments(clock: &str) -> Vec<&str> {
     match clock.split_once('+') {
         Some((clock, control)) => vec!["--clock", clock, "--control", control],
@@ -40,13 +67,13 @@ fn clock_arguments(clock: &str) -> Vec<&str> {
     }
 }
 
-fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &str) {
-    let mut target = Target::start(jdk, classes, workload);
-    target.rounds(WARM_UP);
-    let bare = median(target.rounds(ROUNDS));
+fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &Workload) {
+    let mut target = Target::start(jdk, classes, workload.name);
+    target.rounds(workload.warm_up);
+    let before = target.rounds(workload.rounds);
     let report = classes.file("report.json");
-    let root = format!("Workload::{workload}");
-    let seconds = format!("{PROFILE_SECONDS}s");
+    let root = format!("Workload::{}", workload.name);
+    let seconds = format!("{}s", workload.profile_seconds);
     target.pending();
     let output = Command::new(headwater())
         .args(["profile", &target.process.pid().to_string(), "--root", &root, "-d", &seconds])
@@ -56,11 +83,15 @@ fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &str) {
         .output()
         .expect("headwater starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // The second half of the profile; after it come the calls that are timed without one.
-    let during = target.pending().into_iter().skip(PROFILE_SECONDS as usize).take(PROFILE_SECONDS as usize - 2);
-    let profiled = median(during.collect());
-    target.rounds(4);
-    let after = median(target.rounds(ROUNDS));
+    // Two rounds a second, of which the second half counts; after the profile come the calls that are timed without one.
+    let during = target.pending();
+    let profiled =
+        median(during.into_iter().skip(workload.profile_seconds).take(workload.profile_seconds - 2).collect());
+    target.rounds(workload.warm_up);
+    let after = target.rounds(workload.rounds);
+    let after_before = median(after.clone()) / median(before.clone());
+    // Both, because a machine that others use changes its speed.
+    let bare = median([before, after].concat());
     let report: Value =
         serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("the report is JSON");
     let nodes = report["nodes"].as_array().expect("nodes");
@@ -73,49 +104,14 @@ fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &str) {
     let all: u64 = nodes.iter().map(|node| node["calls"].as_u64().expect("calls")).sum();
     let per_root = all as f64 / calls as f64;
     let added = (profiled - bare) / per_root;
+    let control = report["controls"][0]["control_ns"].as_f64().unwrap_or(f64::NAN);
     println!(
-        "| {} | {clock} | {workload} | {per_root:.0} | {bare:.0} | {added:.1} | {:.1} | {:.2} | {:.2} | {:.2} |",
+        "| {} | {clock} | {} | {per_root:.0} | {bare:.0} | {added:.1} | {:.1} | {:.2} | {:.2} | {:.2} | {after_before:.2} |",
         jdk.version,
+        workload.name,
         target.clock_pair,
         added / target.clock_pair,
         total as f64 / calls as f64 / bare,
-        after / bare,
+        control / bare,
     );
-}
-
-/// A running workload.
-struct Target {
-    process: Process,
-    /// Nanoseconds of two reads of the clock, as last said.
-    clock_pair: f64,
-}
-
-impl Target {
-    fn start(jdk: &Jdk, classes: &Scratch, workload: &str) -> Target {
-        let mut java = Command::new(jdk.program("java"));
-        java.args(["-XX:+UseSerialGC", "-cp"]).arg(classes.path()).args(["Workload", workload]);
-        Target { process: Process::spawn(&mut java), clock_pair: f64::NAN }
-    }
-
-    fn rounds(&mut self, count: usize) -> Vec<f64> {
-        (0..count)
-            .filter_map(|_| {
-                let line = self.process.await_line("NS ");
-                self.read(&line)
-            })
-            .collect()
-    }
-
-    /// The rounds that have come in meanwhile.
-    fn pending(&mut self) -> Vec<f64> {
-        let lines = self.process.pending_lines();
-        lines.iter().filter_map(|line| self.read(line)).collect()
-    }
-
-    /// `NS <a call> CLOCK <two reads>`
-    fn read(&mut self, line: &str) -> Option<f64> {
-        let (call, clock) = line.strip_prefix("NS ")?.split_once(" CLOCK ")?;
-        self.clock_pair = clock.parse().ok()?;
-        call.parse().ok()
-    }
 }

@@ -10,8 +10,16 @@ use headwater_tests::{Jdk, class_files, jdks, modules};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 const ROUNDS: usize = 7;
-const PROBES: Probes<'static> =
-    Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown", allocate: None, receive: None };
+const PROBES: Probes<'static> = Probes {
+    class: "java/lang/HwProbe",
+    enter: "enter",
+    exit: "exit",
+    throw: "thrown",
+    allocate: None,
+    receive: None,
+    argument: None,
+    around: None,
+};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

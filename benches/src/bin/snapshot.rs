@@ -116,6 +116,7 @@ fn profile() -> Profile {
         discovery: Discovery::default(),
         skipped: Vec::new(),
         events: Events::default(),
+        budget: None,
         hotswap: Hotswap::default(),
         waits: Vec::new(),
         threads,

@@ -10,6 +10,8 @@ pub const PROBES: Probes<'static> = Probes {
     throw: "thrown",
     allocate: Some("allocated"),
     receive: None,
+    argument: None,
+    around: None,
 };
 
 /// All methods with code, with ids of every size.

@@ -41,6 +41,8 @@ pub struct Options {
     pub skip_trivial: bool,
     /// Calls of native methods are instrumented, since these themselves cannot be.
     pub natives: bool,
+    /// What is handed to other threads in the graph belongs to it.
+    pub follow_threads: bool,
 }
 
 /// Who reaches a method.

@@ -38,6 +38,7 @@ impl CallGraph {
         self.code.add(key, Some(bytes.to_vec()));
         let selected = self.selected_in(key, &file);
         self.handed_out.extend(selected.iter().map(|method| method.id));
+        self.hand_out_dropped(key);
         selected
     }
 
@@ -53,7 +54,8 @@ impl CallGraph {
             let whole = self.by_signature.get(&(key, signature)).into_iter();
             let ids = whole.chain(self.by_lines.get(&(key, signature)).into_iter().flatten());
             for record in ids.filter_map(|id| self.record(*id)) {
-                if record.refused.is_some() || !method.has_code() || roots_only && record.root_of.is_empty() {
+                let is_wanted = !record.is_dropped() && (!roots_only || !record.root_of.is_empty());
+                if record.refused.is_some() || !method.has_code() || !is_wanted {
                     continue;
                 }
                 selected.push(Selected { method_index: method.index, id: record.id, lines: record.lines });
@@ -76,6 +78,7 @@ impl CallGraph {
     pub fn class_refused(&mut self, class: ClassId, reason: String) {
         let Some(key) = self.mirrors.by_id(class) else { return };
         self.mirrors.get_mut(key).refused = true;
+        self.drop_refused(key);
         let (refused, others): (Vec<MethodId>, Vec<MethodId>) =
             std::mem::take(&mut self.handed_out).into_iter().partition(|id| self.key_of(*id) == Some(key));
         self.handed_out = others;
@@ -93,6 +96,7 @@ impl CallGraph {
         let mut handed_out = std::mem::take(&mut self.handed_out);
         handed_out.retain(|id| self.key_of(*id) != Some(key));
         self.handed_out = handed_out;
+        self.drop_again(key);
         self.to_hotswap.insert(key);
     }
 }

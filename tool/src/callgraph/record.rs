@@ -13,6 +13,22 @@ use crate::pattern;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PatternIndex(pub usize);
 
+/// Whether a method gives up its probes because they cost too much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Drop {
+    /// It does not.
+    #[default]
+    No,
+    /// Its class is to be hotswapped without it.
+    Due,
+    /// Its own code has been handed out, and not been accepted by HotSpot yet.
+    HandedOut,
+    /// It has its own code back.
+    Done,
+    /// HotSpot did not take it back.
+    Refused,
+}
+
 /// A method that was selected for instrumentation.
 #[derive(Clone, Debug)]
 pub struct MethodRecord {
@@ -46,9 +62,15 @@ pub struct MethodRecord {
     pub(super) late: bool,
     /// HotSpot has accepted its instrumented code.
     pub(super) in_place: bool,
+    pub(super) drop: Drop,
 }
 
 impl MethodRecord {
+    /// Whether it is not to be instrumented any more.
+    pub(super) fn is_dropped(&self) -> bool {
+        matches!(self.drop, Drop::Due | Drop::HandedOut | Drop::Done)
+    }
+
     /// `a.b.C.m(I)V`; of lines, `a.b.C.m(I)V:120-148`.
     pub fn java_name(&self) -> String {
         self.with_lines(pattern::java_name(&self.class, &self.name, &self.descriptor))

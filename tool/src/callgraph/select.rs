@@ -6,7 +6,7 @@ use headwater_rewriter::{CallKind, CallSites};
 use super::ahead::{self, Callee, Guess, Probability};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
-use super::record::MethodRecord;
+use super::record::{Drop, MethodRecord};
 use super::{CallGraph, Lines, Scheme};
 use crate::pattern;
 
@@ -114,6 +114,7 @@ impl CallGraph {
             guess: Guess::None,
             late: false,
             in_place: false,
+            drop: Drop::No,
         });
         id
     }

@@ -9,6 +9,7 @@ use headwater_tests::{compile_text, jdks};
 use super::*;
 use crate::pattern::ClassPattern;
 
+mod dropping;
 mod natives;
 
 const APPLICATION: LoaderId = LoaderId(2);
@@ -209,6 +210,8 @@ impl PlayedJvm {
                         assert!(class.linked, "{name} is hotswapped before it is linked");
                         let (name, bytes) = (name.clone(), class.bytes.clone());
                         let selected = self.graph.class_bytes(Some(id), APPLICATION, &name, &bytes);
+                        // Each retransformation begins with the original.
+                        self.instrumented.retain(|method| !method.starts_with(&format!("{name}.")));
                         self.instrument(&name, &selected);
                     }
                     if !hotswapped {

@@ -7,13 +7,14 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::profile_options::OneProfile;
-use super::{diff, region, report};
+use super::{diff, region, report, top};
 use crate::script::Setting;
 
 const EXAMPLES: &str = "\
 Examples:
   headwater list
   headwater profile 4711 --root com.acme.Shop::checkout -d 30s
+  headwater top 4711 --root com.acme.Shop::checkout
   headwater run --root com.acme.Main::main -o run.hw -- java -jar shop.jar
   headwater report run.hw --view callers --focus com.acme.Cart
   headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%'
@@ -101,6 +102,9 @@ pub(super) enum Command {
         #[arg(long)]
         await_root: bool,
     },
+    /// Watch a profile on the whole screen while it is recorded: unfold, sort, search, freeze
+    #[command(after_help = top::EXAMPLES)]
+    Top(top::TopArgs),
     /// Start a program and profile it from its first instruction
     #[command(after_help = RUN_EXAMPLES, args_override_self = true)]
     Run {

@@ -13,6 +13,7 @@ use crate::diff::condition::{Condition, ConditionError, Judgement};
 use crate::diff::json::Context;
 use crate::diff::text::Selection;
 use crate::diff::{self, Comparison, Per, Quantity};
+use crate::page;
 use crate::profile::Profile;
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
@@ -25,6 +26,7 @@ Examples:
   headwater diff before.hw after.hw
   headwater diff before.hw after.hw --by total --focus com.acme.*
   headwater diff before.hw after.hw --format json -o diff.json
+  headwater diff before.hw after.hw -o diff.html
   headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%' --fail-if 'total(com.acme.Shop.checkout) > +2ms'
 
 A condition is QUANTITY(METHODS) OPERATOR CHANGE. QUANTITY is self, total or calls; METHODS as in --focus, counted together; OPERATOR
@@ -55,7 +57,7 @@ pub(super) struct DiffArgs {
     /// Show only these methods: com.acme.Shop.checkout, com.acme.Shop, com.acme.* (text)
     #[arg(long, value_name = "PATTERN")]
     focus: Option<MethodSelector>,
-    /// Write to a file, in the format of its extension (.json, .txt)
+    /// Write to a file, in the format of its extension (.json, .html, .txt)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The format [default: of the file's extension, else text]
@@ -77,6 +79,8 @@ enum Format {
     Text,
     /// One object to be processed
     Json,
+    /// A page to be explored in a browser
+    Html,
 }
 
 impl DiffArgs {
@@ -86,8 +90,9 @@ impl DiffArgs {
             (Some(format), ..) => Ok(format),
             (None, None, _) | (None, _, Some("txt")) => Ok(Format::Text),
             (None, _, Some("json")) => Ok(Format::Json),
+            (None, _, Some("html" | "htm")) => Ok(Format::Html),
             (None, Some(path), _) => Err(format!(
-                "{}: its extension names no format; .json and .txt do, or say --format json|text",
+                "{}: its extension names no format; .json, .html and .txt do, or say --format json|html|text",
                 path.display()
             )),
         }
@@ -174,6 +179,7 @@ fn write(arguments: &DiffArgs, format: Format, comparison: &Comparison<'_>, cont
         let mut out = out;
         match format {
             Format::Json => diff::json::write(comparison, context, &mut out),
+            Format::Html => page::write_diff(comparison, context, &mut out),
             Format::Text => diff::text::write(comparison, context, &arguments.selection(), style, &mut out),
         }
     };

@@ -9,18 +9,19 @@ use clap::{Args, Parser, ValueEnum};
 
 use super::view::ViewArgs;
 use crate::export;
+use crate::page;
 use crate::profile::Profile;
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
-use crate::report::{NothingSelected, View, json, text};
+use crate::report::{NothingSelected, Options, View, json, text};
 use crate::snapshot;
 use crate::whole_file::write_whole;
 
 /// How a report looks, and where it goes.
 #[derive(Clone, Debug, Args)]
 pub struct Output {
-    /// Write the report to a file, in the format of its extension (.txt, .json, .hw, .collapsed, .svg, .pb.gz, .speedscope.json,
-    /// .firefox.json, .callgrind, .csv, .om)
+    /// Write the report to a file, in the format of its extension (.txt, .json, .html, .hw, .collapsed, .svg, .pb.gz,
+    /// .speedscope.json, .firefox.json, .callgrind, .csv, .om)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The report's format [default: of the file's extension, else text]
@@ -36,6 +37,8 @@ enum Format {
     Text,
     /// One object to be processed
     Json,
+    /// A page to be explored
+    Html,
     /// A snapshot: everything, for `headwater report` and `headwater diff`
     Hw,
     /// For another tool
@@ -48,6 +51,7 @@ impl ValueEnum for Format {
         &[
             Format::Text,
             Format::Json,
+            Format::Html,
             Format::Hw,
             Format::Export(Collapsed),
             Format::Export(Svg),
@@ -64,6 +68,7 @@ impl ValueEnum for Format {
         Some(match self {
             Format::Text => PossibleValue::new("text").help("To be read"),
             Format::Json => PossibleValue::new("json").help("One object to be processed"),
+            Format::Html => PossibleValue::new("html").help("A page to be explored in a browser"),
             Format::Hw => PossibleValue::new("hw").help("Everything, for headwater report and headwater diff"),
             Format::Export(format) => PossibleValue::new(format.name()).help(format.consumer()),
         })
@@ -121,10 +126,11 @@ impl Output {
         match self.output.as_ref().map(|path| (path, path.extension().and_then(|extension| extension.to_str()))) {
             None | Some((_, Some("txt"))) => Ok(Format::Text),
             Some((_, Some("json"))) => Ok(Format::Json),
+            Some((_, Some("html" | "htm"))) => Ok(Format::Html),
             Some((_, Some(snapshot::EXTENSION))) => Ok(Format::Hw),
             Some((path, _)) => Err(format!(
-                "{}: its extension names no format; .txt, .json, .hw, .collapsed, .svg, .pb.gz, .speedscope.json, .firefox.json, \
-                 .callgrind, .csv and .om do, or say --format",
+                "{}: its extension names no format; .txt, .json, .html, .hw, .collapsed, .svg, .pb.gz, .speedscope.json, \
+                 .firefox.json, .callgrind, .csv and .om do, or say --format",
                 path.display()
             )),
         }
@@ -150,9 +156,24 @@ impl Output {
         }
     }
 
+    /// Whether a report is asked for, and not only what it would look like.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.output.is_some() || self.format.is_some()
+    }
+
+    /// What is to be shown, nothing left out that the user does not say.
+    pub(super) fn options(&self) -> Options {
+        self.view.options(0.0)
+    }
+
     /// Whether it goes into a file.
     pub(crate) fn is_file(&self) -> bool {
         self.output.is_some()
+    }
+
+    /// Whether a person has the report before them when it is written.
+    pub(crate) fn is_read_at_once(&self) -> bool {
+        self.output.is_none() && matches!(self.format_of(), Ok(Format::Text))
     }
 
     /// Writes the report as text to standard output, whatever was asked for.
@@ -199,6 +220,7 @@ impl Output {
         match format {
             Format::Json => json::write(profile, &self.view.options(0.0), out),
             Format::Text => text::write(profile, &self.view.options(TEXT_MIN_SHARE), style, out),
+            Format::Html => page::write_profile(&self.view.options(0.0).narrowed(profile), out),
             Format::Hw => snapshot::write(profile, out),
             Format::Export(format) => {
                 let options = self.view.options(0.0);

@@ -8,7 +8,9 @@ use super::profile_options::OneProfile;
 use super::progress::{Progress, Shown};
 use super::{fail, interrupted};
 use crate::jvm;
+use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Stage};
+use crate::report::text;
 
 pub(super) async fn attached(target: &str, arguments: &OneProfile, await_root: bool) -> ExitCode {
     let jvm = match jvm::resolve(target) {
@@ -23,7 +25,7 @@ pub(super) async fn attached(target: &str, arguments: &OneProfile, await_root: b
     let observer = |stage| observe(stage, &progress, &arguments.output);
     let result = profiling::attach(&jvm, &settings, interrupted(), &observer).await;
     progress.clear();
-    conclude(result, arguments)
+    conclude(result, &arguments.output)
 }
 
 pub(super) async fn started(arguments: &OneProfile, command: &[String]) -> ExitCode {
@@ -39,9 +41,9 @@ pub(super) async fn started(arguments: &OneProfile, command: &[String]) -> ExitC
             if !status.success() {
                 outcome.profile.warnings.push(format!("the program ended with {status}"));
             }
-            conclude(Ok(outcome), arguments)
+            conclude(Ok(outcome), &arguments.output)
         }
-        Err(error) => conclude(Err(error), arguments),
+        Err(error) => conclude(Err(error), &arguments.output),
     }
 }
 
@@ -56,33 +58,54 @@ fn observe(stage: Stage, progress: &Progress, output: &Output) {
     }
 }
 
-fn conclude(result: Result<Outcome, ProfileError>, arguments: &OneProfile) -> ExitCode {
+/// Writes the report, and says how it ended.
+pub(super) fn conclude(result: Result<Outcome, ProfileError>, output: &Output) -> ExitCode {
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    if let Err(nothing) = arguments.output.check_selection(&outcome.profile) {
+    if let Err(nothing) = output.check_selection(&outcome.profile) {
         // What was recorded must not be lost to a wrong name.
         let _ = writeln!(io::stderr(), "headwater: {nothing}");
     }
-    match arguments.output.write(&outcome.profile, Origin::Recording) {
+    match output.write(&outcome.profile, Origin::Recording) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => {
             let code = fail(1, &format!("the report could not be written: {error}"));
             // What was recorded cannot be had a second time.
-            if arguments.output.is_file() {
+            if output.is_file() {
                 let _ = writeln!(io::stderr(), "headwater: so that it is not lost, here it is as text");
-                let _ = arguments.output.write_as_text(&outcome.profile);
+                let _ = output.write_as_text(&outcome.profile);
             }
             return code;
         }
     }
-    let nothing_matched = outcome.profile.roots.iter().all(|root| root.methods.is_empty());
-    match outcome.ending {
-        Ending::TargetEnded => fail(5, profiling::TARGET_ENDED),
-        Ending::Broken => fail(1, outcome.profile.warnings.last().map_or("the profile ended early", String::as_str)),
-        _ if nothing_matched => fail(4, "no method that matches the root was loaded while the profile ran"),
-        Ending::Complete | Ending::Interrupted => ExitCode::SUCCESS,
+    verdict(&outcome, output)
+}
+
+/// The exit code of a profile, and why it is not 0.
+pub(super) fn verdict(outcome: &Outcome, output: &Output) -> ExitCode {
+    match (outcome.ending, outcome.nothing_matched()) {
+        (Ending::Broken, _) => {
+            fail(1, outcome.profile.warnings.last().map_or("the profile ended early", String::as_str))
+        }
+        (_, Some(nothing)) => fail(4, &nothing),
+        (ending, None) => {
+            if !output.is_read_at_once() {
+                not_entered(&outcome.profile);
+            }
+            if ending == Ending::TargetEnded { fail(5, profiling::TARGET_ENDED) } else { ExitCode::SUCCESS }
+        }
+    }
+}
+
+/// Says of each root that was never entered what a text says in its first lines.
+fn not_entered(profile: &Profile) {
+    for root in &profile.roots {
+        if let Some(advice) = text::advice(root) {
+            let _ =
+                writeln!(io::stderr(), "headwater: root {}: {}\n{advice}", root.pattern, text::state(profile, root));
+        }
     }
 }

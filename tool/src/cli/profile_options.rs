@@ -10,6 +10,7 @@ use headwater_protocol::segment::Overflow;
 
 use super::output::Output;
 use super::values::{bare_timing, duration, live_period, tick_period};
+use crate::budget::Limit;
 use crate::callgraph::{JdkMethods, Scheme};
 use crate::clock_source::ClockChoice;
 use crate::decode::Statistics;
@@ -79,6 +80,13 @@ enum Jdk {
     All,
 }
 
+/// What of the program's is followed beyond calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Follow {
+    /// Threads that are started, and tasks that are handed to executors, fork/join pools, CompletableFuture and virtual threads
+    Threads,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnOverflow {
     /// It waits, for three seconds at most; the wait is taken out of all times
@@ -134,7 +142,7 @@ pub struct ProfileArgs {
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
-    /// What --clock exact reads. The time stamp counter takes less than half as long, and needs JDK 22 or later
+    /// What --clock exact reads. The time stamp counter takes less than half as long, and needs JDK 17, or 22 or later
     #[arg(long, value_enum, default_value_t = ClockSource::Auto)]
     clock_source: ClockSource,
     /// How often the coarse clock of --clock tick moves
@@ -148,6 +156,10 @@ pub struct ProfileArgs {
     /// auto: when the root is called often enough, up to a third of the profile's time and 10s at most; off; or for how long
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = bare_timing)]
     bare: BareTiming,
+    /// How much longer the root's calls may take for being profiled (5%). Methods whose probes cost more than they tell
+    /// get their own code back until that holds; the report lists them with what was recorded until then
+    #[arg(long, value_name = "PERCENT")]
+    budget: Option<Limit>,
     /// Instrument only classes or methods that match (com.acme.**, com.acme.Foo::bar). May be repeated
     #[arg(long, value_name = "PATTERN")]
     include: Vec<ClassPattern>,
@@ -161,6 +173,10 @@ pub struct ProfileArgs {
     /// are called from what is instrumented
     #[arg(long)]
     natives: bool,
+    /// What is begun inside the root's calls and done elsewhere belongs to the profile, too: below the call that handed it over,
+    /// beside that call's own time
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    follow: Vec<Follow>,
     /// Record how the durations of each method's invocations spread: shortest, longest, mean, deviation, quantiles. The flat view
     /// and JSON show them. The tool needs more time and memory for that, the program does not
     #[arg(long)]
@@ -211,6 +227,7 @@ impl ProfileArgs {
             },
             skip_trivial: self.skip_trivial,
             natives: self.natives,
+            follow_threads: self.follow.contains(&Follow::Threads),
             statistics: if self.stats { Statistics::Every } else { Statistics::Off },
             duration: self.duration,
             calls: self.calls,
@@ -222,6 +239,7 @@ impl ProfileArgs {
             clock_source: self.clock_source.choice(),
             control: self.control.and_then(NonZeroU32::new),
             bare: self.bare,
+            budget: self.budget,
             buffer_bytes: self.buffer as usize * (1 << 20),
             overflow: match self.on_overflow {
                 OnOverflow::Wait => Overflow::Wait,

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use crate::profiling::{InstrumentedRoot, Stage};
+use crate::report::units::plural;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +51,20 @@ impl Progress {
                     self.say(&matched(&root));
                 }
             }
-            Stage::Recording { root_calls: 0, events: 0, .. } => self.live("waiting for entry into the root (Ctrl-C ends)"),
+            Stage::Recording { root_calls: 0, events: 0, .. } => {
+                self.live("waiting for entry into the root (Ctrl-C ends)")
+            }
             Stage::Recording { root_calls, events, instrumented } => self.live(&format!(
-                "{root_calls} root calls, {events} events, {instrumented} methods instrumented (Ctrl-C ends and reports)"
+                "{}, {}, {} instrumented (Ctrl-C ends and reports)",
+                plural(root_calls, "root call", "root calls"),
+                plural(events, "event", "events"),
+                plural(instrumented as u64, "method", "methods")
             )),
             Stage::TimingRoots { limit } => {
                 self.clear();
                 let limit = humantime::format_duration(Duration::from_millis(limit.as_millis() as u64));
-                let _ = writeln!(io::stderr(), "headwater: timing the root's calls without a profile, for {limit} at most");
+                let _ =
+                    writeln!(io::stderr(), "headwater: timing the root's calls without a profile, for {limit} at most");
             }
             Stage::Detaching => self.live("giving the original code back ..."),
             // The report itself is shown, not that it was made.
@@ -86,18 +93,16 @@ impl Progress {
 
 fn matched(root: &InstrumentedRoot) -> String {
     let InstrumentedRoot { pattern, found, inside } = root;
-    let plural = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     if found.methods == 0 {
         return format!("root {pattern}: no such method is loaded yet; it will be instrumented when it is");
     }
     let state = match inside {
         0 => "waiting for entry".to_owned(),
-        1 => "1 thread is in it already".to_owned(),
-        n => format!("{n} threads are in it already"),
+        n => plural(*n as u64, "thread is in it already", "threads are in it already"),
     };
     format!(
         "root {pattern}: {} in {} instrumented, {state}",
-        plural(found.methods, "method", "methods"),
-        plural(found.classes, "matching class", "matching classes")
+        plural(found.methods as u64, "method", "methods"),
+        plural(found.classes as u64, "matching class", "matching classes")
     )
 }

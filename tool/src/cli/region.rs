@@ -22,7 +22,7 @@ use crate::profile::{ClockMode, MethodStatistics, Profile};
 use crate::profiling::{self, BareTiming, Ending, Settings, Stage};
 use crate::report::region;
 use crate::report::text::Style;
-use crate::report::units::{count, time};
+use crate::report::units::{plural, time};
 use crate::whole_file::write_whole;
 
 pub(super) const EXAMPLES: &str = "\
@@ -92,7 +92,7 @@ pub struct Timing {
     /// End after this many calls, and count no others; calls inside another region or call do not count for this
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
-    /// What is read for the time. The time stamp counter takes less than half as long, and needs JDK 22 or later
+    /// What is read for the time. The time stamp counter takes less than half as long, and needs JDK 17, or 22 or later
     #[arg(long, value_enum, default_value_t = ClockSource::Auto)]
     clock_source: ClockSource,
     /// Wait for classes that are not loaded yet, rather than fail
@@ -147,12 +147,14 @@ impl Timing {
             reveal: Reveal::Blocking,
             skip_trivial: false,
             natives: false,
+            follow_threads: false,
             duration: self.duration,
             calls: self.calls,
             clock: ClockMode::Exact,
             clock_source: self.clock_source.choice(),
             control: None,
             statistics: Statistics::Outermost,
+            budget: None,
             bare: BareTiming::Off,
             buffer_bytes: BUFFER_BYTES,
             overflow: Overflow::Wait,
@@ -226,10 +228,11 @@ pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return fail(1, &format!("the result could not be written: {error}")),
     }
-    match outcome.ending {
-        Ending::TargetEnded => fail(5, profiling::TARGET_ENDED),
-        Ending::Broken => fail(1, outcome.profile.warnings.last().map_or("it ended early", String::as_str)),
-        Ending::Complete | Ending::Interrupted => ExitCode::SUCCESS,
+    match (outcome.ending, outcome.nothing_matched()) {
+        (Ending::Broken, _) => fail(1, outcome.profile.warnings.last().map_or("it ended early", String::as_str)),
+        (_, Some(nothing)) => fail(4, &nothing),
+        (Ending::TargetEnded, None) => fail(5, profiling::TARGET_ENDED),
+        (Ending::Complete | Ending::Interrupted, None) => ExitCode::SUCCESS,
     }
 }
 
@@ -237,8 +240,8 @@ pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
 fn so_far(profile: &Profile) -> String {
     let region = |known: &MethodStatistics| {
         let MethodStatistics { method, count: calls, min_ns, mean_ns, max_ns, .. } = *known;
-        let (name, calls) = (&profile.methods[method.0].display, count(calls));
-        format!("{name}: {calls} calls, mean {}, {} to {}", time(mean_ns.round() as u64), time(min_ns), time(max_ns))
+        let (name, calls) = (&profile.methods[method.0].display, plural(calls, "call", "calls"));
+        format!("{name}: {calls}, mean {}, {} to {}", time(mean_ns.round() as u64), time(min_ns), time(max_ns))
     };
     if profile.statistics.is_empty() {
         return WAITING.to_owned();

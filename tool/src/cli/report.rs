@@ -17,6 +17,7 @@ Examples:
   headwater report run.hw --view callers --focus com.acme.Cart.total
   headwater report run.hw --thread 'http-*' --min 1% --depth 6
   headwater report run.hw --view callers -o callers.json
+  headwater report run.hw -o run.html
 
 Exit codes: 0 done, 1 the file cannot be read or has no such thread or method, 2 usage.";
 

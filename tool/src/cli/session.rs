@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use super::progress::{Progress, Shown};
 use super::{fail, interrupted};
 use crate::console::Console;
+use crate::report::units::plural;
 use crate::script::{self, Script, Setting};
 
 pub(super) async fn prompt(target: &str) -> ExitCode {
@@ -43,7 +44,8 @@ pub(super) async fn script(path: &Path, target: Option<&str>, settings: &[Settin
         }
     };
     if run == Run::Dry {
-        let _ = writeln!(io::stderr(), "headwater: {name}: {} commands, no mistake found", script.len());
+        let commands = plural(script.len() as u64, "command", "commands");
+        let _ = writeln!(io::stderr(), "headwater: {name}: {commands}, no mistake found");
         return ExitCode::SUCCESS;
     }
     let mut console = Console::new(Progress::new(Shown::Milestones));

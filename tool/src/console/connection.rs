@@ -19,7 +19,11 @@ const ALIVE_POLL: Duration = Duration::from_millis(200);
 impl Console {
     /// Attaches to a JVM, named as on the command line.
     pub async fn attach(&mut self, target: &str) -> Result<(), Failure> {
-        self.detach().await?;
+        match self.detach().await {
+            // That a root matched nothing is the affair of the target before.
+            Err(failure) if failure.code == 4 => self.progress.say(&failure.message),
+            detached => detached?,
+        }
         let jvm = jvm::resolve(target).map_err(|error| Failure::new(error.exit_code(), error.to_string()))?;
         self.last = None;
         self.connect(&jvm, &idle()).await?;
@@ -168,11 +172,13 @@ impl Console {
             State::Live { live, .. } => {
                 let outcome = live.finish(Ok(Ending::Interrupted), &|_| ()).await;
                 let warning = outcome.profile.warnings.last().cloned().unwrap_or_default();
+                let nothing = outcome.nothing_matched();
                 self.last = Some(outcome.profile);
                 self.jvm = None;
-                match outcome.ending {
-                    Ending::Broken => Err(Failure::new(1, warning)),
-                    _ => Ok(()),
+                match (outcome.ending, nothing) {
+                    (Ending::Broken, _) => Err(Failure::new(1, warning)),
+                    (_, Some(nothing)) => Err(Failure::new(4, nothing)),
+                    (_, None) => Ok(()),
                 }
             }
             State::Attached(attached) => {

@@ -120,7 +120,10 @@ async fn converse(
                 Err(Event::Complete(message)) => told.tell(&message),
                 Err(Event::Lost(failure)) => {
                     told.tell(&failure.message);
-                    code = failure.code;
+                    // A root that matches nothing does not end what goes on.
+                    if failure.code != 4 {
+                        code = failure.code;
+                    }
                 }
             }
         };

@@ -8,6 +8,7 @@ use crate::cli::region::{self, Timing};
 use crate::pattern::MethodPattern;
 use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};
+use crate::report::units::plural;
 use crate::session::SessionError;
 
 impl Console {
@@ -55,10 +56,12 @@ impl Console {
         let observer = |stage| region::observe(stage, progress);
         let recorded = profiling::conduct(*attached, &settings, interrupt, &observer, profiling::Start::Running).await;
         self.progress.clear();
-        let Outcome { profile, ending } = match recorded {
+        let outcome = match recorded {
             Ok(outcome) => outcome,
             Err(error) => return Err(self.not_begun(error).await),
         };
+        let nothing = outcome.nothing_matched();
+        let Outcome { profile, ending, .. } = outcome;
         let written = timing.write(&profile).or_else(is_broken_pipe);
         match ending {
             Ending::TargetEnded => {
@@ -71,14 +74,19 @@ impl Console {
             }
             Ending::Complete | Ending::Interrupted => self.connect_again().await,
         }
-        Ok(written?)
+        written?;
+        nothing.map_or(Ok(()), |nothing| Err(Failure::new(4, nothing)))
     }
 
     /// Ends a profile that is being recorded, if there is one.
     pub(super) async fn detach_profile(&mut self) -> Result<(), Failure> {
         if matches!(self.state, State::Live { .. }) {
-            let message = self.end_profile(Ending::Interrupted).await?;
-            self.progress.say(&message);
+            match self.end_profile(Ending::Interrupted).await {
+                Ok(message) => self.progress.say(&message),
+                // That its root matched nothing is the other profile's affair.
+                Err(failure) if failure.code == 4 => self.progress.say(&failure.message),
+                Err(failure) => return Err(failure),
+            }
         }
         Ok(())
     }
@@ -93,6 +101,7 @@ impl Console {
         self.progress.clear();
         let calls: u64 = outcome.profile.roots.iter().map(|root| root.calls).sum();
         let warning = outcome.profile.warnings.last().cloned().unwrap_or_default();
+        let nothing = outcome.nothing_matched();
         self.last = Some(outcome.profile);
         match outcome.ending {
             Ending::TargetEnded => {
@@ -105,7 +114,11 @@ impl Console {
             }
             Ending::Complete | Ending::Interrupted => {
                 self.connect_again().await;
-                Ok(format!("the profile ended with {calls} root calls; the target has its original code back"))
+                if let Some(nothing) = nothing {
+                    return Err(Failure::new(4, nothing));
+                }
+                let calls = plural(calls, "root call", "root calls");
+                Ok(format!("the profile ended with {calls}; the target has its original code back"))
             }
         }
     }

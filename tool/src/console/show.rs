@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 
 use crate::pattern::ClassPattern;
-use crate::profile::{Profile, Root};
-use crate::report::units::{count, time};
+use crate::profile::Profile;
+use crate::report::status::{overhead, state};
+use crate::report::text::budget;
+use crate::report::units::{count, plural, time};
 
 /// `roots`.
 pub(super) fn roots(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
@@ -13,19 +15,6 @@ pub(super) fn roots(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{:width$}  {}", root.pattern, state(profile, root))?;
     }
     Ok(())
-}
-
-fn state(profile: &Profile, root: &Root) -> String {
-    let methods = match profile.root_names(root).len() {
-        0 => return "no such method is loaded yet".to_owned(),
-        1 => String::new(),
-        methods => format!("{methods} methods, "),
-    };
-    match root.calls {
-        0 => format!("{methods}waiting for entry"),
-        1 => format!("{methods}entered once"),
-        calls => format!("{methods}entered {} times", count(calls)),
-    }
 }
 
 /// `status`; `rate` is in calls a second.
@@ -47,27 +36,18 @@ pub(super) fn status(profile: &Profile, what: &str, rate: Option<f64>, out: &mut
     )?;
     writeln!(out, "events    {} recorded, {} lost", count(profile.events.recorded), count(profile.events.lost))?;
     writeln!(out, "overhead  {}", overhead(profile))?;
+    budget::write(profile, out)?;
     writeln!(
         out,
-        "hotswaps  {} batches, {} classes; paused {} altogether",
-        count(profile.hotswap.batches),
-        count(profile.hotswap.classes),
+        "hotswaps  {}, {}; paused {} altogether",
+        plural(profile.hotswap.batches, "batch", "batches"),
+        plural(profile.hotswap.classes, "class", "classes"),
         time(profile.hotswap.pause_ns_total)
     )?;
     for warning in &profile.warnings {
         writeln!(out, "warning   {warning}")?;
     }
     Ok(())
-}
-
-/// What the probes took, and how that compares with what the roots took without them.
-fn overhead(profile: &Profile) -> String {
-    let probes_ns = profile.merged.calls() as f64 * (profile.clock.inner_ns + profile.clock.outer_ns);
-    let bare_ns = profile.merged.total_ns();
-    if bare_ns == 0 {
-        return format!("{} in probes", time(probes_ns as u64));
-    }
-    format!("{} in probes, {:.0}% of the roots' own time", time(probes_ns as u64), 100.0 * probes_ns / bare_ns as f64)
 }
 
 /// `threads`.

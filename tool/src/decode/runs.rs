@@ -3,6 +3,7 @@
 use headwater_protocol::word::Run;
 
 use super::{ChunkCursor, Decoder, FOLD_AT, TimeBase};
+use crate::cct::NodeId;
 
 /// A virtual thread's run that was seen before it was known that all before it had been.
 #[derive(Clone, Debug)]
@@ -21,6 +22,7 @@ impl Decoder {
         for index in std::mem::take(&mut self.waiting) {
             self.follow_runs(index, self.pass);
         }
+        self.follow_waiting(false);
         self.pass += 1;
         if self.threads.len() > self.fold_at {
             self.fold();
@@ -32,7 +34,8 @@ impl Decoder {
     fn fold(&mut self) {
         let folded = &mut self.folded;
         self.threads.retain(|thread| {
-            let stays = thread.run.is_none() || !thread.is_outside() || !thread.held.is_empty();
+            let is_somewhere = !thread.is_outside() || thread.base != NodeId::TOP || !thread.outer.is_empty();
+            let stays = thread.run.is_none() || is_somewhere || !thread.held.is_empty() || thread.waiting.is_some();
             if !stays {
                 thread.tree.merge_into(folded);
             }
@@ -41,6 +44,8 @@ impl Decoder {
         self.by_id = self.threads.iter().enumerate().map(|(index, thread)| (thread.id, index)).collect();
         let held = self.threads.iter().enumerate().filter(|(_, thread)| !thread.held.is_empty());
         self.waiting = held.map(|(index, _)| index).collect();
+        let waiting = self.threads.iter().enumerate().filter(|(_, thread)| thread.waiting.is_some());
+        self.handovers.waiting = waiting.map(|(index, _)| index).collect();
         self.latest = 0;
         self.fold_at = FOLD_AT.max(2 * self.threads.len());
     }

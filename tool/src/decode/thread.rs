@@ -4,6 +4,7 @@ use headwater_protocol::word::{ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_SHIFT, MAX_
 use headwater_protocol::{MethodId, ThreadId};
 
 use super::Statistics;
+use super::handover::{Before, Waiting};
 use super::invocations::{OpenInvocations, Recorder};
 use super::open_calls::OpenCalls;
 use super::runs::Held;
@@ -16,6 +17,12 @@ pub(super) struct Thread {
     pub(super) tree: Cct,
     /// Where the thread is: the path to this node is its simulated stack.
     pub(super) top: NodeId,
+    /// Where what it runs now was handed over, if it was; else the tree's top.
+    pub(super) base: NodeId,
+    /// What it was in before it began to run that.
+    pub(super) outer: Vec<Before>,
+    /// It waits for another thread's word.
+    pub(super) waiting: Option<Waiting>,
     /// Time of the latest event, on the thread's clock.
     pub(super) last_ns: i64,
     /// Pauses since then.
@@ -38,7 +45,12 @@ pub(super) struct Thread {
 
 impl Thread {
     pub(super) fn is_outside(&self) -> bool {
-        self.top == NodeId::TOP
+        self.top == self.base
+    }
+
+    /// How many calls are open.
+    pub(super) fn depth(&self) -> u64 {
+        self.tree.depth(self.top) - self.tree.depth(self.base)
     }
 
     /// What has passed since the latest event, less the pauses.

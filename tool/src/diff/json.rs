@@ -15,11 +15,17 @@ struct Report<'a> {
     after: Side<'a>,
     per: &'static str,
     total: Time,
-    methods: Vec<MethodRow<'a>>,
-    nodes: Vec<NodeRow<'a>>,
+    #[serde(flatten)]
+    rows: Option<Rows<'a>>,
     notes: Vec<String>,
     conditions: Vec<ConditionRow>,
     failed: bool,
+}
+
+#[derive(Serialize)]
+struct Rows<'a> {
+    methods: Vec<MethodRow<'a>>,
+    nodes: Vec<NodeRow<'a>>,
 }
 
 #[derive(Serialize)]
@@ -107,7 +113,21 @@ pub fn write(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl 
     };
     let known = comparison.methods.iter().enumerate().filter(|(_, pair)| pair.is_known());
     let nodes = comparison.nodes.iter().enumerate();
-    let report = Report {
+    let rows = Rows {
+        methods: known.map(|(name, pair)| row(name, pair)).collect(),
+        nodes: nodes.map(|(id, node)| NodeRow { id, parent: node.parent, row: row(node.name, &node.pair) }).collect(),
+    };
+    serde_json::to_writer(&mut *out, &report(comparison, context, Some(rows)))?;
+    writeln!(out)
+}
+
+/// The object without its methods and nodes.
+pub(crate) fn facts<'a>(comparison: &'a Comparison<'a>, context: &'a Context<'a>) -> impl Serialize + use<'a> {
+    report(comparison, context, None)
+}
+
+fn report<'a>(comparison: &'a Comparison<'_>, context: &Context<'a>, rows: Option<Rows<'a>>) -> Report<'a> {
+    Report {
         schema: "headwater-diff/1",
         before: side(context.files[0], comparison.before),
         after: side(context.files[1], comparison.after),
@@ -116,14 +136,11 @@ pub fn write(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl 
             Per::Run => "run",
         },
         total: time(&comparison.change(&comparison.whole, Quantity::Total)),
-        methods: known.map(|(name, pair)| row(name, pair)).collect(),
-        nodes: nodes.map(|(id, node)| NodeRow { id, parent: node.parent, row: row(node.name, &node.pair) }).collect(),
+        rows,
         notes: comparison.notes(),
         conditions: context.judgements.iter().map(|(condition, judgement)| judged(condition, judgement)).collect(),
         failed: context.judgements.iter().any(|(_, judgement)| judgement.verdict.is_failure()),
-    };
-    serde_json::to_writer(&mut *out, &report)?;
-    writeln!(out)
+    }
 }
 
 fn side<'a>(file: &'a str, profile: &'a Profile) -> Side<'a> {

@@ -9,7 +9,7 @@ use crate::profile::Profile;
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
 use crate::report::text::lines::{Emphasis, Lines, indentation};
-use crate::report::units::{count, time};
+use crate::report::units::{count, plural, time};
 
 /// What is shown of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +30,19 @@ pub fn write(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    introduction(comparison, context, out)?;
+    let mut lines = Lines { style, whole_ns: 0, has_cpu: false, out: &mut *out };
+    let view = View { comparison, selection };
+    view.methods(&mut lines)?;
+    view.nodes(&mut lines)?;
+    if !context.judgements.is_empty() {
+        writeln!(out)?;
+    }
+    conditions(comparison, context, out)
+}
+
+/// What is compared, and how the whole changed.
+pub(crate) fn introduction(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
     for (which, file, profile) in
         [("before", context.files[0], comparison.before), ("after ", context.files[1], comparison.after)]
     {
@@ -54,14 +67,11 @@ pub fn write(
         "\n{subject} {} before and {} after: {verdict}",
         amount(whole.before, Quantity::Total),
         amount(whole.after, Quantity::Total),
-    )?;
-    let mut lines = Lines { style, whole_ns: 0, has_cpu: false, out: &mut *out };
-    let view = View { comparison, selection };
-    view.methods(&mut lines)?;
-    view.nodes(&mut lines)?;
-    if !context.judgements.is_empty() {
-        writeln!(out)?;
-    }
+    )
+}
+
+/// What became of each condition.
+pub(crate) fn conditions(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
     for (condition, judgement) in context.judgements {
         writeln!(out, "{}", judged(comparison, condition, judgement))?;
     }
@@ -73,13 +83,12 @@ fn described(file: &str, profile: &Profile) -> String {
     let target = &profile.target;
     let started = profile.environment.started().map_or_else(String::new, |started| format!(", {started}"));
     format!(
-        "{file}: {} (pid {}, JDK {}), {:.1} s, {} root {}{started}",
+        "{file}: {} (pid {}, JDK {}), {:.1} s, {}{started}",
         target.main,
         target.pid,
         target.jdk,
         profile.duration.as_secs_f64(),
-        count(profile.root_calls()),
-        if profile.root_calls() == 1 { "call" } else { "calls" }
+        plural(profile.root_calls(), "root call", "root calls")
     )
 }
 

@@ -10,7 +10,8 @@ use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::Settings;
+use super::{Settings, budget};
+use crate::budget::{Governor, Probes};
 use crate::callgraph::PatternIndex;
 use crate::cct::Cct;
 use crate::correction::{Reference, correct, in_place};
@@ -19,8 +20,8 @@ use crate::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
     MethodName, MethodStatistics, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
+use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
-use crate::ticker::{clock_read_ns, monotonic_ns, thread_cpu_ns};
 use crate::timing::RootTimes;
 
 /// What a session knows at one moment.
@@ -38,6 +39,7 @@ pub(crate) struct Facts {
     threads: FxHashMap<ThreadId, String>,
     deadlines_passed: Vec<String>,
     unparsable: Vec<(String, String)>,
+    governor: Option<Governor>,
 }
 
 impl Facts {
@@ -72,8 +74,28 @@ impl Facts {
             threads: session.threads().iter().cloned().collect(),
             deadlines_passed: session.deadlines_passed().to_vec(),
             unparsable: session.unparsable().to_vec(),
+            governor: session.governor().cloned(),
         }
     }
+}
+
+/// What the probes cost by themselves, and what a call that is timed as a whole is to be freed of.
+pub(crate) fn probes(mode: ClockMode, uses_tsc: bool, calibration: Calibration) -> Probes {
+    let clock = Clock {
+        mode,
+        source: match mode {
+            ClockMode::Tick(_) => ClockSource::Coarse,
+            ClockMode::Cpu => ClockSource::ThreadCpu,
+            ClockMode::Exact if uses_tsc => ClockSource::Tsc,
+            ClockMode::Exact => ClockSource::NanoTime,
+        },
+        inner_ns: calibration.inner_ns.max(0.0),
+        inner_spread_ns: calibration.inner_spread_ns,
+        outer_ns: calibration.outer_ns.max(0.0),
+        outer_spread_ns: calibration.outer_spread_ns,
+        drift: None,
+    };
+    Probes { clock, idle_ns: calibration.outside_ns, timing_ns: calibration.control_ns }
 }
 
 /// The profile of what was decoded; `facts` must not be older than the decoder.
@@ -86,25 +108,11 @@ pub(crate) fn profile(
     bare: &RootTimes,
     duration: Duration,
 ) -> Profile {
-    let clock = Clock {
-        mode,
-        source: match mode {
-            ClockMode::Tick(_) => ClockSource::Coarse,
-            ClockMode::Cpu => ClockSource::ThreadCpu,
-            ClockMode::Exact if facts.uses_tsc => ClockSource::Tsc,
-            ClockMode::Exact => ClockSource::NanoTime,
-        },
-        inner_ns: calibration.inner_ns.max(0.0),
-        inner_spread_ns: calibration.inner_spread_ns,
-        outer_ns: calibration.outer_ns.max(0.0),
-        outer_spread_ns: calibration.outer_spread_ns,
-        drift: None,
-    };
+    let Probes { clock, timing_ns, .. } = probes(mode, facts.uses_tsc, calibration);
     let mut all = Cct::new();
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);
     }
-    let timing_ns = clock_read_ns(if mode == ClockMode::Cpu { thread_cpu_ns } else { monotonic_ns });
     // Of a call that began before recording a part is known: whole calls say nothing about it.
     let open: Vec<MethodId> = decoder.open_calls().flat_map(|(calls, _)| calls.iter().copied()).collect();
     let whole = |times: &RootTimes| -> RootTimes {
@@ -120,6 +128,8 @@ pub(crate) fn profile(
     let controls = controls(&merged, &references);
     let mut warnings = warnings(&facts, decoder);
     warnings.extend(otherwise(&controls, &facts));
+    let budget = facts.governor.as_ref().map(|governor| budget::kept(governor, &clock, &merged, duration));
+    warnings.extend(budget.iter().flat_map(|budget| budget::warning(budget, &clock, &facts.methods)));
     Profile {
         target,
         environment: Environment::here(duration),
@@ -129,6 +139,7 @@ pub(crate) fn profile(
         called: called(&facts, &merged),
         discovery: facts.discovery,
         events: Events { recorded: decoder.events(), lost: facts.lost, healed: decoder.healed() },
+        budget,
         hotswap: Hotswap {
             batches: facts.hotswap.batches,
             classes: facts.hotswap.classes,
@@ -269,7 +280,9 @@ fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile
         .map(|(id, tree)| {
             let name = facts.threads.get(&id).cloned().unwrap_or_else(|| match id {
                 FOLDED => "virtual threads that are not told apart".to_owned(),
-                ThreadId(number) => format!("thread {number}"),
+                // The agent tells of virtual threads only what they are called.
+                ThreadId(number) if decoder.is_virtual(id) => format!("virtual thread #{number}"),
+                ThreadId(number) => format!("thread #{number}"),
             });
             ThreadProfile { id, name, tree: correct(tree, clock) }
         })
@@ -281,17 +294,19 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
     let late = facts.discovery.late;
     if late > 0 {
         warnings.push(format!(
-            "the program did not wait for instrumentation (--reveal background): the first calls of up to {late} methods may \
-             be missing"
+            "the program did not wait for instrumentation (--reveal background): the first calls of up to {} may be \
+             missing",
+            plural(late as u64, "method", "methods")
         ));
     }
-    let mut missed: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut missed: FxHashMap<&str, u64> = FxHashMap::default();
     for waited_for in &facts.deadlines_passed {
         *missed.entry(waited_for).or_default() += 1;
     }
-    for (waited_for, times) in missed {
+    for (waited_for, n) in missed {
         warnings.push(format!(
-            "{times} times a thread of the target went on without waiting any longer for {waited_for}: calls may be missing"
+            "a thread of the target went on without waiting any longer for {waited_for} ({}): calls may be missing",
+            times(n)
         ));
     }
     for (class, reason) in &facts.unparsable {
@@ -299,12 +314,12 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
     }
     if facts.lost > 0 {
         warnings.push(format!(
-            "{} events were lost: calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
-            facts.lost
+            "events were lost ({}): calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
+            count(facts.lost)
         ));
     }
     if decoder.unknown() > 0 {
-        warnings.push(format!("{} event words had no meaning", decoder.unknown()));
+        warnings.push(format!("event words had no meaning ({})", count(decoder.unknown())));
     }
     warnings
 }

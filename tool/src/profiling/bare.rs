@@ -93,8 +93,8 @@ async fn watch(session: &mut Session, timing: &Timing, plan: Plan) -> Result<Roo
     let mut checkpoints = vec![Checkpoint { at: start, times: timing.so_far() }];
     let mut steps = tokio::time::interval(STEP);
     loop {
-        let message = tokio::select! {
-            message = session.next_message() => message?,
+        let event = tokio::select! {
+            event = session.next_event() => event?,
             _ = steps.tick() => {
                 let now = Checkpoint { at: Instant::now(), times: timing.so_far() };
                 let passed = now.at - start;
@@ -106,7 +106,7 @@ async fn watch(session: &mut Session, timing: &Timing, plan: Plan) -> Result<Roo
                 continue;
             }
         };
-        session.serve(message).await?;
+        session.serve(event).await?;
     }
 }
 

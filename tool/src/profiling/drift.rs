@@ -22,6 +22,7 @@ pub(crate) fn settled(before: Calibration, after: Calibration) -> (Calibration, 
             inner_ns: mean(|timed| timed.inner_ns),
             outer_ns: mean(|timed| timed.outer_ns),
             outside_ns: mean(|timed| timed.outside_ns),
+            control_ns: mean(|timed| timed.control_ns),
             inner_spread_ns: spread(|timed| timed.inner_ns, |timed| timed.inner_spread_ns),
             outer_spread_ns: spread(|timed| timed.outer_ns, |timed| timed.outer_spread_ns),
         };
@@ -36,7 +37,14 @@ mod tests {
 
     fn timed(inner_ns: f64, outer_ns: f64, spread_ns: f64) -> Calibration {
         let spread_ns = spread_ns / 2.0;
-        Calibration { inner_ns, outer_ns, outside_ns: 3.0, inner_spread_ns: spread_ns, outer_spread_ns: spread_ns }
+        Calibration {
+            inner_ns,
+            outer_ns,
+            outside_ns: 3.0,
+            control_ns: 30.0,
+            inner_spread_ns: spread_ns,
+            outer_spread_ns: spread_ns,
+        }
     }
 
     #[test]

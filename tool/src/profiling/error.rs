@@ -5,6 +5,7 @@ use std::io;
 use headwater_protocol::segment::SegmentError;
 
 use super::connecting::GREETING_DEADLINE;
+use super::unmatched::did_you_mean;
 use crate::attach::AttachError;
 use crate::clock_source::ClockSourceError;
 use crate::link::LinkError;
@@ -85,16 +86,12 @@ impl ProfileError {
 }
 
 fn no_root(pattern: &str, classes: &usize, near: &[String]) -> String {
-    let mut text = match classes {
+    let text = match classes {
         0 => format!("no loaded class matches the root {pattern}. If its class is loaded only later, say --await-root"),
         1 => format!("the class of the root {pattern} is loaded, but has no such method with code"),
         n => format!("{n} loaded classes match the root {pattern}, but none has such a method with code"),
     };
-    if !near.is_empty() {
-        text.push_str("\nDid you mean one of these?");
-        near.iter().for_each(|name| text.push_str(&format!("\n  {name}")));
-    }
-    text
+    text + &did_you_mean(near)
 }
 
 fn no_lines(region: &str, classes: usize, reason: Option<&str>) -> String {

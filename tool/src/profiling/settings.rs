@@ -7,6 +7,7 @@ use headwater_protocol::layout;
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::{Overflow, Recording, TimeSource};
 
+use crate::budget::Limit;
 use crate::callgraph::{JdkMethods, Lines, Options, Scheme};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
 use crate::decode::{DecodeOptions, Statistics, TimeBase};
@@ -36,6 +37,8 @@ pub struct Settings {
     pub skip_trivial: bool,
     /// Calls of native methods are instrumented.
     pub natives: bool,
+    /// Work that is handed to other threads runs as children of the calls that did so.
+    pub follow_threads: bool,
     /// End after this time.
     pub duration: Option<Duration>,
     /// End when so many root invocations are complete; no others are counted.
@@ -48,6 +51,8 @@ pub struct Settings {
     pub control: Option<NonZeroU32>,
     /// Which invocations are recorded singly.
     pub statistics: Statistics,
+    /// How much longer the roots' calls may take for being profiled.
+    pub budget: Option<Limit>,
     /// Whether the roots' calls are timed without a profile, after it, and how long at most.
     pub bare: BareTiming,
     /// Size of the shared event buffer.
@@ -119,5 +124,6 @@ pub(crate) fn options(settings: &Settings) -> Options {
         look_ahead: true,
         skip_trivial: settings.skip_trivial,
         natives: settings.natives,
+        follow_threads: settings.follow_threads,
     }
 }

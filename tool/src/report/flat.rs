@@ -57,7 +57,7 @@ pub fn flat(profile: &Profile, tree: &Tree) -> Vec<FlatRow> {
     rows(&Names::of(profile), tree, &Children::of(tree))
 }
 
-pub(super) fn rows(names: &Names, tree: &Tree, children: &Children) -> Vec<FlatRow> {
+pub(crate) fn rows(names: &Names, tree: &Tree, children: &Children) -> Vec<FlatRow> {
     let mut all: Vec<Option<Amounts>> = vec![None; names.len()];
     let mut open = vec![0_usize; names.len()];
     for step in children.depth_first() {

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use headwater_protocol::message::Reveal;
 use serde::Serialize;
@@ -12,8 +13,10 @@ use super::{Options, View};
 use crate::callgraph::Scheme;
 use crate::profile::{ControlKind, Drift, Environment, NodeIndex, Profile};
 
+mod budget;
 mod rows;
 
+use budget::Budget;
 use rows::{FlatRow, NodeRow, Stanza, Statistics};
 
 #[derive(Serialize)]
@@ -28,16 +31,25 @@ struct Report<'a> {
     duration_ns: u64,
     methods: Methods<'a>,
     events: Events,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<Budget<'a>>,
     hotswap: Hotswap,
     waits: Vec<Wait<'a>>,
     threads: Vec<Thread<'a>>,
-    view: &'static str,
     #[serde(flatten)]
-    calls: Calls<'a>,
+    calls: Option<Arranged<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     statistics: Vec<Statistics<'a>>,
     environment: Option<RecordedIn<'a>>,
     warnings: &'a [String],
+}
+
+/// The calls in a view.
+#[derive(Serialize)]
+struct Arranged<'a> {
+    view: &'static str,
+    #[serde(flatten)]
+    calls: Calls<'a>,
 }
 
 /// The calls, in the view's arrangement.
@@ -155,8 +167,24 @@ struct Thread<'a> {
 
 /// Writes the object and a line feed.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let view = match options.view {
+        View::Tree => "tree",
+        View::Callers => "callers",
+        View::Flat => "flat",
+    };
+    let arranged = Arranged { view, calls: calls(profile, options) };
+    serde_json::to_writer(&mut *out, &report(profile, Some(arranged)))?;
+    writeln!(out)
+}
+
+/// The object without its calls.
+pub(crate) fn facts(profile: &Profile) -> impl Serialize {
+    report(profile, None)
+}
+
+fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
     let clock = &profile.clock;
-    let report = Report {
+    Report {
         schema: "headwater/1",
         target: Target { pid: profile.target.pid, main: &profile.target.main, jdk: &profile.target.jdk },
         roots: profile
@@ -185,7 +213,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         clock: Clock {
             mode: clock.mode.name(),
             source: clock.source.name(),
-            period_ns: clock.mode.period().map(|period| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)),
+            period_ns: clock.mode.period().map(nanoseconds),
             inner_ns: clock.inner_ns,
             outer_ns: clock.outer_ns,
             inner_spread_ns: clock.inner_spread_ns,
@@ -207,7 +235,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
                 calls: control.calls,
             })
             .collect(),
-        duration_ns: u64::try_from(profile.duration.as_nanos()).unwrap_or(u64::MAX),
+        duration_ns: nanoseconds(profile.duration),
         methods: Methods {
             instrumented: profile.instrumented,
             called: profile.called,
@@ -225,15 +253,13 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
             healed: profile.events.healed,
             calls: profile.merged.calls(),
         },
+        budget: profile.budget.as_ref().map(|budget| Budget::of(profile, budget)),
         hotswap: Hotswap {
             batches: profile.hotswap.batches,
             classes: profile.hotswap.classes,
             pause_ns_total: profile.hotswap.pause_ns_total,
             pause_ns_max: profile.hotswap.pause_ns_max,
-            quiet_after_ns: profile
-                .discovery
-                .quiet_after
-                .map(|quiet| u64::try_from(quiet.as_nanos()).unwrap_or(u64::MAX)),
+            quiet_after_ns: profile.discovery.quiet_after.map(nanoseconds),
         },
         waits: profile
             .waits
@@ -241,18 +267,15 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
             .map(|wait| Wait { reason: &wait.reason, count: wait.count, duration_ns: wait.duration_ns })
             .collect(),
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
-        view: match options.view {
-            View::Tree => "tree",
-            View::Callers => "callers",
-            View::Flat => "flat",
-        },
-        calls: calls(profile, options),
+        calls,
         statistics: profile.statistics.iter().map(|statistics| Statistics::of(profile, statistics)).collect(),
         environment: recorded_in(&profile.environment),
         warnings: &profile.warnings,
-    };
-    serde_json::to_writer(&mut *out, &report)?;
-    writeln!(out)
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {

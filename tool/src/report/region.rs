@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::text::Style;
 use super::text::lines::{Emphasis, Lines};
-use super::units::{count, time};
+use super::units::{plural, time};
 use crate::profile::{MethodStatistics, Profile, Root};
 
 #[derive(Serialize)]
@@ -135,8 +135,7 @@ pub fn write_text(profile: &Profile, style: &Style, out: &mut impl Write) -> io:
             continue;
         };
         let MethodStatistics { total_ns, mean_ns, sd_ns, min_ns, p50_ns, p90_ns, p99_ns, max_ns, .. } = *known;
-        let calls = if known.count == 1 { "call" } else { "calls" };
-        let what = format!("{name}: {} {calls}, {}", count(known.count), time(total_ns));
+        let what = format!("{name}: {}, {}", plural(known.count, "call", "calls"), time(total_ns));
         lines.line("", &what, Emphasis::Bold)?;
         let times = [mean_ns.round() as u64, sd_ns.round() as u64, min_ns, p50_ns, p90_ns, p99_ns, max_ns];
         lines.line("", &times.map(|ns| format!("{:>10}", time(ns))).concat(), Emphasis::None)?;

@@ -1,13 +1,18 @@
 //! The profile as a text to be read: what was profiled, a view of its calls, and what limits its truth.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::time::Duration;
 
-use super::units::{count, time};
+use super::units::{count, plural, time, times};
 use super::walk::Children;
 use super::{Options, Trees, View, is_doubtful};
-use crate::profile::{ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, OpenCalls, Profile, Tree};
+use crate::profile::{
+    ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, OpenCalls, Profile, Root, Tree,
+};
 
+pub(crate) mod budget;
 mod callers;
 mod flat;
 pub(crate) mod lines;
@@ -76,9 +81,24 @@ impl Section<'_> {
     fn name(&self, method: MethodIndex) -> &str {
         &self.profile.methods[method.0].display
     }
+
+    /// A method's name, and until when its calls were recorded, if not to the end.
+    fn label(&self, method: MethodIndex, until: Option<Duration>) -> Cow<'_, str> {
+        match until {
+            None => self.name(method).into(),
+            Some(Duration::ZERO) => format!("{} (calls no longer recorded)", self.name(method)).into(),
+            Some(until) => format!("{} (calls until {:.1} s)", self.name(method), until.as_secs_f64()).into(),
+        }
+    }
+
+    /// The same for a line that stands for all methods of that name.
+    fn label_of_all(&self, method: MethodIndex) -> Cow<'_, str> {
+        self.label(method, self.profile.any_recorded_until(&self.profile.methods[method.0].machine))
+    }
 }
 
-fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+/// What was profiled.
+pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let target = &profile.target;
     let seconds = profile.duration.as_secs_f64();
     let clock = match profile.clock.mode {
@@ -89,29 +109,55 @@ fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<
     if style.provenance {
         provenance(&profile.environment, out)?;
     }
+    let mut given = Vec::new();
     for root in &profile.roots {
-        let state = match (profile.root_names(root).len(), root.calls) {
-            (0, _) => "no such method was loaded".to_owned(),
-            (1, 0) if root.open.threads > 0 => format!("not entered since; {}", inside(&root.open)),
-            (n, 0) if root.open.threads > 0 => format!("{n} methods, not entered since; {}", inside(&root.open)),
-            (1, calls) if root.open.threads > 0 => format!("entered {}; {}", times(calls), inside(&root.open)),
-            (n, calls) if root.open.threads > 0 => {
-                format!("{n} methods, entered {}; {}", times(calls), inside(&root.open))
-            }
-            (1, 0) => "instrumented, but never entered: waiting for entry".to_owned(),
-            (n, 0) => format!("{n} methods instrumented, but none ever entered: waiting for entry"),
-            (1, calls) => format!("entered {}", times(calls)),
-            (n, calls) => format!("{n} methods, entered {}", times(calls)),
-        };
-        writeln!(out, "root {}: {state}", root.pattern)?;
+        writeln!(out, "root {}: {}", root.pattern, state(profile, root))?;
+        // Once is enough for all roots of this kind.
+        if let Some(advice) = advice(root).filter(|advice| !given.contains(advice)) {
+            writeln!(out, "{advice}")?;
+            given.push(advice);
+        }
     }
     Ok(())
 }
 
+/// What became of a root.
+pub(crate) fn state(profile: &Profile, root: &Root) -> String {
+    let open = (root.open.threads > 0).then(|| inside(&root.open));
+    let methods = match profile.root_names(root).len() {
+        0 => return "no such method was loaded".to_owned(),
+        1 => String::new(),
+        methods => format!("{}, ", plural(methods as u64, "method", "methods")),
+    };
+    match (root.calls, open) {
+        (0, Some(open)) => format!("{methods}not entered since; {open}"),
+        (0, None) => format!("{methods}instrumented, but never entered"),
+        (calls, Some(open)) => format!("{methods}entered {}; {open}", times(calls)),
+        (calls, None) => format!("{methods}entered {}", times(calls)),
+    }
+}
+
+/// What to do about a root that nothing is known of.
+pub(crate) fn advice(root: &Root) -> Option<&'static str> {
+    if root.calls > 0 || root.open.threads > 0 {
+        return None;
+    }
+    Some(match root.methods.is_empty() {
+        true => {
+            "  - misspelt? `headwater attach`, then `methods PATTERN`, shows what is loaded\n  - loaded later? add --await-root"
+        }
+        false => {
+            "  - called seldom? record for longer\n  - called at start-up only? headwater run ... -- java ...\n  \
+             - overridden in a subclass? name the subclass's method, or *::method\n  - not called here? take a method that is: \
+             one that calls it, or main"
+        }
+    })
+}
+
 /// What became of calls that began before the profile.
 fn inside(open: &OpenCalls) -> String {
-    let threads = |n: usize| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
-    let before = format!("{} in it since before the profile", threads(open.threads));
+    let threads = plural(open.threads as u64, "thread", "threads");
+    let before = format!("{threads} in it since before the profile");
     let error = time(open.error_ns);
     match (open.still, open.threads - open.still) {
         (_, 0) => format!("{before}, still open"),
@@ -125,7 +171,7 @@ fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()>
     let mut parts = Vec::new();
     parts.extend(environment.started());
     parts.extend((!host.is_empty()).then(|| format!("on {host}")));
-    parts.extend((*processors > 0).then(|| format!("({processors} processors)")));
+    parts.extend((*processors > 0).then(|| format!("({})", plural(*processors as u64, "processor", "processors"))));
     parts.extend((!headwater.is_empty()).then(|| format!("by Headwater {headwater}")));
     if !parts.is_empty() {
         writeln!(out, "recorded {}", parts.join(" "))?;
@@ -136,19 +182,12 @@ fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-fn times(n: u64) -> String {
-    match n {
-        1 => "once".to_owned(),
-        n => format!("{} times", count(n)),
-    }
-}
-
-fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+/// What limits the truth of the numbers, with an empty line before it.
+pub(crate) fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let events = &profile.events;
     let healed = match events.healed {
         0 => String::new(),
-        1 => ", 1 frame healed".to_owned(),
-        n => format!(", {} frames healed", count(n)),
+        n => format!(", {} healed", plural(n, "frame", "frames")),
     };
     writeln!(out, "\nevents    {} recorded, {} lost{healed}", count(events.recorded), count(events.lost))?;
     writeln!(
@@ -160,6 +199,7 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         trivial(profile.discovery.trivial)
     )?;
     skipped(profile, out)?;
+    budget::write(profile, out)?;
     writeln!(out, "taken out of all times:")?;
     let clock = &profile.clock;
     writeln!(
@@ -181,10 +221,10 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         };
         writeln!(
             out,
-            "accuracy  {}: charged {} a call, {} {kind} calls {} (±{})",
+            "accuracy  {}: charged {} a call, {} {} (±{})",
             profile.methods[control.root.0].display,
             time(charged_ns as u64),
-            count(calls),
+            plural(calls, &format!("{kind} call"), &format!("{kind} calls")),
             time(control_ns as u64),
             time(error_ns as u64)
         )?;
@@ -196,9 +236,9 @@ fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let hotswap = &profile.hotswap;
     writeln!(
         out,
-        "hotswaps  {} batches, {} classes; paused {} altogether, {} at most",
-        count(hotswap.batches),
-        count(hotswap.classes),
+        "hotswaps  {}, {}; paused {} altogether, {} at most",
+        plural(hotswap.batches, "batch", "batches"),
+        plural(hotswap.classes, "class", "classes"),
         time(hotswap.pause_ns_total),
         time(hotswap.pause_ns_max)
     )?;

@@ -1,4 +1,6 @@
-//! Numbers for people.
+//! Numbers and names for people.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A duration with its unit and four significant digits: `12.34 ms`.
 pub(crate) fn time(ns: u64) -> String {
@@ -30,10 +32,20 @@ pub(crate) fn count(n: u64) -> String {
     text
 }
 
-/// A method's name in at most `width` characters: packages become their first letters, from the left, as far as it takes
+/// So many of something: `1 class`, `1,234 classes`.
+pub(crate) fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// How often: `once`, `1,234 times`.
+pub(crate) fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{} times", count(n)) }
+}
+
+/// A method's name in at most `width` columns of a terminal: packages become their first letters, from the left, as far as it takes
 /// (`c.a.shop.Cart.total()`); a name that is still too long is cut.
 pub(crate) fn fitting_name(name: &str, width: usize) -> String {
-    let mut excess = name.chars().count().saturating_sub(width);
+    let mut excess = name.width().saturating_sub(width);
     let indentation = name.len() - name.trim_start().len();
     let qualified = &name[indentation..name.find('(').unwrap_or(name.len()).max(indentation)];
     // The last two parts are class and method.
@@ -43,21 +55,38 @@ pub(crate) fn fitting_name(name: &str, width: usize) -> String {
     for _ in 0..packages {
         let Some((package, behind)) = rest.split_once('.').filter(|_| excess > 0) else { break };
         let initial: String = package.chars().take(1).collect();
-        excess = excess.saturating_sub(package.chars().count() - initial.chars().count());
+        excess = excess.saturating_sub(package.width() - initial.width());
         fitting.push_str(&initial);
         fitting.push('.');
         rest = behind;
     }
     fitting.push_str(rest);
-    if excess > 0 {
-        fitting = fitting.chars().take(width.saturating_sub(1)).chain(['…']).collect();
+    if excess > 0 { cut(&fitting, width) } else { fitting }
+}
+
+/// As much of a text as fits in `width` columns of a terminal; that it was cut shows.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
     }
-    fitting
+    let mut room = width.saturating_sub(1);
+    let fits = |character: &char| {
+        let left = room.checked_sub(character.width().unwrap_or(0));
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_singular_and_everything_else_is_not() {
+        assert_eq!([0, 1, 2_000].map(|n| plural(n, "batch", "batches")), ["0 batches", "1 batch", "2,000 batches"]);
+        assert_eq!([0, 1, 2_000].map(times), ["0 times", "once", "2,000 times"]);
+    }
 
     #[test]
     fn times_have_four_digits() {
@@ -89,6 +118,10 @@ mod tests {
         assert_eq!(fitting_name("  Main.run(java.lang.String)", 12), "  Main.run(…");
         assert_eq!(fitting_name("... 12 more callees", 8), "... 12 …");
         assert_eq!(fitting_name("", 1), "");
+        // Each of these takes two columns.
+        assert_eq!(fitting_name("com.acme.商店.結帳()", 15), "c.a.商店.結帳()");
+        assert_eq!(fitting_name("com.acme.商店.結帳()", 12), "c.a.商店.…");
+        assert_eq!(fitting_name("com.acme.商店.結帳()", 13), "c.a.商店.結…");
     }
 
     #[test]

@@ -62,6 +62,7 @@ impl Session {
     /// and methods that it ran, and those that were left over.
     pub(super) async fn settle_after_hotswap(&mut self) -> Result<Vec<ClassId>, SessionError> {
         let step = self.graph.hotswapped();
+        self.note_drops();
         let mut classes = self.settle(step).await?;
         // In their order: a class's supertypes come before it.
         for info in std::mem::take(&mut self.linked_meanwhile) {
@@ -84,6 +85,11 @@ impl Session {
 
     pub(super) fn account(&mut self, result: &HotswapResult) {
         self.totals.add(result);
+        if self.graph.is_dropping()
+            && let Some(governor) = self.governor_mut()
+        {
+            governor.paused(result.pause_ns);
+        }
         self.cost.add(result);
         self.last_hotswap = Some(Instant::now());
         self.graph.set_batch_cost(self.cost.fixed());

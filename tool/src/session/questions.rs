@@ -5,7 +5,7 @@ use std::time::Instant;
 use headwater_protocol::message::{Answer, Notice, RequestId, ToAgent, ToTool, Upcall};
 use headwater_protocol::{ClassId, ThreadId};
 
-use super::{Running, Session, SessionError};
+use super::{Event, Running, Session, SessionError};
 use crate::cpu_share::OsThread;
 use crate::decode::Returned;
 
@@ -18,8 +18,15 @@ pub(super) struct Pending {
 }
 
 impl Session {
-    /// Handles one message and whatever it makes possible.
-    pub async fn serve(&mut self, message: ToTool) -> Result<(), SessionError> {
+    /// Handles one event and whatever it makes possible.
+    pub async fn serve(&mut self, event: Event) -> Result<(), SessionError> {
+        let message = match event {
+            Event::Message(message) => message,
+            Event::Tally => {
+                self.tallied();
+                return if self.left_over.is_empty() { Ok(()) } else { self.turn().await };
+            }
+        };
         match message {
             ToTool::Notice(notice) => self.note(notice)?,
             ToTool::Upcall { request, thread, upcall } => self.called(Pending { request, thread, upcall }).await?,
@@ -114,7 +121,9 @@ impl Session {
     pub(super) fn note(&mut self, notice: Notice) -> Result<(), SessionError> {
         match notice {
             Notice::ThreadStarted { thread, name, os_thread } => {
-                self.threads.push((thread, name));
+                if !name.is_empty() {
+                    self.threads.push((thread, name));
+                }
                 if let (Some(number), Some(listener)) = (os_thread, &self.os_threads) {
                     // A listener that has ended needs no more threads.
                     let _ = listener.send(OsThread { thread, number });

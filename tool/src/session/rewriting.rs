@@ -1,7 +1,7 @@
 //! Class files in, class files out: what the call graph selected, put in by the rewriter.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::{Place, Probes, Refusal, Refused, Request};
+use headwater_rewriter::{Around, Place, Probes, Refusal, Refused, Request};
 
 use super::Session;
 use crate::callgraph::{Invoker, Lines, Selected};
@@ -14,6 +14,8 @@ const PROBES: Probes<'static> = Probes {
     throw: headwater_runtime_java::THROWN,
     allocate: None,
     receive: Some(headwater_runtime_java::REFLECTED),
+    argument: Some(headwater_runtime_java::HANDED_OVER),
+    around: Some(Around { begin: headwater_runtime_java::BEGUN, end: headwater_runtime_java::DONE }),
 };
 
 impl Session {
@@ -46,7 +48,12 @@ impl Session {
             id: call.id.0,
             place: Place::Call { offset: call.offset },
         });
-        let mut requests: Vec<Request> = methods.chain(arguments).chain(native_calls).collect();
+        let passages = self.graph.passages(loader, class, name, bytes).into_iter().map(|passage| Request {
+            method_index: passage.method_index,
+            id: passage.kind,
+            place: passage.place,
+        });
+        let mut requests: Vec<Request> = methods.chain(arguments).chain(passages).chain(native_calls).collect();
         if requests.is_empty() {
             return None;
         }
@@ -74,6 +81,7 @@ impl Session {
                     match place {
                         Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
                         Place::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
+                        Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
                         _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                         _ => self.graph.refused(MethodId(id), reason),
                     }

@@ -156,7 +156,7 @@ async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
     session.list_classes(Reveal::Blocking).await.unwrap();
     session.instrument_roots().await.unwrap();
     let end = loop {
-        match session.next_message().await {
+        match session.next_event().await {
             Ok(message) => session.serve(message).await.unwrap(),
             Err(end) => break end,
         }

@@ -13,7 +13,7 @@ const MAX_VARINT_BYTES: usize = 10;
 pub(super) const MAX_NODE_BYTES: usize = COLUMNS * MAX_VARINT_BYTES;
 
 /// What each node's total has more than its self time and its children's totals, modulo 2^64.
-pub(super) fn rests(tree: &Tree) -> Vec<u64> {
+pub(crate) fn rests(tree: &Tree) -> Vec<u64> {
     let mut rests: Vec<u64> = tree.nodes.iter().map(|node| node.total_ns.wrapping_sub(node.self_ns)).collect();
     for node in &tree.nodes {
         if let Some(parent) = node.parent {
@@ -24,7 +24,7 @@ pub(super) fn rests(tree: &Tree) -> Vec<u64> {
 }
 
 /// Appends a block: the nodes from number `first` on.
-pub(super) fn encode(nodes: &[Node], rests: &[u64], first: usize, out: &mut Vec<u8>) {
+pub(crate) fn encode(nodes: &[Node], rests: &[u64], first: usize, out: &mut Vec<u8>) {
     let distance = |(index, node): (usize, &Node)| node.parent.map_or(0, |parent| (first + index - parent.0) as u64);
     nodes.iter().enumerate().map(distance).for_each(|value| put(value, out));
     let columns: [fn(&Node) -> u64; 8] = [

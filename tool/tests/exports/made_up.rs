@@ -103,6 +103,7 @@ pub fn profile() -> Profile {
         discovery: Discovery::default(),
         skipped: vec![],
         events: Events { recorded: 2_469_214, lost: 0, healed: 1 },
+        budget: None,
         hotswap: Hotswap { batches: 4, classes: 9, pause_ns_total: 31_000_000, pause_ns_max: 12_000_000 },
         waits: vec![],
         merged: merge(&threads),

@@ -85,6 +85,7 @@ pub fn profile() -> Profile {
             reason: "its code would grow past 65,535 bytes".into(),
         }],
         events: Events { recorded: 2_469_214, lost: 0, healed: 1 },
+        budget: None,
         hotswap: Hotswap { batches: 4, classes: 9, pause_ns_total: 31_000_000, pause_ns_max: 12_000_000 },
         waits: vec![Wait { reason: "hotswap".into(), count: 4, duration_ns: 40_000_000 }],
         threads: vec![ThreadProfile { id: ThreadId(31), name: "worker-1".into(), tree: merged.clone() }],

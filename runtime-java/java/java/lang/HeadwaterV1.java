@@ -4,6 +4,7 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Method;
 import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.ReservedStackAccess;
 
 /**
@@ -36,12 +37,12 @@ public final class HeadwaterV1 {
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
     private static final byte FLAG_ROOT = 2;
-
-    private static final Unsafe U = Unsafe.getUnsafe();
     // Bits of what a reflected method's kind is.
     static final int OF_CONSTRUCTOR = 1;
     static final int OF_HANDLE = 2;
     static final int OF_JDK_TOO = 4;
+
+    private static final Unsafe U = Unsafe.getUnsafe();
     private static final long METHOD_SLOT = U.objectFieldOffset(Method.class, "slot");
     private static final long CONSTRUCTOR_SLOT = U.objectFieldOffset(Constructor.class, "slot");
     /** Guards registration, start and stop. Nothing waits while holding it. */
@@ -60,23 +61,35 @@ public final class HeadwaterV1 {
     public static void enter(int id) {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null || thread.depth <= 0) {
-            if ((U.getByte(flags + id) & FLAG_ROOT) != 0) {
+            if (thread != null && thread.handed && thread.depth == 0) {
+                enterHanded(thread, id);
+            } else if ((U.getByte(flags + id) & FLAG_ROOT) != 0) {
                 enterRoot(thread, id);
             } else if (thread != null && thread.open != null) {
                 enterFromOpen(thread, id);
             }
             return;
         }
-        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
-            firstCall(thread, id);
+        if (U.getByte(flags + id) != FLAG_ENTERED) {
+            enterMarked(thread, id);
+            return;
         }
         long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
         }
         long position = thread.position;
         U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | time);
         thread.position = position + 8;
+    }
+
+    /** Enters a method for the first time, or a root, in the call graph. */
+    @DontInline
+    private static void enterMarked(HeadwaterV1Thread thread, int id) {
+        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+            firstCall(thread, id);
+        }
+        write(thread, KIND_ENTER, id);
         if (id == thread.root) {
             thread.depth++;
         }
@@ -99,7 +112,7 @@ public final class HeadwaterV1 {
             return;
         }
         int depth = thread.depth;
-        if (depth > 0 || depth == 0 && thread.open != null) {
+        if (depth > 0 || depth == 0 && (thread.open != null || thread.handed)) {
             long start = 0;
             thread.depth = depth > 0 ? -depth : -1;
             try {
@@ -123,6 +136,26 @@ public final class HeadwaterV1 {
                 pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
             }
         }
+    }
+
+    /**
+     * Where work is handed to another thread.
+     *
+     * @param object stands for the work
+     * @param kind as in {@link HeadwaterV1Handover}
+     */
+    public static void handedOver(Object object, int kind) {
+        HeadwaterV1Handover.handOver(object, kind);
+    }
+
+    /** Before such work is done. */
+    public static void begun(Object object, int kind) {
+        HeadwaterV1Handover.begin(object, kind);
+    }
+
+    /** When it has been done; with {@code null} if an exception has left it. */
+    public static void done(Object object, int kind) {
+        HeadwaterV1Handover.end(object, kind);
     }
 
     /** Before every return of an instrumented method. */
@@ -151,7 +184,7 @@ public final class HeadwaterV1 {
             return;
         }
         long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
         }
         long position = thread.position;
@@ -163,14 +196,17 @@ public final class HeadwaterV1 {
     }
 
     /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
-    private static void outside(HeadwaterV1Thread thread) {
+    @DontInline
+    static void outside(HeadwaterV1Thread thread) {
         if (thread.virtual) {
-            thread.dead = true;
+            // What it was started for may not be all done.
+            thread.dead = !thread.handed;
         } else if (HeadwaterV1Threads.count * 2 > HeadwaterV1Chunks.count) {
             HeadwaterV1Chunks.release(thread);
         }
     }
 
+    @DontInline
     private static void leaveControl(HeadwaterV1Thread thread, int id) {
         if (--thread.controlDepth != 0) {
             return;
@@ -186,6 +222,7 @@ public final class HeadwaterV1 {
     }
 
     /** A root is entered by a thread outside the call graph (or inside the runtime, which does not count). */
+    @DontInline
     private static void enterRoot(HeadwaterV1Thread thread, int id) {
         if (thread != null && thread.open != null && enterFromOpen(thread, id)) {
             return;
@@ -219,13 +256,7 @@ public final class HeadwaterV1 {
                 entered(id);
                 markEntered(id);
             }
-            long time = HeadwaterV1Clock.time(thread);
-            if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
-                time = HeadwaterV1Chunks.next(thread, time);
-            }
-            long position = thread.position;
-            U.putLong(position, KIND_ROOT << KIND_SHIFT | (long) id << ID_SHIFT | time);
-            thread.position = position + 8;
+            write(thread, KIND_ROOT, id);
             thread.root = id;
             inside = true;
         } finally {
@@ -239,27 +270,19 @@ public final class HeadwaterV1 {
      *
      * @return whether the thread is in the call graph
      */
+    @DontInline
     private static boolean enterFromOpen(HeadwaterV1Thread thread, int id) {
-        int[] open = thread.open;
-        if (open == null || thread.depth != 0) {
+        if (thread.open == null || thread.depth != 0) {
             return false;
         }
         thread.depth = -1;
         boolean inside = false;
         try {
-            long start = HeadwaterV1Clock.stopwatch();
-            int left = openCalls(thread.tid);
-            pause(thread, PAUSE_OPEN_CALLS, HeadwaterV1Clock.stopwatch() - start);
-            while (thread.openCount > left) {
-                write(thread, KIND_EXIT, open[thread.openCount - 1]);
-                thread.openCount--;
-            }
-            if (left == 0) {
-                thread.open = null;
+            if (!isOpen(thread)) {
                 return false;
             }
             if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
-                start = HeadwaterV1Clock.stopwatch();
+                long start = HeadwaterV1Clock.stopwatch();
                 entered(id);
                 markEntered(id);
                 pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
@@ -273,9 +296,46 @@ public final class HeadwaterV1 {
         return true;
     }
 
+    /** Whether any of a thread's calls from before recording is still open; records those that are not. */
+    static boolean isOpen(HeadwaterV1Thread thread) {
+        int[] open = thread.open;
+        if (open == null) {
+            return false;
+        }
+        long start = HeadwaterV1Clock.stopwatch();
+        int left = openCalls(thread.tid);
+        pause(thread, PAUSE_OPEN_CALLS, HeadwaterV1Clock.stopwatch() - start);
+        while (thread.openCount > left) {
+            write(thread, KIND_EXIT, open[thread.openCount - 1]);
+            thread.openCount--;
+        }
+        if (left == 0) {
+            thread.open = null;
+        }
+        return left != 0;
+    }
+
+    /** A thread that runs what was handed to it inside the call graph enters a method, while it is in no other. */
+    private static void enterHanded(HeadwaterV1Thread thread, int id) {
+        thread.depth = -1;
+        boolean inside = false;
+        try {
+            HeadwaterV1Handover.tell(thread);
+            if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+                entered(id);
+                markEntered(id);
+            }
+            write(thread, KIND_ENTER, id);
+            thread.root = id;
+            inside = true;
+        } finally {
+            thread.depth = inside ? 1 : 0;
+        }
+    }
+
     private static void write(HeadwaterV1Thread thread, long kind, int id) {
         long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || (time & ~MAX_PAYLOAD) != 0) {
+        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
         }
         HeadwaterV1Chunks.append(thread, kind << KIND_SHIFT | (long) id << ID_SHIFT | time);
@@ -318,12 +378,14 @@ public final class HeadwaterV1 {
         synchronized (LOCK) {
             session++;
             flags = segment + FLAGS;
+            U.ensureClassInitialized(HeadwaterV1Handles.class);
             // Nothing is left to be initialised by a probe.
             HeadwaterV1Chunks.attach(segment, chunks, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
             HeadwaterV1Threads.clear();
             HeadwaterV1Revealed.clear();
             HeadwaterV1Handles.attach();
+            HeadwaterV1HandedOver.clear();
         }
     }
 
@@ -366,6 +428,7 @@ public final class HeadwaterV1 {
             recording = false;
             HeadwaterV1Threads.close();
             HeadwaterV1Revealed.clear();
+            HeadwaterV1HandedOver.clear();
             return HeadwaterV1Clock.now();
         }
     }
@@ -381,6 +444,12 @@ public final class HeadwaterV1 {
         if (thread != null && thread.depth > 0) {
             pause(thread, reason, duration);
         }
+    }
+
+    /** Makes method 0, which is calibration's, a root whose calls are all control invocations; or a method like others again. */
+    static void controlAll(boolean all) {
+        controlEvery = all ? 1 : 0;
+        U.putByte(flags, all ? FLAG_ENTERED | FLAG_ROOT : FLAG_ENTERED);
     }
 
     private static double[] calibrate() {
@@ -404,6 +473,9 @@ public final class HeadwaterV1 {
 
     /** CPU time of the current thread, or of its carrier, in ns. */
     static native long cpuTime();
+
+    /** The time stamp counter, for {@link HeadwaterV1Tsc}. */
+    static native long readTsc();
 
     /** A thread has entered the call graph for the first time. */
     static native void started(Thread thread, long tid, boolean isVirtual);

@@ -19,11 +19,13 @@ final class HeadwaterV1Calibration {
      * Makes the clock ready, and times the probes with it. JFluid 5.3: what a probe pair costs between its own timestamps (inner)
      * and outside them (outer), in compiled code.
      *
-     * @return inner, outer, what a pair costs outside the root's context, and the standard deviations of the first two, in ns
+     * @return inner, outer, what a pair costs outside the root's context, what a control invocation of it takes, and the standard
+     *     deviations of the first two, in ns
      */
     static double[] calibrate() {
         final int rounds = 64;
         final int pairs = HeadwaterV1Chunks.CHUNK_BYTES / 16;
+        final int controls = 256;
         final long shortest = 200_000_000;
         final long longest = 1_500_000_000;
         HeadwaterV1Clock.choose(HeadwaterV1Chunks.segment);
@@ -39,6 +41,7 @@ final class HeadwaterV1Calibration {
         double[] inner = new double[rounds];
         double[] outer = new double[rounds];
         double[] outside = new double[rounds];
+        double[] control = new double[rounds];
         long start = System.nanoTime();
         long fastest = Long.MAX_VALUE;
         long improved = start;
@@ -73,12 +76,20 @@ final class HeadwaterV1Calibration {
             inner[slot] = HeadwaterV1Clock.isCoarse() ? both / 2 : (double) between(words, self.position) / pairs;
             outer[slot] = Math.max(0, both - inner[slot]);
             outside[slot] = (double) (afterOutside - after) / pairs;
+            self.position = words;
+            self.depth = 0;
+            HeadwaterV1.controlAll(true);
+            probedRound(controls);
+            HeadwaterV1.controlAll(false);
+            self.root = NO_METHOD;
+            self.depth = 1;
+            control[slot] = (double) durations(words, self.position) / controls;
         }
         self.dead = true;
         self.depth = 0;
         HeadwaterV1Chunks.show(hidden);
         return new double[] {
-            quietMean(inner), quietMean(outer), quietMean(outside), quietDeviation(inner), quietDeviation(outer)
+            quietMean(inner), quietMean(outer), quietMean(outside), quietMean(control), quietDeviation(inner), quietDeviation(outer)
         };
     }
 
@@ -87,6 +98,15 @@ final class HeadwaterV1Calibration {
         long sum = 0;
         for (long at = words; at < end; at += 16) {
             sum += (U.getLong(at + 8) & MAX_PAYLOAD) - (U.getLong(at) & MAX_PAYLOAD);
+        }
+        return sum;
+    }
+
+    /** Nanoseconds that these control invocations took. */
+    private static long durations(long words, long end) {
+        long sum = 0;
+        for (long at = words; at < end; at += 8) {
+            sum += U.getLong(at) & MAX_PAYLOAD;
         }
         return sum;
     }

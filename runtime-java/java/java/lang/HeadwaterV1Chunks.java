@@ -9,6 +9,7 @@ import static java.lang.HeadwaterV1.MAX_PAYLOAD;
 import static java.lang.HeadwaterV1.PAUSE_BUFFER;
 
 import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
 
 /**
  * The chunks of the shared segment: a thread claims one, fills it, and gives it back to the tool. A virtual thread writes into its
@@ -70,6 +71,7 @@ final class HeadwaterV1Chunks {
      * @param time the event's, if the chunk before were not full
      * @return the event's time in the chunk that it goes into
      */
+    @DontInline
     static long next(HeadwaterV1Thread thread, long time) {
         int depth = thread.depth;
         if (depth > 0) {
@@ -115,7 +117,7 @@ final class HeadwaterV1Chunks {
             time = HeadwaterV1Clock.time(carrier);
         }
         long waited = 0;
-        if (carrier.end - carrier.position < 16 || (time & ~MAX_PAYLOAD) != 0) {
+        if (carrier.end - carrier.position < 16 || HeadwaterV1Clock.isTooLong(time)) {
             waited = renew(carrier);
             time = 0;
             goesOn = false;

@@ -1,5 +1,7 @@
 package java.lang;
 
+import static java.lang.HeadwaterV1.ID_SHIFT;
+
 import jdk.internal.misc.Unsafe;
 
 /** What an event's time is read from: {@code System.nanoTime()}, the time stamp counter, a coarse clock, or the thread's CPU time. */
@@ -11,12 +13,14 @@ final class HeadwaterV1Clock {
     private static final int SOURCE_NANO_TIME = 0;
     private static final int SOURCE_TSC = 1;
     private static final int SOURCE_THREAD_CPU = 2;
-    /** Value of {@link #clock}. */
-    private static final long NANO_TIME = 0;
-    /** Value of {@link #clock}. */
-    private static final long TSC = -1;
-    /** Value of {@link #clock}. */
-    private static final long THREAD_CPU = -2;
+    /** Value of {@link #source}: {@code System.nanoTime()}. */
+    private static final int NANO_TIME = 0;
+    /** Value of {@link #source}: a word that the tool sets once a period. */
+    private static final int COARSE = 1;
+    /** Value of {@link #source}: the time stamp counter. */
+    private static final int TSC = 2;
+    /** Value of {@link #source}: the thread's CPU time. */
+    private static final int THREAD_CPU = 3;
     /** Fractional bits of {@link HeadwaterV1Cursor#scale}. */
     static final int SCALE_SHIFT = 27;
     /** Ticks of a chunk at most, in bits: times the scale of a counter of 1 GHz or more they fit into 63 bits. */
@@ -34,8 +38,9 @@ final class HeadwaterV1Clock {
 
     private static final Unsafe U = Unsafe.getUnsafe();
 
-    /** Address of the coarse clock that the tool keeps; or {@link #NANO_TIME}, {@link #TSC} or {@link #THREAD_CPU}. */
-    private static long clock;
+    private static int source;
+    /** Address of the coarse clock. */
+    private static long coarse;
     /** Address of a function of the agent's that returns the time stamp counter. */
     static long tscFunction;
     /** Nanoseconds a tick of the counter, as far as is known, with {@link #SCALE_SHIFT} fractional bits. */
@@ -50,18 +55,23 @@ final class HeadwaterV1Clock {
 
     /** Nanoseconds since the chunk's base. Negative, or more than fit into a word, when the chunk is too old. */
     static long time(HeadwaterV1Thread thread) {
-        long source = clock;
-        if (source > NANO_TIME) {
-            return U.getLongOpaque(null, source) - thread.base;
-        }
-        if (source == NANO_TIME) {
+        int from = source;
+        if (from == NANO_TIME) {
             return System.nanoTime() - thread.base;
         }
-        if (source == THREAD_CPU) {
+        if (from == COARSE) {
+            return U.getLongOpaque(null, coarse) - thread.base;
+        }
+        if (from == THREAD_CPU) {
             return HeadwaterV1.cpuTime() - thread.base;
         }
         long ticks = HeadwaterV1Tsc.read() - thread.base;
         return ticks >>> TICK_BITS == 0 ? ticks * thread.scale >>> SCALE_SHIFT : -1;
+    }
+
+    /** Whether such a time does not fit into a word. */
+    static boolean isTooLong(long time) {
+        return (int) (time >>> ID_SHIFT) != 0;
     }
 
     /**
@@ -70,10 +80,10 @@ final class HeadwaterV1Clock {
      * @return now: {@code System.nanoTime()}, what the coarse clock says, or the thread's CPU time
      */
     static long rebase(HeadwaterV1Thread thread) {
-        if (clock == TSC) {
+        if (source == TSC) {
             return readTogether(thread);
         }
-        return thread.base = clock == THREAD_CPU ? HeadwaterV1.cpuTime() : now();
+        return thread.base = source == THREAD_CPU ? HeadwaterV1.cpuTime() : now();
     }
 
     /**
@@ -115,23 +125,23 @@ final class HeadwaterV1Clock {
 
     /** Whether times are read from a word that the tool sets once a period. */
     static boolean isCoarse() {
-        return clock > NANO_TIME;
+        return source == COARSE;
     }
 
     /** {@code System.nanoTime()}, or what the coarse clock says. */
     static long now() {
-        long source = clock;
-        return source > NANO_TIME ? U.getLongOpaque(null, source) : System.nanoTime();
+        return source == COARSE ? U.getLongOpaque(null, coarse) : System.nanoTime();
     }
 
     /** What a duration is measured by: as the event's times, where those are the thread's own; else {@code System.nanoTime()}. */
     static long stopwatch() {
-        return clock == THREAD_CPU ? HeadwaterV1.cpuTime() : System.nanoTime();
+        return source == THREAD_CPU ? HeadwaterV1.cpuTime() : System.nanoTime();
     }
 
     /** Begins with the coarse clock, if the tool keeps one in this segment, or {@code System.nanoTime()}. */
     static void attach(long segment, long readTsc) {
-        clock = U.getInt(segment + OFFSET_CLOCK_PERIOD) == 0 ? NANO_TIME : segment + OFFSET_CLOCK;
+        coarse = segment + OFFSET_CLOCK;
+        source = U.getInt(segment + OFFSET_CLOCK_PERIOD) == 0 ? NANO_TIME : COARSE;
         if (tscFunction == 0) {
             // An earlier session's stays: the handle is a constant, and the agent's library is never unloaded.
             tscFunction = readTsc;
@@ -140,15 +150,15 @@ final class HeadwaterV1Clock {
 
     /** Goes over to the time stamp counter if the tool wants it, and says what became of that; or to threads' CPU time. */
     static void choose(long segment) {
-        int source = U.getInt(segment + OFFSET_CLOCK_SOURCE);
-        if (source == SOURCE_THREAD_CPU) {
+        int wanted = U.getInt(segment + OFFSET_CLOCK_SOURCE);
+        if (wanted == SOURCE_THREAD_CPU) {
             // Linked here, so that no probe has to.
             HeadwaterV1.cpuTime();
-            clock = THREAD_CPU;
-        } else if (source == SOURCE_TSC) {
-            if (clock == NANO_TIME && startTsc()) {
-                clock = TSC;
-            } else if (clock != TSC) {
+            source = THREAD_CPU;
+        } else if (wanted == SOURCE_TSC) {
+            if (source == NANO_TIME && startTsc()) {
+                source = TSC;
+            } else if (source != TSC) {
                 U.putInt(segment + OFFSET_CLOCK_SOURCE, SOURCE_NANO_TIME);
             }
         }

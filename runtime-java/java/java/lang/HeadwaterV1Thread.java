@@ -33,6 +33,12 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     int[] open;
     /** How many of {@link #open} have not been recorded to have returned. */
     int openCount;
+    /** What it runs was handed over inside the call graph: that counts as called there. */
+    boolean handed;
+    /** What it runs now that was handed to it; {@code null} for the thread's own work. */
+    HeadwaterV1Task task;
+    /** The number under which it was started inside the call graph; 0 if it was not, or once it has recorded that. */
+    long startedBy;
     /** Padding: together with the fields above at least a cache line between this cursor and the object behind. */
     long padding0;
     long padding1;

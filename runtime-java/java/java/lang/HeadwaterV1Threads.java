@@ -1,13 +1,14 @@
 package java.lang;
 
 import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
 
 /** The threads that have entered the call graph in this session, and the carriers of virtual ones. */
 final class HeadwaterV1Threads {
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final long TID = U.objectFieldOffset(Thread.class, "tid");
     private static final long NAME = U.objectFieldOffset(Thread.class, "name");
-    private static final Class<?> VIRTUAL_THREAD = virtualThreadClass();
+    private static final Class<?> VIRTUAL_THREAD = jdkClass("java.lang.VirtualThread");
     /** Where a virtual thread has its carrier. */
     private static final long CARRIER =
             VIRTUAL_THREAD == null ? 0 : U.objectFieldOffset(VIRTUAL_THREAD, "carrierThread");
@@ -27,14 +28,19 @@ final class HeadwaterV1Threads {
 
     static HeadwaterV1Thread find(long tid) {
         HeadwaterV1Thread[] table = threads;
+        HeadwaterV1Thread thread = table[(int) tid & table.length - 1];
+        return thread == null || thread.tid == tid ? thread : findBehind(table, tid);
+    }
+
+    /** Apart, because a loop in a probe is more code than all the rest of it. */
+    @DontInline
+    private static HeadwaterV1Thread findBehind(HeadwaterV1Thread[] table, long tid) {
         int mask = table.length - 1;
-        int at = (int) tid & mask;
-        for (;;) {
+        for (int at = (int) tid + 1 & mask;; at = at + 1 & mask) {
             HeadwaterV1Thread thread = table[at];
             if (thread == null || thread.tid == tid) {
                 return thread;
             }
-            at = (at + 1) & mask;
         }
     }
 
@@ -74,7 +80,7 @@ final class HeadwaterV1Threads {
                 return thread;
             }
             try {
-                thread = new HeadwaterV1Thread(tid, HeadwaterV1.session, VIRTUAL_THREAD != null && VIRTUAL_THREAD.isInstance(self));
+                thread = new HeadwaterV1Thread(tid, HeadwaterV1.session, isVirtual(self));
                 thread.run = forgottenRun;
                 insert(thread);
             } catch (OutOfMemoryError e) {
@@ -82,11 +88,46 @@ final class HeadwaterV1Threads {
                 return null;
             }
         }
+        tell(thread);
+        return thread;
+    }
+
+    /** Tells the tool of the current thread. */
+    static void tell(HeadwaterV1Thread thread) {
+        Thread self = Thread.currentThread();
         // Without a name there is nothing to tell of a virtual thread, and there may be very many.
         if (!thread.virtual || U.getReference(self, NAME) != "") {
-            HeadwaterV1.started(self, tid, thread.virtual);
+            HeadwaterV1.started(self, thread.tid, thread.virtual);
         }
-        return thread;
+    }
+
+    /**
+     * A thread is about to be started inside the call graph.
+     *
+     * @return whether it will be followed
+     */
+    static boolean expect(Thread started, long link) {
+        long tid = U.getLong(started, TID);
+        synchronized (HeadwaterV1.LOCK) {
+            if (!HeadwaterV1.recording || find(tid) != null) {
+                return false;
+            }
+            try {
+                HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, HeadwaterV1.session, isVirtual(started));
+                thread.run = forgottenRun;
+                thread.handed = true;
+                thread.startedBy = link;
+                insert(thread);
+                return true;
+            } catch (OutOfMemoryError e) {
+                // The program's to meet, not ours to throw.
+                return false;
+            }
+        }
+    }
+
+    private static boolean isVirtual(Thread thread) {
+        return VIRTUAL_THREAD != null && VIRTUAL_THREAD.isInstance(thread);
     }
 
     /** Whose chunk the current thread, which is virtual, writes into; {@code null} if there is none. */
@@ -164,7 +205,11 @@ final class HeadwaterV1Threads {
     /** The current thread is about to end. */
     static void end() {
         long tid = currentTid();
-        end(find(tid));
+        HeadwaterV1Thread thread = find(tid);
+        if (thread != null && HeadwaterV1.recording) {
+            HeadwaterV1Handover.endThread(thread);
+        }
+        end(thread);
         end(find(~tid));
     }
 
@@ -175,9 +220,10 @@ final class HeadwaterV1Threads {
         }
     }
 
-    private static Class<?> virtualThreadClass() {
+    /** A class of the JDK's; {@code null} where this JDK has none of that name. */
+    static Class<?> jdkClass(String name) {
         try {
-            return Class.forName("java.lang.VirtualThread", false, null);
+            return Class.forName(name, false, null);
         } catch (ClassNotFoundException none) {
             return null;
         }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::nanoseconds;
 use crate::profile::{CpuSamples, MethodStatistics, Node, Profile};
 use crate::report::arcs;
 use crate::report::flat::{self, Amounts};
@@ -33,6 +34,9 @@ pub(super) struct NodeRow<'a> {
     total_ns: u64,
     error_ns: u64,
     total_error_ns: u64,
+    /// Calls were recorded until then only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until_ns: Option<u64>,
     #[serde(flatten)]
     cpu: Option<Cpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +62,7 @@ impl<'a> NodeRow<'a> {
             total_ns: node.total_ns,
             error_ns: node.error_ns,
             total_error_ns: node.total_error_ns,
+            until_ns: profile.recorded_until(node.method).map(nanoseconds),
             cpu: Cpu::of(has_cpu, node.cpu),
             thread,
         }
@@ -74,6 +79,9 @@ pub(super) struct FlatRow<'a> {
     total_ns: u64,
     error_ns: u64,
     total_error_ns: u64,
+    /// Calls were recorded until then only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until_ns: Option<u64>,
     #[serde(flatten)]
     cpu: Option<Cpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +93,8 @@ impl<'a> FlatRow<'a> {
         let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu } = row.amounts;
         let cpu = Cpu::of(has_cpu, cpu);
         let method = &profile.methods[row.method.0].machine;
-        FlatRow { method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, thread }
+        let until_ns = profile.any_recorded_until(method).map(nanoseconds);
+        FlatRow { method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, until_ns, cpu, thread }
     }
 }
 
@@ -98,6 +107,8 @@ pub(super) struct Stanza<'a> {
     #[serde(rename = "self")]
     own: ArcRow<'a>,
     children: Vec<ArcRow<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until_ns: Option<u64>,
 }
 
 /// In arcflow's terms.
@@ -143,6 +154,7 @@ impl<'a> Stanza<'a> {
             parents: side(&stanza.parents),
             own: ArcRow::of(has_cpu, Some(&profile.methods[stanza.method.0].machine), &stanza.own),
             children: side(&stanza.children),
+            until_ns: profile.any_recorded_until(&profile.methods[stanza.method.0].machine).map(nanoseconds),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::report::arcs::{Arc, Stanza, stanzas};
 use crate::report::flat::Amounts;
 use crate::report::prune::{focused, is_method_shown};
 use crate::report::share;
-use crate::report::units::count;
+use crate::report::units::{count, plural};
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
     let focused = focused(section.profile, section.options);
@@ -28,7 +28,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
         lines.rule()?;
         let Stanza { method, own, parents, children } = stanza;
         arcs(section, "parent", parents, own, lines)?;
-        let name = section.name(*method).to_owned();
+        let name = section.label_of_all(*method);
         line("self", own, &name, Emphasis::Bold, lines)?;
         arcs(section, "child", children, own, lines)?;
     }
@@ -36,8 +36,8 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
         lines.rule()?;
     }
     if !hidden.is_empty() {
-        let what = if hidden.len() == 1 { "method" } else { "methods" };
-        lines.line("", &format!("... {} more {what}", count(hidden.len() as u64)), Emphasis::Faint)?;
+        let what = plural(hidden.len() as u64, "more method", "more methods");
+        lines.line("", &format!("... {what}"), Emphasis::Faint)?;
     }
     Ok(())
 }

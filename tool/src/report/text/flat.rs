@@ -10,7 +10,7 @@ use crate::report::flat::{Amounts, FlatRow, rows};
 use crate::report::names::Names;
 use crate::report::prune::{focused, is_method_shown};
 use crate::report::share;
-use crate::report::units::{count, time};
+use crate::report::units::{count, plural, time};
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
     let focused = focused(section.profile, section.options);
@@ -38,7 +38,11 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             count(calls),
             time(each(self_ns)),
         );
-        lines.line(&numbers, section.name(row.method), Emphasis::of_share(share(self_ns, section.whole_ns)))?;
+        lines.line(
+            &numbers,
+            &section.label_of_all(row.method),
+            Emphasis::of_share(share(self_ns, section.whole_ns)),
+        )?;
     }
     if !hidden.is_empty() {
         let sum = |of: fn(&Amounts) -> u64| hidden.iter().map(|row| of(&row.amounts)).sum();
@@ -52,8 +56,8 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             count(sum(|amounts| amounts.calls)),
             ""
         );
-        let what = if hidden.len() == 1 { "method" } else { "methods" };
-        lines.line(&numbers, &format!("... {} more {what}", count(hidden.len() as u64)), Emphasis::Faint)?;
+        let what = plural(hidden.len() as u64, "more method", "more methods");
+        lines.line(&numbers, &format!("... {what}"), Emphasis::Faint)?;
     }
     statistics(section, &names, &shown, lines)
 }

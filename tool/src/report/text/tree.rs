@@ -9,7 +9,7 @@ use crate::profile::{CpuSamples, NodeIndex};
 use crate::report::flat::Amounts;
 use crate::report::prune::{focused, shown_nodes};
 use crate::report::share;
-use crate::report::units::count;
+use crate::report::units::{count, plural};
 
 /// What is to be written next.
 enum Line {
@@ -51,7 +51,8 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
                     indentation(level)
                 );
                 let emphasis = Emphasis::of_share(share(node.total_ns, section.whole_ns));
-                lines.line(&numbers, section.name(node.method), emphasis)?;
+                let name = section.label(node.method, section.profile.recorded_until(node.method));
+                lines.line(&numbers, &name, emphasis)?;
                 push(section, Some(index), level + 1, &shown, &mut pending);
             }
             Line::Hidden { nodes, total_ns, calls, level } => {
@@ -64,13 +65,10 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
                     count(calls),
                     indentation(level)
                 );
-                let what = match (level, nodes) {
-                    (1, 1) => "... 1 more root".to_owned(),
-                    (1, n) => format!("... {n} more roots"),
-                    (_, 1) => "... 1 more callee".to_owned(),
-                    (_, n) => format!("... {n} more callees"),
-                };
-                lines.line(&numbers, &what, Emphasis::Faint)?;
+                let (one, many) =
+                    if level == 1 { ("more root", "more roots") } else { ("more callee", "more callees") };
+                let what = plural(nodes as u64, one, many);
+                lines.line(&numbers, &format!("... {what}"), Emphasis::Faint)?;
             }
         }
     }

@@ -4,10 +4,9 @@
 
 use std::process::Command;
 
+use headwater_benches::{compile, headwater, median};
 use headwater_tests::{Jdk, Process, jdks};
 use serde_json::Value;
-
-use crate::{compile, headwater};
 
 /// Rounds of a tenth of a second and more, of warm-up and of measurement without a profile.
 const WARM_UP: usize = 8;
@@ -18,8 +17,7 @@ const PROFILE_SECONDS: u64 = 8;
 /// The clocks, as the tool is told.
 const CLOCKS: [&[&str]; 3] = [&["--clock-source", "nanotime"], &[], &["--clock", "tick"]];
 
-/// Prints the table.
-pub fn run() {
+fn main() {
     println!(
         "| JDK | clock | 2 nanoTime | pair | ratio | outside: never inside | been inside | Mcalls/s on 1 thread | a core each | 8 threads | of a core each |"
     );
@@ -89,7 +87,7 @@ impl Round {
     }
 
     fn median(rounds: &[Round]) -> Round {
-        Round(std::array::from_fn(|column| crate::median(rounds.iter().map(|round| round.0[column]).collect())))
+        Round(std::array::from_fn(|column| median(rounds.iter().map(|round| round.0[column]).collect())))
     }
 }
 

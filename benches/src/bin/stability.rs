@@ -1,0 +1,85 @@
+//! How far profiles of the same work agree: a root's calls, so many of them, profiled several times in one JVM. The trees with their
+//! counts must be identical, and the ten methods that take most time must take the same part of it, but for a few percent.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use headwater_benches::{compile, headwater};
+use headwater_tests::{Jdk, Process, jdks, tree};
+use serde_json::Value;
+
+const RUNS: usize = 5;
+const TOP: usize = 10;
+/// Half-second rounds of warm-up, before each profile.
+const WARM_UP: usize = 16;
+/// Roots, and how many calls a profile is of.
+const WORKLOADS: [(&str, &str); 3] = [("dense", "100000"), ("polymorphic", "100000"), ("javac", "100")];
+
+fn main() {
+    println!(
+        "| JDK | clock | workload | profiles | nodes | trees and counts | top ten: part of the time | differ by at most |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for jdk in jdks() {
+        for clock in ["exact", "tick"] {
+            for (workload, calls) in WORKLOADS {
+                measure(&jdk, clock, workload, calls);
+            }
+        }
+    }
+}
+
+fn measure(jdk: &Jdk, clock: &str, workload: &str, calls: &str) {
+    let classes = compile(jdk, "Workload.java");
+    let mut java = Command::new(jdk.program("java"));
+    java.args(["-XX:+UseSerialGC", "-cp"]).arg(classes.path()).args(["Workload", workload]);
+    let mut target = Process::spawn(&mut java);
+    // The first profile is warm-up too: code with probes is compiled anew.
+    let profiles: Vec<Value> = (0..=RUNS)
+        .map(|_| {
+            target.pending_lines();
+            (0..WARM_UP).for_each(|_| drop(target.await_line("NS ")));
+            let report = classes.file("report.json");
+            let output = Command::new(headwater())
+                .args(["profile", &target.pid().to_string(), "--root", &format!("Workload::{workload}")])
+                .args(["--calls", calls, "--clock", clock, "-o"])
+                .arg(&report)
+                .output()
+                .expect("headwater starts");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("the report is JSON")
+        })
+        .skip(1)
+        .collect();
+    let trees: Vec<_> = profiles.iter().map(tree).collect();
+    let differing = trees.iter().filter(|tree| **tree != trees[0]).count();
+    let shares: Vec<_> = profiles.iter().map(shares).collect();
+    let mut top: Vec<(&String, &f64)> = shares[0].iter().collect();
+    top.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    top.truncate(TOP);
+    let of = |shares: &BTreeMap<String, f64>, method: &str| shares.get(method).copied().unwrap_or(0.0);
+    let spread = |method: &str| {
+        let all = shares.iter().map(|shares| of(shares, method));
+        all.clone().fold(0.0, f64::max) - all.fold(1.0, f64::min)
+    };
+    println!(
+        "| {} | {clock} | {workload} | {RUNS} | {} | {} | {:.0} % | {:.1} % of the whole |",
+        jdk.version,
+        trees[0].len(),
+        if differing == 0 { "identical".to_owned() } else { format!("{differing} differ from the first") },
+        top.iter().map(|(_, share)| **share).sum::<f64>() * 100.0,
+        top.iter().map(|(method, _)| spread(method)).fold(0.0, f64::max) * 100.0,
+    );
+}
+
+/// Part of the whole time that each method takes by itself.
+fn shares(report: &Value) -> BTreeMap<String, f64> {
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let own = |node: &Value| node["self_ns"].as_f64().expect("self time");
+    let whole: f64 = nodes.iter().map(own).sum();
+    let mut shares = BTreeMap::new();
+    for node in nodes {
+        *shares.entry(node["method"].as_str().expect("a method").to_owned()).or_default() += own(node) / whole;
+    }
+    shares
+}

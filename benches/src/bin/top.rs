@@ -1,0 +1,138 @@
+//! How long the live view takes for new results with a large tree, for a key, and for a picture of it: what of it grows with the
+//! tree, and what with the screen.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headwater::profile::{
+    Clock, ClockMode, ClockSource, CpuSamples, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node,
+    NodeIndex, Profile, Target, Tree,
+};
+use headwater::report::{Trees, View as Shape};
+use headwater::top::view::{Glyphs, Look, Palette, View};
+use headwater_benches::Random;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+
+const METHODS: usize = 5_000;
+const SIZES: [usize; 3] = [2_000, 200_000, 2_000_000];
+const SCREEN: Rect = Rect { x: 0, y: 0, width: 200, height: 60 };
+
+fn main() {
+    println!("milliseconds, the longest of five; everything unfolded, 200 by 60 characters\n");
+    println!("| nodes | new results | flat table | callers | picture | next row | search | last row |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for size in SIZES {
+        let profile = Arc::new(profile(size));
+        let mut view = View::new(
+            Look {
+                shape: Shape::Tree,
+                trees: Trees::Merged,
+                sort: None,
+                glyphs: Glyphs::Unicode,
+                palette: Palette::Color,
+            },
+            String::new(),
+        );
+        view.update(Arc::clone(&profile), None);
+        press(&mut view, "e");
+        assert!(view.row_count() > size / 2, "everything is unfolded");
+        let mut buffer = Buffer::empty(SCREEN);
+        let update = longest(|| view.update(Arc::clone(&profile), None));
+        let picture = longest(|| drop(view.draw(SCREEN, &mut buffer)));
+        let next = longest(|| press(&mut view, "j"));
+        let search = longest(|| press(&mut view, "/method4999\r"));
+        let last = longest(|| press(&mut view, "Gg"));
+        press(&mut view, "c");
+        let callers = longest(|| view.update(Arc::clone(&profile), None));
+        press(&mut view, "\t\t");
+        let flat = longest(|| view.update(Arc::clone(&profile), None));
+        let times = [update, flat, callers, picture, next, search, last];
+        let cells: Vec<String> = times.iter().map(|time| format!("{:.2}", time.as_secs_f64() * 1e3)).collect();
+        println!("| {size} | {} |", cells.join(" | "));
+    }
+}
+
+fn longest(mut run: impl FnMut()) -> Duration {
+    let timed = |_| {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    };
+    (0..5).map(timed).max().unwrap_or_default()
+}
+
+fn press(view: &mut View, keys: &str) {
+    for key in keys.chars() {
+        let code = match key {
+            '\r' => KeyCode::Enter,
+            '\t' => KeyCode::Tab,
+            other => KeyCode::Char(other),
+        };
+        view.press(KeyEvent::new(code, KeyModifiers::NONE));
+    }
+}
+
+fn profile(nodes: usize) -> Profile {
+    let mut random = Random::default();
+    let mut merged = Tree::default();
+    for index in 0..nodes {
+        // Some chains get long, and some nodes have many children.
+        let parent = (index > 0).then(|| match random.below(4) {
+            0 => random.below(index as u64) as usize,
+            _ => index - 1 - random.below(index.min(20) as u64) as usize,
+        });
+        let self_ns = 1 + random.below(10_000);
+        merged.nodes.push(Node {
+            parent: parent.map(NodeIndex),
+            method: MethodIndex(random.below(METHODS as u64) as usize),
+            calls: 1 + random.below(1_000),
+            thrown: 0,
+            self_ns,
+            total_ns: self_ns,
+            error_ns: 1,
+            total_error_ns: 1,
+            cpu: CpuSamples::default(),
+        });
+    }
+    for index in (1..nodes).rev() {
+        let Node { parent, total_ns, .. } = merged.nodes[index];
+        if let Some(parent) = parent {
+            merged.nodes[parent.0].total_ns += total_ns;
+        }
+    }
+    let name = |index: usize| MethodName {
+        machine: format!("com.acme.p{}.Class{index}.method{index}(ILjava/lang/String;)V", index % 40),
+        display: format!("com.acme.p{}.Class{index}.method{index}(int, String)", index % 40),
+    };
+    Profile {
+        target: Target { pid: 1, main: "bench".into(), jdk: "25".into() },
+        environment: Environment::default(),
+        roots: Vec::new(),
+        clock: Clock {
+            mode: ClockMode::Exact,
+            source: ClockSource::NanoTime,
+            inner_ns: 24.0,
+            inner_spread_ns: 0.5,
+            outer_ns: 25.0,
+            outer_spread_ns: 0.5,
+            drift: None,
+        },
+        controls: Vec::new(),
+        duration: Duration::from_secs(60),
+        methods: (0..METHODS).map(name).collect(),
+        instrumented: METHODS,
+        called: METHODS,
+        discovery: Discovery::default(),
+        skipped: Vec::new(),
+        events: Events::default(),
+        budget: None,
+        hotswap: Hotswap::default(),
+        waits: Vec::new(),
+        threads: Vec::new(),
+        merged,
+        statistics: Vec::new(),
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,87 @@
+//! Dropping: methods whose probes cost more than the user wants to pay get their own code back, and keep it.
+//!
+//! Such a method stays in the graph: it has been entered, or will be, and what it calls is instrumented as if it were. So its callees hang on
+//! their nearest shown ancestor from then on, as below a method that the filters hide. Calls of it that are under way end with the code that
+//! they began with, exits included: HotSpot lets them (JVMTI, RedefineClasses: "active stack frames continue to run the bytecodes of the
+//! original method").
+
+use headwater_protocol::{ClassId, MethodId};
+
+use super::CallGraph;
+use super::mirror::ClassKey;
+use super::record::Drop;
+
+impl CallGraph {
+    /// Whether a method can be dropped: it is instrumented, and no root. A native one's probes are in other methods.
+    pub fn can_drop(&self, method: MethodId) -> bool {
+        let Some(record) = self.record(method) else { return false };
+        let mirror = self.mirrors.get(record.key);
+        let is_instrumented = record.refused.is_none() && !record.is_native && record.drop == Drop::No;
+        is_instrumented && record.root_of.is_empty() && mirror.id.is_some() && mirror.linked
+    }
+
+    /// From now on these methods are not instrumented any more; the classes to be retransformed for that.
+    pub fn drop_methods(&mut self, methods: &[MethodId]) -> Vec<ClassId> {
+        let mut classes = Vec::new();
+        for &method in methods.iter() {
+            if !self.can_drop(method) {
+                continue;
+            }
+            let Some(record) = self.record_mut(method) else { continue };
+            record.drop = Drop::Due;
+            let key = record.key;
+            self.dropping.push(method);
+            classes.extend(self.mirrors.get(key).id);
+        }
+        classes.sort_unstable();
+        classes.dedup();
+        classes
+    }
+
+    /// Whether a hotswap is under way that methods are dropped by.
+    pub fn is_dropping(&self) -> bool {
+        self.dropping.iter().any(|id| self.record(*id).is_some_and(|record| record.drop == Drop::HandedOut))
+    }
+
+    /// A class file goes out without its dropped methods' probes.
+    pub(super) fn hand_out_dropped(&mut self, key: ClassKey) {
+        self.turn_dropped(Some(key), Drop::Due, Drop::HandedOut);
+    }
+
+    /// HotSpot does not take it.
+    pub(super) fn drop_refused(&mut self, key: ClassKey) {
+        self.turn_dropped(Some(key), Drop::HandedOut, Drop::Refused);
+    }
+
+    /// It was not answered in time.
+    pub(super) fn drop_again(&mut self, key: ClassKey) {
+        self.turn_dropped(Some(key), Drop::HandedOut, Drop::Due);
+    }
+
+    /// A hotswap is over, and what HotSpot refused has been told.
+    pub fn drops_accepted(&mut self) {
+        self.turn_dropped(None, Drop::HandedOut, Drop::Done);
+    }
+
+    fn turn_dropped(&mut self, class: Option<ClassKey>, from: Drop, to: Drop) {
+        for method in self.dropping.clone() {
+            let record = self.record_mut(method).filter(|record| class.is_none_or(|key| record.key == key));
+            if let Some(record) = record.filter(|record| record.drop == from) {
+                record.drop = to;
+            }
+        }
+    }
+
+    /// What became of methods that were to be dropped, since the last call: each with whether it has its own code back.
+    pub fn take_drops(&mut self) -> Vec<(MethodId, bool)> {
+        let mut ended = Vec::new();
+        for method in std::mem::take(&mut self.dropping) {
+            match self.record(method).map(|record| record.drop) {
+                Some(Drop::Done) => ended.push((method, true)),
+                Some(Drop::Due | Drop::HandedOut) => self.dropping.push(method),
+                _ => ended.push((method, false)),
+            }
+        }
+        ended
+    }
+}

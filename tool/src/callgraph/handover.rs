@@ -1,0 +1,176 @@
+//! Work that is handed from thread to thread (`--follow threads`).
+//!
+//! The JDK has a few places at which a task passes from the thread that wants it done to the one that does it. These are
+//! probed: where it is handed over, the task tells the runtime that it was, and where it is run, that it is. What the task
+//! itself calls is found as for any call back from the JDK (see [`callbacks`](super::callbacks)).
+
+use headwater_protocol::{ClassId, LoaderId};
+use headwater_rewriter::{ClassFile, Method, Place, call_sites};
+use headwater_runtime_java::handover::{OWN, REJECTED, STAGE, START, TASK};
+
+use super::CallGraph;
+use super::mirror::ClassKey;
+
+/// What happens in a method.
+#[derive(Clone, Copy, Debug)]
+enum Passing {
+    /// Its receiver is handed over in this way.
+    Receiver(u32),
+    /// The parameter of this type is handed over in this way.
+    Parameter(&'static str, u32),
+    /// Its receiver is run.
+    Run,
+    /// Its receiver is a thread, which runs what is in a `Runnable` parameter: its own work.
+    Own,
+    /// What it calls `Runnable.run` on is run.
+    RunCall,
+}
+
+const POOL: &str = "java/util/concurrent/ThreadPoolExecutor";
+const SCHEDULED: &str = "java/util/concurrent/ScheduledThreadPoolExecutor";
+const FORK_JOIN_POOL: &str = "java/util/concurrent/ForkJoinPool";
+const FORK_JOIN_TASK: &str = "java/util/concurrent/ForkJoinTask";
+const FUTURE: &str = "java/util/concurrent/CompletableFuture";
+const VIRTUAL: &str = "java/lang/VirtualThread";
+const RUNNABLE: &str = "Ljava/lang/Runnable;";
+const LATER: &str = "Ljava/util/concurrent/RunnableScheduledFuture;";
+const FORKED: &str = "Ljava/util/concurrent/ForkJoinTask;";
+const DELAYED: &str = "Ljava/util/concurrent/DelayScheduler$ScheduledForkJoinTask;";
+const AFTER_ONE: &str = "Ljava/util/concurrent/CompletableFuture$Completion;";
+const AFTER_TWO: &str = "Ljava/util/concurrent/CompletableFuture$BiCompletion;";
+
+/// Class, method, and what happens there. Of several methods the first that the class has counts: the next is what leads there, or what
+/// an older JDK has instead.
+const PLACES: [(&str, &[&str], Passing); 15] = [
+    ("java/lang/Thread", &["start"], Passing::Receiver(START)),
+    (VIRTUAL, &["start"], Passing::Receiver(START)),
+    (VIRTUAL, &["run"], Passing::Own),
+    (POOL, &["execute"], Passing::Parameter(RUNNABLE, TASK)),
+    (POOL, &["reject"], Passing::Parameter(RUNNABLE, REJECTED)),
+    (POOL, &["runWorker"], Passing::RunCall),
+    (SCHEDULED, &["delayedExecute"], Passing::Parameter(LATER, TASK)),
+    (SCHEDULED, &["reExecutePeriodic"], Passing::Parameter(LATER, TASK)),
+    (FORK_JOIN_TASK, &["fork"], Passing::Receiver(TASK)),
+    (FORK_JOIN_TASK, &["doExec"], Passing::Run),
+    (FORK_JOIN_POOL, &["poolSubmit", "externalSubmit"], Passing::Parameter(FORKED, TASK)),
+    (FORK_JOIN_POOL, &["scheduleDelayedTask"], Passing::Parameter(DELAYED, STAGE)),
+    (FUTURE, &["unipush"], Passing::Parameter(AFTER_ONE, STAGE)),
+    (FUTURE, &["bipush"], Passing::Parameter(AFTER_TWO, STAGE)),
+    (FUTURE, &["orpush"], Passing::Parameter(AFTER_TWO, STAGE)),
+];
+
+/// A place at which work passes from thread to thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Of the method, in the class file's order.
+    pub method_index: usize,
+    /// An argument, or what is around the work.
+    pub place: Place,
+    /// How the argument is handed over, as the probe wants it.
+    pub kind: u32,
+}
+
+impl CallGraph {
+    /// Has the classes probed in which work passes from thread to thread, if the user wants it followed.
+    pub(super) fn probe_passages(&mut self) {
+        if !self.options.follow_threads {
+            return;
+        }
+        for (class, ..) in PLACES {
+            for key in self.mirrors.visible(class, LoaderId::BOOT) {
+                if self.mirrors.get(key).linked && self.passed.insert(key) {
+                    self.to_hotswap.insert(key);
+                }
+            }
+        }
+    }
+
+    /// The classes that were probed so.
+    pub(super) fn passed(&self) -> impl Iterator<Item = ClassKey> {
+        self.passed.iter().copied()
+    }
+
+    /// The passages in a class file that are to be probed.
+    pub fn passages(&self, loader: LoaderId, class: Option<ClassId>, name: &str, bytes: &[u8]) -> Vec<Passage> {
+        let wanted = self.options.follow_threads && !self.roots_only && loader == LoaderId::BOOT;
+        if !wanted || !PLACES.iter().any(|(owner, ..)| *owner == name) {
+            return Vec::new();
+        }
+        // A class that is being retransformed on somebody else's account stays as it was until its turn.
+        let turn = class.is_none_or(|class| self.mirrors.by_id(class).is_some_and(|key| self.passed.contains(&key)));
+        let Some(file) = ClassFile::parse(bytes).ok().filter(|_| turn) else { return Vec::new() };
+        let places = PLACES.iter().filter(|(owner, ..)| *owner == name);
+        places.flat_map(|(_, methods, passing)| passages_in(&file, methods, *passing)).collect()
+    }
+
+    /// A passage cannot be probed.
+    pub fn passage_refused(&mut self, class: &str, reason: &str) {
+        self.skipped
+            .push((class.replace('/', "."), format!("what it hands to other threads is not followed: {reason}")));
+    }
+}
+
+fn passages_in(file: &ClassFile<'_>, names: &[&str], passing: Passing) -> Vec<Passage> {
+    let named = |name: &str| -> Vec<Passage> {
+        let methods = file.methods().iter().filter(|method| method.has_code() && *method.name() == *name);
+        methods.flat_map(|method| passages_of(file, method, passing)).collect()
+    };
+    names.iter().map(|name| named(name)).find(|passages| !passages.is_empty()).unwrap_or_default()
+}
+
+fn passages_of(file: &ClassFile<'_>, method: &Method<'_>, passing: Passing) -> Vec<Passage> {
+    let method_index = method.index;
+    let passage = |place, kind| Passage { method_index, place, kind };
+    match passing {
+        Passing::Receiver(kind) => vec![passage(Place::Argument { local: 0 }, kind)],
+        Passing::Run => vec![passage(Place::Around { call: None, local: 0 }, 0)],
+        Passing::Own => {
+            let own = parameter(&method.descriptor(), RUNNABLE);
+            own.map(|_| passage(Place::Around { call: None, local: 0 }, OWN)).into_iter().collect()
+        }
+        Passing::Parameter(wanted, kind) => {
+            let local = parameter(&method.descriptor(), wanted);
+            local.map(|local| passage(Place::Argument { local }, kind)).into_iter().collect()
+        }
+        Passing::RunCall => {
+            let Ok(sites) = call_sites(file, method_index) else { return Vec::new() };
+            let Ok(Some(code)) = file.code(method) else { return Vec::new() };
+            let runs = sites.calls.iter().filter(|call| &*call.owner == "java/lang/Runnable" && &*call.name == "run");
+            let places = runs.filter_map(|call| {
+                let local = code.loaded_before(call.offset)?;
+                Some(Place::Around { call: Some(call.offset), local })
+            });
+            places.map(|place| passage(place, 0)).collect()
+        }
+    }
+}
+
+/// The local variable in which an instance method gets the parameter of a type.
+fn parameter(descriptor: &str, wanted: &str) -> Option<u16> {
+    let mut rest = descriptor.strip_prefix('(')?;
+    let mut local = 1;
+    while !rest.starts_with(')') {
+        let dimensions = rest.find(|c| c != '[')?;
+        let element = &rest[dimensions..];
+        let length = dimensions + if element.starts_with('L') { element.find(';')? + 1 } else { 1 };
+        let (parameter, behind) = rest.split_at_checked(length)?;
+        if parameter == wanted {
+            return Some(local);
+        }
+        local += if matches!(parameter, "J" | "D") { 2 } else { 1 };
+        rest = behind;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_counted_in_words() {
+        assert_eq!(parameter("(ZJ[Ljava/lang/Runnable;[[DLjava/lang/Runnable;I)V", RUNNABLE), Some(6));
+        assert_eq!(parameter("(Ljava/lang/Runnable;)V", RUNNABLE), Some(1));
+        assert_eq!(parameter("(I)Ljava/lang/Runnable;", RUNNABLE), None);
+    }
+}

@@ -1,0 +1,228 @@
+//! The profile, and the comparison of two, as a page for a browser: one file that needs nothing else, neither other files nor a
+//! network.
+//!
+//! The page itself is `tool/web/dist/page.html`, which `cargo xtask web` makes from `tool/web/src`. Here it is filled: with a title, and
+//! with the data, a raw deflate stream (RFC 1951) in base64. In the stream:
+//!
+//! | | |
+//! |---|---|
+//! | length | u32, little-endian, of what follows it |
+//! | facts | a JSON object: what [`json`](crate::report::json) has but for the calls, and which blocks follow |
+//! | blocks | the nodes of trees, in a snapshot's [`columns`] |
+//!
+//! No name from the target is in the page but inside that stream, where no browser takes it for markup, and escaped in the title.
+
+use std::io::{self, Write};
+
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde::Serialize;
+
+use crate::diff::json::Context;
+use crate::diff::{self, Comparison, Pair};
+use crate::profile::{MethodIndex, MethodName, Node, NodeIndex, Profile, Tree};
+use crate::report::flat::Amounts;
+use crate::report::{json, text};
+use crate::snapshot::columns;
+
+const PAGE: &str = include_str!("../web/dist/page.html");
+/// Where the title goes.
+const TITLE: &str = "{{title}}";
+/// Where the data go.
+const DATA: &str = "{{data}}";
+
+/// A tree among the blocks.
+#[derive(Serialize)]
+struct Block {
+    nodes: usize,
+    bytes: usize,
+}
+
+/// A method's names, for machines and for people.
+type Names<'a> = [&'a str; 2];
+
+#[derive(Serialize)]
+struct ProfileFacts<'a, R> {
+    kind: &'static str,
+    title: &'a str,
+    /// The beginning and the end of the report as text.
+    head: String,
+    foot: String,
+    report: R,
+    methods: Vec<Names<'a>>,
+    /// The tree of all threads first, unless it equals the first thread's.
+    blocks: Vec<Block>,
+    merged_is_first_thread: bool,
+    has_cpu: bool,
+}
+
+#[derive(Serialize)]
+struct DiffFacts<'a, R> {
+    kind: &'static str,
+    title: &'a str,
+    head: String,
+    foot: String,
+    report: R,
+    methods: Vec<Names<'a>>,
+    /// Before and after: two trees of the same shape, with nothing where a node is only in the other.
+    blocks: Vec<Block>,
+    /// In which of the two each node is: 1 before, 2 after, 3 both.
+    presence: String,
+    divisors: [f64; 2],
+}
+
+/// Writes a profile's page. The caller buffers.
+///
+/// # Errors
+///
+/// Those of the writer.
+pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+    let mut head = Vec::new();
+    text::header(profile, &text::Style { provenance: true, ..text::Style::default() }, &mut head)?;
+    let mut foot = Vec::new();
+    text::footer(profile, &mut foot)?;
+    let roots: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
+    let title = format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", "));
+    let merged_is_first_thread = profile.threads.first().is_some_and(|first| first.tree == profile.merged);
+    let merged = (!merged_is_first_thread).then_some(&profile.merged);
+    let mut data = Vec::new();
+    let trees = merged.into_iter().chain(profile.threads.iter().map(|thread| &thread.tree));
+    let blocks = trees.map(|tree| block(tree, &mut data)).collect();
+    let facts = ProfileFacts {
+        kind: "profile",
+        title: &title,
+        head: lossy(head),
+        foot: lossy(foot),
+        report: json::facts(profile),
+        methods: profile.methods.iter().map(names).collect(),
+        blocks,
+        merged_is_first_thread,
+        has_cpu: profile.merged.has_cpu_samples(),
+    };
+    fill(&title, &facts, &data, out)
+}
+
+/// Writes a comparison's page. The caller buffers.
+///
+/// # Errors
+///
+/// Those of the writer.
+pub fn write_diff(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
+    let mut head = Vec::new();
+    diff::text::introduction(comparison, context, &mut head)?;
+    let mut foot = Vec::new();
+    diff::text::conditions(comparison, context, &mut foot)?;
+    let title = format!("{} → {}", context.files[0], context.files[1]);
+    let mut data = Vec::new();
+    let blocks = [|pair: &Pair| pair.before, |pair: &Pair| pair.after]
+        .into_iter()
+        .map(|side| block(&one_side(comparison, side), &mut data))
+        .collect();
+    let presence = comparison.nodes.iter().map(|node| match (node.pair.before, node.pair.after) {
+        (_, None) => '1',
+        (None, _) => '2',
+        _ => '3',
+    });
+    let facts = DiffFacts {
+        kind: "diff",
+        title: &title,
+        head: lossy(head),
+        foot: lossy(foot),
+        report: diff::json::facts(comparison, context),
+        methods: comparison.names.iter().map(|name| names(name)).collect(),
+        blocks,
+        presence: presence.collect(),
+        divisors: comparison.divisors(),
+    };
+    fill(&title, &facts, &data, out)
+}
+
+fn names(name: &MethodName) -> Names<'_> {
+    [&name.machine, &name.display]
+}
+
+/// Our own texts are UTF-8.
+fn lossy(text: Vec<u8>) -> String {
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// What one of the profiles has of a comparison's nodes.
+fn one_side(comparison: &Comparison<'_>, side: fn(&Pair) -> Option<Amounts>) -> Tree {
+    let nodes = comparison.nodes.iter().map(|node| {
+        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu } =
+            side(&node.pair).unwrap_or_default();
+        let (parent, method) = (node.parent.map(NodeIndex), MethodIndex(node.name));
+        Node { parent, method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }
+    });
+    Tree { nodes: nodes.collect() }
+}
+
+fn block(tree: &Tree, data: &mut Vec<u8>) -> Block {
+    let before = data.len();
+    columns::encode(&tree.nodes, &columns::rests(tree), 0, data);
+    Block { nodes: tree.nodes.len(), bytes: data.len() - before }
+}
+
+fn fill(title: &str, facts: &impl Serialize, data: &[u8], out: &mut impl Write) -> io::Result<()> {
+    let facts = serde_json::to_vec(facts)?;
+    let length = u32::try_from(facts.len()).map_err(|_| io::Error::other("more names than a page can hold"))?;
+    let places = PAGE.split_once(TITLE).and_then(|(start, rest)| Some((start, rest.split_once(DATA)?)));
+    let (start, (middle, end)) = places.ok_or_else(|| io::Error::other("the page has no place for data"))?;
+    out.write_all(start.as_bytes())?;
+    out.write_all(escaped(title).as_bytes())?;
+    out.write_all(middle.as_bytes())?;
+    let mut stream = DeflateEncoder::new(EncoderWriter::new(&mut *out, &STANDARD), Compression::default());
+    stream.write_all(&length.to_le_bytes())?;
+    stream.write_all(&facts)?;
+    stream.write_all(data)?;
+    stream.finish()?.finish()?;
+    out.write_all(end.as_bytes())
+}
+
+/// As the text of an element.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            // HTML forbids them, even as references.
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::testing::{profile_of, random_tree};
+
+    #[test]
+    fn the_page_has_one_place_for_the_title_and_one_for_the_data() {
+        for place in [TITLE, DATA] {
+            assert_eq!(PAGE.matches(place).count(), 1, "{place}");
+        }
+    }
+
+    #[test]
+    fn no_name_from_the_target_becomes_markup() {
+        const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\u{0}";
+        let tree = random_tree(1, 50, 3);
+        let mut profile = profile_of(tree.clone(), vec![tree], 3);
+        profile.target.main = HOSTILE.into();
+        profile.threads[0].name = HOSTILE.into();
+        profile.roots[0].pattern = HOSTILE.into();
+        profile.methods.iter_mut().for_each(|name| name.machine = HOSTILE.into());
+        let mut page = Vec::new();
+        write_profile(&profile, &mut page).expect("memory takes it");
+        let page = String::from_utf8(page).expect("text");
+        assert!(!page.contains("<img") && !page.contains('\u{0}'));
+        let length = PAGE.matches("</script>").count();
+        assert_eq!(page.matches("</script>").count(), length);
+    }
+}

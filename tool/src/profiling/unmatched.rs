@@ -1,0 +1,51 @@
+//! Roots that matched nothing to the end.
+
+use std::fmt;
+
+use super::Settings;
+use crate::session::Session;
+
+/// A root that matched nothing to the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmatched {
+    /// As the user gave it.
+    pub pattern: String,
+    /// What is like it among all that was loaded by then, best first.
+    pub near: Vec<String>,
+}
+
+impl fmt::Display for Unmatched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing that matches {} was loaded while this was recorded", self.pattern)?;
+        f.write_str(&did_you_mean(&self.near))
+    }
+}
+
+/// The suggestions, each on a line of its own behind what is wrong.
+pub(super) fn did_you_mean(near: &[String]) -> String {
+    let mut text = String::new();
+    if !near.is_empty() {
+        text.push_str("\nDid you mean one of these?");
+        near.iter().for_each(|name| text.push_str(&format!("\n  {name}")));
+    }
+    text
+}
+
+/// The roots that match nothing, with what is like them.
+pub(crate) fn unmatched(session: &Session, settings: &Settings) -> Vec<Unmatched> {
+    let graph = session.graph();
+    let lines = settings.lines.iter().copied().chain(std::iter::repeat(None));
+    let roots = settings.roots.iter().zip(settings.root_names()).zip(lines).zip(graph.root_matches());
+    roots
+        .filter(|(_, found)| found.methods == 0)
+        .map(|(((root, pattern), lines), _)| {
+            let near = graph.near_misses(root).into_iter();
+            // What stands for lines is a pattern for all methods of the class.
+            let near = near.map(|near| match lines {
+                Some(lines) => format!("{}:{lines}", near.strip_suffix("::*").unwrap_or(&near)),
+                None => near,
+            });
+            Unmatched { pattern, near: near.collect() }
+        })
+        .collect()
+}

@@ -1,0 +1,78 @@
+//! Keeping to the overhead budget: the governor's decisions, executed.
+
+use tokio::sync::watch;
+
+use super::Session;
+use crate::budget::{Governor, Tally};
+
+/// A budget that is kept to.
+#[derive(Debug)]
+pub(super) struct Budget {
+    pub(super) governor: Governor,
+    /// None any more, once the draining thread has ended.
+    tallies: Option<watch::Receiver<Tally>>,
+}
+
+impl Budget {
+    /// Returns when there is a new tally.
+    pub(super) async fn tallied(&mut self) {
+        if let Some(tallies) = &mut self.tallies {
+            if tallies.changed().await.is_ok() {
+                return;
+            }
+            self.tallies = None;
+        }
+        std::future::pending().await
+    }
+}
+
+impl Session {
+    /// From now on methods are dropped as the governor says.
+    pub fn keep_to(&mut self, governor: Governor, tallies: watch::Receiver<Tally>) {
+        self.budget = Some(Budget { governor, tallies: Some(tallies) });
+    }
+
+    /// Who decides what is dropped, if there is a budget.
+    pub fn governor(&self) -> Option<&Governor> {
+        self.budget.as_ref().map(|budget| &budget.governor)
+    }
+
+    pub(super) fn governor_mut(&mut self) -> Option<&mut Governor> {
+        self.budget.as_mut().map(|budget| &mut budget.governor)
+    }
+
+    /// Results are forgotten, and recording goes on.
+    pub fn cleared(&mut self) {
+        self.recorded.clear();
+        if let Some(governor) = self.governor_mut() {
+            governor.clear();
+        }
+    }
+
+    /// There is a new tally. What is to be dropped has its turn with the next hotswap that the agent executes.
+    pub(super) fn tallied(&mut self) {
+        let now = self.recorded.elapsed();
+        let Some(Budget { governor, tallies: Some(tallies) }) = &mut self.budget else { return };
+        governor.observe(tallies.borrow_and_update().clone(), now);
+        if self.stopping || !self.recorded.is_running() {
+            return;
+        }
+        let graph = &self.graph;
+        let methods = governor.decide(now, self.cost.fixed(), |method| graph.can_drop(method));
+        self.left_over.extend(self.graph.drop_methods(&methods));
+    }
+
+    /// A hotswap is over: what was dropped by it.
+    pub(super) fn note_drops(&mut self) {
+        let now = self.recorded.elapsed();
+        let ended = self.graph.take_drops();
+        let Some(governor) = self.governor_mut() else { return };
+        for (method, is_dropped) in ended {
+            if is_dropped {
+                governor.dropped(method, now);
+            } else {
+                governor.stays(method);
+            }
+        }
+    }
+}

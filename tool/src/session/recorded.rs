@@ -1,0 +1,40 @@
+//! How long has been recorded.
+
+use std::time::{Duration, Instant};
+
+/// The time of recording, interruptions left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recorded {
+    before: Duration,
+    /// Since when recording goes on; `None` while it does not.
+    since: Option<Instant>,
+}
+
+impl Recorded {
+    /// Recording begins, or goes on.
+    pub fn begin(&mut self) {
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// It is interrupted.
+    pub fn interrupt(&mut self) {
+        self.before = self.elapsed();
+        self.since = None;
+    }
+
+    /// What was recorded is forgotten.
+    pub fn clear(&mut self) {
+        self.before = Duration::ZERO;
+        self.since = self.since.map(|_| Instant::now());
+    }
+
+    /// How long was recorded.
+    pub fn elapsed(&self) -> Duration {
+        self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Whether recording goes on.
+    pub fn is_running(&self) -> bool {
+        self.since.is_some()
+    }
+}

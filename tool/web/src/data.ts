@@ -1,0 +1,148 @@
+// The data that the tool put into the page: see tool/src/page.rs.
+
+import { NONE, Shape, type Columns } from "./tree";
+
+/** What the JSON report has but for its calls: docs/GUIDE.md describes it. */
+export interface Report {
+  target: { pid: number; main: string; jdk: string };
+  roots: { pattern: string; calls: number; open: { threads: number } }[];
+  clock: { mode: string; source: string };
+  controls: { root: string; charged_ns: number; control_ns: number; error_ns: number }[];
+  duration_ns: number;
+  methods: { skipped: { method: string; reason: string }[] };
+  events: { recorded: number; lost: number; healed: number; calls: number };
+  threads: { id: number; name: string }[];
+  statistics?: Statistics[];
+  environment: { host: string; started: string | null } | null;
+  warnings: string[];
+}
+
+/** How a method's invocations spread. */
+export interface Statistics {
+  method: string;
+  count: number;
+  total_ns: number;
+  min_ns: number;
+  max_ns: number;
+  mean_ns: number;
+  sd_ns: number;
+  p50_ns: number;
+  p90_ns: number;
+  p99_ns: number;
+}
+
+interface Side {
+  file: string;
+  main: string;
+  pid: number;
+  jdk: string;
+  host: string;
+}
+
+interface Facts {
+  title: string;
+  head: string;
+  foot: string;
+  /** Machine name, name for people. */
+  methods: [string, string][];
+  blocks: { nodes: number; bytes: number }[];
+}
+
+export interface ProfileFacts extends Facts {
+  kind: "profile";
+  report: Report;
+  merged_is_first_thread: boolean;
+  has_cpu: boolean;
+}
+
+export interface DiffFacts extends Facts {
+  kind: "diff";
+  report: { before: Side; after: Side; per: string; notes: string[] };
+  presence: string;
+  divisors: [number, number];
+}
+
+/** A tree as it is stored. */
+export interface Stored {
+  parent: Int32Array;
+  method: Int32Array;
+  columns: Columns;
+}
+
+export interface Data {
+  facts: ProfileFacts | DiffFacts;
+  /** A block, decoded. */
+  block(index: number): Stored;
+}
+
+/** Reads what is embedded in this page. */
+export async function load(): Promise<Data> {
+  const element = document.getElementById("data")!;
+  const packed = bytesOf(element.textContent!.trim());
+  element.remove();
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const length = new DataView(bytes.buffer).getUint32(0, true);
+  const facts = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as ProfileFacts | DiffFacts;
+  const starts = [4 + length];
+  for (const block of facts.blocks) starts.push(starts[starts.length - 1] + block.bytes);
+  return {
+    facts,
+    block: (index) => decode(bytes.subarray(starts[index], starts[index + 1]), facts.blocks[index].nodes),
+  };
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}
+
+/** A snapshot's columns: see tool/src/snapshot/columns.rs. */
+function decode(bytes: Uint8Array, nodes: number): Stored {
+  let at = 0;
+  const next = (): number => {
+    let value = 0;
+    for (let unit = 1; ; unit *= 128) {
+      const byte = bytes[at++];
+      if (byte < 128) return value + byte * unit;
+      value += (byte - 128) * unit;
+    }
+  };
+  const integers = () => Int32Array.from({ length: nodes }, next);
+  const numbers = () => Float64Array.from({ length: nodes }, next);
+  const parent = integers();
+  for (let node = 0; node < nodes; node++) parent[node] = parent[node] === 0 ? NONE : node - parent[node];
+  const method = integers();
+  const [calls, thrown, self, error, totalError, samples, running] = Array.from({ length: 7 }, numbers);
+  // Of each total what exceeds the node's self time and its children's totals, zigzag.
+  const total = numbers();
+  for (let node = 0; node < nodes; node++) {
+    const rest = total[node];
+    total[node] = rest % 2 === 0 ? rest / 2 : -(rest + 1) / 2;
+  }
+  for (let node = nodes - 1; node >= 0; node--) {
+    total[node] += self[node];
+    if (parent[node] !== NONE) total[parent[node]] += total[node];
+  }
+  return { parent, method, columns: { calls, thrown, self, error, totalError, samples, running, total } };
+}
+
+/** Methods of one name, of different class loaders, are one to the reader: the first of them. */
+export function firstOfName(methods: [string, string][]): Int32Array {
+  const known = new Map<string, number>();
+  return Int32Array.from(methods, ([machine], index) => {
+    if (!known.has(machine)) known.set(machine, index);
+    return known.get(machine)!;
+  });
+}
+
+/** The tree's shape, each method the first of its name. */
+export function shapeOf(stored: Stored, first: Int32Array, weight: Float64Array): Shape {
+  return new Shape(
+    stored.parent,
+    stored.method.map((method) => first[method]),
+    weight,
+  );
+}

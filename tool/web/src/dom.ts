@@ -1,0 +1,45 @@
+// Elements, made by the DOM alone: no text ever becomes markup.
+
+type Child = Node | string | null;
+type Attributes = Record<string, string | number | boolean | null | ((event: any) => void)>;
+
+/** An element. Attributes that are functions are listeners: `{ click: () => ... }`; null and false leave one out. */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** A choice of named values. */
+export function choice<T extends string>(
+  label: string,
+  id: string,
+  options: readonly (readonly [T, string])[],
+  chosen: T,
+  change: (value: T) => void,
+): HTMLLabelElement {
+  const select = el("select", { id, change: () => change(select.value as T) });
+  for (const [value, text] of options) select.append(el("option", { value }, text));
+  select.value = chosen;
+  return el("label", { class: "field" }, el("span", {}, label), select);
+}
+
+export function button(text: string, click: () => void, attributes: Attributes = {}): HTMLButtonElement {
+  return el("button", { type: "button", click, ...attributes }, text);
+}
+
+const announcer = el("div", { id: "announcer", class: "visually-hidden", role: "status", "aria-live": "polite" });
+document.body.append(announcer);
+
+/** Tells a screen reader. */
+export function announce(text: string): void {
+  announcer.textContent = text;
+}

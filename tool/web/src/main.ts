@@ -1,0 +1,199 @@
+// The page: controls above, a view in tabs, and the node information window.
+
+import { aboutView } from "./about";
+import { App, type Changed, type ViewId } from "./app";
+import { CallersView } from "./callersview";
+import { load, type DiffFacts, type ProfileFacts } from "./data";
+import { DiffSource } from "./diff";
+import { button, choice, el } from "./dom";
+import { FindBar } from "./find";
+import { FlameView } from "./flame";
+import { count, percent, time } from "./format";
+import { InfoView } from "./info";
+import { MethodsView } from "./methodsview";
+import { ProfileSource } from "./profile";
+import type { Source } from "./source";
+import { paintOf, setTheme, startTheme, theme, type Theme } from "./theme";
+import { TreeView } from "./treeview";
+
+const VIEWS: [ViewId, string][] = [
+  ["flame", "Flame graph"],
+  ["tree", "Tree"],
+  ["methods", "Methods"],
+  ["callers", "Callers and callees"],
+  ["about", "About"],
+];
+
+function page<A>(source: Source<A>, facts: ProfileFacts | DiffFacts): void {
+  const app = new App(source);
+  startTheme(() => app.tell("theme"));
+  const views: Record<ViewId, HTMLElement> = {
+    flame: new FlameView(app).element,
+    tree: new TreeView(app).element,
+    methods: new MethodsView(app).element,
+    callers: new CallersView(app).element,
+    about: aboutView(facts),
+  };
+  const main = el("main", {}, el("div", { class: "stage" }, tabs(app, views), key(app), ...panels(app, views)), new InfoView(app).element);
+  const root = document.getElementById("app")!;
+  root.replaceChildren(header(app, facts), main);
+  root.dataset.ready = "true";
+  root.dataset.kind = facts.kind;
+}
+
+function header<A>(app: App<A>, facts: ProfileFacts | DiffFacts): HTMLElement {
+  const [title, line] = facts.kind === "profile" ? ofProfile(facts) : ofDiff(facts);
+  const themes = [["auto", "As the system"], ["light", "Light"], ["dark", "Dark"]] as const;
+  const head = el(
+    "header",
+    {},
+    el("div", { class: "title" }, el("h1", {}, title), el("p", { class: "note" }, line)),
+    choice<Theme>("Theme", "theme", themes, theme(), (theme) => {
+      setTheme(theme);
+      app.tell("theme");
+    }),
+  );
+  const notes = warnings(facts);
+  if (notes.length > 0) head.append(el("ul", { id: "warnings", "aria-label": "Warnings" }, ...notes.map((note) => el("li", {}, `⚠ ${note}`))));
+  head.append(controls(app), new FindBar(app).element);
+  return head;
+}
+
+function ofProfile({ report }: ProfileFacts): [string, string] {
+  const { target, roots, events, duration_ns, clock } = report;
+  const entered = roots
+    .map(({ pattern, calls, open }) => `${pattern} (entered ${count(calls)}×${open.threads > 0 ? `, ${open.threads} ${open.threads === 1 ? "thread" : "threads"} in it before` : ""})`)
+    .join(", ");
+  const cpu = clock.mode === "cpu" ? "; all times are CPU time" : "";
+  return [
+    target.main,
+    `pid ${target.pid}, JDK ${target.jdk}, ${(duration_ns / 1e9).toFixed(1)} s, ${count(events.calls)} calls, ${count(events.lost)} events lost${cpu}. Root ${entered}`,
+  ];
+}
+
+function ofDiff(facts: DiffFacts): [string, string] {
+  const { before, after, per } = facts.report;
+  const what = per === "root-call" ? "per root call, on average" : "of the whole runs";
+  return [`${before.file} → ${after.file}`, `${after.main}: times and calls are ${what}. Times come with their uncertainty, ±; what changed by less is the same.`];
+}
+
+function warnings(facts: ProfileFacts | DiffFacts): string[] {
+  if (facts.kind === "diff") return facts.report.notes;
+  const { events, warnings } = facts.report;
+  const lost = events.lost > 0 ? [`${count(events.lost)} events were lost: calls and times are too low`] : [];
+  return [...lost, ...warnings];
+}
+
+function controls<A>(app: App<A>): HTMLElement {
+  const { source } = app;
+  const search = el("input", {
+    id: "search",
+    type: "search",
+    placeholder: "part of a method's name",
+    spellcheck: "false",
+    autocomplete: "off",
+    "aria-describedby": "search-result",
+    input: () => app.set({ search: search.value }),
+  });
+  const result = el("output", { id: "search-result", for: "search" });
+  app.onChange((changed) => {
+    if (changed.has("search") || changed.has("tree") || changed.has("width")) result.textContent = found(app);
+  });
+  const bar = el("div", { class: "controls", role: "group", "aria-label": "What is shown" }, el("label", { class: "field grow" }, el("span", {}, "Search"), search), result);
+  const numbered = source.trees.map((name, index) => [String(index), name] as const);
+  if (source.kind === "profile") bar.append(choice("Thread", "thread", numbered, "0", (tree) => app.set({ tree: Number(tree) })));
+  if (source.widthChoices.length > 1) bar.append(choice("Width", "width", source.widthChoices, app.state.width, (width) => app.set({ width })));
+  const choices = app.shown.choices.map(({ id, label }) => [id, label] as const);
+  bar.append(choice("Colour", "colour", choices, app.state.colour, (colour) => app.set({ colour })));
+  if (app.shown.isNotable !== null) {
+    const box = el("input", { id: "unchanged", type: "checkbox", change: () => app.set({ unchanged: box.checked }) });
+    bar.append(el("label", { class: "field check" }, box, el("span", {}, "Show unchanged")));
+  }
+  return bar;
+}
+
+/** How many methods the search finds, and the time of their outermost nodes. */
+function found<A>(app: App<A>): string {
+  const { matches, shown } = app;
+  if (matches === null) return "";
+  const { parent, method, size } = shown.shape;
+  const isCovered = new Uint8Array(size);
+  let [width, whole] = [0, 0];
+  for (let node = 0; node < size; node++) {
+    const above = parent[node];
+    const isInner = above >= 0 && isCovered[above] === 1;
+    isCovered[node] = isInner || matches[method[node]] === 1 ? 1 : 0;
+    if (isCovered[node] === 1 && !isInner) width += shown.widths[node];
+    if (above < 0) whole += shown.widths[node];
+  }
+  const methods = new Set(shown.flat().filter((row) => matches[row.method] === 1).map((row) => row.method)).size;
+  const names = methods === 1 ? "1 method" : `${count(methods)} methods`;
+  return methods === 0 ? "nothing found" : `${names}, ${time(Math.round(width))} (${percent(width, whole)})`;
+}
+
+function tabs<A>(app: App<A>, views: Record<ViewId, HTMLElement>): HTMLElement {
+  const list = el("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
+  const buttons = VIEWS.map(([view, label], index) => {
+    const tab = button(label, () => app.set({ view }), { id: `tab-${view}`, role: "tab", "aria-controls": `panel-${view}` });
+    tab.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (step === undefined) return;
+      const [next] = VIEWS[(index + step + VIEWS.length) % VIEWS.length];
+      app.set({ view: next });
+      document.getElementById(`tab-${next}`)!.focus();
+    });
+    return tab;
+  });
+  list.append(...buttons);
+  const mark = (changed: Changed) => {
+    if (!changed.has("view")) return;
+    VIEWS.forEach(([view], index) => {
+      const isShown = view === app.state.view;
+      buttons[index].setAttribute("aria-selected", String(isShown));
+      buttons[index].tabIndex = isShown ? 0 : -1;
+      views[view].closest<HTMLElement>("[role=tabpanel]")?.toggleAttribute("hidden", !isShown);
+    });
+  };
+  // First, so that the other views find their panel shown when they are told.
+  app.onChange(mark);
+  mark(new Set(["view"] as const));
+  return list;
+}
+
+function panels<A>(app: App<A>, views: Record<ViewId, HTMLElement>): HTMLElement[] {
+  return VIEWS.map(([view]) =>
+    el("section", { id: `panel-${view}`, role: "tabpanel", "aria-labelledby": `tab-${view}`, hidden: view !== app.state.view }, views[view]),
+  );
+}
+
+/** What the colours stand for. */
+function key<A>(app: App<A>): HTMLElement {
+  const list = el("ul", { id: "key", "aria-label": "Key to the colours" });
+  const fill = () => {
+    list.replaceChildren(
+      ...app.mapping.key.map(({ paint, label }) => {
+        const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
+        swatch.style.background = paintOf(paint);
+        return el("li", {}, swatch, label);
+      }),
+    );
+    list.dataset.mapping = app.mapping.id;
+  };
+  fill();
+  app.onChange((changed) => {
+    if (["colour", "tree", "width", "theme"].some((key) => changed.has(key as never))) fill();
+  });
+  return list;
+}
+
+async function start(): Promise<void> {
+  const data = await load();
+  const { facts } = data;
+  if (facts.kind === "profile") page(new ProfileSource(data, facts), facts);
+  else page(new DiffSource(data, facts), facts);
+}
+
+start().catch((error: unknown) => {
+  const what = error instanceof Error ? error.message : String(error);
+  document.getElementById("app")!.textContent = `This page cannot be shown: ${what}. It needs a browser of 2023 or later, and the whole file.`;
+});

@@ -1,0 +1,425 @@
+// A profile, as the views want it.
+
+import { arcs, flat } from "./arrange";
+import { graded, neutral, nominal, sequence, type Mapping } from "./colours";
+import { firstOfName, shapeOf, type Data, type ProfileFacts, type Statistics, type Stored } from "./data";
+import { classOf, count, packageOf, percent, time } from "./format";
+import type { Attributes } from "./query";
+import type { Arcs, Choice, Column, Fact, Row, Shown, Source } from "./source";
+import { amountsOf, NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
+
+/** Fewer samples say nothing of the processor's share. */
+const ENOUGH_SAMPLES = 10;
+
+interface Tree {
+  shape: Shape;
+  columns: Columns;
+}
+
+const doubted = (value: number, error: number) => (value < error ? "~" : "");
+const each = (total: number, calls: number) => (calls === 0 ? 0 : total / calls);
+
+export class ProfileSource implements Source<Amounts> {
+  readonly kind = "profile";
+  readonly names;
+  readonly trees: string[];
+  readonly widthChoices: [string, string][] = [["total", "Total time"]];
+  readonly first: Int32Array;
+  private readonly loaded = new Map<number, Tree>();
+
+  constructor(
+    private readonly data: Data,
+    readonly facts: ProfileFacts,
+  ) {
+    this.names = facts.methods;
+    this.first = firstOfName(facts.methods);
+    const { threads } = facts.report;
+    this.trees = [`All threads (${threads.length})`, ...threads.map((thread) => `${thread.name} (${thread.id})`)];
+  }
+
+  /** The tree of all threads is number 0; those of the threads follow. */
+  tree(number: number): Tree {
+    const block = this.facts.merged_is_first_thread ? Math.max(number, 1) - 1 : number;
+    let tree = this.loaded.get(block);
+    if (tree === undefined) {
+      const stored: Stored = this.data.block(block);
+      tree = { columns: stored.columns, shape: shapeOf(stored, this.first, stored.columns.total) };
+      this.loaded.set(block, tree);
+    }
+    return tree;
+  }
+
+  show(number: number): Shown<Amounts> {
+    return new ShownProfile(this, number);
+  }
+}
+
+class ShownProfile implements Shown<Amounts> {
+  readonly shape: Shape;
+  readonly widths: Float64Array;
+  readonly whole: number;
+  readonly treeColumns: Column<Amounts>[];
+  readonly flatColumns: Column<Amounts>[];
+  readonly arcColumns: Column<Amounts>[];
+  readonly flatOrder = "self";
+  readonly attributes: Attributes;
+  readonly choices: Choice[];
+  readonly isNotable = null;
+  private readonly columns: Columns;
+  private readonly statistics = new Map<number, Statistics>();
+  private readonly totalSamples: { samples: Float64Array; running: Float64Array };
+  private rows: Row<Amounts>[] | null = null;
+  private owners: Int32Array | null = null;
+
+  constructor(
+    private readonly source: ProfileSource,
+    private readonly tree: number,
+  ) {
+    const { shape, columns } = source.tree(tree);
+    this.shape = shape;
+    this.columns = columns;
+    this.widths = columns.total;
+    this.whole = shape.below(NONE).reduce((sum, root) => sum + columns.total[root], 0);
+    this.totalSamples = summed(shape, columns);
+    const numbers = new Map(source.names.map(([machine], index) => [machine, source.first[index]]));
+    for (const of of source.facts.report.statistics ?? []) this.statistics.set(numbers.get(of.method) ?? NONE, of);
+    const { share, selfShare, total, self, calls, thrown, selfEach, cpu } = this.columnsOf();
+    const hasCpu = source.facts.has_cpu;
+    const ofCpu = hasCpu ? [cpu] : [];
+    this.treeColumns = [share, total, self, calls, thrown, ...ofCpu];
+    this.flatColumns = [selfShare, self, total, calls, selfEach, thrown, ...ofCpu];
+    this.arcColumns = [calls, total, self, thrown];
+    this.attributes = this.attributesOf();
+    this.choices = this.choicesOf();
+  }
+
+  of(node: number): Amounts {
+    return amountsOf(this.columns, node);
+  }
+
+  flat(): Row<Amounts>[] {
+    if (this.rows === null) {
+      this.rows = [];
+      flat(this.shape, this.columns, this.source.names.length).forEach((amounts, method) => {
+        if (amounts !== undefined) this.rows!.push({ method, amounts });
+      });
+    }
+    return this.rows;
+  }
+
+  arcs(method: number): Arcs<Amounts> {
+    return arcs(this.shape, this.columns, method);
+  }
+
+  bar(amounts: Amounts): [number, number] {
+    return this.whole === 0 ? [0, 0] : [amounts.total / this.whole, amounts.self / this.whole];
+  }
+
+  data(amounts: Amounts): Record<string, string> {
+    return {
+      calls: String(amounts.calls),
+      thrown: String(amounts.thrown),
+      "self-ns": String(amounts.self),
+      "total-ns": String(amounts.total),
+      "error-ns": String(amounts.error),
+      "total-error-ns": String(amounts.totalError),
+    };
+  }
+
+  summary(amounts: Amounts): string {
+    const { calls, self, total, error, totalError } = amounts;
+    const share = percent(total, this.whole);
+    return `${time(total)}${doubted(total, totalError)} total (${share}), ${time(self)}${doubted(self, error)} self, ${count(calls)} ${calls === 1 ? "call" : "calls"}`;
+  }
+
+  facts(node: number): { heading: string; facts: Fact[] }[] {
+    const { shape, source } = this;
+    const method = shape.method[node];
+    const [machine, display] = source.names[method];
+    const caller = shape.parent[node] === NONE ? null : source.names[shape.method[shape.parent[node]]][1];
+    const { target, environment } = source.facts.report;
+    const host = environment?.host ? ` on ${environment.host}` : "";
+    const own = this.of(node);
+    const all = this.flat().find((row) => row.method === method)?.amounts ?? nothing();
+    const spread = this.statistics.get(method);
+    const ns = (name: string, value: number, error?: number): Fact => ({
+      name,
+      value,
+      text: time(value) + (error === undefined ? "" : `${doubted(value, error)} ±${time(error)}`),
+    });
+    const ofMethod: Fact[] = [
+      { name: "Number of calls", text: count(all.calls), value: all.calls },
+      ns("Total time", all.total, all.totalError),
+      ns("Self time", all.self, all.error),
+    ];
+    if (spread === undefined) {
+      ofMethod.push(ns("Average time", Math.round(each(all.total, all.calls))));
+    } else {
+      ofMethod.push(
+        { name: "Invocations, all threads", text: count(spread.count), value: spread.count },
+        ns("Minimum time", spread.min_ns),
+        ns("Maximum time", spread.max_ns),
+        { name: "Average time", text: time(Math.round(spread.mean_ns)), value: spread.mean_ns },
+        { name: "Standard deviation", text: time(Math.round(spread.sd_ns)), value: spread.sd_ns },
+        { name: "Median, 90%, 99%", text: [spread.p50_ns, spread.p90_ns, spread.p99_ns].map(time).join(", ") },
+      );
+    }
+    const here: Fact[] = [
+      { name: "Calls", text: count(own.calls), value: own.calls },
+      ns("Total time", own.total, own.totalError),
+      { name: "Share of the whole", text: percent(own.total, this.whole) },
+      ns("Self time", own.self, own.error),
+      ns("Average time", Math.round(each(own.total, own.calls))),
+      { name: "Left by an exception", text: count(own.thrown), value: own.thrown },
+      { name: "Level", text: count(shape.level[node]), value: shape.level[node] },
+    ];
+    if (source.facts.has_cpu) here.splice(5, 0, { name: "Running, not waiting", text: this.running(node) });
+    const who: Fact[] = [
+      { name: "Method name", text: display },
+      { name: "Name for machines", text: machine, value: machine },
+      { name: "Caller name", text: caller ?? "none: it is a root" },
+      { name: "JVM", text: `${target.main} (pid ${target.pid}, JDK ${target.jdk})${host}` },
+      ...this.threadsOf(node),
+    ];
+    return [
+      { heading: "Node", facts: who },
+      { heading: "This call chain", facts: here },
+      { heading: "This method, wherever called", facts: ofMethod },
+    ];
+  }
+
+  private running(node: number): string {
+    const { samples, running } = this.totalSamples;
+    if (samples[node] < ENOUGH_SAMPLES) return "too few samples";
+    return `${percent(running[node], samples[node])} of ${count(samples[node])} samples`;
+  }
+
+  /** In which threads this chain of calls was, and what each took. */
+  private threadsOf(node: number): Fact[] {
+    const { threads } = this.source.facts.report;
+    if (this.tree > 0) return [{ name: "Thread", text: this.source.trees[this.tree] }];
+    const path = this.shape.path(node).map((above) => this.shape.method[above]);
+    const facts: Fact[] = [];
+    for (let index = 0; index < threads.length; index++) {
+      const { shape, columns } = this.source.tree(index + 1);
+      let places = [NONE];
+      for (const method of path) {
+        const below = places.flatMap((place) => [...shape.below(place)]);
+        places = below.filter((child) => shape.method[child] === method);
+      }
+      if (places.length === 0) continue;
+      const sum = (column: Float64Array) => places.reduce((sum, place) => sum + column[place], 0);
+      const [calls, total] = [sum(columns.calls), sum(columns.total)];
+      facts.push({
+        name: "Thread",
+        text: `${threads[index].name} (${threads[index].id}): ${count(calls)} calls, ${time(total)}`,
+        value: threads[index].id,
+      });
+    }
+    const SHOWN = 8;
+    const more = facts.length - SHOWN;
+    if (more > 0) facts.splice(SHOWN, more, { name: "Threads", text: `and ${count(more)} more` });
+    return facts;
+  }
+
+  /** Of each node the thread that it is in, or one past the last for nodes in several. */
+  private threadOfEach(): Int32Array {
+    if (this.owners !== null) return this.owners;
+    const threads = this.source.facts.report.threads.length;
+    const owners = new Int32Array(this.shape.size).fill(this.tree > 0 ? this.tree - 1 : threads);
+    if (this.tree === 0) {
+      const isKnown = new Uint8Array(this.shape.size);
+      const places = new Map<number, number>();
+      const key = (parent: number, method: number) => (parent + 1) * this.source.names.length + method;
+      for (let node = 0; node < this.shape.size; node++) {
+        const own = key(this.shape.parent[node], this.shape.method[node]);
+        if (!places.has(own)) places.set(own, node);
+      }
+      for (let thread = 0; thread < threads; thread++) {
+        const { shape } = this.source.tree(thread + 1);
+        const placeOf = new Int32Array(shape.size);
+        for (let node = 0; node < shape.size; node++) {
+          const above = shape.parent[node] === NONE ? NONE : placeOf[shape.parent[node]];
+          const place = above === -2 ? -2 : (places.get(key(above, shape.method[node])) ?? -2);
+          placeOf[node] = place;
+          if (place < 0) continue;
+          owners[place] = isKnown[place] === 0 || owners[place] === thread ? thread : threads;
+          isKnown[place] = 1;
+        }
+      }
+    }
+    this.owners = owners;
+    return owners;
+  }
+
+  private columnsOf(): Record<string, Column<Amounts>> {
+    const { whole } = this;
+    return {
+      share: {
+        id: "share",
+        label: "Share",
+        title: "Part of the time of all roots",
+        text: (a) => percent(a.total, whole),
+        value: (a) => a.total,
+      },
+      selfShare: {
+        id: "share",
+        label: "Share",
+        title: "Self time's part of the time of all roots",
+        text: (a) => percent(a.self, whole),
+        value: (a) => a.self,
+        minor: true,
+      },
+      total: {
+        id: "total",
+        label: "Total",
+        title: "Time in the method and everything below it; ~ if smaller than its uncertainty",
+        text: (a) => time(a.total) + doubted(a.total, a.totalError),
+        value: (a) => a.total,
+      },
+      self: {
+        id: "self",
+        label: "Self",
+        title: "Time in the method, and in what it calls that is not instrumented; ~ if smaller than its uncertainty",
+        text: (a) => time(a.self) + doubted(a.self, a.error),
+        value: (a) => a.self,
+      },
+      calls: { id: "calls", label: "Calls", title: "Entries, every one counted", text: (a) => count(a.calls), value: (a) => a.calls },
+      selfEach: {
+        id: "self-call",
+        label: "Self/call",
+        title: "Self time a call",
+        text: (a) => time(Math.floor(each(a.self, a.calls))) + doubted(a.self, a.error),
+        value: (a) => each(a.self, a.calls),
+        minor: true,
+      },
+      thrown: {
+        id: "thrown",
+        label: "Thrown",
+        title: "Calls that an exception left",
+        text: (a) => count(a.thrown),
+        value: (a) => a.thrown,
+        minor: true,
+      },
+      cpu: {
+        id: "cpu",
+        label: "CPU",
+        title: "Part of the self time in which the thread was running and not waiting; blank for fewer than 10 samples",
+        text: (a) => (a.samples < ENOUGH_SAMPLES ? "" : `${Math.round((100 * a.running) / a.samples)}%`),
+        value: (a) => (a.samples === 0 ? -1 : a.running / a.samples),
+        minor: true,
+      },
+    };
+  }
+
+  private attributesOf(): Attributes {
+    const { columns: c, shape, whole } = this;
+    const name = (node: number) => this.source.names[shape.method[node]];
+    const threads = this.source.facts.report.threads;
+    return {
+      method: (node) => name(node)[1],
+      machine: (node) => name(node)[0],
+      class: (node) => classOf(name(node)[0]),
+      package: (node) => packageOf(name(node)[0]),
+      thread: (node) => threads[this.threadOfEach()[node]]?.name ?? "several",
+      self: (node) => c.self[node],
+      total: (node) => c.total[node],
+      calls: (node) => c.calls[node],
+      thrown: (node) => c.thrown[node],
+      error: (node) => c.error[node],
+      total_error: (node) => c.totalError[node],
+      mean: (node) => each(c.total[node], c.calls[node]),
+      share: (node) => (whole === 0 ? 0 : c.total[node] / whole),
+      level: (node) => shape.level[node],
+      callees: (node) => shape.fanout(node),
+      cpu: (node) => (c.samples[node] === 0 ? -1 : c.running[node] / c.samples[node]),
+    };
+  }
+
+  private choicesOf(): Choice[] {
+    const { columns, shape } = this;
+    const choices: Choice[] = [
+      { id: "package", label: "Package", make: () => this.byName("package", "Package", packageOf, "other packages") },
+      { id: "class", label: "Class", make: () => this.byName("class", "Class", classOf, "other classes") },
+      { id: "thread", label: "Thread", make: () => this.byThread() },
+      { id: "self", label: "Self time", make: () => graded("self", "Self time", shape.size, (node) => columns.self[node], time) },
+      { id: "calls", label: "Calls", make: () => graded("calls", "Calls", shape.size, (node) => columns.calls[node], (n) => count(Math.floor(n))) },
+      { id: "error", label: "Error", make: () => this.byError() },
+    ];
+    if (this.source.facts.has_cpu) choices.push({ id: "cpu", label: "Running or waiting", make: () => this.byCpu() });
+    return choices;
+  }
+
+  private byName(id: string, label: string, nameOf: (machine: string) => string, others: string): Mapping {
+    const weights = new Map<string, number>();
+    for (const { method, amounts } of this.flat()) {
+      const name = nameOf(this.source.names[method][0]);
+      weights.set(name, (weights.get(name) ?? 0) + amounts.self);
+    }
+    const names = [...weights.keys()].sort((a, b) => weights.get(b)! - weights.get(a)! || (a < b ? -1 : 1));
+    const ranks = new Map(names.map((name, rank) => [name, rank]));
+    const ofMethod = Int32Array.from(this.source.names, ([machine]) => ranks.get(nameOf(machine)) ?? names.length - 1);
+    return nominal(id, label, names.map((name) => name || "(no package)"), (node) => ofMethod[this.shape.method[node]], others);
+  }
+
+  private byThread(): Mapping {
+    const { threads } = this.source.facts.report;
+    const owners = this.threadOfEach();
+    const SHOWN = 11;
+    const shown = threads.slice(0, SHOWN).map((thread) => `${thread.name} (${thread.id})`);
+    const mapping = nominal("thread", "Thread", shown, (node) => owners[node], "");
+    const several = mapping.key.push({ paint: neutral, label: "several threads" }) - 1;
+    const others = threads.length > SHOWN ? mapping.key.push({ paint: neutral, label: "other threads" }) - 1 : several;
+    return {
+      ...mapping,
+      classOf: (node) => (owners[node] >= threads.length ? several : owners[node] >= SHOWN ? others : owners[node]),
+      describe: (node) => {
+        const thread = threads[owners[node]];
+        return thread === undefined ? "several threads" : `${thread.name} (${thread.id})`;
+      },
+    };
+  }
+
+  private byError(): Mapping {
+    const { self, error } = this.columns;
+    const bounds = [0.01, 0.05, 0.25, 1];
+    const labels = ["±1% of self time or less", "to ±5%", "to ±25%", "to ±100%", "~ more than the time itself"];
+    const paints = [sequence[0], sequence[1], sequence[2], sequence[4], sequence[5]];
+    const classOf = (node: number) => bounds.filter((bound) => error[node] > bound * self[node]).length;
+    return {
+      id: "error",
+      label: "Error",
+      key: labels.map((label, index) => ({ label, paint: paints[index] })),
+      classOf,
+      describe: (node) => `±${time(error[node])}`,
+    };
+  }
+
+  private byCpu(): Mapping {
+    const { samples, running } = this.columns;
+    const labels = ["too few samples", "waiting: runs 0 to 25%", "runs 25 to 50%", "runs 50 to 75%", "running: 75 to 100%"];
+    const paints = [neutral, sequence[0], sequence[1], sequence[3], sequence[5]];
+    const classOf = (node: number) =>
+      samples[node] < ENOUGH_SAMPLES ? 0 : 1 + Math.min(3, Math.floor((4 * running[node]) / samples[node]));
+    return {
+      id: "cpu",
+      label: "Running or waiting",
+      key: labels.map((label, index) => ({ label, paint: paints[index] })),
+      classOf,
+      describe: (node) =>
+        samples[node] < ENOUGH_SAMPLES ? "too few samples" : `runs ${percent(running[node], samples[node])}`,
+    };
+  }
+}
+
+/** Each node's samples and those of what it calls. */
+function summed(shape: Shape, columns: Columns): { samples: Float64Array; running: Float64Array } {
+  const [samples, running] = [columns.samples.slice(), columns.running.slice()];
+  for (let node = shape.size - 1; node >= 0; node--) {
+    const above = shape.parent[node];
+    if (above === NONE) continue;
+    samples[above] += samples[node];
+    running[above] += running[node];
+  }
+  return { samples, running };
+}

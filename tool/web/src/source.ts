@@ -1,0 +1,82 @@
+// What the views need to know of what they show, be it a profile or a comparison. `A` is what a method or a node took there.
+
+import type { Mapping } from "./colours";
+import type { Attributes } from "./query";
+import type { Shape } from "./tree";
+
+/** A column of numbers. */
+export interface Column<A> {
+  id: string;
+  label: string;
+  title: string;
+  /** For people. */
+  text(amounts: A): string;
+  /** Exact, and what rows are sorted by. */
+  value(amounts: A): number;
+  /** Left out on narrow screens. */
+  minor?: boolean;
+}
+
+export interface Row<A> {
+  method: number;
+  amounts: A;
+}
+
+export interface Arcs<A> {
+  callers: Row<A>[];
+  callees: Row<A>[];
+}
+
+/** A colour mapping that is made when it is chosen. */
+export interface Choice {
+  id: string;
+  label: string;
+  make(): Mapping;
+}
+
+/** A line of the node information window: its name, the text, and the exact value where there is one. */
+export interface Fact {
+  name: string;
+  text: string;
+  value?: number | string;
+}
+
+/** The tree that is shown. */
+export interface Shown<A> {
+  shape: Shape;
+  /** How wide each node's frame is; a node's children are together no wider. */
+  widths: Float64Array;
+  of(node: number): A;
+  flat(): Row<A>[];
+  arcs(method: number): Arcs<A>;
+  treeColumns: Column<A>[];
+  flatColumns: Column<A>[];
+  arcColumns: Column<A>[];
+  /** What the flat table is sorted by at first. */
+  flatOrder: string;
+  /** A node's parts of the whole, 0 to 1: all of it, and its own. */
+  bar(amounts: A): [number, number];
+  /** The exact numbers, as `data-` attributes of rows. */
+  data(amounts: A): Record<string, string>;
+  /** One line about a node. */
+  summary(amounts: A): string;
+  /** What queries can ask for. */
+  attributes: Attributes;
+  choices: Choice[];
+  facts(node: number): { heading: string; facts: Fact[] }[];
+  /** In a comparison: whether anything changed by more than is uncertain. Other rows are hidden until they are asked for. */
+  isNotable: ((amounts: A) => boolean) | null;
+  /** The time of all roots, in ns. */
+  whole: number;
+}
+
+export interface Source<A> {
+  kind: "profile" | "diff";
+  /** Machine name, name for people. */
+  names: [string, string][];
+  /** Trees that can be chosen, the first at first. */
+  trees: string[];
+  /** What frames can be as wide as. */
+  widthChoices: [string, string][];
+  show(tree: number, width: string): Shown<A>;
+}
