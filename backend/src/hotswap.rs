@@ -32,8 +32,13 @@ pub fn hook_done() {
     LAST_HOOK.set(Some(Instant::now()));
 }
 
-/// How many classes the JVM is given at once when original code is given back: it bounds a single pause.
-const RESTORE_BATCH: usize = 100;
+/// How many classes the JVM is given at once when original code is given back, at first.
+const RESTORE_BATCH: usize = 50;
+/// However short the pauses are, and however long.
+const LARGEST_RESTORE_BATCH: usize = 200;
+const SMALLEST_RESTORE_BATCH: usize = 10;
+/// After a longer pause batches are halved; after one of less than half of it, doubled.
+const LONG_RESTORE_PAUSE_NS: u64 = 30_000_000;
 
 /// Retransforms the classes with these ids in one batch, on the current thread. When HotSpot refuses the batch, it is
 /// halved until the culprits stand alone.
@@ -54,12 +59,27 @@ pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -
 /// Retransforms classes by reference, in batches; the hooks must change nothing meanwhile.
 pub fn restore(jvmti: Jvmti, jni: Jni, classes: &Classes, instrumented: &[jclass]) -> HotswapResult {
     let mut total = HotswapResult::default();
-    for batch in instrumented.chunks(RESTORE_BATCH) {
+    let (mut left, mut size) = (instrumented, RESTORE_BATCH);
+    while !left.is_empty() {
+        let (batch, others) = left.split_at(size.min(left.len()));
+        left = others;
         let numbered: Vec<_> = batch.iter().map(|class| (*class, classes.id(*class).unwrap_or(ClassId(0)))).collect();
-        total.add(run(jvmti, &numbered));
+        let result = run(jvmti, &numbered);
         batch.iter().for_each(|class| jni.delete_local(*class));
+        size = next_restore_batch(size, result.pause_ns);
+        total.add(result);
     }
     total
+}
+
+/// How many classes are given back next, after a pause that so many took.
+fn next_restore_batch(size: usize, pause_ns: u64) -> usize {
+    let size = match pause_ns {
+        LONG_RESTORE_PAUSE_NS.. => size / 2,
+        pause if pause < LONG_RESTORE_PAUSE_NS / 2 => size * 2,
+        _ => size,
+    };
+    size.clamp(SMALLEST_RESTORE_BATCH, LARGEST_RESTORE_BATCH)
 }
 
 fn run(jvmti: Jvmti, batch: &[(jclass, ClassId)]) -> HotswapResult {
@@ -95,4 +115,19 @@ fn attempt(jvmti: Jvmti, batch: &[(jclass, ClassId)], result: &mut HotswapResult
 
 fn nanos(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_pauses_make_smaller_batches_and_short_ones_larger() {
+        const MILLISECOND: u64 = 1_000_000;
+        assert_eq!(next_restore_batch(50, 35 * MILLISECOND), 25);
+        assert_eq!(next_restore_batch(50, 20 * MILLISECOND), 50);
+        assert_eq!(next_restore_batch(50, MILLISECOND), 100);
+        assert_eq!(next_restore_batch(SMALLEST_RESTORE_BATCH, 500 * MILLISECOND), SMALLEST_RESTORE_BATCH);
+        assert_eq!(next_restore_batch(LARGEST_RESTORE_BATCH, 0), LARGEST_RESTORE_BATCH);
+    }
 }

@@ -70,6 +70,7 @@ fn rank(place: Place) -> u32 {
         Place::Call { .. } | Place::Around { call: Some(_), .. } => 3,
         Place::Allocation { .. } => 4,
         Place::FirstArgument | Place::Argument { .. } => 5,
+        Place::Before { .. } => 6,
     }
 }
 

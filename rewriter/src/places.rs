@@ -47,6 +47,11 @@ impl Places<'_, '_, '_, '_> {
                     allocations.entry(offset).or_default().push((index, request.id));
                     continue;
                 }
+                Place::Before { offset } => {
+                    let piece = self.before(offset, request.id).map_err(|why| (Some(index), why))?;
+                    pieces.push((offset, Slot::All, piece));
+                    continue;
+                }
                 Place::Around { call: Some(offset), .. } => self.call(offset),
                 Place::Around { call: None, .. } => Ok(vec![(0, self.walk.code.len())]),
                 Place::FirstArgument | Place::Argument { .. } => {
@@ -213,6 +218,13 @@ impl Places<'_, '_, '_, '_> {
         }
         let push = Push::new(id, self.appended)?;
         self.caller.call(Probe::Receive, &load(0), &push, self.appended, &mut self.plan.arena)
+    }
+
+    /// What tells that an instruction is about to be executed.
+    fn before(&mut self, offset: u32, id: u32) -> Result<Piece, Refusal> {
+        self.instruction(offset)?;
+        let push = Push::new(id, self.appended)?;
+        self.caller.call(Probe::Before, &[], &push, self.appended, &mut self.plan.arena)
     }
 
     /// What hands out an argument.

@@ -27,6 +27,8 @@ pub struct Probes<'p> {
     /// Called around what is done for an object: with it, or `null` when an exception ends that, and the id of the place:
     /// `(Ljava/lang/Object;I)V` both. `None` if such places are not probed.
     pub around: Option<Around<'p>>,
+    /// Called before an instruction, with the id of the place: `(I)V`. `None` if such places are not probed.
+    pub before: Option<&'p str>,
 }
 
 /// What is called around what is done for an object.
@@ -76,6 +78,11 @@ pub enum Place {
         /// The local variable that holds the object from the one end to the other.
         local: u16,
     },
+    /// An instruction: its probe is called on every way to it, and nothing when it is done.
+    Before {
+        /// Of the instruction.
+        offset: u32,
+    },
 }
 
 /// Something to be probed.
@@ -116,6 +123,7 @@ pub(crate) enum Probe {
     Argument,
     Begin,
     End,
+    Before,
 }
 
 /// Makes calls of the probes for one class.
@@ -123,12 +131,12 @@ pub(crate) enum Probe {
 pub(crate) struct Caller<'p> {
     probes: &'p Probes<'p>,
     /// Constant pool index of each probe that has been called.
-    indexes: [Option<u16>; 8],
+    indexes: [Option<u16>; 9],
 }
 
 impl<'p> Caller<'p> {
     pub(crate) fn new(probes: &'p Probes<'p>) -> Caller<'p> {
-        Caller { probes, indexes: [None; 8] }
+        Caller { probes, indexes: [None; 9] }
     }
 
     /// Appends the code of a call to an arena; `operand` is the code that pushes what comes before the id.
@@ -154,6 +162,7 @@ impl<'p> Caller<'p> {
                     Probe::Argument => (self.probes.argument.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                     Probe::Begin => (around?.begin, WITH_OBJECT),
                     Probe::End => (around?.end, WITH_OBJECT),
+                    Probe::Before => (self.probes.before.ok_or(Refusal::NoProbe)?, "(I)V"),
                 };
                 let index = appended.method(self.probes.class, name, descriptor)?;
                 self.indexes[probe as usize] = Some(index);
@@ -171,7 +180,7 @@ impl<'p> Caller<'p> {
     /// Forgets what was appended to the constant pool since.
     pub(crate) fn rewind(&mut self, appended: &mut Appended, mark: Mark) {
         appended.rewind(mark);
-        self.indexes = [None; 8];
+        self.indexes = [None; 9];
     }
 }
 

@@ -16,6 +16,7 @@ const PROBES: Probes<'static> = Probes {
     receive: Some("allocated"),
     argument: Some("allocated"),
     around: Some(Around { begin: "begin", end: "ended" }),
+    before: Some("enter"),
 };
 
 /// The lines between the marks are the region.
@@ -369,4 +370,54 @@ fn a_first_argument_is_handed_out_when_its_method_is_entered() {
     let output =
         Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
     assert_eq!(String::from_utf8_lossy(&output.expect("java starts").stdout).trim(), "5 true\n6 true\n7 false");
+}
+
+#[test]
+fn a_probe_before_a_call_runs_on_every_way_to_it() {
+    let jdk = &jdks()[0];
+    let text = "
+        class Told {
+            static StringBuilder trace = new StringBuilder();
+            static void enter(int id) { trace.append(\" <\").append(id); }
+            static void exit(int id) { trace.append(\" -\").append(id); }
+            static void thrown(int id) { trace.append(\" !\").append(id); }
+        }
+        class Main {
+            final int n;
+            Main(int n) { this.n = n; }
+            static int one(int n) { Told.trace.append(\" one\").append(n); return n; }
+            static int many(int n) {
+                int sum = 10 * one(n > 0 ? n : -n) + new Main(n > 1 ? one(7) : 8).n;
+                for (int i = 0; i < n; i++) sum += one(i);
+                try { if (sum > 20) throw new IllegalStateException(); } catch (IllegalStateException e) { one(9); }
+                return sum;
+            }
+            public static void main(String[] args) { for (int n = -1; n < 3; n++) { many(n); Told.trace.append(\";\"); } System.out.println(Told.trace); }
+        }";
+    let probes = Probes { class: "Told", ..PROBES };
+    let classes = compile_text(jdk, text);
+    let file = classes.path().join("Main.class");
+    let bytes = std::fs::read(&file).expect("a class file");
+    let class = ClassFile::parse(&bytes).expect("javac's class files are sound");
+    let index = method_index(&class, "many");
+    let sites = headwater_rewriter::call_sites(&class, index).expect("readable").calls;
+    let before = sites.iter().enumerate().map(|(number, site)| Request {
+        method_index: index,
+        id: number as u32 + 1,
+        place: Place::Before { offset: site.offset },
+    });
+    let mut requests: Vec<Request> = before.collect();
+    requests.push(Request { method_index: index, id: 0, place: Place::Method });
+    requests.push(Request { method_index: index, id: 99, place: Place::Before { offset: 60_000 } });
+    let rewritten = instrument(&bytes, &probes, &requests).expect("readable");
+    let refused: Vec<u32> = rewritten.refused.iter().map(|refused| refused.request.id).collect();
+    assert_eq!(refused, [99], "there is no such instruction");
+    std::fs::write(&file, &rewritten.bytes).expect("a class file");
+    let output =
+        Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
+    // one, one(7), <init>, one(i), <init> of the exception, one(9).
+    assert_eq!(
+        String::from_utf8_lossy(&output.expect("java starts").stdout).trim(),
+        "<0 <1 one1 <3 -0; <0 <1 one0 <3 -0; <0 <1 one1 <3 <4 one0 -0; <0 <1 one2 <2 one7 <3 <4 one0 <4 one1 <5 <6 one9 -0;"
+    );
 }

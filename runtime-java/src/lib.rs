@@ -11,6 +11,8 @@ pub const ENTER: &str = "enter";
 pub const EXIT: &str = "exit";
 /// `(I)V`: when an exception leaves the method.
 pub const THROWN: &str = "thrown";
+/// `(I)V`: before a call that is not expected to be made.
+pub const APPROACHED: &str = "approached";
 /// `(Ljava/lang/Object;I)V`: in what runs a method by reflection or by a handle, with the object that stands for that method, and
 /// its kind: a sum of [`OF_CONSTRUCTOR`], [`OF_HANDLE`] and [`OF_JDK_TOO`].
 pub const REFLECTED: &str = "reflected";
@@ -38,8 +40,14 @@ pub mod handover {
     pub const STAGE: u32 = 2;
     /// The object will not be run after all, not by another thread at least.
     pub const REJECTED: u32 = 3;
+    /// The object is what the thread, an executor's, runs next.
+    pub const NEXT: u32 = 4;
+    /// The object has been run by such a thread.
+    pub const RAN: u32 = 5;
     /// Of what is run: the object is the thread that does it, from its beginning to its end.
     pub const OWN: u32 = 1;
+    /// Of what is run: on whatever thread, perhaps one that was started for it.
+    pub const ANYWHERE: u32 = 2;
 }
 
 /// A class to be defined with the bootstrap loader.
@@ -62,7 +70,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 14] = [
+pub const CLASSES: [RuntimeClass; 15] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -73,6 +81,7 @@ pub const CLASSES: [RuntimeClass; 14] = [
     class!("HeadwaterV1Revealed"),
     class!("HeadwaterV1Handles"),
     class!("HeadwaterV1Entry"),
+    class!("HeadwaterV1Bucket"),
     class!("HeadwaterV1HandedOver"),
     class!("HeadwaterV1Handover"),
     class!("HeadwaterV1Calibration"),

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 pub mod load;
 pub mod terminal;
+pub mod tomcat;
 
 /// No step of a test takes longer, unless it hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,9 +1,8 @@
 //! A real server under load: no request fails while we attach, profile and detach, and every request is counted.
 
-use std::path::PathBuf;
-
 use headwater_tests::load::Load;
-use headwater_tests::{Jdk, Process, Scratch, compile_with, java_with, jdks, profile, read_report};
+use headwater_tests::tomcat::start;
+use headwater_tests::{Scratch, jdks, profile, read_report};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -13,30 +12,6 @@ const ROOTS: [&str; 3] = [
     "org.apache.catalina.connector.CoyoteAdapter::service",
 ];
 const CONNECTIONS: usize = 6;
-
-/// Debian's Tomcat 10, each library once: without the links with version numbers.
-fn libraries() -> Vec<PathBuf> {
-    let all = std::fs::read_dir("/usr/share/java").expect("libtomcat10-java is installed (cargo xtask test does it)");
-    let jars: Vec<PathBuf> = all
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with("tomcat10-") && name.ends_with(".jar") && !name.contains("-10.") && !name.contains("i18n")
-        })
-        .collect();
-    assert!(!jars.is_empty(), "libtomcat10-java is installed (cargo xtask test does it)");
-    jars
-}
-
-fn start(jdk: &Jdk, base: &Scratch) -> (Scratch, Process, u16) {
-    let libraries = libraries();
-    let classes = compile_with(jdk, &["tomcat/Server.java"], &libraries);
-    let base = base.path().to_string_lossy().into_owned();
-    let mut server = java_with(jdk, &classes, &libraries, &[], &["Server", &base]);
-    let port = server.await_line("PORT ")["PORT ".len()..].parse().expect("a port");
-    (classes, server, port)
-}
 
 fn root_calls(report: &Value) -> u64 {
     report["roots"].as_array().expect("roots").iter().map(|root| root["calls"].as_u64().expect("calls")).sum()

@@ -26,6 +26,7 @@ mod callbacks;
 mod code_store;
 mod dropping;
 mod filter;
+mod guards;
 mod handing_out;
 mod handover;
 mod hidden;
@@ -44,6 +45,7 @@ mod suggestions;
 mod tests;
 
 pub use filter::{JdkMethods, Options};
+pub use guards::Guarded;
 pub use handing_out::Selected;
 pub use handover::Passage;
 pub use lines::Lines;
@@ -56,6 +58,7 @@ pub use roots::RootMatch;
 use ahead::{Ahead, Callee};
 use code_store::CodeStore;
 use filter::Caller;
+use guards::Guards;
 use hidden::Hidden;
 use mirror::{ClassKey, Mirrors, Signature};
 use natives::Natives;
@@ -127,6 +130,7 @@ pub struct CallGraph {
     /// Methods whose callees must be selected.
     due: Vec<MethodId>,
     hidden: Hidden,
+    guards: Guards,
     reflection: Reflection,
     natives: Natives,
     /// The classes in which work passes from thread to thread, as far as they are probed.
@@ -164,6 +168,7 @@ impl CallGraph {
             code: CodeStore::default(),
             due: Vec::new(),
             hidden: Hidden::default(),
+            guards: Guards::default(),
             reflection: Reflection::default(),
             natives: Natives::default(),
             passed: FxHashSet::default(),
@@ -234,7 +239,7 @@ impl CallGraph {
         self.begin(Work::Roots)
     }
 
-    /// An instrumented method is about to run for the first time.
+    /// An instrumented method is about to run for the first time, or a call that was not expected.
     pub fn first_call(&mut self, method: MethodId) -> Step {
         self.begin(Work::FirstCall(method))
     }
@@ -292,6 +297,7 @@ impl CallGraph {
                 }
             }
             Work::FirstCall(_) if self.roots_only => {}
+            Work::FirstCall(guard) if self.guards.is_guard(*guard) => self.pass(*guard),
             Work::FirstCall(method) => self.enter(*method),
             Work::Linked(key) => self.apply_to(*key),
             Work::Reflected(..) if self.roots_only => {}
@@ -345,6 +351,12 @@ impl CallGraph {
         loop {
             let mut waiting = Vec::new();
             while let Some(method) = self.due.pop() {
+                if self.guards.is_guard(method) {
+                    if !self.expand_guard(method) {
+                        waiting.push(method);
+                    }
+                    continue;
+                }
                 let Some(record) = self.record(method) else { continue };
                 if record.expanded || record.refused.is_some() {
                     continue;
@@ -375,6 +387,7 @@ impl CallGraph {
         let (name, descriptor) = self.mirrors.signature(signature).clone();
         // A method whose code cannot be read is refused by the rewriter, with the reason.
         let Some(sites) = self.code.sites(key, &name, &descriptor) else { return false };
+        let sites = self.unguarded(method, sites);
         let needs_before = self.needs;
         let callees = self.select_callees(&sites, key, Some(method), 1.0);
         if self.needs != needs_before {

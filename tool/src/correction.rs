@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
 use crate::decode::Controls;
-use crate::profile::{Clock, MethodIndex, Node, NodeIndex, Tree};
+use crate::profile::{Clock, Link, MethodIndex, Node, NodeIndex, Tree};
 
 /// Fewer invocations that were timed as wholes say nothing.
 pub const MIN_CONTROLS: u64 = 3;
@@ -155,7 +155,8 @@ impl Sum {
 pub fn correct(cct: &Cct, clock: &Clock) -> Tree {
     let mut calls_made = vec![0_u64; cct.len()];
     for (id, node) in cct.nodes() {
-        if let Some(parent) = cct.parent(id) {
+        // What was handed over is entered beside everybody's clock.
+        if let Some(parent) = cct.parent(id).filter(|_| !node.handed) {
             calls_made[parent.index()] += node.calls;
         }
     }
@@ -167,7 +168,9 @@ pub fn correct(cct: &Cct, clock: &Clock) -> Tree {
         Sum { exact, measured, spread, missing: (-exact).max(0.0) }
     };
     let selfs: Vec<Sum> = cct.nodes().map(own).collect();
-    let parents: Vec<usize> = cct.nodes().map(|(id, _)| cct.parent(id).map_or(0, NodeId::index)).collect();
+    // Above what was handed over nothing takes part in its time.
+    let caller = |(id, node): (NodeId, &crate::cct::Node)| cct.parent(id).filter(|_| !node.handed);
+    let parents: Vec<usize> = cct.nodes().map(|node| caller(node).map_or(0, NodeId::index)).collect();
     // Children come after their parents.
     let mut totals = selfs.clone();
     totals[0] = Sum::default();
@@ -184,6 +187,7 @@ pub fn correct(cct: &Cct, clock: &Clock) -> Tree {
         let self_ns = given[id.index()];
         nodes.push(Node {
             parent: cct.parent(id).filter(|parent| *parent != NodeId::TOP).map(|parent| NodeIndex(parent.index() - 1)),
+            link: node.handed.then_some(Link::Thread),
             method: MethodIndex(node.method.0 as usize - 1),
             calls: node.calls,
             thrown: node.thrown,
@@ -196,8 +200,8 @@ pub fn correct(cct: &Cct, clock: &Clock) -> Tree {
     }
     for index in (0..nodes.len()).rev() {
         let node = nodes[index];
-        if let Some(parent) = node.parent {
-            nodes[parent.0].total_ns += node.total_ns;
+        if let Some(caller) = node.caller() {
+            nodes[caller.0].total_ns += node.total_ns;
         }
     }
     Tree { nodes }

@@ -390,7 +390,7 @@ impl Decoder {
         for thread in &mut self.threads {
             thread.leave_all();
             thread.skipping = false;
-            thread.before.interrupt();
+            thread.before.interrupt(thread.last_ns);
         }
         self.forget_handovers();
     }

@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::{MethodName, NodeIndex, Profile};
+use crate::profile::{Link, MethodName, NodeIndex, Profile};
 use crate::report::flat::{Amounts, flat};
 
 pub mod condition;
@@ -86,8 +86,10 @@ pub struct Pair {
 /// A method in one calling context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiffNode {
-    /// The caller: an index into [`Comparison::nodes`]; callers come before their callees.
+    /// The caller, or where it was handed over: an index into [`Comparison::nodes`]; callers come before their callees.
     pub parent: Option<usize>,
+    /// Of a node that its parent did not call.
+    pub link: Option<Link>,
     /// The method: an index into [`Comparison::names`].
     pub name: usize,
     /// What it took.
@@ -136,7 +138,7 @@ pub fn compare<'a>(before: &'a Profile, after: &'a Profile, per: Option<Per>) ->
         },
     };
     let mut names: FxHashMap<&str, usize> = FxHashMap::default();
-    let mut places: FxHashMap<(Option<usize>, usize), usize> = FxHashMap::default();
+    let mut places: FxHashMap<(Option<usize>, Option<Link>, usize), usize> = FxHashMap::default();
     for (profile, side) in [(before, Pair::before_mut as Side), (after, Pair::after_mut)] {
         let mut name_of = Vec::with_capacity(profile.methods.len());
         for name in &profile.methods {
@@ -153,14 +155,14 @@ pub fn compare<'a>(before: &'a Profile, after: &'a Profile, per: Option<Per>) ->
         for node in &profile.merged.nodes {
             let parent = node.parent.map(|NodeIndex(parent)| place_of[parent]);
             let name = name_of[node.method.0];
-            let place = *places.entry((parent, name)).or_insert_with(|| {
-                comparison.nodes.push(DiffNode { parent, name, pair: Pair::default() });
+            let place = *places.entry((parent, node.link, name)).or_insert_with(|| {
+                comparison.nodes.push(DiffNode { parent, link: node.link, name, pair: Pair::default() });
                 comparison.nodes.len() - 1
             });
             place_of.push(place);
             let amounts = Amounts::of(node);
             side(&mut comparison.nodes[place].pair).get_or_insert_default().add(&amounts);
-            if parent.is_none() {
+            if node.caller().is_none() {
                 side(&mut comparison.whole).get_or_insert_default().add(&amounts);
             }
         }

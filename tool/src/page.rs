@@ -154,7 +154,8 @@ fn one_side(comparison: &Comparison<'_>, side: fn(&Pair) -> Option<Amounts>) -> 
         let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu } =
             side(&node.pair).unwrap_or_default();
         let (parent, method) = (node.parent.map(NodeIndex), MethodIndex(node.name));
-        Node { parent, method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }
+        let link = node.link;
+        Node { parent, link, method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }
     });
     Tree { nodes: nodes.collect() }
 }

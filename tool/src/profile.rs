@@ -272,11 +272,29 @@ impl CpuSamples {
     }
 }
 
+/// How a node comes to be below another that did not call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Link {
+    /// That one had it run, by another thread as a rule: it started the thread, or handed the task to an executor.
+    Thread,
+}
+
+impl Link {
+    /// Its name in reports for machines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Link::Thread => "thread",
+        }
+    }
+}
+
 /// A method in one calling context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The caller; `None` for a root.
+    /// The caller, or where it was handed over; `None` for a root.
     pub parent: Option<NodeIndex>,
+    /// Of a node that its parent did not call: it takes a time of its own, no part of the parent's total.
+    pub link: Option<Link>,
     /// The method.
     pub method: MethodIndex,
     /// How often it was entered.
@@ -285,7 +303,7 @@ pub struct Node {
     pub thrown: u64,
     /// Time in the method itself and in whatever it calls that is not instrumented.
     pub self_ns: u64,
-    /// Its own and its callees' time.
+    /// Its own and its callees' time, without that of nodes with a link.
     pub total_ns: u64,
     /// Uncertainty of `self_ns`.
     pub error_ns: u64,
@@ -299,7 +317,13 @@ impl Node {
     /// A root that was never called.
     pub(crate) fn empty(method: MethodIndex) -> Node {
         let cpu = CpuSamples::default();
-        Node { parent: None, method, calls: 0, thrown: 0, self_ns: 0, total_ns: 0, error_ns: 0, total_error_ns: 0, cpu }
+        let (parent, link) = (None, None);
+        Node { parent, link, method, calls: 0, thrown: 0, self_ns: 0, total_ns: 0, error_ns: 0, total_error_ns: 0, cpu }
+    }
+
+    /// The node whose time this one's is part of: none of a root, or of what was handed over.
+    pub fn caller(&self) -> Option<NodeIndex> {
+        self.parent.filter(|_| self.link.is_none())
     }
 
     /// Adds another's numbers. Uncertainties add up too: the calibration errs in one direction for all.
@@ -337,16 +361,16 @@ impl Tree {
         let mut totals: Vec<CpuSamples> = self.nodes.iter().map(|node| node.cpu).collect();
         for index in (0..totals.len()).rev() {
             let total = totals[index];
-            if let Some(parent) = self.nodes[index].parent {
-                totals[parent.0].add(total);
+            if let Some(caller) = self.nodes[index].caller() {
+                totals[caller.0].add(total);
             }
         }
         totals
     }
 
-    /// Time of all roots together.
+    /// Time of all roots together, and of all that was handed over.
     pub fn total_ns(&self) -> u64 {
-        self.nodes.iter().filter(|node| node.parent.is_none()).map(|node| node.total_ns).sum()
+        self.nodes.iter().filter(|node| node.caller().is_none()).map(|node| node.total_ns).sum()
     }
 }
 

@@ -40,8 +40,6 @@ use batch_cost::BatchCost;
 use budget::Budget;
 use questions::Pending;
 
-/// How many classes are given their own code back at once: it bounds a single pause.
-const RESTORE_BATCH: usize = 100;
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 /// How often the stacks of threads inside the roots are looked at, at most, while methods found there are being instrumented.
@@ -232,6 +230,9 @@ impl Session {
 
     /// Learns of all loaded classes, and from now on of what happens in the target.
     pub async fn list_classes(&mut self, reveal: Reveal) -> Result<(), SessionError> {
+        if reveal == Reveal::Background {
+            self.graph.forbid_guards();
+        }
         match self.command(Command::ListClasses { reveal }, "list its classes").await? {
             Reply::Classes(classes) => {
                 self.cost = BatchCost::expected(classes.len());
@@ -352,9 +353,9 @@ impl Session {
     pub async fn time_roots(&mut self) -> Result<(), SessionError> {
         self.stopping = false;
         let (totals, last_hotswap) = (self.totals, self.last_hotswap);
-        for classes in self.graph.keep_only_roots().chunks(RESTORE_BATCH) {
-            self.hotswap_by_agent(classes.to_vec()).await?;
-        }
+        let others = self.graph.keep_only_roots();
+        // A part at a time: no pause is to be longer than those of the profile.
+        self.hotswap_by_agent(others).await?;
         // What the profile cost is another matter.
         (self.totals, self.last_hotswap) = (totals, last_hotswap);
         self.segment.set_control(Some(NonZeroU32::MIN));

@@ -28,6 +28,7 @@ use crate::whole_file::write_whole;
 pub(crate) mod columns;
 mod error;
 mod frames;
+mod links;
 
 pub use error::{Damage, SnapshotError};
 
@@ -61,6 +62,9 @@ struct Layout {
     merged_nodes: Option<u64>,
     /// Of each thread.
     thread_nodes: Vec<u64>,
+    /// Of these trees, the nodes that were handed over, by their numbers: each as how far it is behind the one before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    handed: Vec<Vec<u64>>,
 }
 
 /// Writes a profile to a file, whole or not at all.
@@ -84,16 +88,18 @@ pub fn load(path: &Path) -> Result<Profile, SnapshotError> {
 
 /// Writes a profile. The caller buffers.
 pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
-    let derived = profile.threads.first().is_some_and(|only| only.tree == profile.merged);
     let layout = Layout {
-        merged_nodes: (!derived).then_some(profile.merged.nodes.len() as u64),
+        merged_nodes: (!is_derived(profile)).then_some(profile.merged.nodes.len() as u64),
         thread_nodes: profile.threads.iter().map(|thread| thread.tree.nodes.len() as u64).collect(),
+        handed: {
+            let handed: Vec<Vec<u64>> = stored(profile).map(links::differences).collect();
+            if handed.iter().all(Vec::is_empty) { Vec::new() } else { handed }
+        },
     };
     let mut frames = FrameWriter::start(out)?;
     let facts = rmp_serde::to_vec_named(&FactsRef { profile, layout }).map_err(io::Error::other)?;
     frames.write(Tag::Facts, &facts)?;
-    let merged = (!derived).then_some(&profile.merged);
-    for tree in merged.into_iter().chain(profile.threads.iter().map(|thread| &thread.tree)) {
+    for tree in stored(profile) {
         let rests = columns::rests(tree);
         let mut bytes = Vec::new();
         for first in (0..tree.nodes.len()).step_by(BLOCK) {
@@ -104,6 +110,17 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         }
     }
     frames.write(Tag::End, &[])
+}
+
+/// The tree of all threads equals the first's.
+fn is_derived(profile: &Profile) -> bool {
+    profile.threads.first().is_some_and(|only| only.tree == profile.merged)
+}
+
+/// The trees that are stored, in their order.
+fn stored(profile: &Profile) -> impl Iterator<Item = &Tree> {
+    let merged = (!is_derived(profile)).then_some(&profile.merged);
+    merged.into_iter().chain(profile.threads.iter().map(|thread| &thread.tree))
 }
 
 /// Reads a profile, up to the end of the input.
@@ -120,9 +137,13 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
     if !indices_hold(&profile) {
         return Err(frames.misunderstood("it speaks of methods that it does not name"));
     }
-    let merged = layout.merged_nodes.map(|nodes| tree(&mut frames, nodes, methods)).transpose()?;
+    let mut merged = layout.merged_nodes.map(|nodes| tree(&mut frames, nodes, methods)).transpose()?;
     for (thread, nodes) in profile.threads.iter_mut().zip(layout.thread_nodes) {
         thread.tree = tree(&mut frames, nodes, methods)?;
+    }
+    let trees = merged.iter_mut().chain(profile.threads.iter_mut().map(|thread| &mut thread.tree));
+    if !trees.zip(&layout.handed).all(|(tree, handed)| links::mark(tree, handed)) {
+        return Err(frames.misunderstood("it links nodes that are not there"));
     }
     profile.merged = match merged {
         Some(merged) => merged,

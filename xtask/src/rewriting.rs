@@ -15,6 +15,7 @@ const PROBES: Probes<'static> = Probes {
     receive: None,
     argument: None,
     around: None,
+    before: None,
 };
 
 /// What HwProbe knows the constructors of `java.lang.Thread` by.

@@ -19,6 +19,7 @@ const PROBES: Probes<'static> = Probes {
     receive: None,
     argument: None,
     around: None,
+    before: None,
 };
 
 #[global_allocator]

@@ -138,6 +138,7 @@ fn tree(size: usize, random: &mut Random) -> Tree {
         let error_ns = calls / 2;
         tree.nodes.push(Node {
             parent,
+            link: None,
             method,
             calls,
             thrown: 0,

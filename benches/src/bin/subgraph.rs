@@ -1,12 +1,14 @@
 //! How precisely and how fast a subgraph is found: methods instrumented and called, batches, pauses, and how long it takes until
-//! nothing more is found. In a synthetic program of 20,000 loaded classes, in one of 400, and in javac compiling 200 files.
+//! nothing more is found. In a synthetic program of 20,000 loaded classes, in one of 400, in javac compiling 200 files, and in Tomcat
+//! under load.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use headwater_tests::{Jdk, Process, Scratch, jdks};
+use headwater_tests::load::Load;
+use headwater_tests::{Jdk, Process, Scratch, jdks, tomcat};
 use serde_json::Value;
 
 /// Classes of the large program, and of the small one.
@@ -19,6 +21,10 @@ const WIDTH: usize = 9;
 /// Sources that javac compiles.
 const SOURCES: usize = 200;
 const PROFILE_SECONDS: u64 = 15;
+/// Clients of Tomcat.
+const CONNECTIONS: usize = 6;
+/// What they have asked before we come.
+const WARM_UP_REQUESTS: u64 = 2_000;
 
 fn main() {
     let schemes: Vec<String> = std::env::args().skip(1).collect();
@@ -34,7 +40,8 @@ fn main() {
             for scheme in &schemes {
                 let mut java = Command::new(jdk.program("java"));
                 java.args(["-XX:+UseSerialGC", "-cp"]).arg(program.path()).args(["Main", &classes.to_string()]);
-                measure(&jdk, name, scheme, &mut java, &["--root", "Main::root"], Duration::ZERO);
+                let target = ready(&mut java, Duration::ZERO);
+                measure(&jdk, name, scheme, &target, &["--root", "Main::root"]);
             }
         }
         let (program, output, sources) = (compile_loop(&jdk), Scratch::new("output"), sources());
@@ -49,16 +56,30 @@ fn main() {
             for scheme in schemes.iter().filter(|scheme| *scheme != "total") {
                 let mut java = Command::new(jdk.program("java"));
                 java.arg("-cp").arg(program.path()).arg("CompileLoop").arg(output.path()).arg(sources.path());
-                measure(&jdk, name, scheme, &mut java, &arguments, Duration::from_secs(warm_up));
+                let target = ready(&mut java, Duration::from_secs(warm_up));
+                measure(&jdk, name, scheme, &target, &arguments);
             }
+        }
+        for scheme in &schemes {
+            let base = Scratch::new("tomcat");
+            let (_classes, server, port) = tomcat::start(&jdk, &base);
+            let load = Load::start(port, CONNECTIONS);
+            load.await_answers(WARM_UP_REQUESTS);
+            let root = "org.apache.catalina.connector.CoyoteAdapter::service";
+            measure(&jdk, "Tomcat", scheme, &server, &["--root", root]);
+            assert_eq!(load.stop(), Vec::<String>::new());
         }
     }
 }
 
-fn measure(jdk: &Jdk, program: &str, scheme: &str, java: &mut Command, arguments: &[&str], warm_up: Duration) {
+fn ready(java: &mut Command, warm_up: Duration) -> Process {
     let mut target = Process::spawn(java);
     target.await_line("READY");
     std::thread::sleep(warm_up);
+    target
+}
+
+fn measure(jdk: &Jdk, program: &str, scheme: &str, target: &Process, arguments: &[&str]) {
     let out = Scratch::new("report");
     let file = out.file("report.json");
     let options = if scheme == "background" { ["--reveal", "background"] } else { ["--scheme", scheme] };

@@ -5,7 +5,7 @@ use headwater_rewriter::{ClassFile, Probes, Request, instrument, reassemble};
 use libfuzzer_sys::fuzz_target;
 
 const PROBES: Probes<'static> =
-    Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown", allocate: None, receive: None, argument: None, around: None };
+    Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown", allocate: None, receive: None, argument: None, around: None, before: None };
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(class) = ClassFile::parse(bytes) else { return };

@@ -17,6 +17,7 @@ const PROBES: Probes<'static> = Probes {
     receive: None,
     argument: None,
     around: None,
+    before: None,
 };
 
 /// Names and class files.

@@ -12,6 +12,7 @@ pub const PROBES: Probes<'static> = Probes {
     receive: None,
     argument: None,
     around: None,
+    before: Some("enter"),
 };
 
 /// All methods with code, with ids of every size.
@@ -40,6 +41,7 @@ pub fn all_places(class: &ClassFile<'_>) -> Vec<Request> {
             let offset = instruction.offset;
             if CALLS.contains(&instruction.opcode) {
                 add(Place::Call { offset });
+                add(Place::Before { offset });
             } else if ALLOCATIONS.contains(&instruction.opcode) {
                 add(Place::Allocation { offset });
             }

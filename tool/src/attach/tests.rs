@@ -1,6 +1,7 @@
 //! Attaching to real JVMs, one of each JDK on this machine, and to processes that must be left alone.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -267,6 +268,30 @@ fn a_jvm_that_refuses_root_is_attached_to_as_its_own_user() {
         assert_eq!(host.uid(), NOBODY);
         assert!(version_of(&host).contains("JDK "));
         assert!(transport::refuses_us(&host).expect("it answers"), "otherwise this tests nothing");
+    }
+}
+
+/// Process ids come again, and a JVM that was killed leaves its socket. One that runs as another user cannot remove it.
+#[test]
+fn a_socket_that_an_earlier_process_left_is_replaced() {
+    for jdk in jdks() {
+        let wrapper = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        let others = [true, false].map(|other| other && we_are_root());
+        for other in others {
+            let target = if other {
+                let script = "mount --bind \"$PWD\" /mnt && exec \"$0\" \"$@\"";
+                Target::start_wrapped(&jdk, &[&["unshare", "-m", "sh", "-c", script], &wrapper[..]].concat())
+            } else {
+                Target::start(&jdk, &[], &[])
+            };
+            let path = env::temp_dir().join(format!(".java_pid{}", target.pid()));
+            drop(UnixListener::bind(&path).expect("there is no socket yet"));
+            assert!(version_of(&host(target.pid())).contains("JDK "), "another user's: {other}");
+            assert_eq!(
+                fs::metadata(&path).expect("its own").uid(),
+                if other { NOBODY } else { rustix::process::geteuid().as_raw() }
+            );
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::trigger::{ensure_socket, socket_name};
+use super::trigger::{ensure_socket, remove_socket, socket_name};
 use super::{AttachError, TargetHost};
 
 const PROTOCOL_VERSION: &str = "1";
@@ -32,18 +32,18 @@ const LONGEST_ANSWER_BYTES: u64 = 16 << 20;
 pub(super) fn execute(host: &TargetHost, command: &str, arguments: [&str; 3]) -> Result<String, AttachError> {
     let request = request(command, arguments)?;
     ensure_socket(host)?;
-    let answer = match converse(host, command, &request)? {
-        Reply::Answer(answer) => answer,
-        Reply::Closed => match host.owner_to_set() {
-            // Root is refused by JDK 8, and by a JVM in a user namespace where our root is nobody.
-            Some(owner) => match converse_as(owner, host, command, &request)? {
-                Reply::Answer(answer) => answer,
-                Reply::Closed => return Err(refused(host)),
-            },
-            None => return Err(refused(host)),
-        },
-    };
-    decode(host.pid(), command, &answer)
+    let mut reply = converse(host, command, &request)?;
+    if matches!(reply, Reply::Deserted) {
+        // A JVM removes at its start what one of the same number has left that was killed, unless that was another user's.
+        remove_socket(host)?;
+        ensure_socket(host)?;
+        reply = converse(host, command, &request)?;
+    }
+    if let (Reply::Closed, Some(owner)) = (&reply, host.owner_to_set()) {
+        // Root is refused by JDK 8, and by a JVM in a user namespace where our root is nobody.
+        reply = converse_as(owner, host, command, &request)?;
+    }
+    answered(host, command, reply)
 }
 
 /// The way of root to a JVM that refuses root, taken at once.
@@ -51,10 +51,8 @@ pub(super) fn execute(host: &TargetHost, command: &str, arguments: [&str; 3]) ->
 pub(super) fn execute_as_target(host: &TargetHost, command: &str, arguments: [&str; 3]) -> Result<String, AttachError> {
     ensure_socket(host)?;
     let owner = host.owner_to_set().expect("root and another user's target");
-    match converse_as(owner, host, command, &request(command, arguments)?)? {
-        Reply::Answer(answer) => decode(host.pid(), command, &answer),
-        Reply::Closed => Err(refused(host)),
-    }
+    let reply = converse_as(owner, host, command, &request(command, arguments)?)?;
+    answered(host, command, reply)
 }
 
 /// Whether the JVM closes a connection of ours without an answer. Its socket must exist.
@@ -62,6 +60,18 @@ pub(super) fn execute_as_target(host: &TargetHost, command: &str, arguments: [&s
 pub(super) fn refuses_us(host: &TargetHost) -> Result<bool, AttachError> {
     let request = request("jcmd", ["VM.version", "", ""])?;
     Ok(matches!(converse(host, "jcmd", &request)?, Reply::Closed))
+}
+
+/// What the JVM said, or why it said nothing.
+fn answered(host: &TargetHost, command: &str, reply: Reply) -> Result<String, AttachError> {
+    match reply {
+        Reply::Answer(answer) => decode(host.pid(), command, &answer),
+        Reply::Closed => Err(refused(host)),
+        Reply::Deserted => {
+            let path = format!("/tmp/{}", socket_name(host));
+            Err(AttachError::WrongSocket { path, why: "nobody listens at it".to_owned() })
+        }
+    }
 }
 
 fn refused(host: &TargetHost) -> AttachError {
@@ -92,6 +102,8 @@ enum Reply {
     Answer(Vec<u8>),
     /// The connection ended without a byte: HotSpot's way to refuse a user.
     Closed,
+    /// Nobody listens at the socket.
+    Deserted,
 }
 
 fn converse(host: &TargetHost, command: &str, request: &[u8]) -> Result<Reply, AttachError> {
@@ -113,7 +125,7 @@ fn converse(host: &TargetHost, command: &str, request: &[u8]) -> Result<Reply, A
             }
             io::ErrorKind::ConnectionRefused => {
                 host.status()?;
-                Err(AttachError::WrongSocket { path, why: "nobody listens at it".to_owned() })
+                Ok(Reply::Deserted)
             }
             _ => Err(AttachError::file("talk to the JVM at", &path, error)),
         },

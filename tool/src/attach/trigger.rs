@@ -80,6 +80,18 @@ pub(super) fn socket_exists(host: &TargetHost) -> Result<bool, AttachError> {
     }
 }
 
+/// Removes a socket that nobody listens at, so that the JVM opens its own.
+pub(super) fn remove_socket(host: &TargetHost) -> Result<(), AttachError> {
+    let name = socket_name(host);
+    match rustix::fs::unlinkat(host.tmp(), &name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => {
+            let why = format!("nobody listens at it, and it cannot be removed ({errno})");
+            Err(AttachError::WrongSocket { path: format!("/tmp/{name}"), why })
+        }
+    }
+}
+
 /// Waits for a JVM that is starting to install its SIGQUIT handler. With `-Xrs` it never does: it opens the socket at its
 /// start instead.
 fn wait_for_handler(host: &TargetHost) -> Result<(), AttachError> {

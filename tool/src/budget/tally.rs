@@ -77,7 +77,8 @@ impl Tally {
             let method = root.methods.entry(node.method).or_default();
             method.calls += node.calls as f64;
             method.self_ns += node.self_measured_ns as f64;
-            if parent != NodeId::TOP {
+            // What was handed over is entered beside everybody's clock.
+            if parent != NodeId::TOP && !node.handed {
                 root.methods.entry(tree.node(parent).method).or_default().calls_made += node.calls as f64;
             }
         }

@@ -53,12 +53,17 @@ const MOST_ODDS: f32 = 20.0;
 const USEFUL: f32 = 0.8;
 /// That expectation counts like so many methods that were seen.
 const EXPECTED_METHODS: f32 = 40.0;
+/// Where the JIT compiler knows nothing of a method, guesses are by the shape of the code alone, and may all be wrong for the same
+/// reason: so many are made before the first has turned out right, and one more for each that has.
+const BLIND_GUESSES: u32 = 64;
 
 /// What is known about how methods and classes have been used before.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     /// Methods that are compiled, or a part of compiled methods.
     compiled: FxHashSet<(ClassKey, Signature)>,
+    /// The same, whatever the class.
+    compiled_anywhere: FxHashSet<Signature>,
     /// Selected methods whose callees are not, yet.
     frontier: Vec<MethodId>,
     /// What a batch of one class costs.
@@ -67,6 +72,10 @@ pub(super) struct Ahead {
     tried: u32,
     /// Those of them that have been entered.
     right: u32,
+    /// Guesses at methods that are not compiled, of which nothing has been seen yet.
+    blind: u32,
+    /// Those that were right.
+    blind_right: u32,
 }
 
 impl Ahead {
@@ -76,6 +85,15 @@ impl Ahead {
 
     pub(super) fn compiled(&mut self, class: ClassKey, signature: Signature) {
         self.compiled.insert((class, signature));
+        self.compiled_anywhere.insert(signature);
+    }
+
+    pub(super) fn is_compiled(&self, class: ClassKey, signature: Signature) -> bool {
+        self.compiled.contains(&(class, signature))
+    }
+
+    pub(super) fn is_compiled_anywhere(&self, signature: Signature) -> bool {
+        self.compiled_anywhere.contains(&signature)
     }
 
     pub(super) fn set_batch_cost(&mut self, batch: Duration) {
@@ -147,8 +165,13 @@ impl CallGraph {
 
     /// A method is entered: whether it was right to select its callees before is known now, and will be soon for those.
     pub(super) fn learn(&mut self, method: MethodId) {
+        let is_blind = self.is_blind(method);
         let Some(record) = self.record_mut(method) else { return };
         let guess = std::mem::replace(&mut record.guess, Guess::Right);
+        if is_blind {
+            self.ahead.blind = self.ahead.blind.saturating_sub(u32::from(guess == Guess::Open));
+            self.ahead.blind_right += u32::from(matches!(guess, Guess::Open | Guess::Tried));
+        }
         match guess {
             Guess::Open => (self.ahead.tried, self.ahead.right) = (self.ahead.tried + 1, self.ahead.right + 1),
             Guess::Tried => self.ahead.right += 1,
@@ -157,11 +180,18 @@ impl CallGraph {
         let callees: Vec<MethodId> =
             self.record(method).map_or(Vec::new(), |it| it.callees.iter().map(|it| it.method).collect());
         for callee in callees {
+            let is_blind = self.is_blind(callee);
             if let Some(callee) = self.record_mut(callee).filter(|callee| callee.guess == Guess::Open) {
                 callee.guess = Guess::Tried;
                 self.ahead.tried += 1;
+                self.ahead.blind = self.ahead.blind.saturating_sub(u32::from(is_blind));
             }
         }
+    }
+
+    /// Whether a guess that a method is entered has no evidence.
+    fn is_blind(&self, method: MethodId) -> bool {
+        self.record(method).is_some_and(|record| !self.ahead.is_compiled(record.key, record.signature))
     }
 
     /// A method's probability is at least so large; its callees' follow.
@@ -186,16 +216,25 @@ impl CallGraph {
         let threshold = self.ahead.threshold();
         loop {
             let mut expanded = false;
-            for method in std::mem::take(&mut self.ahead.frontier) {
+            let mut frontier = std::mem::take(&mut self.ahead.frontier);
+            // The surest first: there may not be room for all.
+            let probability = |method: &MethodId| self.record(*method).map_or(0.0, |record| record.probability);
+            frontier.sort_by(|one, other| probability(other).total_cmp(&probability(one)));
+            for method in frontier {
                 let Some(record) = self.record(method) else { continue };
                 if record.expanded || record.refused.is_some() {
                     continue;
                 }
-                let (key, probability) = (record.key, record.probability);
-                if probability >= threshold && self.has_code(key) {
+                let (key, probability, entered) = (record.key, record.probability, record.entered);
+                let is_blind = !entered && self.is_blind(method);
+                let is_allowed = !is_blind || self.ahead.blind < BLIND_GUESSES + self.ahead.blind_right;
+                if probability >= threshold && is_allowed && self.has_code(key) {
                     expanded |= self.expand(method);
                     if let Some(record) = self.record_mut(method).filter(|record| record.expanded) {
-                        record.guess = Guess::Open;
+                        if !entered {
+                            record.guess = Guess::Open;
+                            self.ahead.blind += u32::from(is_blind);
+                        }
                         continue;
                     }
                 }

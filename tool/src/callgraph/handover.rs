@@ -6,7 +6,7 @@
 
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{ClassFile, Method, Place, call_sites};
-use headwater_runtime_java::handover::{OWN, REJECTED, STAGE, START, TASK};
+use headwater_runtime_java::handover::{ANYWHERE, NEXT, OWN, RAN, REJECTED, STAGE, START, TASK};
 
 use super::CallGraph;
 use super::mirror::ClassKey;
@@ -18,8 +18,8 @@ enum Passing {
     Receiver(u32),
     /// The parameter of this type is handed over in this way.
     Parameter(&'static str, u32),
-    /// Its receiver is run.
-    Run,
+    /// Its receiver is run in this way.
+    Run(u32),
     /// Its receiver is a thread, which runs what is in a `Runnable` parameter: its own work.
     Own,
     /// What it calls `Runnable.run` on is run.
@@ -41,19 +41,24 @@ const AFTER_TWO: &str = "Ljava/util/concurrent/CompletableFuture$BiCompletion;";
 
 /// Class, method, and what happens there. Of several methods the first that the class has counts: the next is what leads there, or what
 /// an older JDK has instead.
-const PLACES: [(&str, &[&str], Passing); 15] = [
+const PLACES: [(&str, &[&str], Passing); 18] = [
     ("java/lang/Thread", &["start"], Passing::Receiver(START)),
     (VIRTUAL, &["start"], Passing::Receiver(START)),
     (VIRTUAL, &["run"], Passing::Own),
     (POOL, &["execute"], Passing::Parameter(RUNNABLE, TASK)),
     (POOL, &["reject"], Passing::Parameter(RUNNABLE, REJECTED)),
+    // Threads of a pool may be in its loop already, whose code on their stacks stays as it is; so what the loop calls is probed as well.
+    // That may be overridden, the loop is not.
     (POOL, &["runWorker"], Passing::RunCall),
+    (POOL, &["beforeExecute"], Passing::Parameter(RUNNABLE, NEXT)),
+    (POOL, &["afterExecute"], Passing::Parameter(RUNNABLE, RAN)),
     (SCHEDULED, &["delayedExecute"], Passing::Parameter(LATER, TASK)),
     (SCHEDULED, &["reExecutePeriodic"], Passing::Parameter(LATER, TASK)),
     (FORK_JOIN_TASK, &["fork"], Passing::Receiver(TASK)),
-    (FORK_JOIN_TASK, &["doExec"], Passing::Run),
+    (FORK_JOIN_TASK, &["doExec"], Passing::Run(0)),
     (FORK_JOIN_POOL, &["poolSubmit", "externalSubmit"], Passing::Parameter(FORKED, TASK)),
     (FORK_JOIN_POOL, &["scheduleDelayedTask"], Passing::Parameter(DELAYED, STAGE)),
+    ("java/util/concurrent/CompletableFuture$Completion", &["run"], Passing::Run(ANYWHERE)),
     (FUTURE, &["unipush"], Passing::Parameter(AFTER_ONE, STAGE)),
     (FUTURE, &["bipush"], Passing::Parameter(AFTER_TWO, STAGE)),
     (FUTURE, &["orpush"], Passing::Parameter(AFTER_TWO, STAGE)),
@@ -123,7 +128,7 @@ fn passages_of(file: &ClassFile<'_>, method: &Method<'_>, passing: Passing) -> V
     let passage = |place, kind| Passage { method_index, place, kind };
     match passing {
         Passing::Receiver(kind) => vec![passage(Place::Argument { local: 0 }, kind)],
-        Passing::Run => vec![passage(Place::Around { call: None, local: 0 }, 0)],
+        Passing::Run(kind) => vec![passage(Place::Around { call: None, local: 0 }, kind)],
         Passing::Own => {
             let own = parameter(&method.descriptor(), RUNNABLE);
             own.map(|_| passage(Place::Around { call: None, local: 0 }, OWN)).into_iter().collect()

@@ -178,7 +178,7 @@ impl Mirrors {
         key
     }
 
-    /// A class whose loading has begun, and that has not been linked.
+    /// A class whose loading has begun, and not ended.
     pub(super) fn being_loaded(&self, loader: LoaderId, name: &str) -> Option<ClassKey> {
         self.named(name).iter().copied().find(|key| {
             let mirror = self.get(*key);

@@ -65,6 +65,8 @@ impl CallGraph {
                 Some(method) if method.has_code() => {
                     if let Some(id) = self.select(key, signature, caller) {
                         self.enter(id);
+                        // The code that is being executed has none.
+                        self.unguard(id);
                     }
                 }
                 _ => {}

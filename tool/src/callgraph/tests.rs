@@ -10,6 +10,7 @@ use super::*;
 use crate::pattern::ClassPattern;
 
 mod dropping;
+mod guards;
 mod natives;
 
 const APPLICATION: LoaderId = LoaderId(2);
@@ -307,9 +308,9 @@ fn what_is_likely_to_be_entered_comes_in_the_same_batch() {
     let mut jvm = PlayedJvm::new(CHAIN, ahead());
     jvm.graph.set_batch_cost(Duration::from_millis(1));
     let mut jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
-    let found = ["Disc.area()I", "Main.first()I", "Main.message()Ljava/lang/String;", "Main.root(LShape;)I"];
+    let found = ["Disc.area()I", "Main.first()I", "Main.root(LShape;)I"];
     let more = ["Main.second()I", "Main.third()I", "Square.area()I"];
-    // Of two implementations nobody knows which will run, and the message is made only for an exception.
+    // Of two implementations nobody knows which will run.
     assert_eq!(jvm.instrumented(), [&found[..], &more[..]].concat());
     assert_eq!(jvm.hotswaps, 1);
     for method in ["Main.root(LShape;)I", "Main.first()I", "Main.second()I", "Main.third()I"] {
@@ -327,6 +328,28 @@ fn dear_batches_look_further_ahead() {
     let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
     assert!(jvm.instrumented.contains("Disc.radius()I") && jvm.instrumented.contains("Square.side()I"));
     assert!(!jvm.instrumented.contains("Main.text()Ljava/lang/String;"), "still, exceptions are rare");
+}
+
+#[test]
+fn guesses_without_evidence_are_few_until_some_were_right() {
+    use std::fmt::Write as _;
+    const METHODS: usize = 100;
+    let (mut calls, mut methods) = (String::new(), String::new());
+    for number in 0..METHODS {
+        let _ = write!(calls, "a{number}(); ");
+        let _ = write!(methods, "static void a{number}() {{ b{number}(); }} static void b{number}() {{ }} ");
+    }
+    let source = format!("class Main {{ static void root() {{ {calls} }} {methods} }}");
+    let mut jvm = PlayedJvm::new(&source, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(10));
+    let mut jvm = jvm.attach(&["Main"]);
+    let second = |jvm: &PlayedJvm| jvm.instrumented.iter().filter(|name| name.starts_with("Main.b")).count();
+    let few = second(&jvm);
+    assert!(few > 0 && few < METHODS, "{few}");
+    jvm.enter("Main.root()V");
+    (0..METHODS).for_each(|number| jvm.enter(&format!("Main.a{number}()V")));
+    assert_eq!(second(&jvm), METHODS);
+    assert!(jvm.hotswaps < METHODS / 2, "{}", jvm.hotswaps);
 }
 
 #[test]

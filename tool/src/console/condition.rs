@@ -290,7 +290,7 @@ fn sum(profile: &Profile, pattern: &MethodPattern, of: impl Fn(&Node, bool) -> u
     let mut inside = vec![false; tree.nodes.len()];
     let mut sum = 0;
     for (index, node) in tree.nodes.iter().enumerate() {
-        let nested = node.parent.is_some_and(|parent| inside[parent.0]);
+        let nested = node.caller().is_some_and(|caller| inside[caller.0]);
         let matches = matching[node.method.0];
         inside[index] = nested || matches;
         if matches {

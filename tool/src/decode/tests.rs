@@ -339,6 +339,20 @@ fn calls_that_were_open_before_have_time_and_callees_but_no_calls() {
 }
 
 #[test]
+fn how_long_an_open_call_went_on_is_known() {
+    let took = |text: &str, returned_ns: Option<i64>| {
+        let mut decoder = open(&[1]);
+        decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words(text));
+        returned_ns.into_iter().for_each(|time_ns| decoder.returned(returned(0, time_ns)));
+        decoder.finish(1000);
+        (decoder.open_ns(MethodId(1)), decoder.open_ns(MethodId(2)))
+    };
+    assert_eq!(took("+3@200 -3@250", None), (Some(900), Some(0)), "it is still open");
+    assert_eq!(took("-1@300 *1@400 -1@450", None), (Some(200), Some(0)));
+    assert_eq!(took("+3@200 -3@250", Some(500)), (Some(400), Some(0)));
+}
+
+#[test]
 fn an_open_call_ends_when_its_thread_finds_it_gone() {
     let expected = ["t1 1 0 650", "t1 1/2 0 200", "t1 1/3 1 50"];
     check_open(open(&[1, 2]), "-2@300 +3@300 -3@350", &expected, 1);

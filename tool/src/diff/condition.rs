@@ -104,7 +104,7 @@ impl Condition {
                 // Callers come before their callees.
                 let mut covered = Vec::with_capacity(comparison.nodes.len());
                 for node in &comparison.nodes {
-                    let is_inner = node.parent.is_some_and(|parent| covered[parent]);
+                    let is_inner = node.link.is_none() && node.parent.is_some_and(|parent| covered[parent]);
                     covered.push(is_inner || is_meant[node.name]);
                     if !is_inner && is_meant[node.name] {
                         sum.add(&node.pair);

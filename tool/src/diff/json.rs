@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::condition::{Condition, Judgement, Verdict};
 use super::{Change, Comparison, Pair, Per, Quantity};
-use crate::profile::Profile;
+use crate::profile::{Link, Profile};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -54,6 +54,8 @@ struct MethodRow<'a> {
 struct NodeRow<'a> {
     id: usize,
     parent: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<&'static str>,
     #[serde(flatten)]
     row: MethodRow<'a>,
 }
@@ -115,7 +117,14 @@ pub fn write(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl 
     let nodes = comparison.nodes.iter().enumerate();
     let rows = Rows {
         methods: known.map(|(name, pair)| row(name, pair)).collect(),
-        nodes: nodes.map(|(id, node)| NodeRow { id, parent: node.parent, row: row(node.name, &node.pair) }).collect(),
+        nodes: nodes
+            .map(|(id, node)| NodeRow {
+                id,
+                parent: node.parent,
+                link: node.link.map(Link::name),
+                row: row(node.name, &node.pair),
+            })
+            .collect(),
     };
     serde_json::to_writer(&mut *out, &report(comparison, context, Some(rows)))?;
     writeln!(out)

@@ -73,7 +73,7 @@ fn costs(parts: &[Part<'_>], functions: &Functions) -> BTreeMap<Caller, Cost> {
         for (index, node) in nodes.iter().enumerate() {
             let callee = caller(index);
             costs.entry(callee).or_default().self_ns += node.self_ns;
-            let above = node.parent.map_or(Caller::Top(number), |parent| caller(parent.0));
+            let above = node.caller().map_or(Caller::Top(number), |parent| caller(parent.0));
             let arc = costs.entry(above).or_default().calls.entry(callee).or_default();
             arc.calls += node.calls;
             arc.inclusive_ns += node.total_ns;

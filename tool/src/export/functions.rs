@@ -61,11 +61,11 @@ impl Functions {
         self.of_method[&method]
     }
 
-    /// Of every node, how often its function is on its stack, itself included.
+    /// Of every node, how often its function is among its callers, itself included.
     pub(super) fn recursion_levels(&self, tree: &Tree) -> Vec<usize> {
         let mut levels = vec![0; tree.nodes.len()];
         let mut running = vec![0; self.all.len()];
-        for step in Walk::of(tree) {
+        for step in Walk::of_calls(tree) {
             match step {
                 Step::Enter(node) => {
                     let running = &mut running[self.index_of(tree.nodes[node.0].method).0];

@@ -27,8 +27,17 @@ pub(super) struct Walk {
 
 impl Walk {
     pub(super) fn of(tree: &Tree) -> Walk {
+        Walk::by(tree, |node| node.parent)
+    }
+
+    /// Through calls only: what was handed over stands beside the roots.
+    pub(super) fn of_calls(tree: &Tree) -> Walk {
+        Walk::by(tree, Node::caller)
+    }
+
+    fn by(tree: &Tree, parent: impl Fn(&Node) -> Option<NodeIndex>) -> Walk {
         let top = tree.nodes.len();
-        let above = |node: &Node| node.parent.map_or(top, |parent| parent.0);
+        let above = |node: &Node| parent(node).map_or(top, |parent| parent.0);
         let mut first = vec![0; top + 2];
         for node in &tree.nodes {
             first[above(node) + 1] += 1;
@@ -98,6 +107,7 @@ mod tests {
     fn tree(parents: &[Option<usize>]) -> Tree {
         let node = |parent: &Option<usize>| Node {
             parent: parent.map(NodeIndex),
+            link: None,
             method: MethodIndex(0),
             calls: 1,
             thrown: 0,

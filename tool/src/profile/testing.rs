@@ -52,6 +52,7 @@ pub(crate) fn random_tree(seed: u64, size: usize, methods: usize) -> Tree {
         let cpu = CpuSamples { samples, running: random.below(u64::from(samples) + 1) as u32 };
         tree.nodes.push(Node {
             parent: parent.filter(|parent| parent.0 < tree.nodes.len()),
+            link: None,
             method,
             calls,
             thrown,

@@ -15,7 +15,7 @@ use crate::budget::{Governor, Probes};
 use crate::callgraph::PatternIndex;
 use crate::cct::Cct;
 use crate::correction::{Reference, correct, in_place};
-use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
+use crate::decode::{Controls, Decoder, FOLDED, Invocations, PairCost};
 use crate::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
     MethodName, MethodStatistics, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
@@ -23,6 +23,9 @@ use crate::profile::{
 use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
 use crate::timing::RootTimes;
+
+/// Calls that began before recording may take this part of what a root's calls take, before it is no longer known what one takes.
+const OPEN_PART: f64 = 0.02;
 
 /// What a session knows at one moment.
 #[derive(Debug)]
@@ -113,10 +116,17 @@ pub(crate) fn profile(
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);
     }
-    // Of a call that began before recording a part is known: whole calls say nothing about it.
-    let open: Vec<MethodId> = decoder.open_calls().flat_map(|(calls, _)| calls.iter().copied()).collect();
+    let mut root_calls: FxHashMap<MethodId, u64> = FxHashMap::default();
+    for (root, _) in all.roots() {
+        *root_calls.entry(all.node(root).method).or_default() += all.node(root).calls;
+    }
+    // Of a call that began before recording a part is known: whole calls say nothing about it, unless it is one of very many.
+    let is_whole = |root: MethodId, times: &Controls| {
+        let whole_ns = times.mean_ns() * root_calls.get(&root).copied().unwrap_or(0) as f64;
+        decoder.open_ns(root).is_some_and(|open_ns| open_ns as f64 <= OPEN_PART * whole_ns)
+    };
     let whole = |times: &RootTimes| -> RootTimes {
-        times.iter().filter(|(root, _)| !open.contains(root)).map(|(root, times)| (*root, *times)).collect()
+        times.iter().filter(|(root, times)| is_whole(**root, times)).map(|(root, times)| (*root, *times)).collect()
     };
     let (bare, controls_during) = (&whole(bare), &whole(decoder.controls()));
     let references = [
@@ -167,8 +177,8 @@ fn controls(tree: &Tree, references: &[(ControlKind, Reference<'_>)]) -> Vec<Con
     let mut calls_below = vec![0; tree.nodes.len()];
     for (index, node) in tree.nodes.iter().enumerate().rev() {
         calls_below[index] += node.calls;
-        if let Some(parent) = node.parent {
-            calls_below[parent.0] += calls_below[index];
+        if let Some(caller) = node.caller() {
+            calls_below[caller.0] += calls_below[index];
         }
     }
     let roots = tree.nodes.iter().zip(&calls_below).filter(|(node, _)| node.parent.is_none() && node.calls > 0);
@@ -316,6 +326,12 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
         warnings.push(format!(
             "events were lost ({}): calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
             count(facts.lost)
+        ));
+    }
+    if decoder.lost_handovers() > 0 {
+        warnings.push(format!(
+            "of {} tasks it is not known which call handed them over: they are left out",
+            decoder.lost_handovers()
         ));
     }
     if decoder.unknown() > 0 {

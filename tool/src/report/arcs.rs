@@ -26,7 +26,7 @@ use crate::profile::{MethodIndex, NodeIndex, Profile, Tree};
 /// A caller or callee, and what passed on its account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arc {
-    /// Of a caller: `None` where the method was entered from outside the call graph.
+    /// Of a caller: `None` where the method was entered from outside the call graph, or handed over.
     pub method: Option<MethodIndex>,
     /// Its part of the method's amounts.
     pub amounts: Amounts,
@@ -56,7 +56,7 @@ struct Call {
 
 /// A stanza for every method of a tree of this profile, in the order of their numbers; arcs in no particular order.
 pub fn stanzas(profile: &Profile, tree: &Tree) -> Vec<Stanza> {
-    grouped(calls(&Names::of(profile), tree, &Children::of(tree)))
+    grouped(calls(&Names::of(profile), tree, &Children::called(tree)))
 }
 
 fn calls(names: &Names, tree: &Tree, children: &Children) -> FxHashMap<(Option<MethodIndex>, MethodIndex), Call> {
@@ -76,7 +76,7 @@ fn calls(names: &Names, tree: &Tree, children: &Children) -> FxHashMap<(Option<M
             }
         };
         let node = &tree.nodes[index.0];
-        let (method, caller) = (method_of(index), node.parent.map(method_of));
+        let (method, caller) = (method_of(index), node.caller().map(method_of));
         let enclosing = innermost[method.0];
         let call = calls.entry((caller, method)).or_default();
         for side in [&mut call.child, &mut call.parent] {

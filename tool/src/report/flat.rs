@@ -54,9 +54,10 @@ pub struct FlatRow {
 ///
 /// All self times add up to the roots' total time.
 pub fn flat(profile: &Profile, tree: &Tree) -> Vec<FlatRow> {
-    rows(&Names::of(profile), tree, &Children::of(tree))
+    rows(&Names::of(profile), tree, &Children::called(tree))
 }
 
+/// With the children that the nodes called.
 pub(crate) fn rows(names: &Names, tree: &Tree, children: &Children) -> Vec<FlatRow> {
     let mut all: Vec<Option<Amounts>> = vec![None; names.len()];
     let mut open = vec![0_usize; names.len()];

@@ -1,17 +1,19 @@
 //! The profile as one JSON object, schema `headwater/1`; docs/GUIDE.md describes it field by field.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use headwater_protocol::message::Reveal;
-use serde::Serialize;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
 
 use super::names::Names;
 use super::prune::{focused, is_method_shown, shown_nodes};
 use super::{Options, View};
 use crate::callgraph::Scheme;
-use crate::profile::{ControlKind, Drift, Environment, NodeIndex, Profile};
+use crate::profile::{ControlKind, Drift, Environment, NodeIndex, Profile, ThreadProfile, Tree};
 
 mod budget;
 mod rows;
@@ -56,9 +58,39 @@ struct Arranged<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Calls<'a> {
-    Nodes(Vec<NodeRow<'a>>),
+    Nodes(NodeRows<'a>),
     Stanzas(Vec<Stanza<'a>>),
     Flat(Vec<FlatRow<'a>>),
+}
+
+/// The rows of the tree view, each made as it is written: there may be millions.
+struct NodeRows<'a> {
+    profile: &'a Profile,
+    options: &'a Options,
+    sections: Vec<(Option<&'a ThreadProfile>, Cow<'a, Tree>)>,
+    focused: Vec<bool>,
+    has_cpu: bool,
+}
+
+impl Serialize for NodeRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(None)?;
+        let mut next = 0;
+        for (thread, tree) in &self.sections {
+            let thread = thread.map(|thread| thread.id.0);
+            let shown = shown_nodes(tree, &self.focused, self.options);
+            let mut ids: Vec<usize> = Vec::with_capacity(tree.nodes.len());
+            for (node, is_shown) in tree.nodes.iter().zip(shown) {
+                ids.push(next);
+                if is_shown {
+                    let parent = node.parent.map(|NodeIndex(parent)| ids[parent]);
+                    rows.serialize_element(&NodeRow::of(self.profile, node, next, parent, thread, self.has_cpu))?;
+                    next += 1;
+                }
+            }
+        }
+        rows.end()
+    }
 }
 
 #[derive(Serialize)]
@@ -290,28 +322,14 @@ fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {
     })
 }
 
-fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
+fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Calls<'a> {
     let focused = focused(profile, options);
     let has_cpu = profile.merged.has_cpu_samples();
-    let sections = options.sections(profile);
     // Rows of a single tree need no thread, unless one was asked for.
+    let sections = options.sections(profile);
     let numbered = sections.iter().map(|(thread, tree)| (thread.map(|thread| thread.id.0), tree.as_ref()));
     match options.view {
-        View::Tree => {
-            let mut rows = Vec::new();
-            for (thread, tree) in numbered {
-                let shown = shown_nodes(tree, &focused, options);
-                let mut ids: Vec<usize> = Vec::with_capacity(tree.nodes.len());
-                for (node, is_shown) in tree.nodes.iter().zip(shown) {
-                    ids.push(rows.len());
-                    if is_shown {
-                        let parent = node.parent.map(|NodeIndex(parent)| ids[parent]);
-                        rows.push(NodeRow::of(profile, node, rows.len(), parent, thread, has_cpu));
-                    }
-                }
-            }
-            Calls::Nodes(rows)
-        }
+        View::Tree => Calls::Nodes(NodeRows { profile, options, sections, focused, has_cpu }),
         View::Callers => {
             let mut rows = Vec::new();
             for (thread, tree) in numbered {
@@ -328,7 +346,7 @@ fn calls<'a>(profile: &'a Profile, options: &Options) -> Calls<'a> {
             let mut rows = Vec::new();
             for (thread, tree) in numbered {
                 let whole_ns = tree.total_ns();
-                let mut flat = super::flat::rows(&names, tree, &super::walk::Children::of(tree));
+                let mut flat = super::flat::rows(&names, tree, &super::walk::Children::called(tree));
                 flat.retain(|row| is_method_shown(row.method, row.amounts.total_ns, whole_ns, &focused, options));
                 flat.sort_by_key(|row| Reverse(options.rank(&row.amounts)));
                 rows.extend(flat.into_iter().map(|row| FlatRow::of(profile, &row, thread, has_cpu)));

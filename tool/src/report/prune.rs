@@ -25,13 +25,21 @@ pub(super) fn shown_nodes(tree: &Tree, focused: &[bool], options: &Options) -> V
             shown[parent] |= shown[index];
         }
     }
+    // What was handed over may take longer than what it hangs on, which is shown for its sake.
+    let mut weights: Vec<u64> = nodes.iter().map(|node| node.total_ns).collect();
+    for index in (0..nodes.len()).rev() {
+        let handed = if nodes[index].link.is_some() { weights[index] } else { weights[index] - nodes[index].total_ns };
+        if let Some(parent) = above(index) {
+            weights[parent] += handed;
+        }
+    }
     let mut levels: Vec<usize> = Vec::with_capacity(nodes.len());
-    for (index, node) in nodes.iter().enumerate() {
+    for index in 0..nodes.len() {
         let parent = above(index);
         let level = parent.map_or(1, |parent| levels[parent] + 1);
         levels.push(level);
         let too_deep = options.max_depth.is_some_and(|deepest| level > deepest);
-        let too_small = level > 1 && share(node.total_ns, whole_ns) < options.min_share;
+        let too_small = level > 1 && share(weights[index], whole_ns) < options.min_share;
         shown[index] &= !too_deep && !too_small && parent.is_none_or(|parent| shown[parent]);
     }
     shown

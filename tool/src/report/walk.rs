@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::{MethodIndex, Node, NodeIndex, Tree};
+use crate::profile::{Link, MethodIndex, Node, NodeIndex, Tree};
 
 /// Each node's children.
 pub(crate) struct Children {
@@ -14,7 +14,16 @@ pub(crate) struct Children {
 
 impl Children {
     pub(crate) fn of(tree: &Tree) -> Children {
-        let place = |node: &Node| node.parent.map_or(0, |parent| parent.0 + 1);
+        Children::by(tree, |node| node.parent)
+    }
+
+    /// Only of nodes that called them: what was handed over stands beside the roots.
+    pub(crate) fn called(tree: &Tree) -> Children {
+        Children::by(tree, Node::caller)
+    }
+
+    fn by(tree: &Tree, above: impl Fn(&Node) -> Option<NodeIndex>) -> Children {
+        let place = |node: &Node| above(node).map_or(0, |above| above.0 + 1);
         let mut ends = vec![0; tree.nodes.len() + 1];
         tree.nodes.iter().for_each(|node| ends[place(node)] += 1);
         let mut end = 0;
@@ -80,13 +89,13 @@ impl Iterator for DepthFirst<'_> {
 /// Several trees as one: what was called by the same chain of calls is added up.
 pub(crate) fn sum<'a>(trees: impl Iterator<Item = &'a Tree>) -> Tree {
     let mut all = Tree::default();
-    let mut places: FxHashMap<(Option<NodeIndex>, MethodIndex), NodeIndex> = FxHashMap::default();
+    let mut places: FxHashMap<(Option<NodeIndex>, Option<Link>, MethodIndex), NodeIndex> = FxHashMap::default();
     for tree in trees {
         let mut place_of = Vec::with_capacity(tree.nodes.len());
         for node in &tree.nodes {
             let parent = node.parent.map(|parent: NodeIndex| place_of[parent.0]);
-            let place = *places.entry((parent, node.method)).or_insert_with(|| {
-                all.nodes.push(Node { parent, ..Node::empty(node.method) });
+            let place = *places.entry((parent, node.link, node.method)).or_insert_with(|| {
+                all.nodes.push(Node { parent, link: node.link, ..Node::empty(node.method) });
                 NodeIndex(all.nodes.len() - 1)
             });
             place_of.push(place);

@@ -18,6 +18,9 @@ const LOADED_CLASS_NS: f64 = 420.0;
 const CLASS_NS: f64 = 150e3;
 /// Of so many classes, a batch that is taken for measured before the first.
 const PRIOR_CLASSES: f64 = 50.0;
+/// A batch has at most so many times the classes of the largest one before: a line through small batches says little of large
+/// ones.
+const GROWTH: f64 = 2.0;
 /// Old batches count less and less: the number of loaded classes grows.
 const DECAY: f64 = 0.95;
 
@@ -29,6 +32,8 @@ pub(super) struct BatchCost {
     squares: f64,
     pauses: f64,
     products: f64,
+    /// Classes of the largest batch that was measured, or taken for it.
+    largest: f64,
     first: bool,
 }
 
@@ -36,7 +41,15 @@ impl BatchCost {
     /// Before the first batch: what so many loaded classes make likely.
     pub(super) fn expected(loaded: usize) -> BatchCost {
         let fixed = FIXED_NS + LOADED_CLASS_NS * loaded as f64;
-        let mut cost = BatchCost { weight: 0.0, classes: 0.0, squares: 0.0, pauses: 0.0, products: 0.0, first: true };
+        let mut cost = BatchCost {
+            weight: 0.0,
+            classes: 0.0,
+            squares: 0.0,
+            pauses: 0.0,
+            products: 0.0,
+            largest: PRIOR_CLASSES,
+            first: true,
+        };
         cost.observe(1.0, fixed + CLASS_NS);
         cost.observe(PRIOR_CLASSES, fixed + PRIOR_CLASSES * CLASS_NS);
         cost
@@ -55,6 +68,7 @@ impl BatchCost {
             *sum *= DECAY;
         }
         self.weight += 1.0;
+        self.largest = self.largest.max(classes);
         self.classes += classes;
         self.squares += classes * classes;
         self.pauses += pause_ns;
@@ -83,7 +97,7 @@ impl BatchCost {
     /// How many classes may be hotswapped at once.
     pub(super) fn most_classes(&self) -> usize {
         let classes = (LONGEST_PAUSE_NS - self.fixed_ns()) / self.class_ns();
-        (classes as usize).clamp(FEWEST_CLASSES, MOST_CLASSES)
+        (classes.min(GROWTH * self.largest) as usize).clamp(FEWEST_CLASSES, MOST_CLASSES)
     }
 }
 
@@ -97,9 +111,9 @@ mod tests {
 
     #[test]
     fn more_loaded_classes_make_dearer_batches() {
-        let [small, large] = [1_600, 20_000].map(BatchCost::expected);
+        let [small, large] = [1_600, 60_000].map(BatchCost::expected);
         assert!(small.fixed() < Duration::from_micros(1_500), "{small:?}");
-        assert!(large.fixed() > Duration::from_millis(8), "{large:?}");
+        assert!(large.fixed() > Duration::from_millis(24), "{large:?}");
         assert!(large.most_classes() < small.most_classes());
     }
 
@@ -127,6 +141,8 @@ mod tests {
         for _ in 0..1_000 {
             cost.add(&batch(10, 0.001));
         }
-        assert_eq!(cost.most_classes(), 266.min(MOST_CLASSES));
+        assert_eq!(cost.most_classes(), 100, "twice what has been measured");
+        cost.add(&batch(100, 0.1));
+        assert_eq!(cost.most_classes(), 200);
     }
 }

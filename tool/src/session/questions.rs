@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use headwater_protocol::message::{Answer, Notice, RequestId, ToAgent, ToTool, Upcall};
-use headwater_protocol::{ClassId, ThreadId};
+use headwater_protocol::{ClassId, MethodId, ThreadId};
 
 use super::{Event, Running, Session, SessionError};
 use crate::cpu_share::OsThread;
@@ -89,8 +89,28 @@ impl Session {
             Upcall::ClassPrepared(info) => self.graph.class_prepared(info.clone()),
             Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => return Ok(()),
         };
-        let classes = self.settle(step).await?;
+        let mut classes = self.settle(step).await?;
+        if !classes.is_empty() {
+            classes.extend(self.settle_queued().await?);
+            classes.sort_unstable();
+            classes.dedup();
+        }
         self.tell_to_hotswap(&pending, classes).await
+    }
+
+    /// What other threads wait for goes into a hotswap that is due anyway; they are answered when it is over.
+    async fn settle_queued(&mut self) -> Result<Vec<ClassId>, SessionError> {
+        let first_call = |pending: &Pending| match pending.upcall {
+            Upcall::FirstCall(method) => Some(method),
+            _ => None,
+        };
+        let methods: Vec<MethodId> = self.queue.iter().filter_map(first_call).collect();
+        let mut classes = Vec::new();
+        for method in methods {
+            let step = self.graph.first_call(method);
+            classes.extend(self.settle(step).await?);
+        }
+        Ok(classes)
     }
 
     /// Answers a question with a hotswap, which the asking thread then executes.

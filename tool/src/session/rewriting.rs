@@ -16,6 +16,7 @@ const PROBES: Probes<'static> = Probes {
     receive: Some(headwater_runtime_java::REFLECTED),
     argument: Some(headwater_runtime_java::HANDED_OVER),
     around: Some(Around { begin: headwater_runtime_java::BEGUN, end: headwater_runtime_java::DONE }),
+    before: Some(headwater_runtime_java::APPROACHED),
 };
 
 impl Session {
@@ -54,24 +55,33 @@ impl Session {
             place: passage.place,
         });
         let mut requests: Vec<Request> = methods.chain(arguments).chain(passages).chain(native_calls).collect();
+        let guards = self.graph.guards(class, loader, name, bytes);
+        let without_guards = requests.len();
+        requests.extend(guards.iter().map(|guard| Request {
+            method_index: guard.method_index,
+            id: guard.id.0,
+            place: Place::Before { offset: guard.offset },
+        }));
         if requests.is_empty() {
             return None;
         }
-        let mut refused_calls = Vec::new();
-        let rewritten = loop {
-            let rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
-            let full = rewritten.as_ref().map_or(Vec::new(), |rewritten| crowded(&rewritten.refused));
-            let (crowding, others): (Vec<Request>, Vec<Request>) =
-                requests.iter().partition(|it| is_call(it.place) && full.contains(&it.method_index));
-            if crowding.is_empty() {
-                break rewritten;
+        let mut rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
+        if !guards.is_empty() && rewritten.as_ref().is_ok_and(|it| !it.refused.is_empty()) {
+            // Perhaps there is room without them.
+            self.graph.refuse_guards(&guards);
+            requests.truncate(without_guards);
+            rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
+        }
+        let full = rewritten.as_ref().map_or(Vec::new(), |rewritten| crowded(&rewritten.refused));
+        let is_crowding = |it: &Request| is_call(it.place) && full.contains(&it.method_index);
+        let (crowding, others): (Vec<Request>, Vec<Request>) = requests.iter().partition(|it| is_crowding(it));
+        if !crowding.is_empty() {
+            for call in crowding {
+                let reason = "the method that makes it is too large for probes around it";
+                self.graph.native_call_refused(MethodId(call.id), reason);
             }
-            refused_calls.extend(crowding);
             requests = others;
-        };
-        for call in refused_calls {
-            self.graph
-                .native_call_refused(MethodId(call.id), "the method that makes it is too large for probes around it");
+            rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
         }
         match rewritten {
             Ok(rewritten) => {

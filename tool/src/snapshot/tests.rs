@@ -113,6 +113,7 @@ fn hostile_frames_are_refused_even_with_the_right_checksum() {
             layout: Layout {
                 merged_nodes: Some(random.next() >> random.below(64)),
                 thread_nodes: vec![3; profile.threads.len()],
+                handed: vec![vec![random.next() >> random.below(64)]; random.below(3) as usize],
             },
         })
         .expect("facts");
@@ -195,7 +196,7 @@ fn what_is_intact_and_makes_no_sense_is_not_called_damaged() {
     );
     let mut profile = random_profile(4);
     profile.roots[0].methods[0].0 = 1_000;
-    let layout = Layout { merged_nodes: Some(0), thread_nodes: vec![0; profile.threads.len()] };
+    let layout = Layout { merged_nodes: Some(0), thread_nodes: vec![0; profile.threads.len()], handed: Vec::new() };
     let facts = rmp_serde::to_vec_named(&FactsRef { profile: &profile, layout }).expect("facts");
     assert!(complaint(&file_with(&facts)).contains("it speaks of methods that it does not name"));
 }
@@ -209,7 +210,7 @@ fn facts_of_later_versions_are_passed_over_and_missing_ones_have_defaults() {
                 clock: crate::profile::Clock { outer_spread_ns: 1.0, ..profile.clock },
                 ..profile.clone()
             },
-            layout: Layout { merged_nodes: Some(0), thread_nodes: vec![0; profile.threads.len()] },
+            layout: Layout { merged_nodes: Some(0), thread_nodes: vec![0; profile.threads.len()], handed: Vec::new() },
         })
         .expect("JSON"),
     )

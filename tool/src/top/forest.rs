@@ -132,7 +132,7 @@ fn below_threads(profile: &Profile) -> Tree {
     for (index, thread) in profile.threads.iter().enumerate() {
         let first = all.nodes.len();
         for node in &thread.tree.nodes {
-            if node.parent.is_none() {
+            if node.caller().is_none() {
                 let above = &mut all.nodes[index];
                 above.add(&Node { self_ns: 0, error_ns: 0, cpu: CpuSamples::default(), ..*node });
             }
@@ -150,7 +150,7 @@ fn keys(profile: &Profile, tree: &Tree, threads: usize) -> Vec<Key> {
     for (index, node) in tree.nodes.iter().enumerate() {
         let mut key = match node.parent {
             _ if index < threads => Key::of(None, profile.threads[index].id.0),
-            parent => Key::of(parent.map(|parent| keys[parent.0]), names[node.method.0]),
+            parent => Key::of(parent.map(|parent| keys[parent.0]), (names[node.method.0], node.link)),
         };
         // Classes of the same name, of different loaders, have methods of the same name.
         while !taken.insert(key) {

@@ -729,7 +729,7 @@ fn tree_rows(shown: &Shown, sort: Sort, folds: &mut Folds) -> Vec<Row> {
 fn flat_lines(profile: &Profile, trees: Trees, sort: Sort) -> Vec<Line> {
     let names = Names::of(profile);
     let of_tree = |thread: Option<usize>, tree: &Tree| {
-        let rows = flat::rows(&names, tree, &Children::of(tree)).into_iter();
+        let rows = flat::rows(&names, tree, &Children::called(tree)).into_iter();
         rows.map(move |row| Line { role: Role::Own, method: Some(row.method), thread, amounts: row.amounts })
             .collect::<Vec<_>>()
     };

@@ -76,6 +76,10 @@ export const cases = {
     const page = await open();
     await view(page, "methods");
     await sameFlat(page, json("flat").flat);
+    // Of a method that was dropped, its name says until when it was recorded.
+    const until = await page.$$eval("table#flat tbody tr[data-until-ns]", (found) => found.map((row) => [row.dataset.method, row.dataset.untilNs, row.querySelector(".label").textContent]));
+    assert.deepEqual(until, [["com.acme.tax.Rates.of(I)D", "2100000000", "com.acme.tax.Rates.of(int) (calls until 2.1 s)"]]);
+    assert.deepEqual(json("flat").flat.filter((row) => row.until_ns).map((row) => row.until_ns), [2100000000]);
     const [first] = await rows(page, "flat");
     const cells = await page.$$eval("table#flat tbody tr:first-child td", (found) =>
       found.map((cell) => [cell.dataset.column, cell.dataset.value]),
@@ -262,6 +266,18 @@ export const cases = {
       assert.ok((await drawings(page)) > before);
       await view(page, "tree");
     }
+    // By a query, the mapper's other use: what it finds stands out, with a sign too, in one thread as in all.
+    await page.selectOption("#colour", "query");
+    await page.fill("#query", "method ~ Parser.parse && level > 2");
+    await page.click("#find-next");
+    assert.deepEqual(await keys(), ["others", "method ~ Parser.parse && level > 2"]);
+    await page.click("#open-all");
+    for (const [thread, count] of [["0", 3], ["1", 1], ["2", 2]]) {
+      await page.selectOption("#thread", thread);
+      await page.click("#open-all");
+      assert.equal(await page.locator('table#tree .swatch[title="Query: found"]').count(), count, thread);
+    }
+    await page.selectOption("#thread", "0");
     // What the colour stands for is also said.
     await page.selectOption("#colour", "thread");
     await page.click("#open-all");
@@ -438,6 +454,7 @@ export const cases = {
       "accuracy  com.acme.Shop.checkout(Cart): charged 1.029 ms a call, 3 bare calls 1.000 ms (±12.50 us)",
       "hotswaps  4 batches, 9 classes; paused 31.00 ms altogether, 12.00 ms at most",
       "waits     4 times for hotswap: 40.00 ms",
+      "at 2.1 s, after 1,234,569 calls, 2.400 ms self; its probes cost 25.0%: com.acme.tax.Rates.of(int)",
       "~ marks times that are smaller than their own uncertainty",
     ]) {
       assert.ok(text.includes(part), `${part} is not in\n${text}`);

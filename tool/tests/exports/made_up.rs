@@ -119,6 +119,7 @@ fn tree(rows: &[Row]) -> Tree {
         path.truncate(*level);
         nodes.push(Node {
             parent: path.last().map(|parent| NodeIndex(*parent)),
+            link: None,
             method: MethodIndex(*method),
             calls: *calls,
             thrown: calls % 3,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Discovery, Environment, Events, Hotswap,
-    MethodIndex, MethodName, MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target,
-    ThreadProfile, Tree, Wait,
+    Budget, Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Discovery, DroppedMethod, Environment,
+    Events, Hotswap, MethodIndex, MethodName, MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root,
+    RootOverhead, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater::report::Options;
 use headwater_protocol::ThreadId;
@@ -72,7 +72,8 @@ fn tree(rows: &[Row]) -> Tree {
         let cpu = CpuSamples { samples, running: samples / 2 };
         let method = MethodIndex(method);
         let thrown = calls / 5;
-        let node = Node { parent, method, calls, thrown, self_ns, total_ns: 0, error_ns, total_error_ns: 0, cpu };
+        let node =
+            Node { parent, link: None, method, calls, thrown, self_ns, total_ns: 0, error_ns, total_error_ns: 0, cpu };
         nodes.push(node);
         path.push(index);
     }
@@ -112,6 +113,7 @@ pub fn changed() -> Profile {
     let parent = Some(NodeIndex(0));
     let cpu = CpuSamples::default();
     let new = Node {
+        link: None,
         parent,
         method: MethodIndex(11),
         calls: 12,
@@ -151,6 +153,7 @@ pub fn large(nodes: usize) -> Profile {
         // Nearly no siblings are of one method: they would be one node.
         let method = MethodIndex(index % METHODS);
         tree.nodes.push(Node {
+            link: None,
             parent: parent.map(NodeIndex),
             method,
             calls,
@@ -228,7 +231,21 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
         discovery: Discovery::default(),
         skipped: vec![Skipped { method: "com.acme.Old.run()V".into(), reason: "its code is too large".into() }],
         events: Events { recorded: 2_469_214, lost: 17, healed: 1 },
-        budget: None,
+        budget: Some(Budget {
+            limit: "5%".parse().expect("a percentage"),
+            roots: vec![RootOverhead { root: MethodIndex(0), overhead: 0.03, own: 0.01, exhausted: false }],
+            dropped: vec![DroppedMethod {
+                method: MethodIndex(10),
+                calls: 1_234_569,
+                self_ns: 2_400_000,
+                error_ns: 48_100,
+                overhead: 0.25,
+                at: Duration::from_millis(2_100),
+            }],
+            batches: 1,
+            pause_ns: 1_500_000,
+            pauses: 6e-4,
+        }),
         hotswap: Hotswap { batches: 4, classes: 9, pause_ns_total: 31_000_000, pause_ns_max: 12_000_000 },
         waits: vec![Wait { reason: "hotswap".into(), count: 4, duration_ns: 40_000_000 }],
         threads,

@@ -14,7 +14,18 @@ pub fn node(parent: Option<usize>, method: usize, calls: u64, self_ns: u64, tota
     let parent = parent.map(NodeIndex);
     let method = MethodIndex(method);
     let cpu = CpuSamples::default();
-    Node { parent, method, calls, thrown: calls / 10, self_ns, total_ns, error_ns, total_error_ns: error_ns * 2, cpu }
+    Node {
+        parent,
+        link: None,
+        method,
+        calls,
+        thrown: calls / 10,
+        self_ns,
+        total_ns,
+        error_ns,
+        total_error_ns: error_ns * 2,
+        cpu,
+    }
 }
 
 /// A profile in which everything occurs.

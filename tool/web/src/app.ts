@@ -1,8 +1,8 @@
 // What is shown at the moment, and who wants to know when that changes.
 
-import type { Mapping } from "./colours";
+import { found, type Mapping } from "./colours";
 import { shortName } from "./format";
-import { contains } from "./query";
+import { contains, parse } from "./query";
 import type { Shown, Source } from "./source";
 import { NONE } from "./tree";
 
@@ -36,6 +36,8 @@ export class App<A> {
   state: State;
   shown: Shown<A>;
   mapping: Mapping;
+  /** The latest query for nodes, well formed. */
+  private query = "";
   /** Which methods the search finds; null without a search. */
   matches: Uint8Array | null = null;
   private readonly listeners: ((changed: Changed) => void)[] = [];
@@ -84,10 +86,25 @@ export class App<A> {
     this.state = next;
     const keys = (Object.keys(next) as (keyof State)[]).filter((key) => next[key] !== before[key]);
     if (keys.includes("tree") || keys.includes("width") || keys.includes("colour")) {
-      const choice = this.shown.choices.find((choice) => choice.id === next.colour) ?? this.shown.choices[0];
-      this.mapping = choice.make();
+      this.mapping = this.map();
     }
     if (keys.length > 0) this.tell(...keys);
+  }
+
+  /** A query was made: nodes may be coloured by it. */
+  setQuery(query: string): void {
+    this.query = query;
+    if (this.state.colour !== "query") return;
+    this.mapping = this.map();
+    this.tell("colour");
+  }
+
+  /** The colours of what is chosen. */
+  private map(): Mapping {
+    const { choices, attributes, shape } = this.shown;
+    if (this.state.colour !== "query") return choices.find((choice) => choice.id === this.state.colour)!.make();
+    const finds = this.query === "" ? () => false : parse(this.query, attributes);
+    return found(this.query, Uint8Array.from({ length: shape.size }, (_, node) => Number(finds(node))));
   }
 
   /** Selects a method, and of its nodes the one with the longest time. */
@@ -95,8 +112,19 @@ export class App<A> {
     this.set({ method, node: this.heaviestOf(method) });
   }
 
+  /** A method's name, and until when its calls were recorded, if not to the end. */
   name(method: number): string {
-    return this.source.names[method][1];
+    const name = this.source.names[method][1];
+    const until = this.source.until.get(method);
+    if (until === undefined) return name;
+    return `${name} (calls ${until === 0 ? "no longer recorded" : `until ${(until / 1e9).toFixed(1)} s`})`;
+  }
+
+  /** What rows of a method have as attributes: its name for machines, and until when it was recorded. */
+  attributes(method: number): Record<string, string> {
+    const until = this.source.until.get(method);
+    const attributes = { "data-method": this.source.names[method]?.[0] ?? "" };
+    return until === undefined ? attributes : { ...attributes, "data-until-ns": String(until) };
   }
 
   /** Where there is little room, the name without packages. */

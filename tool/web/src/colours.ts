@@ -108,6 +108,21 @@ export function graded(
   };
 }
 
+/** What a query finds, and the rest. */
+export function found(query: string, isFound: Uint8Array): Mapping {
+  return {
+    id: "query",
+    label: "Query",
+    key: [
+      { paint: neutral, label: "others" },
+      { paint: hues[1], label: query === "" ? "what a query finds: write one under Find node" : query },
+    ],
+    classOf: (node) => isFound[node],
+    describe: (node) => (isFound[node] === 1 ? "found" : "not found"),
+    sign: (node) => (isFound[node] === 1 ? "● " : ""),
+  };
+}
+
 /** Black or white, whichever is told better from a colour. */
 export function inkOn(red: number, green: number, blue: number): string {
   const linear = (value: number) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);

@@ -13,6 +13,7 @@ export interface Report {
   events: { recorded: number; lost: number; healed: number; calls: number };
   threads: { id: number; name: string }[];
   statistics?: Statistics[];
+  budget?: { dropped: { method: string; at_ns: number }[] };
   environment: { host: string; started: string | null } | null;
   warnings: string[];
 }

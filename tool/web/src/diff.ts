@@ -35,6 +35,7 @@ const textOf = (quantity: Quantity) => (quantity === "calls" ? count : time);
 export class DiffSource implements Source<Pair> {
   readonly kind = "diff";
   readonly names;
+  readonly until = new Map<number, number>();
   readonly trees = ["All threads"];
   readonly widthChoices: [string, string][] = [
     ["both", "The larger of both"],

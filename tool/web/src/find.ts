@@ -50,6 +50,7 @@ export class FindBar<A> {
       this.say(error.message, true);
       return;
     }
+    app.setQuery(this.input.value.trim());
     const { shape } = app.shown;
     const order = this.order === "depth" ? shape.depthFirst().preorder : shape.breadthFirst();
     let [found, place, total, next, nextPlace] = [NONE, 0, 0, NONE, 0];

@@ -103,7 +103,7 @@ function controls<A>(app: App<A>): HTMLElement {
   const numbered = source.trees.map((name, index) => [String(index), name] as const);
   if (source.kind === "profile") bar.append(choice("Thread", "thread", numbered, "0", (tree) => app.set({ tree: Number(tree) })));
   if (source.widthChoices.length > 1) bar.append(choice("Width", "width", source.widthChoices, app.state.width, (width) => app.set({ width })));
-  const choices = app.shown.choices.map(({ id, label }) => [id, label] as const);
+  const choices = [...app.shown.choices.map(({ id, label }) => [id, label] as const), ["query", "What the query finds"] as const];
   bar.append(choice("Colour", "colour", choices, app.state.colour, (colour) => app.set({ colour })));
   if (app.shown.isNotable !== null) {
     const box = el("input", { id: "unchanged", type: "checkbox", change: () => app.set({ unchanged: box.checked }) });

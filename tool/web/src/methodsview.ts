@@ -20,7 +20,7 @@ export function columnsOf<A>(columns: Column<A>[], current: (index: number) => C
 
 /** A row's exact numbers. */
 export function attributesOf<A>(app: App<A>, row: Row<A>): Record<string, string> {
-  const attributes: Record<string, string> = { "data-method": app.source.names[row.method]?.[0] ?? "" };
+  const attributes = app.attributes(row.method);
   for (const [name, value] of Object.entries(app.shown.data(row.amounts))) attributes[`data-${name}`] = value;
   return attributes;
 }

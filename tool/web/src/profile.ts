@@ -25,6 +25,7 @@ export class ProfileSource implements Source<Amounts> {
   readonly trees: string[];
   readonly widthChoices: [string, string][] = [["total", "Total time"]];
   readonly first: Int32Array;
+  readonly until = new Map<number, number>();
   private readonly loaded = new Map<number, Tree>();
 
   constructor(
@@ -33,7 +34,12 @@ export class ProfileSource implements Source<Amounts> {
   ) {
     this.names = facts.methods;
     this.first = firstOfName(facts.methods);
-    const { threads } = facts.report;
+    const { budget, threads } = facts.report;
+    const numbers = new Map(facts.methods.map(([machine], index) => [machine, this.first[index]]));
+    for (const { method, at_ns } of budget?.dropped ?? []) {
+      const number = numbers.get(method)!;
+      this.until.set(number, Math.min(at_ns, this.until.get(number) ?? at_ns));
+    }
     this.trees = [`All threads (${threads.length})`, ...threads.map((thread) => `${thread.name} (${thread.id})`)];
   }
 

@@ -74,6 +74,8 @@ export interface Source<A> {
   kind: "profile" | "diff";
   /** Machine name, name for people. */
   names: [string, string][];
+  /** Of methods whose calls were not recorded to the end: until when, in ns; 0 if that was before anything else here. */
+  until: ReadonlyMap<number, number>;
   /** Trees that can be chosen, the first at first. */
   trees: string[];
   /** What frames can be as wide as. */

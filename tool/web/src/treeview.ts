@@ -126,11 +126,11 @@ export class TreeView<A> {
   }
 
   private attributes(node: number): Record<string, string> {
-    const { shown, source } = this.app;
+    const { shown } = this.app;
     const { shape } = shown;
     const attributes: Record<string, string> = {
       "data-node": String(node),
-      "data-method": source.names[shape.method[node]][0],
+      ...this.app.attributes(shape.method[node]),
       "aria-level": String(shape.level[node] - this.base() + 1),
     };
     for (const [name, value] of Object.entries(shown.data(shown.of(node)))) attributes[`data-${name}`] = value;

@@ -96,6 +96,37 @@ public final class HeadwaterV1 {
     }
 
     /**
+     * A call that was not expected is about to be made: what it may run is instrumented before it is made for the first time.
+     *
+     * @param id the place's, of the same numbers as methods
+     */
+    public static void approached(int id) {
+        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+            approachedFirst(id);
+        }
+    }
+
+    @DontInline
+    private static void approachedFirst(int id) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread == null) {
+            return;
+        }
+        if (thread.depth > 0) {
+            firstCall(thread, id);
+        } else if (thread.depth == 0 && (thread.open != null || thread.handed)) {
+            // Out of code that has no probes of its own any more.
+            thread.depth = -1;
+            try {
+                entered(id);
+                markEntered(id);
+            } finally {
+                thread.depth = 0;
+            }
+        }
+    }
+
+    /**
      * A method is about to be called by reflection or by a method handle: what it may run is instrumented before.
      *
      * @param executable the method or constructor, or the direct handle of one
@@ -384,7 +415,6 @@ public final class HeadwaterV1 {
             HeadwaterV1Clock.attach(segment, readTsc);
             HeadwaterV1Threads.clear();
             HeadwaterV1Revealed.clear();
-            HeadwaterV1Handles.attach();
             HeadwaterV1HandedOver.clear();
         }
     }

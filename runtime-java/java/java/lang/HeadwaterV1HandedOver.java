@@ -24,13 +24,12 @@ final class HeadwaterV1HandedOver {
     private static final int LONGEST = 64;
 
     private static final Unsafe U = Unsafe.getUnsafe();
-    private static final long FIRST = U.arrayBaseOffset(Object[].class);
-    private static final long SCALE = U.arrayIndexScale(Object[].class);
+    private static final long FIRST = U.objectFieldOffset(HeadwaterV1Bucket.class, "first");
     /** Address of the latest number. */
     private static final long LATEST = U.allocateMemory(8);
 
     /** {@code null} until something is handed over in this session. */
-    private static volatile Object[] buckets;
+    private static volatile HeadwaterV1Bucket[] buckets;
 
     static {
         U.putLong(LATEST, 0);
@@ -58,11 +57,11 @@ final class HeadwaterV1HandedOver {
     }
 
     private static HeadwaterV1Entry find(Object object) {
-        Object[] table = buckets;
+        HeadwaterV1Bucket[] table = buckets;
         if (table == null) {
             return null;
         }
-        HeadwaterV1Entry entry = (HeadwaterV1Entry) U.getReferenceVolatile(table, place(object));
+        HeadwaterV1Entry entry = table[place(object)].first;
         while (entry != null && entry.object.get() != object) {
             entry = entry.next;
         }
@@ -75,14 +74,14 @@ final class HeadwaterV1HandedOver {
      * @return whether there was room
      */
     static boolean put(Object object, long link, boolean stage) {
-        Object[] table = table();
+        HeadwaterV1Bucket[] table = table();
         if (table == null) {
             return false;
         }
-        long place = place(object);
+        HeadwaterV1Bucket bucket = table[place(object)];
         WeakReference<Object> reference = new WeakReference<>(object);
         for (;;) {
-            HeadwaterV1Entry first = (HeadwaterV1Entry) U.getReferenceVolatile(table, place);
+            HeadwaterV1Entry first = bucket.first;
             HeadwaterV1Entry alive = without(first, null);
             int length = 0;
             for (HeadwaterV1Entry entry = alive; entry != null; entry = entry.next) {
@@ -91,7 +90,7 @@ final class HeadwaterV1HandedOver {
             if (length >= LONGEST) {
                 return false;
             }
-            if (U.compareAndSetReference(table, place, first, new HeadwaterV1Entry(reference, link, stage, alive))) {
+            if (U.compareAndSetReference(bucket, FIRST, first, new HeadwaterV1Entry(reference, link, stage, alive))) {
                 return true;
             }
         }
@@ -99,13 +98,13 @@ final class HeadwaterV1HandedOver {
 
     /** Takes an object out. The number under which it was handed over first; or {@link #OUTSIDE}, or {@link #NONE}. */
     static long take(Object object) {
-        Object[] table = buckets;
+        HeadwaterV1Bucket[] table = buckets;
         if (table == null) {
             return NONE;
         }
-        long place = place(object);
+        HeadwaterV1Bucket bucket = table[place(object)];
         for (;;) {
-            HeadwaterV1Entry first = (HeadwaterV1Entry) U.getReferenceVolatile(table, place);
+            HeadwaterV1Entry first = bucket.first;
             // The last in the list is the first that was put there.
             HeadwaterV1Entry found = null;
             for (HeadwaterV1Entry entry = first; entry != null; entry = entry.next) {
@@ -116,7 +115,7 @@ final class HeadwaterV1HandedOver {
             if (found == null) {
                 return NONE;
             }
-            if (U.compareAndSetReference(table, place, first, without(first, found))) {
+            if (U.compareAndSetReference(bucket, FIRST, first, without(first, found))) {
                 return found.link;
             }
         }
@@ -145,19 +144,23 @@ final class HeadwaterV1HandedOver {
         return ordered;
     }
 
-    private static long place(Object object) {
+    private static int place(Object object) {
         int hash = System.identityHashCode(object);
-        return FIRST + ((hash ^ hash >>> 14) & BUCKETS - 1) * SCALE;
+        return (hash ^ hash >>> 14) & BUCKETS - 1;
     }
 
-    private static Object[] table() {
-        Object[] table = buckets;
+    private static HeadwaterV1Bucket[] table() {
+        HeadwaterV1Bucket[] table = buckets;
         if (table != null) {
             return table;
         }
         synchronized (HeadwaterV1.LOCK) {
             if (buckets == null && HeadwaterV1.recording) {
-                buckets = new Object[BUCKETS];
+                HeadwaterV1Bucket[] empty = new HeadwaterV1Bucket[BUCKETS];
+                for (int i = 0; i < BUCKETS; i++) {
+                    empty[i] = new HeadwaterV1Bucket();
+                }
+                buckets = empty;
             }
             return buckets;
         }

@@ -22,9 +22,6 @@ final class HeadwaterV1Handles {
 
     private HeadwaterV1Handles() {}
 
-    /** Begins a session: that it is called initialises this class, before a probe would. */
-    static void attach() {}
-
     private static long offset(String owner, String field) {
         try {
             return U.objectFieldOffset(Class.forName(owner, false, null), field);

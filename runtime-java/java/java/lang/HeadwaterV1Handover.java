@@ -17,8 +17,12 @@ final class HeadwaterV1Handover {
     private static final int TASK = 1;
     private static final int STAGE = 2;
     private static final int REJECTED = 3;
+    private static final int NEXT = 4;
+    private static final int RAN = 5;
     /** Of what is run: the thread's own work, from its beginning to its end. */
     private static final int OWN = 1;
+    /** Of what is run: on whatever thread, perhaps one that was started for it. */
+    private static final int ANYWHERE = 2;
 
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final Class<?> STAGES = HeadwaterV1Threads.jdkClass("java.util.concurrent.CompletableFuture$UniCompletion");
@@ -29,6 +33,16 @@ final class HeadwaterV1Handover {
 
     /** An object is about to be handed over. */
     static void handOver(Object object, int kind) {
+        if (kind == NEXT) {
+            // Of the one before, the end was not told.
+            endAll();
+            begin(object, 0);
+            return;
+        }
+        if (kind == RAN) {
+            end(object, 0);
+            return;
+        }
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null || thread.depth < 0 || !isInside(thread)) {
             if (kind == TASK && HeadwaterV1HandedOver.contains(object) && !HeadwaterV1HandedOver.isStage(object)) {
@@ -103,17 +117,21 @@ final class HeadwaterV1Handover {
             return;
         }
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
-        long link = HeadwaterV1HandedOver.take(object);
-        if (link <= HeadwaterV1HandedOver.OUTSIDE) {
-            // On a thread that was started inside, it is no part of what that was started for.
-            if (thread != null && thread.handed && thread.task == null && thread.depth == 0) {
-                run(thread, object, HeadwaterV1HandedOver.OUTSIDE);
-            }
+        if (thread != null && thread.task != null && thread.task.task == object) {
+            // It has been told before.
             return;
+        }
+        long link = HeadwaterV1HandedOver.take(object);
+        // On a thread that was started inside, what was not handed over there is no part of what that was started for.
+        if (link == HeadwaterV1HandedOver.NONE) {
+            if (kind == ANYWHERE || thread == null || !thread.handed || thread.task != null || thread.depth != 0) {
+                return;
+            }
+            link = HeadwaterV1HandedOver.OUTSIDE;
         }
         if (thread != null && (thread.depth != 0 || thread.open != null)) {
             // On a stack of the call graph it is called as anything is.
-            if (thread.depth > 0) {
+            if (thread.depth > 0 && link != HeadwaterV1HandedOver.OUTSIDE) {
                 int depth = thread.depth;
                 thread.depth = -depth;
                 try {
@@ -144,6 +162,13 @@ final class HeadwaterV1Handover {
             // The program's to meet, not ours to throw: it is not followed.
         } finally {
             thread.depth = 0;
+        }
+    }
+
+    private static void endAll() {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.task != null && thread.depth == 0) {
+            end(null, 0);
         }
     }
 

@@ -2,13 +2,13 @@ package java.lang;
 
 import jdk.internal.misc.Unsafe;
 
-/** The methods and constructors that were called by reflection or by method handles in this session. */
+/** The methods and constructors that were called by reflection in this session. */
 final class HeadwaterV1Revealed {
     private static final Unsafe U = Unsafe.getUnsafe();
 
     /**
      * What was called by reflection in this session: an open-addressing table of owners, at most half full. Its first element has
-     * the numbers of their methods (twice the slot; one more for constructors). Methods behind handles are their own owners.
+     * the numbers of their methods (twice the slot; one more for constructors).
      */
     private static Object[] known = table(64);
     private static int count;

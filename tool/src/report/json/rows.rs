@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::nanoseconds;
-use crate::profile::{CpuSamples, MethodStatistics, Node, Profile};
+use crate::profile::{CpuSamples, Link, MethodStatistics, Node, Profile};
 use crate::report::arcs;
 use crate::report::flat::{self, Amounts};
 
@@ -27,6 +27,9 @@ impl Cpu {
 pub(super) struct NodeRow<'a> {
     id: usize,
     parent: Option<usize>,
+    /// How it comes to be there, if its parent did not call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<&'static str>,
     method: &'a str,
     calls: u64,
     thrown: u64,
@@ -55,6 +58,7 @@ impl<'a> NodeRow<'a> {
         NodeRow {
             id,
             parent,
+            link: node.link.map(Link::name),
             method: &profile.method_of(node).machine,
             calls: node.calls,
             thrown: node.thrown,

@@ -11,6 +11,7 @@ use crate::report::names::Names;
 use crate::report::prune::{focused, is_method_shown};
 use crate::report::share;
 use crate::report::units::{count, plural, time};
+use crate::report::walk::Children;
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
     let focused = focused(section.profile, section.options);
@@ -18,7 +19,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
         |row: &FlatRow| is_method_shown(row.method, row.amounts.total_ns, section.whole_ns, &focused, section.options);
     let names = Names::of(section.profile);
     let (mut shown, hidden): (Vec<FlatRow>, Vec<FlatRow>) =
-        rows(&names, section.tree, &section.children).into_iter().partition(is_shown);
+        rows(&names, section.tree, &Children::called(section.tree)).into_iter().partition(is_shown);
     shown.sort_by_key(|row| {
         (Reverse(section.options.rank(&row.amounts)), &section.profile.methods[row.method.0].machine)
     });

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::Section;
 use super::lines::{Emphasis, Lines, indentation};
-use crate::profile::{CpuSamples, NodeIndex};
+use crate::profile::{CpuSamples, Link, NodeIndex};
 use crate::report::flat::Amounts;
 use crate::report::prune::{focused, shown_nodes};
 use crate::report::share;
@@ -52,7 +52,10 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
                 );
                 let emphasis = Emphasis::of_share(share(node.total_ns, section.whole_ns));
                 let name = section.label(node.method, section.profile.recorded_until(node.method));
-                lines.line(&numbers, &name, emphasis)?;
+                match node.link {
+                    None => lines.line(&numbers, &name, emphasis)?,
+                    Some(Link::Thread) => lines.line(&numbers, &format!("[started] {name}"), emphasis)?,
+                }
                 push(section, Some(index), level + 1, &shown, &mut pending);
             }
             Line::Hidden { nodes, total_ns, calls, level } => {

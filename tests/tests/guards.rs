@@ -1,0 +1,123 @@
+//! Calls behind branches that were never taken: nothing there is instrumented before a thread comes to it, and then every call
+//! is counted, the first one too.
+
+use std::collections::BTreeMap;
+
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Runs its root for each digit that it is told, with that; before, so often with 0 as its argument says.
+const SOURCE: &str = "
+class Main {
+    public static void main(String[] args) throws Exception {
+        Class.forName(\"Start\");
+        int sum = 0;
+        for (int i = 0; i < Integer.parseInt(args[0]); i++) sum += Start.root(0);
+        System.out.println(\"READY\");
+        for (int c; (c = System.in.read()) >= 0;) {
+            if (c == '\\n') continue;
+            Thread[] threads = new Thread[c == '9' ? 4 : 1];
+            int how = c == '9' ? 1 : c - '0';
+            for (int i = 0; i < threads.length; i++) (threads[i] = new Thread(() -> Start.root(how))).start();
+            for (Thread thread : threads) thread.join();
+            System.out.println(\"RESULT\");
+        }
+    }
+}
+class Start {
+    static final Shape[] SHAPES = { new Square(), new Odd() };
+    static int root(int how) {
+        int sum = SHAPES[how > 3 ? 1 : 0].area(how);
+        if (how == 1) sum += seldom(how) + (how > 0 ? Elsewhere.other(how) : Elsewhere.never(how));
+        if (how == 2) {
+            try { check(how); } catch (IllegalStateException e) { sum += caught(e); }
+        }
+        if (how > 3) sum += new Later(how).value();
+        for (int i = 0; i < how; i++) sum += loop(i);
+        return sum;
+    }
+    static int seldom(int x) { return deeper(x); }
+    static int deeper(int x) { return x; }
+    static void check(int x) { if (x == 2) throw fail(x); }
+    static IllegalStateException fail(int x) { return new IllegalStateException(text(x)); }
+    static String text(int x) { return \"x\" + x; }
+    static int caught(Exception e) { return 1; }
+    static int loop(int i) { return i; }
+}
+class Elsewhere {
+    static int other(int x) { return x; }
+    static int never(int x) { return x; }
+}
+class Later {
+    final int x;
+    Later(int x) { this.x = x; }
+    int value() { return x; }
+}
+interface Shape { int area(int x); }
+class Square implements Shape { public int area(int x) { return x; } }
+class Odd implements Shape { public int area(int x) { return helper(x); } int helper(int x) { return 2 * x; } }
+";
+
+/// What a profile says of these runs of the root, after so many others.
+fn runs(jdk: &Jdk, before: &str, digits: &[&str]) -> Value {
+    let classes = compile_text(jdk, SOURCE);
+    // The compiler is waited for: what was called so often is compiled.
+    let mut target = java(jdk, &classes, &["-Xbatch"], &["Main", before]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let tool = profile(&target, &["--root", "Start::root", "-o", &file.to_string_lossy()]);
+    for digit in digits {
+        target.say(digit);
+        target.await_line("RESULT");
+    }
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    assert!(target.finish().status.success(), "JDK {}", jdk.version);
+    read_report(&file)
+}
+
+#[test]
+fn every_call_behind_a_branch_that_was_never_taken_is_counted() {
+    let expected: BTreeMap<String, u64> = [
+        ("Start.root(I)I", 6 + 4),
+        ("Square.area(I)I", 5 + 4),
+        ("Odd.area(I)I", 1),
+        ("Odd.helper(I)I", 1),
+        ("Start.seldom(I)I", 2 + 4),
+        ("Start.deeper(I)I", 2 + 4),
+        ("Elsewhere.other(I)I", 2 + 4),
+        ("Start.check(I)V", 2),
+        ("Start.fail(I)Ljava/lang/IllegalStateException;", 2),
+        ("Start.text(I)Ljava/lang/String;", 2),
+        ("Start.caught(Ljava/lang/Exception;)I", 2),
+        ("Later.<init>(I)V", 1),
+        ("Later.value()I", 1),
+        ("Start.loop(I)I", 11 + 4),
+    ]
+    .map(|(method, calls)| (method.to_owned(), calls))
+    .into();
+    for jdk in jdks() {
+        for before in ["0", "50000"] {
+            // Four threads come to the same calls at once, the first of all or when they are known.
+            for digits in [["9", "0", "1", "2", "5", "1", "2"], ["0", "1", "2", "5", "1", "2", "9"]] {
+                let report = runs(&jdk, before, &digits);
+                let calls = calls_by_method(&report);
+                assert_eq!(calls, expected, "JDK {}, after {before} runs, {digits:?}", jdk.version);
+                assert_eq!(report["events"]["lost"], 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_lies_behind_it_is_not_instrumented() {
+    for jdk in jdks() {
+        let report = runs(&jdk, "50000", &["0", "0"]);
+        let methods = &report["methods"];
+        // The other shape is one that the call may run.
+        assert_eq!((&methods["called"], &methods["instrumented"]), (&2.into(), &3.into()), "JDK {}", jdk.version);
+    }
+}

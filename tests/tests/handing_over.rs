@@ -1,0 +1,130 @@
+//! Work that is handed to other threads inside the root (`--follow threads`): every call of it counts, and hangs on the call that
+//! handed it over; what was handed over outside does not show, on whatever thread it runs.
+
+use std::collections::BTreeMap;
+
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile, counts_of_target, java, jdks, profile, read_report};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// How often each scenario is run.
+const TIMES: usize = 3;
+
+struct Recorded {
+    report: Value,
+    counts: BTreeMap<String, u64>,
+}
+
+fn record(jdk: &Jdk, scenario: &str, options: &[&str]) -> Recorded {
+    let classes = compile(jdk, &["Handing.java"]);
+    let mut target = java(jdk, &classes, &[], &["Handing"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let fixed = ["--root", "Handing::root", "--exclude", "Handing::hit", "--bare", "off", "-o", &file_name];
+    let tool = profile(&target, &[&fixed, options].concat());
+    for _ in 0..TIMES {
+        target.say(scenario);
+        target.await_line("DONE");
+    }
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    let what = format!("JDK {}, {scenario}, {options:?}", jdk.version);
+    assert!(tool.status.success(), "{what}: {:#?}", tool.stderr);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "{what}: {:#?}", target.stderr);
+    // Newer JVMs warn of every agent.
+    let said: Vec<&String> = target.stderr.iter().filter(|line| !line.starts_with("WARNING:")).collect();
+    assert!(said.is_empty(), "{what}: {said:#?}");
+    Recorded { report: read_report(&file), counts: counts_of_target(&target.stdout) }
+}
+
+fn counts_are_exact(scenario: &str) {
+    for jdk in jdks() {
+        counts_are_exact_on(&jdk, scenario);
+    }
+}
+
+fn counts_are_exact_on(jdk: &Jdk, scenario: &str) {
+    for options in [&[][..], &["--clock", "tick", "--scheme", "a"]] {
+        let Recorded { report, counts } = record(jdk, scenario, &[&["--follow", "threads"], options].concat());
+        let what = format!("JDK {}, {scenario}, {options:?}", jdk.version);
+        let ours = calls_by_method(&report);
+        let found: BTreeMap<String, u64> =
+            counts.keys().map(|method| (method.clone(), ours.get(method).copied().unwrap_or(0))).collect();
+        assert_eq!(found, counts, "{what}");
+        assert_eq!(ours.get("Handing$Work.outside()I"), None, "{what}: handed over outside");
+        assert_eq!(report["events"]["healed"], 0, "{what}");
+        assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{what}: {}", report["warnings"]);
+        assert!(links(&report) > 0, "{what}");
+    }
+}
+
+/// How many nodes were not called by their parents.
+fn links(report: &Value) -> usize {
+    report["nodes"].as_array().expect("nodes").iter().filter(|node| node["link"] == "thread").count()
+}
+
+#[test]
+fn threads_belong_to_the_calls_that_start_them() {
+    counts_are_exact("threads");
+}
+
+#[test]
+fn tasks_belong_to_the_calls_that_submit_them() {
+    counts_are_exact("executors");
+}
+
+#[test]
+fn scheduled_and_periodic_tasks_belong_to_the_calls_that_schedule_them() {
+    counts_are_exact("scheduled");
+}
+
+#[test]
+fn fork_join_tasks_belong_to_the_calls_that_fork_them() {
+    counts_are_exact("forkJoin");
+}
+
+#[test]
+fn stages_of_futures_belong_to_the_calls_that_add_them() {
+    counts_are_exact("futures");
+}
+
+#[test]
+fn tasks_that_run_after_the_root_has_returned_belong_to_it() {
+    counts_are_exact("late");
+}
+
+#[test]
+fn tasks_that_the_submitter_runs_itself_are_its_callees_and_dropped_ones_are_forgotten() {
+    for jdk in jdks() {
+        let Recorded { report, counts } = record(&jdk, "callerRuns", &["--follow", "threads"]);
+        let ours = calls_by_method(&report);
+        for method in ["Handing$Work.inside()V", "Handing$Work.leaf(Z)V"] {
+            assert_eq!(ours.get(method), counts.get(method), "JDK {}", jdk.version);
+        }
+        assert_eq!(ours.get("Handing$Work.outside()I"), None, "JDK {}: dropped inside, run outside", jdk.version);
+    }
+}
+
+#[test]
+fn virtual_threads_belong_to_the_calls_that_start_them() {
+    for jdk in jdks().iter().filter(|jdk| jdk.version >= 21) {
+        counts_are_exact_on(jdk, "virtual");
+    }
+}
+
+#[test]
+fn nothing_is_followed_unless_the_user_wants_it() {
+    for jdk in jdks() {
+        for scenario in ["threads", "executors"] {
+            let Recorded { report, .. } = record(&jdk, scenario, &[]);
+            let ours = calls_by_method(&report);
+            assert_eq!(links(&report), 0);
+            assert_eq!(ours.get("Handing$OwnThread.run()V"), None, "JDK {}, {scenario}", jdk.version);
+            assert_eq!(ours.get("Handing$Work.result(I)I"), None, "JDK {}, {scenario}", jdk.version);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Calls that are not expected to be made.
+//!
+//! A method's callees are instrumented when it is entered, and those of a place that it never comes to, an error message's say, in
+//! vain. So such a call is *guarded*: the caller's code gets one more probe, before the call, that tells when it is about to be made
+//! for the first time; what it can run is selected then, and the thread waits for it as for any first call. Nothing is missed, and nothing
+//! is instrumented that lies behind a place where nobody goes.
+//!
+//! A guard that is passed takes a question and perhaps a redefinition of its own, so only calls that are unlikely are guarded: where
+//! an exception is thrown or caught, and, in a method that the JIT compiler has compiled, where there are ways around a call of something
+//! that it has compiled in no class. One guard stands for all calls of a target in a method.
+
+use std::sync::Arc;
+
+use headwater_protocol::{ClassId, LoaderId, MethodId};
+use headwater_rewriter::{CallKind, CallSite, CallSites, ClassFile, Likelihood, call_sites};
+use rustc_hash::FxHashMap;
+
+use super::filter::Caller;
+use super::mirror::ClassKey;
+use super::{CallGraph, Callee, Scheme};
+
+/// A probe before a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guarded {
+    /// The caller, in the class file's order.
+    pub method_index: usize,
+    /// Of the call, in its code.
+    pub offset: u32,
+    /// What the probe tells when it is passed: numbers of guards and of methods are different ones.
+    pub id: MethodId,
+}
+
+/// What a guard stands for: the calls of a target in a method.
+#[derive(Clone, Debug)]
+struct Guard {
+    id: MethodId,
+    owner: Arc<str>,
+    name: Arc<str>,
+    descriptor: Arc<str>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// What is called is not selected.
+    Up,
+    /// A thread has passed it, or none can be told from now on: what is called is to be selected.
+    Passed,
+    /// It is.
+    Selected,
+}
+
+impl Guard {
+    fn is_of(&self, call: &CallSite) -> bool {
+        is_plain(call.kind) && self.name == call.name && self.descriptor == call.descriptor && self.owner == call.owner
+    }
+}
+
+/// All guards.
+#[derive(Debug, Default)]
+pub(super) struct Guards {
+    /// Nobody waits for instrumentation: a call behind a guard would be made before it is.
+    pub(super) forbidden: bool,
+    /// By the methods that have been looked at, with whether their guards are in the code.
+    of: FxHashMap<MethodId, (Vec<Guard>, bool)>,
+    /// The method of each.
+    methods: FxHashMap<MethodId, MethodId>,
+}
+
+impl Guards {
+    pub(super) fn is_guard(&self, id: MethodId) -> bool {
+        self.methods.contains_key(&id)
+    }
+
+    fn get_mut(&mut self, id: MethodId) -> Option<&mut Guard> {
+        let method = self.methods.get(&id)?;
+        self.of.get_mut(method)?.0.iter_mut().find(|guard| guard.id == id)
+    }
+}
+
+/// A call by an instruction, of a method of its own.
+fn is_plain(kind: CallKind) -> bool {
+    matches!(kind, CallKind::Virtual | CallKind::Interface | CallKind::Static | CallKind::Special)
+}
+
+impl CallGraph {
+    /// Nobody waits for instrumentation.
+    pub fn forbid_guards(&mut self) {
+        self.guards.forbidden = true;
+    }
+
+    /// A method's calls without those that are guarded. Which ones are is decided now, if it was not before.
+    pub(super) fn unguarded(&mut self, method: MethodId, mut sites: CallSites) -> CallSites {
+        self.guard(method, &sites);
+        if let Some((guards, _)) = self.guards.of.get(&method) {
+            sites.calls.retain(|call| guards.iter().all(|guard| guard.state != State::Up || !guard.is_of(call)));
+        }
+        sites
+    }
+
+    fn guard(&mut self, method: MethodId, sites: &CallSites) {
+        let Some(record) = self.record(method).filter(|_| !self.guards.of.contains_key(&method)) else { return };
+        let (key, signature) = (record.key, record.signature);
+        let is_whole = record.lines.is_none();
+        let wanted = self.options.look_ahead && self.options.scheme == Scheme::Lazy && !self.guards.forbidden;
+        let mut guards: Vec<Guard> = Vec::new();
+        if wanted && is_whole {
+            let compiled = self.ahead.is_compiled(key, signature);
+            let loader = self.mirrors.get(key).loader;
+            let caller = self.options.caller(loader);
+            for call in &sites.calls {
+                if guards.iter().any(|guard| guard.is_of(call)) {
+                    continue;
+                }
+                let same = sites.calls.iter().filter(|other| {
+                    other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
+                });
+                let unlikely = same.clone().all(|call| is_plain(call.kind) && self.is_unlikely(call, compiled));
+                if unlikely && self.guards.methods.len() < MOST_GUARDS && self.is_inside_and_new(call, key, caller) {
+                    let id = MethodId(MethodId::MAX.0 - self.guards.methods.len() as u32);
+                    self.guards.methods.insert(id, method);
+                    let (owner, name, descriptor) = (call.owner.clone(), call.name.clone(), call.descriptor.clone());
+                    guards.push(Guard { id, owner, name, descriptor, state: State::Up });
+                }
+            }
+        }
+        self.guards.of.insert(method, (guards, true));
+    }
+
+    fn is_unlikely(&self, call: &CallSite, caller_compiled: bool) -> bool {
+        match call.likelihood {
+            Likelihood::Certain => false,
+            Likelihood::Rare => true,
+            Likelihood::Possible => {
+                caller_compiled
+                    && self
+                        .mirrors
+                        .known_signature(&call.name, &call.descriptor)
+                        .is_none_or(|signature| !self.ahead.is_compiled_anywhere(signature))
+            }
+        }
+    }
+
+    /// Whether a call stays among what may be instrumented, and what it runs is not selected already.
+    fn is_inside_and_new(&self, call: &CallSite, by: ClassKey, caller: Caller) -> bool {
+        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(by).loader);
+        let inside = !owners.is_empty()
+            && owners.iter().all(|owner| {
+                let mirror = self.mirrors.get(*owner);
+                mirror.linked && self.options.admits_class(&mirror.name, mirror.loader, caller)
+            });
+        inside
+            && self.mirrors.known_signature(&call.name, &call.descriptor).is_none_or(|signature| {
+                owners.iter().all(|owner| {
+                    let target = (signature, caller);
+                    let on = self.reachable.virtual_on.get(owner);
+                    !on.is_some_and(|on| on.contains_key(&target))
+                        && !self.reachable.direct_done.contains_key(&(*owner, signature, caller))
+                })
+            })
+    }
+
+    /// The guards in a class file. A method that was dropped keeps its own: they are all that tells of what it calls.
+    pub fn guards(&mut self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<Guarded> {
+        let key = match class {
+            Some(class) => self.mirrors.by_id(class),
+            None => self.mirrors.being_loaded(loader, name),
+        };
+        let Some(key) = key.filter(|_| !self.roots_only) else { return Vec::new() };
+        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
+        let mut guarded = Vec::new();
+        for method in file.methods() {
+            let Some(signature) = self.mirrors.known_signature(&method.name(), &method.descriptor()) else { continue };
+            let Some(id) = self.by_signature.get(&(key, signature)).copied() else { continue };
+            if self.record(id).is_none_or(|record| record.refused.is_some()) {
+                continue;
+            }
+            if self.guards.of.get(&id).is_some_and(|(guards, in_code)| guards.is_empty() || !in_code) {
+                continue;
+            }
+            let Ok(sites) = call_sites(&file, method.index) else { continue };
+            self.guard(id, &sites);
+            let Some((guards, true)) = self.guards.of.get(&id) else { continue };
+            for call in &sites.calls {
+                if let Some(guard) = guards.iter().find(|guard| guard.is_of(call)) {
+                    guarded.push(Guarded { method_index: method.index, offset: call.offset, id: guard.id });
+                }
+            }
+        }
+        guarded
+    }
+
+    /// A thread is about to make a call that was guarded.
+    pub(super) fn pass(&mut self, guard: MethodId) {
+        if let Some(guard) = self.guards.get_mut(guard).filter(|guard| guard.state == State::Up) {
+            guard.state = State::Passed;
+            self.due.push(guard.id);
+        }
+    }
+
+    /// A method's guards are not in its code, or not in that which is being executed.
+    pub(super) fn unguard(&mut self, method: MethodId) {
+        let (guards, in_code) = self.guards.of.entry(method).or_default();
+        *in_code = false;
+        let ids: Vec<MethodId> = guards.iter().map(|guard| guard.id).collect();
+        ids.into_iter().for_each(|guard| self.pass(guard));
+    }
+
+    /// The rewriter has no room for guards: what is behind them is selected with the rest.
+    pub fn refuse_guards(&mut self, guarded: &[Guarded]) {
+        for guard in guarded {
+            if let Some(method) = self.guards.methods.get(&guard.id).copied() {
+                self.unguard(method);
+            }
+        }
+    }
+
+    /// Selects what the calls behind a guard can run; whether all that had to be known for that was.
+    pub(super) fn expand_guard(&mut self, guard: MethodId) -> bool {
+        let Some(method) = self.guards.methods.get(&guard).copied() else { return true };
+        let Some(record) = self.record(method).filter(|record| record.refused.is_none()) else { return true };
+        let (key, signature) = (record.key, record.signature);
+        let Some(passed) = self.guards.get_mut(guard).filter(|guard| guard.state == State::Passed).cloned() else {
+            return true;
+        };
+        if !self.has_code(key) {
+            return false;
+        }
+        let (name, descriptor) = self.mirrors.signature(signature).clone();
+        let Some(mut sites) = self.code.sites(key, &name, &descriptor) else { return false };
+        sites.calls.retain(|call| passed.is_of(call));
+        sites.calls.iter_mut().for_each(|call| call.likelihood = Likelihood::Certain);
+        let needs_before = self.needs;
+        let only_calls = CallSites { calls: sites.calls, ..CallSites::default() };
+        let callees = self.select_callees(&only_calls, key, Some(method), 1.0);
+        if self.needs != needs_before {
+            return false;
+        }
+        let callees: Vec<Callee> =
+            callees.into_iter().map(|it| Callee { probability: self.weigh(None, it), ..it }).collect();
+        callees.iter().for_each(|callee| self.raise(callee.method, callee.probability));
+        if let Some(record) = self.record_mut(method) {
+            record.callees.extend(callees);
+        }
+        if let Some(guard) = self.guards.get_mut(guard) {
+            guard.state = State::Selected;
+        }
+        self.mark_late(method);
+        true
+    }
+}
+
+/// Of so many numbers, some have to be left for methods.
+const MOST_GUARDS: usize = MethodId::MAX.0 as usize / 2;
