@@ -160,6 +160,22 @@ fn compile_files(jdk: &Jdk, sources: &[PathBuf], libraries: &[PathBuf]) -> Scrat
     classes
 }
 
+/// Compiles a C source from `tests/targets` into a library of native methods, by the compiler that links Rust programs.
+pub fn compile_library(jdk: &Jdk, source: &str, library: &Path) {
+    let include = jdk.home.join("include");
+    let output = Command::new("cc")
+        .args(["-shared", "-fPIC", "-I"])
+        .arg(&include)
+        .arg("-I")
+        .arg(include.join("linux"))
+        .arg("-o")
+        .arg(library)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("targets").join(source))
+        .output()
+        .expect("cc starts");
+    assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
+}
+
 fn class_path(classes: &Scratch, libraries: &[PathBuf]) -> OsString {
     let own = classes.path().to_owned();
     std::env::join_paths(std::iter::once(&own).chain(libraries)).expect("no colons in these paths")

@@ -263,3 +263,36 @@ fn every_kind_of_root_is_counted_from_its_entry() {
         }
     }
 }
+
+#[test]
+fn a_root_with_wildcards_stands_for_all_that_match_also_in_classes_that_come_later() {
+    let source = "
+        class WildFirst {
+            static int runOne() { return Callee.called(); }
+            static int runOne(int n) { return n; }
+            static int other() { return Callee.called(); }
+        }
+        class WildLate { int runTwo() { return WildFirst.runOne(1); } }
+        class Tame { static int runThree() { return 1; } }
+        class Callee { static int called() { return 1; } }
+        class Start {
+            static Object root() {
+                return WildFirst.runOne() + WildFirst.other() + new WildLate().runTwo() + Tame.runThree();
+            }
+        }";
+    for jdk in jdks() {
+        let (report, found) = calls_of(&jdk, source, &["--root", "Wild*::run*"]);
+        // The inner one of two roots is its caller's; what no root calls is not there.
+        let expected = [
+            ("Callee.called()I", 2),
+            ("WildFirst.runOne()I", 2),
+            ("WildFirst.runOne(I)I", 2),
+            ("WildLate.runTwo()I", 2),
+        ];
+        let expected: BTreeMap<String, u64> = expected.map(|(method, calls)| (method.to_owned(), calls)).into();
+        assert_eq!(found, expected, "JDK {}", jdk.version);
+        let root = &report["roots"][0];
+        assert_eq!(root["calls"], 4, "JDK {}: {root}", jdk.version);
+        assert_eq!(root["methods"].as_array().map(Vec::len), Some(3), "JDK {}: {root}", jdk.version);
+    }
+}

@@ -66,7 +66,7 @@ const SWING: &str = "
     }";
 
 /// Calls by method with all of the JDK instrumented; the program's output must be what it is without.
-fn check(jdk: &Jdk, source: &str, root: &str) -> BTreeMap<String, u64> {
+fn check(jdk: &Jdk, source: &str, root: &str, tool_options: &[&str]) -> BTreeMap<String, u64> {
     let classes = compile_text(jdk, source);
     let lines = ["go", "go", "quit"];
     let options: Vec<&str> = VERIFIED.iter().copied().chain(["-Djava.awt.headless=true"]).collect();
@@ -80,7 +80,8 @@ fn check(jdk: &Jdk, source: &str, root: &str) -> BTreeMap<String, u64> {
     target.await_line("READY");
     let out = Scratch::new("report");
     let file = out.file("profile.json");
-    let tool = profile(&target, &["--root", root, "--jdk", "all", "-o", &file.to_string_lossy()]);
+    let file_name = file.to_string_lossy().into_owned();
+    let tool = profile(&target, &[&["--root", root, "--jdk", "all", "-o", &file_name], tool_options].concat());
     lines.iter().for_each(|line| target.say(line));
     let target = target.finish();
     assert!(target.status.success(), "JDK {}, {root}: {:#?}", jdk.version, target.stderr);
@@ -92,7 +93,7 @@ fn check(jdk: &Jdk, source: &str, root: &str) -> BTreeMap<String, u64> {
 #[test]
 fn a_method_of_the_jdk_may_be_the_root() {
     for jdk in jdks() {
-        let found = check(&jdk, SOURCE, "java.util.HashMap::put");
+        let found = check(&jdk, SOURCE, "java.util.HashMap::put", &[]);
         assert!(found["java.util.HashMap.put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"] >= 202);
         assert!(found.contains_key("java.util.HashMap.hash(Ljava/lang/Object;)I"), "{found:#?}");
         assert!(found.contains_key("java.lang.String.hashCode()I"), "{found:#?}");
@@ -102,7 +103,7 @@ fn a_method_of_the_jdk_may_be_the_root() {
 #[test]
 fn the_classes_that_the_jvm_leans_on_may_be_instrumented() {
     for jdk in jdks() {
-        let found = check(&jdk, SOURCE, "Main::work");
+        let found = check(&jdk, SOURCE, "Main::work", &[]);
         for class in ["Thread", "System", "Class", "Math", "String", "Integer"] {
             let of_class = format!("java.lang.{class}.");
             assert!(found.keys().any(|method| method.starts_with(&of_class)), "JDK {}: {class}", jdk.version);
@@ -111,9 +112,19 @@ fn the_classes_that_the_jvm_leans_on_may_be_instrumented() {
 }
 
 #[test]
+fn so_may_all_calls_of_its_native_methods() {
+    for jdk in jdks() {
+        let found = check(&jdk, SOURCE, "Main::work", &["--natives"]);
+        for native in ["jdk.internal.misc.Unsafe.park(ZJ)V", "java.lang.Thread.currentThread()Ljava/lang/Thread;"] {
+            assert!(found.contains_key(native), "JDK {}: {native}: {:#?}", jdk.version, found.keys());
+        }
+    }
+}
+
+#[test]
 fn an_action_of_swings_may_be_the_root() {
     for jdk in jdks() {
-        let found = check(&jdk, SWING, "javax.swing.AbstractButton::fireActionPerformed");
+        let found = check(&jdk, SWING, "javax.swing.AbstractButton::fireActionPerformed", &[]);
         let root = "javax.swing.AbstractButton.fireActionPerformed(Ljava/awt/event/ActionEvent;)V";
         assert_eq!(found.get(root), Some(&2), "JDK {}: {found:#?}", jdk.version);
         for method in [

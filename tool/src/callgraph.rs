@@ -33,6 +33,7 @@ mod hidden;
 mod lambdas;
 mod lines;
 mod mirror;
+mod natives;
 mod open_calls;
 mod reachable;
 mod record;
@@ -49,6 +50,7 @@ pub use guards::Guarded;
 pub use handing_out::Selected;
 pub use handover::Passage;
 pub use lines::Lines;
+pub use natives::NativeCall;
 pub use open_calls::OpenThread;
 pub use record::{MethodRecord, PatternIndex};
 pub use reflection::Invoker;
@@ -60,6 +62,7 @@ use filter::Caller;
 use guards::Guards;
 use hidden::Hidden;
 use mirror::{ClassKey, Mirrors, Signature};
+use natives::Natives;
 use reachable::Reachable;
 use reflection::Reflection;
 
@@ -130,6 +133,7 @@ pub struct CallGraph {
     hidden: Hidden,
     guards: Guards,
     reflection: Reflection,
+    natives: Natives,
     /// The classes in which work passes from thread to thread, as far as they are probed.
     passed: FxHashSet<ClassKey>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
@@ -167,6 +171,7 @@ impl CallGraph {
             hidden: Hidden::default(),
             guards: Guards::default(),
             reflection: Reflection::default(),
+            natives: Natives::default(),
             passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
@@ -244,8 +249,11 @@ impl CallGraph {
     pub fn keep_only_roots(&mut self) -> Vec<ClassId> {
         self.roots_only = true;
         self.to_hotswap.clear();
-        let others = self.methods.iter().filter(|method| method.refused.is_none() && method.root_of.is_empty());
-        let others = others.map(|method| method.key).chain(self.reflection.probed.iter().copied()).chain(self.passed());
+        let is_other =
+            |method: &&MethodRecord| method.refused.is_none() && !method.is_native && method.root_of.is_empty();
+        let others = self.methods.iter().filter(is_other).map(|method| method.key);
+        let others = others.chain(self.reflection.probed.iter().copied()).chain(self.natives.probed());
+        let others = others.chain(self.passed());
         let mut classes: Vec<ClassId> = others.filter_map(|key| self.mirrors.get(key).id).collect();
         classes.sort_unstable();
         classes.dedup();
@@ -303,6 +311,9 @@ impl CallGraph {
         }
         if !self.roots_only && self.needed.is_empty() && self.code.is_complete() && self.wants_hotswap() {
             self.look_ahead();
+        }
+        if !self.roots_only {
+            self.find_native_calls();
         }
         let needed: Vec<ClassId> = self.needed.drain().filter_map(|key| self.mirrors.get(key).id).collect();
         if !needed.is_empty() {

@@ -11,7 +11,7 @@ use crate::libraries::Libraries;
 use crate::machine::{jdk, root};
 use crate::probed_jdk::{Modules, ProbedJdk, file_name};
 use crate::rewrite::changed;
-use crate::rewriting::{ClassBytes, Figures, Pass, rewrite};
+use crate::rewriting::{ClassBytes, Figures, Natives, Pass, rewrite};
 use crate::semantics::{self, Programs};
 use crate::verification::{Subject, Verified, check_that_it_happens, differences, verify};
 
@@ -22,6 +22,7 @@ const REFUSED_LIMIT_PERCENT: f64 = 0.02;
 #[derive(Debug, Default)]
 pub(crate) struct Rewriting {
     name: String,
+    natives: Natives,
     instrumented: Figures,
     identity: Figures,
     /// The identity pass over what the other pass wrote.
@@ -48,9 +49,11 @@ impl Rewriting {
     fn print(&self) {
         let Rewriting { name, instrumented, identity, .. } = self;
         println!(
-            "  {name:12} {:>7} classes {:>7} methods, identity {:5.1} MB/s, instrumented {:5.1} MB/s, refused {}",
+            "  {name:12} {:>7} classes {:>7} methods {:>5} native calls, identity {:5.1} MB/s, instrumented {:5.1} MB/s, \
+             refused {}",
             instrumented.classes,
             instrumented.methods,
+            instrumented.calls,
             identity.megabytes_per_second(),
             instrumented.megabytes_per_second(),
             instrumented.refusals()
@@ -60,11 +63,11 @@ impl Rewriting {
 
 /// Both passes over these classes; returns them instrumented.
 pub(crate) fn check(classes: Vec<ClassBytes>, rewriting: &mut Rewriting) -> Vec<ClassBytes> {
-    rewriting.identity.add(rewrite(&classes, Pass::Identity).1);
-    let (rewritten, figures) = rewrite(&classes, Pass::Instrument);
+    rewriting.identity.add(rewrite(&classes, Pass::Identity, &rewriting.natives).1);
+    let (rewritten, figures) = rewrite(&classes, Pass::Instrument, &rewriting.natives);
     rewriting.instrumented.add(figures);
     let changed = changed(classes, rewritten);
-    rewriting.again.add(rewrite(&changed, Pass::Identity).1);
+    rewriting.again.add(rewrite(&changed, Pass::Identity, &rewriting.natives).1);
     changed
 }
 
@@ -176,7 +179,11 @@ impl Corpus {
 fn rewrite_image(name: &str, jdk: &ProbedJdk) -> Result<Rewriting, String> {
     let extracted = jdk.work.join("extracted");
     let mut rewriting = Rewriting::new(name);
-    for module in class_tree::extract_image(&jdk.jdk.home, &extracted)? {
+    let modules = class_tree::extract_image(&jdk.jdk.home, &extracted)?;
+    for module in &modules {
+        rewriting.natives.add(&class_tree::read(module)?);
+    }
+    for module in modules {
         let instrumented = check(class_tree::read(&module)?, &mut rewriting);
         class_tree::write(&jdk.modules().join(file_name(&module)), &instrumented)?;
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::class_tree;
 use crate::jar::Jar;
 use crate::machine::root;
-use crate::rewriting::{ClassBytes, Figures, Pass, rewrite};
+use crate::rewriting::{ClassBytes, Figures, Natives, Pass, rewrite};
 
 /// What IN begins with when it is a JDK's image.
 const IMAGE: &str = "jrt:";
@@ -55,7 +55,7 @@ fn rewrite_class(input: &Path, output: &Path, pass: Pass) -> Result<Figures, Str
     let bytes =
         std::fs::read(input).map_err(|error| format!("{}: {error}; give an existing class file", input.display()))?;
     let class = ClassBytes { name: input.to_string_lossy().into_owned(), bytes };
-    let (mut rewritten, figures) = rewrite(std::slice::from_ref(&class), pass);
+    let (mut rewritten, figures) = rewrite(std::slice::from_ref(&class), pass, &Natives::default());
     let bytes = rewritten.pop().flatten().unwrap_or(class.bytes);
     std::fs::write(output, bytes).map_err(|error| format!("{}: {error}", output.display()))?;
     Ok(figures)
@@ -64,7 +64,7 @@ fn rewrite_class(input: &Path, output: &Path, pass: Pass) -> Result<Figures, Str
 fn rewrite_jar(input: &Path, output: &Path, pass: Pass) -> Result<Figures, String> {
     let mut jar = Jar::open(input)?;
     let classes = jar.classes()?;
-    let (rewritten, figures) = rewrite(&classes, pass);
+    let (rewritten, figures) = rewrite(&classes, pass, &Natives::default());
     for name in jar.write(output, &changed(classes, rewritten))? {
         eprintln!("{name}: left out, the classes it signs have changed");
     }
@@ -76,7 +76,7 @@ fn rewrite_image(home: &Path, output: &Path, pass: Pass) -> Result<Figures, Stri
     let mut figures = Figures::default();
     for module in class_tree::extract_image(home, &extracted)? {
         let classes = class_tree::read(&module)?;
-        let (rewritten, of_module) = rewrite(&classes, pass);
+        let (rewritten, of_module) = rewrite(&classes, pass, &Natives::default());
         figures.add(of_module);
         let all = classes.into_iter().zip(rewritten);
         let all: Vec<ClassBytes> =

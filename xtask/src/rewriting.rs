@@ -1,9 +1,9 @@
 //! Class files through the rewriter, on two threads: what came out, and the figures.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
-use headwater_rewriter::{ClassFile, Method, Probes, Request, call_sites, instrument, reassemble};
+use headwater_rewriter::{CallKind, ClassFile, Method, Place, Probes, Request, call_sites, instrument, reassemble};
 
 /// Of `rewriter/tests/java/java/lang/HwProbe.java`.
 const PROBES: Probes<'static> = Probes {
@@ -21,6 +21,9 @@ const PROBES: Probes<'static> = Probes {
 /// What HwProbe knows the constructors of `java.lang.Thread` by.
 const THREAD_INIT: u32 = 1;
 
+/// Of all calls of native methods: of no constructor.
+const NATIVE_CALL: u32 = 1 << 24;
+
 /// A class file in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct ClassBytes {
@@ -32,10 +35,42 @@ pub(crate) struct ClassBytes {
 /// What is done with a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pass {
-    /// Every method with code gets its probes.
+    /// Every method with code gets its probes, and so does every call of a native method that is known.
     Instrument,
     /// Everything is taken apart and put together again.
     Identity,
+}
+
+/// Native methods, by class, name and descriptor: calls of them are probed.
+#[derive(Debug, Default)]
+pub(crate) struct Natives(HashSet<(String, String, String)>);
+
+impl Natives {
+    /// Those that classes declare, as far as these can be read.
+    pub(crate) fn add(&mut self, classes: &[ClassBytes]) {
+        const ACC_NATIVE: u16 = 0x0100;
+        for file in classes.iter().filter_map(|class| ClassFile::parse(&class.bytes).ok()) {
+            let Ok(name) = file.name() else { continue };
+            let natives = file.methods().iter().filter(|method| method.access & ACC_NATIVE != 0);
+            let members = natives.map(|it| (name.to_string(), it.name().into_owned(), it.descriptor().into_owned()));
+            self.0.extend(members);
+        }
+    }
+
+    /// The calls of them in a method.
+    fn calls(&self, class: &ClassFile<'_>, method: &Method<'_>) -> Outcome<Vec<u32>> {
+        let mut offsets = Vec::new();
+        if !self.0.is_empty() {
+            for call in call_sites(class, method.index)?.calls {
+                let instruction = matches!(call.kind, CallKind::Static | CallKind::Special | CallKind::Virtual);
+                let member = (call.owner.to_string(), call.name.to_string(), call.descriptor.to_string());
+                if instruction && self.0.contains(&member) {
+                    offsets.push(call.offset);
+                }
+            }
+        }
+        Ok(offsets)
+    }
 }
 
 /// A method that was left as it was.
@@ -53,6 +88,8 @@ pub(crate) struct Figures {
     pub(crate) classes: usize,
     /// Those with code.
     pub(crate) methods: usize,
+    /// Calls of native methods that were probed.
+    pub(crate) calls: usize,
     pub(crate) refused: Vec<RefusedMethod>,
     /// Classes that could not be read, each with the error.
     pub(crate) unreadable: Vec<(String, String)>,
@@ -68,6 +105,7 @@ impl Figures {
     pub(crate) fn add(&mut self, other: Figures) {
         self.classes += other.classes;
         self.methods += other.methods;
+        self.calls += other.calls;
         self.refused.extend(other.refused);
         self.unreadable.extend(other.unreadable);
         self.different.extend(other.different);
@@ -103,11 +141,11 @@ fn percent(part: usize, whole: usize) -> f64 {
 }
 
 /// The new bytes of each class, in their order; `None` where it stays as it is.
-pub(crate) fn rewrite(classes: &[ClassBytes], pass: Pass) -> (Vec<Option<Vec<u8>>>, Figures) {
+pub(crate) fn rewrite(classes: &[ClassBytes], pass: Pass, natives: &Natives) -> (Vec<Option<Vec<u8>>>, Figures) {
     let (first, second) = classes.split_at(classes.len() / 2);
     let ((mut bytes, mut figures), (more_bytes, more_figures)) = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| rewrite_part(first, 0, pass));
-        let second = rewrite_part(second, first.len(), pass);
+        let thread = scope.spawn(|| rewrite_part(first, 0, pass, natives));
+        let second = rewrite_part(second, first.len(), pass, natives);
         (thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
     });
     bytes.extend(more_bytes);
@@ -115,7 +153,12 @@ pub(crate) fn rewrite(classes: &[ClassBytes], pass: Pass) -> (Vec<Option<Vec<u8>
     (bytes, figures)
 }
 
-fn rewrite_part(classes: &[ClassBytes], first_number: usize, pass: Pass) -> (Vec<Option<Vec<u8>>>, Figures) {
+fn rewrite_part(
+    classes: &[ClassBytes],
+    first_number: usize,
+    pass: Pass,
+    natives: &Natives,
+) -> (Vec<Option<Vec<u8>>>, Figures) {
     let mut figures = Figures::default();
     let mut out = Vec::with_capacity(classes.len());
     for (number, class) in classes.iter().enumerate() {
@@ -125,7 +168,7 @@ fn rewrite_part(classes: &[ClassBytes], first_number: usize, pass: Pass) -> (Vec
             continue;
         }
         let rewritten = match pass {
-            Pass::Instrument => instrument_class(class, first_number + number, &mut figures),
+            Pass::Instrument => instrument_class(class, first_number + number, natives, &mut figures),
             Pass::Identity => check_identity(class, &mut figures).map(|()| None),
         };
         out.push(rewritten.unwrap_or_else(|error| {
@@ -144,17 +187,27 @@ fn is_declaration_only(name: &str) -> bool {
 
 type Outcome<T> = Result<T, headwater_rewriter::Error>;
 
-fn instrument_class(class: &ClassBytes, number: usize, figures: &mut Figures) -> Outcome<Option<Vec<u8>>> {
+fn instrument_class(
+    class: &ClassBytes,
+    number: usize,
+    natives: &Natives,
+    figures: &mut Figures,
+) -> Outcome<Option<Vec<u8>>> {
     let parsed = ClassFile::parse(&class.bytes)?;
     let name = parsed.name()?;
-    let wanted = parsed.methods().iter().filter(|method| method.has_code());
-    let requests: Vec<Request> =
-        wanted.map(|method| Request::method(method.index, id(&name, number, method))).collect();
+    let mut requests = Vec::new();
+    for method in parsed.methods().iter().filter(|method| method.has_code()) {
+        requests.push(Request::method(method.index, id(&name, number, method)));
+        figures.methods += 1;
+        for offset in natives.calls(&parsed, method)? {
+            requests.push(Request { method_index: method.index, id: NATIVE_CALL, place: Place::Call { offset } });
+            figures.calls += 1;
+        }
+    }
     let start = Instant::now();
     let rewritten = instrument(&class.bytes, &PROBES, &requests)?;
     figures.time += start.elapsed();
     figures.bytes += class.bytes.len();
-    figures.methods += requests.len();
     for refused in &rewritten.refused {
         let method = &parsed.methods()[refused.request.method_index];
         figures.refused.push(RefusedMethod {

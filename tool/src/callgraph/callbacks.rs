@@ -90,7 +90,9 @@ impl CallGraph {
         let owners = self.mirrors.visible(&call.owner, loader);
         let stays = owners.iter().any(|key| {
             let mirror = self.mirrors.get(*key);
-            self.options.admits(&mirror.name, mirror.loader, &call.name, caller)
+            let admitted = self.options.admits(&mirror.name, mirror.loader, &call.name, caller);
+            // Whom a native method calls, nobody sees.
+            admitted && !self.is_native(*key, &call.name, &call.descriptor)
         });
         if stays || &*call.owner == "java/lang/Object" && &*call.name == "<init>" {
             return false;
@@ -98,6 +100,12 @@ impl CallGraph {
         let has_receiver = !matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
         has_receiver && !HARMLESS.contains(&&*call.owner)
             || parameter_classes(&call.descriptor).any(|class| !HARMLESS.contains(&class))
+    }
+
+    fn is_native(&self, class: ClassKey, name: &str, descriptor: &str) -> bool {
+        let signature = self.mirrors.known_signature(name, descriptor);
+        let method = signature.and_then(|signature| self.mirrors.method(class, signature));
+        method.is_some_and(|method| method.is_native())
     }
 
     fn hand_out_type(&mut self, key: ClassKey, caller: Caller, selected: &mut Vec<MethodId>) {

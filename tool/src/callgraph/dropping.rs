@@ -12,11 +12,11 @@ use super::mirror::ClassKey;
 use super::record::Drop;
 
 impl CallGraph {
-    /// Whether a method can be dropped: it is instrumented, and no root.
+    /// Whether a method can be dropped: it is instrumented, and no root. A native one's probes are in other methods.
     pub fn can_drop(&self, method: MethodId) -> bool {
         let Some(record) = self.record(method) else { return false };
         let mirror = self.mirrors.get(record.key);
-        let is_instrumented = record.refused.is_none() && record.drop == Drop::No;
+        let is_instrumented = record.refused.is_none() && !record.is_native && record.drop == Drop::No;
         is_instrumented && record.root_of.is_empty() && mirror.id.is_some() && mirror.linked
     }
 

@@ -39,6 +39,8 @@ pub struct Options {
     pub look_ahead: bool,
     /// Getters, setters and methods that do nothing are not instrumented.
     pub skip_trivial: bool,
+    /// Calls of native methods are instrumented, since these themselves cannot be.
+    pub natives: bool,
     /// What is handed to other threads in the graph belongs to it.
     pub follow_threads: bool,
 }
@@ -92,7 +94,12 @@ impl Options {
 
     /// Whether a class's methods may be instrumented when they are reached so.
     pub(super) fn admits_class(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
-        if NEVER.contains(&class) || class.starts_with(PROBES) {
+        !NEVER.contains(&class) && self.admits_native_of(class, loader, caller)
+    }
+
+    /// The same for its native methods: calls of these are instrumented, not the class.
+    pub(super) fn admits_native_of(&self, class: &str, loader: LoaderId, caller: Caller) -> bool {
+        if class.starts_with(PROBES) {
             return false;
         }
         match (self.jdk, caller) {

@@ -29,6 +29,7 @@ impl CallGraph {
             if self.options.scheme == Scheme::Total {
                 self.select_all_in(key);
             }
+            self.find_native_calls_while_loading(key);
             // Whatever was selected by now is instrumented right here.
             self.to_hotswap.remove(&key);
             return self.selected_in(key, &file);

@@ -46,6 +46,10 @@ impl Declared {
         self.access & (ACC_STATIC | ACC_PRIVATE) == 0
     }
 
+    pub(super) fn is_final(self) -> bool {
+        self.access & ACC_FINAL != 0
+    }
+
     pub(super) fn is_static(self) -> bool {
         self.access & ACC_STATIC != 0
     }

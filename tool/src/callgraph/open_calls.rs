@@ -30,7 +30,7 @@ impl CallGraph {
 
     /// Names an instrumented method as the target does.
     pub fn reference(&self, method: MethodId) -> Option<MethodRef> {
-        let record = self.record(method).filter(|record| record.refused.is_none())?;
+        let record = self.record(method).filter(|record| record.refused.is_none() && !record.is_native)?;
         let class = self.mirrors.get(record.key).id?;
         Some(MethodRef { class, name: record.name.to_string(), descriptor: record.descriptor.to_string() })
     }
@@ -82,7 +82,7 @@ impl CallGraph {
                 let key = self.mirrors.by_id(frame.method.class)?;
                 let signature = self.mirrors.known_signature(&frame.method.name, &frame.method.descriptor)?;
                 let id = *self.by_signature.get(&(key, signature))?;
-                self.record(id).filter(|record| record.refused.is_none())?;
+                self.record(id).filter(|record| record.refused.is_none() && !record.is_native)?;
                 Some(id)
             });
             OpenThread { thread: stack.thread, name: stack.name.clone(), calls: calls.collect() }

@@ -46,6 +46,8 @@ pub struct MethodRecord {
     pub root_of: Vec<PatternIndex>,
     /// Why it is not instrumented after all.
     pub refused: Option<String>,
+    /// It is native: the calls of it are instrumented.
+    pub(super) is_native: bool,
     pub(super) key: ClassKey,
     pub(super) signature: Signature,
     /// Its callees are selected: these, by what was known then.

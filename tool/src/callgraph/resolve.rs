@@ -212,6 +212,7 @@ impl CallGraph {
             return;
         }
         self.probe_invokers();
+        self.look_at_native_calls_again(class);
         self.probe_passages();
         let name = self.mirrors.get(class).name.clone();
         let loader = self.mirrors.get(class).loader;

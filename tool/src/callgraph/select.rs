@@ -14,7 +14,11 @@ impl CallGraph {
     /// Has a method with code instrumented; its id, if it can be.
     pub(super) fn select(&mut self, key: ClassKey, signature: Signature, caller: Caller) -> Option<MethodId> {
         if let Some(id) = self.by_signature.get(&(key, signature)) {
-            return Some(*id);
+            // A native root would be seen where the graph calls it, and nowhere else.
+            let is_native = self.record(*id).is_some_and(|record| record.is_native);
+            if caller != Caller::Root || !is_native {
+                return Some(*id);
+            }
         }
         let mirror = self.mirrors.get(key);
         let (name, descriptor) = self.mirrors.signature(signature);
@@ -47,7 +51,10 @@ impl CallGraph {
         let mirror = self.mirrors.get(key);
         let (name, descriptor) = self.mirrors.signature(signature);
         let refusal = if self.mirrors.method(key, signature).is_some_and(|method| method.is_native()) {
-            Some("it is native")
+            if self.options.natives && caller != Caller::Root {
+                return None;
+            }
+            Some("it is native (--natives shows the calls of it)")
         } else if self.mirrors.method(key, signature).is_some_and(|method| !method.has_code()) {
             return None;
         } else if !mirror.modifiable {
@@ -78,6 +85,16 @@ impl CallGraph {
 
     /// A method that is to be instrumented from now on.
     pub(super) fn add_record(&mut self, key: ClassKey, signature: Signature, lines: Option<Lines>) -> MethodId {
+        let id = self.new_record(key, signature, lines);
+        self.by_class.entry(key).or_default().push(id);
+        self.hidden.release(key);
+        self.to_hotswap.insert(key);
+        self.want_native_calls(key, signature);
+        id
+    }
+
+    /// Gives a method a number.
+    pub(super) fn new_record(&mut self, key: ClassKey, signature: Signature, lines: Option<Lines>) -> MethodId {
         let id = MethodId(self.methods.len() as u32 + 1);
         let (name, descriptor) = self.mirrors.signature(signature).clone();
         self.methods.push(MethodRecord {
@@ -88,6 +105,7 @@ impl CallGraph {
             lines,
             root_of: Vec::new(),
             refused: None,
+            is_native: false,
             key,
             signature,
             expanded: false,
@@ -99,9 +117,6 @@ impl CallGraph {
             in_place: false,
             drop: Drop::No,
         });
-        self.by_class.entry(key).or_default().push(id);
-        self.hidden.release(key);
-        self.to_hotswap.insert(key);
         id
     }
 

@@ -11,6 +11,7 @@ use crate::pattern::ClassPattern;
 
 mod dropping;
 mod guards;
+mod natives;
 
 const APPLICATION: LoaderId = LoaderId(2);
 

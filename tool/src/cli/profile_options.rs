@@ -169,6 +169,10 @@ pub struct ProfileArgs {
     /// Do not instrument getters, setters and methods that do nothing; their time counts into their callers
     #[arg(long)]
     skip_trivial: bool,
+    /// Show native methods, by probes around the calls of them: the application's; with --jdk edge or all, those of the JDK that
+    /// are called from what is instrumented
+    #[arg(long)]
+    natives: bool,
     /// What is begun inside the root's calls and done elsewhere belongs to the profile, too: below the call that handed it over,
     /// beside that call's own time
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
@@ -222,6 +226,7 @@ impl ProfileArgs {
                 RevealName::Background => Reveal::Background,
             },
             skip_trivial: self.skip_trivial,
+            natives: self.natives,
             follow_threads: self.follow.contains(&Follow::Threads),
             statistics: if self.stats { Statistics::Every } else { Statistics::Off },
             duration: self.duration,

@@ -146,6 +146,7 @@ impl Timing {
             scheme: Scheme::Lazy,
             reveal: Reveal::Blocking,
             skip_trivial: false,
+            natives: false,
             follow_threads: false,
             duration: self.duration,
             calls: self.calls,

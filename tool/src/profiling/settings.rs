@@ -35,6 +35,8 @@ pub struct Settings {
     pub reveal: Reveal,
     /// Getters, setters and methods that do nothing are left alone.
     pub skip_trivial: bool,
+    /// Calls of native methods are instrumented.
+    pub natives: bool,
     /// Work that is handed to other threads runs as children of the calls that did so.
     pub follow_threads: bool,
     /// End after this time.
@@ -121,6 +123,7 @@ pub(crate) fn options(settings: &Settings) -> Options {
         scheme: settings.scheme,
         look_ahead: true,
         skip_trivial: settings.skip_trivial,
+        natives: settings.natives,
         follow_threads: settings.follow_threads,
     }
 }

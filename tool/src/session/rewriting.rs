@@ -1,7 +1,7 @@
 //! Class files in, class files out: what the call graph selected, put in by the rewriter.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::{Around, Place, Probes, Refusal, Request};
+use headwater_rewriter::{Around, Place, Probes, Refusal, Refused, Request};
 
 use super::Session;
 use crate::callgraph::{Invoker, Lines, Selected};
@@ -44,12 +44,17 @@ impl Session {
             id: invoker.kind,
             place: Place::FirstArgument,
         });
+        let native_calls = self.graph.native_calls(class, loader, name, bytes).into_iter().map(|call| Request {
+            method_index: call.method_index,
+            id: call.id.0,
+            place: Place::Call { offset: call.offset },
+        });
         let passages = self.graph.passages(loader, class, name, bytes).into_iter().map(|passage| Request {
             method_index: passage.method_index,
             id: passage.kind,
             place: passage.place,
         });
-        let mut requests: Vec<Request> = methods.chain(arguments).chain(passages).collect();
+        let mut requests: Vec<Request> = methods.chain(arguments).chain(passages).chain(native_calls).collect();
         let guards = self.graph.guards(class, loader, name, bytes);
         let without_guards = requests.len();
         requests.extend(guards.iter().map(|guard| Request {
@@ -67,6 +72,17 @@ impl Session {
             requests.truncate(without_guards);
             rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
         }
+        let full = rewritten.as_ref().map_or(Vec::new(), |rewritten| crowded(&rewritten.refused));
+        let is_crowding = |it: &Request| is_call(it.place) && full.contains(&it.method_index);
+        let (crowding, others): (Vec<Request>, Vec<Request>) = requests.iter().partition(|it| is_crowding(it));
+        if !crowding.is_empty() {
+            for call in crowding {
+                let reason = "the method that makes it is too large for probes around it";
+                self.graph.native_call_refused(MethodId(call.id), reason);
+            }
+            requests = others;
+            rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
+        }
         match rewritten {
             Ok(rewritten) => {
                 for refused in &rewritten.refused {
@@ -74,6 +90,7 @@ impl Session {
                     let reason = refused.refusal.to_string();
                     match place {
                         Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
+                        Place::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
                         Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
                         _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                         _ => self.graph.refused(MethodId(id), reason),
@@ -97,4 +114,13 @@ impl Session {
             self.segment.mark_root(method);
         }
     }
+}
+
+fn is_call(place: Place) -> bool {
+    matches!(place, Place::Call { .. })
+}
+
+/// Methods that are refused as wholes.
+fn crowded(refused: &[Refused]) -> Vec<usize> {
+    refused.iter().filter(|it| it.request.place == Place::Method).map(|it| it.request.method_index).collect()
 }
