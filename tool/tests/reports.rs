@@ -1,12 +1,15 @@
 //! The reports of a small profile, compared with golden files. `HEADWATER_GOLDEN=write cargo test` writes them again.
 
-use headwater::profile::{CpuSamples, Hotswap, MethodIndex, MethodStatistics, Profile, Tree};
+use headwater::profile::{
+    CpuSamples, Hotswap, Link, MethodIndex, MethodStatistics, Node, Profile, ThreadProfile, Tree,
+};
 use headwater::report::text::Style;
 use headwater::report::{Options, SortBy, Trees, View, json, text};
+use headwater_protocol::ThreadId;
 
 mod support;
 
-use support::{check, node, profile, recursive, started};
+use support::{check, node, profile, recursive};
 
 fn options() -> Options {
     Options { min_share: 0.005, ..Options::default() }
@@ -209,4 +212,23 @@ fn computing_is_told_from_waiting_where_there_are_enough_samples() {
     let json: serde_json::Value = serde_json::from_str(&as_json(&profile, &Options::default())).expect("JSON");
     let of = |node: usize| (json["nodes"][node]["cpu_samples"].as_u64(), json["nodes"][node]["cpu_share"].as_f64());
     assert_eq!([of(0), of(1), of(4)], [(Some(5), Some(0.0)), (Some(90), Some(0.5)), (Some(0), None)]);
+}
+
+/// A method hands work to other threads, and calls the same itself; one of them hands over more.
+fn started() -> Profile {
+    let started = |node| Node { link: Some(Link::Thread), ..node };
+    let merged = Tree {
+        nodes: vec![
+            node(None, 0, 10, 1_000, 201_000, 10),
+            node(Some(0), 1, 20, 100_000, 200_000, 10),
+            started(node(Some(1), 2, 40, 600_000, 700_000, 10)),
+            node(Some(2), 3, 40, 100_000, 100_000, 10),
+            node(Some(1), 2, 4, 100_000, 100_000, 10),
+            started(node(Some(3), 3, 5, 99_000, 99_000, 10)),
+        ],
+    };
+    let worker = |id, name: &str, tree: Tree| ThreadProfile { id: ThreadId(id), name: name.into(), tree };
+    let main = Tree { nodes: [0, 1, 4].map(|node: usize| merged.nodes[node]).to_vec() };
+    let threads = vec![worker(31, "main", main)];
+    Profile { merged, threads, ..profile() }
 }

@@ -7,13 +7,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is only ever a part of another message, which has the heading.
-const PARTS: [&str; 7] = [
+const PARTS: [&str; 9] = [
     "column N: N",
     "N N",
     "at offset N: expected N",
     "there is no probe for allocations",
     // The JVM's own words.
     "Dynamic agent loading is not enabled",
+    // The end of a message.
+    ". --clock tick costs less",
+    // The agent's words, which are replaced.
+    "the callees of method ",
     // Of threads in a report.
     "virtual threads that are not told apart",
     // A blank line, before suggestions.
@@ -21,7 +25,8 @@ const PARTS: [&str; 7] = [
 ];
 
 /// Where texts are help, findings with their remedies, or parts of other messages.
-const ELSEWHERE: [&str; 6] = [
+const ELSEWHERE: [&str; 7] = [
+    "tool/src/top/draw.rs",
     "tool/src/cli/arguments.rs",
     "tool/src/doctor.rs",
     "tool/src/jvm/perfdata.rs",
@@ -37,8 +42,8 @@ const NOT_OURS: &str = "What the JVM prints, and what reports say";
 const MADE_BY: [&str; 8] =
     ["#[error(", "Failure::new(", "fail(", "LineError::new(", "warnings.push(", "bad(", "Err(", "Some("];
 
-/// Files whose sentences are all messages.
-const MESSAGES_ONLY: [&str; 3] = ["tool/src/profiling.rs", "tool/src/profiling/assemble.rs", "backend/src/lib.rs"];
+/// Where all sentences are messages.
+const MESSAGES_ONLY: [&str; 2] = ["tool/src/profiling", "backend/src/lib.rs"];
 
 #[derive(Debug)]
 struct Literal<'a> {
@@ -147,7 +152,7 @@ fn is_message(file: &str, literal: &Literal<'_>) -> bool {
                 arguments.len() < 60 && arguments.ends_with(',') && !arguments.contains([';', '"', '{'])
             })
     });
-    is_called || (words(&literal.text) > 2 && (is_named || MESSAGES_ONLY.contains(&file)))
+    is_called || (words(&literal.text) > 2 && (is_named || MESSAGES_ONLY.iter().any(|part| file.starts_with(part))))
 }
 
 /// The messages, each with the file that has it.

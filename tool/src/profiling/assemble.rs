@@ -3,6 +3,7 @@
 //! [`Facts`] are taken from the session, which is quick; [`profile`] then works through the trees without it, so that the
 //! session can go on serving the target meanwhile.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use headwater_protocol::message::{Calibration, Reveal};
@@ -299,6 +300,13 @@ fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile
         .collect()
 }
 
+/// What a thread waited for; the agent knows methods by their numbers.
+fn named(waited_for: &str, methods: &[MethodName]) -> String {
+    let number = waited_for.strip_prefix("the callees of method ").and_then(|number| number.parse::<usize>().ok());
+    let name = number.and_then(|number| methods.get(number.checked_sub(1)?));
+    name.map_or_else(|| waited_for.to_owned(), |name| format!("what {} calls", name.display))
+}
+
 fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
     let mut warnings = Vec::new();
     let late = facts.discovery.late;
@@ -309,9 +317,9 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
             plural(late as u64, "method", "methods")
         ));
     }
-    let mut missed: FxHashMap<&str, u64> = FxHashMap::default();
+    let mut missed: BTreeMap<String, u64> = BTreeMap::new();
     for waited_for in &facts.deadlines_passed {
-        *missed.entry(waited_for).or_default() += 1;
+        *missed.entry(named(waited_for, &facts.methods)).or_default() += 1;
     }
     for (waited_for, n) in missed {
         warnings.push(format!(
@@ -338,4 +346,18 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
         warnings.push(format!("event words had no meaning ({})", count(decoder.unknown())));
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_that_was_waited_for_has_its_name() {
+        let methods = [MethodName { machine: "a.B.c()V".to_owned(), display: "a.B.c()".to_owned() }];
+        assert_eq!(named("the callees of method 1", &methods), "what a.B.c() calls");
+        for other in ["the callees of method 2", "the callees of method 0", "class a/B"] {
+            assert_eq!(named(other, &methods), other);
+        }
+    }
 }

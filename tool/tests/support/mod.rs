@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use headwater::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Discovery, Drift, Environment, Events, Hotswap,
-    Link, MethodIndex, MethodName, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree,
-    Wait,
+    MethodIndex, MethodName, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater_protocol::ThreadId;
 
@@ -105,25 +104,6 @@ pub fn profile() -> Profile {
         statistics: Vec::new(),
         warnings: vec!["the target ended before the profile did".into()],
     }
-}
-
-/// A method hands work to other threads, and calls the same itself; one of them hands over more.
-pub fn started() -> Profile {
-    let started = |node| Node { link: Some(Link::Thread), ..node };
-    let merged = Tree {
-        nodes: vec![
-            node(None, 0, 10, 1_000, 201_000, 10),
-            node(Some(0), 1, 20, 100_000, 200_000, 10),
-            started(node(Some(1), 2, 40, 600_000, 700_000, 10)),
-            node(Some(2), 3, 40, 100_000, 100_000, 10),
-            node(Some(1), 2, 4, 100_000, 100_000, 10),
-            started(node(Some(3), 3, 5, 99_000, 99_000, 10)),
-        ],
-    };
-    let worker = |id, name: &str, tree: Tree| ThreadProfile { id: ThreadId(id), name: name.into(), tree };
-    let main = Tree { nodes: [0, 1, 4].map(|node: usize| merged.nodes[node]).to_vec() };
-    let threads = vec![worker(31, "main", main)];
-    Profile { merged, threads, ..profile() }
 }
 
 /// A method that calls itself, and two that call each other.
