@@ -156,7 +156,8 @@ fn with_a_number_of_calls_those_of_all_others_are_exact_and_the_programs_own_cou
         for (method, calls) in [(MIDDLE, MIDDLE_CALLS), (TINY, TINY_CALLS), (RARE, RARE_CALLS)] {
             let (ours, all) = (ours[method], calls * ours[ROOT]);
             if methods.contains(&method) {
-                assert!(ours > 0 && ours < all, "JDK {}: {method}", jdk.version);
+                // All of them, if it was dropped when the last call was over.
+                assert!(ours > 0 && ours <= all, "JDK {}: {method}", jdk.version);
             } else {
                 assert_eq!(ours, all, "JDK {}: {method}", jdk.version);
             }
