@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(fitting_name("", 1), "");
         // Each of these takes two columns.
         assert_eq!(fitting_name("com.acme.商店.結帳()", 15), "c.a.商店.結帳()");
-        assert_eq!(fitting_name("com.acme.商店.結帳()", 12), "c.a.商店.…");
+        assert_eq!(fitting_name("com.acme.商店.結帳()", 11), "c.a.商店.…");
         assert_eq!(fitting_name("com.acme.商店.結帳()", 13), "c.a.商店.結…");
     }
 

@@ -202,8 +202,9 @@ mod tests {
         for (width, headed) in [
             (200, "share self cpu total self/call calls method"),
             (80, "share self cpu total calls method"),
-            (72, "share self total calls method"),
-            (66, "self total calls method"),
+            (72, "share self cpu total calls method"),
+            (71, "share self total calls method"),
+            (64, "self total calls method"),
             (50, "self calls method"),
             (40, "self method"),
             (30, "method"),
