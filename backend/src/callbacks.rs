@@ -55,11 +55,6 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
         let jni = unsafe { Jni::from_raw(env) };
         let Ok(Some(info)) = session.classes.info(jni, class) else { return };
         session.classes.defined(info.loader, &info.name);
-        if info.name.contains("$$Lambda") {
-            // A lambda's proxy class has nothing to instrument and inherits nothing that could be: its body is a method
-            // of the class that contains it.
-            return;
-        }
         if session.reveals_in_background() {
             session.connection.notice(Notice::ClassPrepared(info));
             return;

@@ -36,6 +36,21 @@ pub enum CallKind {
     HandleNew,
 }
 
+impl CallKind {
+    /// What a constant method handle of a kind does (JVMS 4.4.8); nothing, where it is a field's.
+    pub(crate) fn of_handle(kind: u8, at: usize) -> Result<Option<CallKind>, Error> {
+        Ok(Some(match kind {
+            5 => CallKind::HandleVirtual,
+            6 => CallKind::HandleStatic,
+            7 => CallKind::HandleSpecial,
+            8 => CallKind::HandleNew,
+            9 => CallKind::HandleInterface,
+            1..=4 => return Ok(None),
+            _ => return Err(Error::new(at, "a method handle's kind (1 to 9)")),
+        }))
+    }
+}
+
 /// A call, or a method handle among the constants that a method uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallSite {
@@ -229,16 +244,7 @@ impl<'a> Collector<'_, 'a> {
     /// and writes.
     fn method_handle(&self, index: u16, at: usize) -> Result<Option<(CallKind, u16)>, Error> {
         let (kind, member) = self.class.pool.method_handle(index, at)?;
-        let kind = match kind {
-            5 => CallKind::HandleVirtual,
-            6 => CallKind::HandleStatic,
-            7 => CallKind::HandleSpecial,
-            8 => CallKind::HandleNew,
-            9 => CallKind::HandleInterface,
-            1..=4 => return Ok(None),
-            _ => return Err(Error::new(at, "a method handle's kind (1 to 9)")),
-        };
-        Ok(Some((kind, member)))
+        Ok(CallKind::of_handle(kind, at)?.map(|kind| (kind, member)))
     }
 
     /// A bootstrap method, and its arguments, with where they stand.

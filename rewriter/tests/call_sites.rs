@@ -100,3 +100,37 @@ fn dynamic_constants_are_followed_to_any_depth_and_each_once() {
     let sites = sites(&classes[0].1, "run");
     assert!(has(&sites, CallKind::HandleStatic, "Condy", "deep"), "{:#?}", called(&sites));
 }
+
+#[test]
+fn lambdas_say_what_their_objects_implement_and_run() {
+    let source = "
+        import java.io.Serializable; import java.util.function.*;
+        class Made {
+            static final Function<String, Integer> LENGTH = String::length;
+            Supplier<Object> constructor = StringBuilder::new;
+            Runnable body = () -> run();
+            IntSupplier serializable = (IntSupplier & Serializable) () -> 7;
+            static void run() { String text = \"a\" + LENGTH + 5L; }
+        }";
+    let classes = compile_text(&jdks()[0], source);
+    let bytes = std::fs::read(classes.file("Made.class")).expect("a class file");
+    let class = ClassFile::parse(&bytes).expect("a sound class file");
+    let lambdas = headwater_rewriter::lambdas(&class).expect("a sound class file");
+    let mut found: Vec<String> = lambdas
+        .iter()
+        .map(|it| format!("{}.{} runs {:?} {}.{}", it.interface, it.name, it.body.kind, it.body.owner, it.body.name))
+        .filter(|lambda| !lambda.contains("$deserializeLambda$"))
+        .collect();
+    found.sort();
+    found.dedup();
+    let expected = [
+        "java/lang/Runnable.run runs HandleStatic Made.lambda$new$0",
+        "java/util/function/Function.apply runs HandleVirtual java/lang/String.length",
+        "java/util/function/IntSupplier.getAsInt runs HandleStatic Made.lambda$new$",
+        "java/util/function/Supplier.get runs HandleNew java/lang/StringBuilder.<init>",
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}");
+    }
+}

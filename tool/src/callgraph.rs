@@ -30,6 +30,7 @@ mod guards;
 mod handing_out;
 mod handover;
 mod hidden;
+mod lambdas;
 mod lines;
 mod mirror;
 mod open_calls;

@@ -114,6 +114,9 @@ pub fn in_place_of(roots: impl Iterator<Item = RootCalls>, clock: &Clock, refere
     if found - STANDARD_ERRORS * found_variance.sqrt() > IMPLAUSIBLE * (calibrated + doubt) {
         return None;
     }
+    // What is found so far from what was expected that chance does not explain it says how little that was worth.
+    let surprise = (found - calibrated).powi(2) - STANDARD_ERRORS.powi(2) * found_variance;
+    let doubt = doubt.max(surprise.max(0.0).sqrt());
     // The mean of both, weighted by their variances.
     let weight = doubt * doubt / (doubt * doubt + found_variance);
     let pair = (calibrated + weight * (found - calibrated)).max(0.0);
@@ -308,6 +311,27 @@ mod tests {
         }
         let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[70_000, 72_000, 75_000]))]);
         assert_eq!(in_place(&cct, &CLOCK, Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 }), None);
+    }
+
+    #[test]
+    fn a_cost_in_place_that_chance_does_not_explain_is_believed_on_a_noisy_machine() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        let below = cct.child(root, MethodId(2));
+        for (id, calls, measured) in [(root, 1_000, 16_000_000), (below, 99_000, 15_000_000)] {
+            cct.node_mut(id).calls = calls;
+            cct.node_mut(id).self_measured_ns = measured;
+        }
+        // A call takes 31,000 ns with 100 pairs, 1,000 without, give or take 866.
+        let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[0, 4_000, 0, 0]))]);
+        let reference = Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 };
+        let clock = in_place(&cct, &CLOCK, reference).expect("enough");
+        let pair_ns = clock.inner_ns + clock.outer_ns;
+        assert!((pair_ns - 300.0).abs() < 5.0, "calibration said 30, and {pair_ns} is not between both");
+        // Where chance explains it, calibration is right.
+        let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[0, 0, 0, 104_000]))]);
+        let clock = in_place(&cct, &CLOCK, Reference { times: &times, ..reference }).expect("enough");
+        assert!((clock.inner_ns + clock.outer_ns - 30.0).abs() < 5.0, "{clock:?}");
     }
 
     #[test]

@@ -38,6 +38,8 @@ const DATA: &str = "{{data}}";
 struct Block {
     nodes: usize,
     bytes: usize,
+    /// The nodes that their parents did not call, but handed over.
+    handed: Vec<usize>,
 }
 
 /// A method's names, for machines and for people.
@@ -160,17 +162,11 @@ fn one_side(comparison: &Comparison<'_>, side: fn(&Pair) -> Option<Amounts>) -> 
     Tree { nodes: nodes.collect() }
 }
 
-/// The page knows no links: what was handed over stands beside the roots, where nobody's bar has to hold it.
-fn apart(tree: &Tree) -> Tree {
-    let nodes = tree.nodes.iter().map(|node| Node { parent: node.caller(), link: None, ..*node });
-    Tree { nodes: nodes.collect() }
-}
-
 fn block(tree: &Tree, data: &mut Vec<u8>) -> Block {
     let before = data.len();
-    let tree = &apart(tree);
     columns::encode(&tree.nodes, &columns::rests(tree), 0, data);
-    Block { nodes: tree.nodes.len(), bytes: data.len() - before }
+    let handed = tree.nodes.iter().enumerate().filter(|(_, node)| node.link.is_some()).map(|(index, _)| index);
+    Block { nodes: tree.nodes.len(), bytes: data.len() - before, handed: handed.collect() }
 }
 
 fn fill(title: &str, facts: &impl Serialize, data: &[u8], out: &mut impl Write) -> io::Result<()> {

@@ -112,6 +112,7 @@ impl CallGraph {
         }
         if self.needs == needs_before {
             self.reachable.handed_out.insert(key, caller);
+            self.hidden.release(key);
         }
     }
 
@@ -151,7 +152,9 @@ impl CallGraph {
                 let name = &self.mirrors.signature(signature).0;
                 // Constructors are called by name, finalizers on a thread of their own.
                 if !matches!(&**name, "<init>" | "finalize") {
+                    self.hidden.set_exposing(true);
                     self.select_for(class, signature, caller, selected);
+                    self.hidden.set_exposing(false);
                 }
             }
         }

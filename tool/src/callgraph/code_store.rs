@@ -1,6 +1,6 @@
 //! Class files: what methods call is read from them when it is asked for.
 
-use headwater_rewriter::{CallSites, ClassFile, call_sites};
+use headwater_rewriter::{CallSites, ClassFile, Lambda, call_sites, lambdas};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::mirror::ClassKey;
@@ -90,5 +90,12 @@ impl CodeStore {
             call_sites(&file, method.index).ok()
         };
         Some(sites().unwrap_or_default())
+    }
+
+    /// The lambdas and method references of a class; none when its file is not known, or cannot be read.
+    pub(super) fn lambdas(&self, key: ClassKey) -> Vec<Lambda> {
+        let bytes = self.files.get(&key).and_then(Option::as_ref);
+        let file = bytes.and_then(|bytes| ClassFile::parse(bytes).ok());
+        file.and_then(|file| lambdas(&file).ok()).unwrap_or_default()
     }
 }

@@ -3,9 +3,11 @@
 //! They are not instrumented, so no first call tells when theirs come. They are looked through instead: what they call is selected
 //! along with what their callers call, and hangs on the nearest shown ancestor in the tree. Code of the JDK is not
 //! looked through, for nearly everything is reachable there; see [`callbacks`](super::callbacks).
+//!
+//! So are lambdas' classes: see [`lambdas`](super::lambdas).
 
 use headwater_protocol::MethodId;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
 use super::ahead::{Callee, LOADED_LATER, Probability};
@@ -13,13 +15,13 @@ use super::mirror::{ClassKey, Signature};
 
 /// A hidden method that shown code comes to.
 #[derive(Clone, Copy, Debug)]
-struct Due {
-    key: ClassKey,
-    signature: Signature,
+pub(super) struct Due {
+    pub(super) key: ClassKey,
+    pub(super) signature: Signature,
     /// The nearest shown caller, if it is known.
-    by: Option<MethodId>,
+    pub(super) by: Option<MethodId>,
     /// Of being called when that is.
-    probability: Probability,
+    pub(super) probability: Probability,
 }
 
 /// The hidden methods that are reachable.
@@ -30,9 +32,37 @@ pub(super) struct Hidden {
     by: Option<MethodId>,
     base: Probability,
     probability: Probability,
+    exposing: bool,
+    /// Methods of lambdas' classes, by their host.
+    withheld: FxHashMap<ClassKey, Vec<(ClassKey, Signature)>>,
 }
 
 impl Hidden {
+    /// A hidden method counts only if this class has to do with the graph.
+    pub(super) fn withhold(&mut self, host: ClassKey, key: ClassKey, signature: Signature) {
+        let withheld = self.withheld.entry(host).or_default();
+        if !withheld.contains(&(key, signature)) {
+            withheld.push((key, signature));
+        }
+    }
+
+    /// It has.
+    pub(super) fn release(&mut self, host: ClassKey) {
+        for (key, signature) in self.withheld.remove(&host).into_iter().flatten() {
+            self.push(key, signature);
+        }
+    }
+
+    /// Whether what is pushed is called only by code that is not looked through.
+    pub(super) fn set_exposing(&mut self, exposing: bool) {
+        self.exposing = exposing;
+    }
+
+    /// The same, asked.
+    pub(super) fn is_exposing(&self) -> bool {
+        self.exposing
+    }
+
     /// What is pushed from now on is called by this method, or by one that it comes to with this probability.
     pub(super) fn begin(&mut self, by: Option<MethodId>, base: Probability) {
         self.by = by;
@@ -63,16 +93,21 @@ impl CallGraph {
     pub(super) fn look_through(&mut self) -> bool {
         let mut progress = false;
         for due in std::mem::take(&mut self.hidden.due) {
-            if !self.has_code(due.key) {
-                if !self.code.is_missing(due.key) {
+            let Some(home) = self.home(due.key) else { continue };
+            if !self.has_code(home) {
+                if !self.code.is_missing(home) {
                     self.hidden.due.push(due);
                 }
                 continue;
             }
-            let (name, descriptor) = self.mirrors.signature(due.signature).clone();
-            let Some(sites) = self.code.sites(due.key, &name, &descriptor) else { continue };
             let needs_before = self.needs;
-            let callees = self.select_callees(&sites, due.key, due.by, due.probability);
+            let callees = if home == due.key {
+                let (name, descriptor) = self.mirrors.signature(due.signature).clone();
+                let Some(sites) = self.code.sites(home, &name, &descriptor) else { continue };
+                self.select_callees(&sites, home, due.by, due.probability)
+            } else {
+                self.select_lambdas(&due, home)
+            };
             if self.needs != needs_before {
                 self.hidden.due.push(due);
                 continue;

@@ -81,6 +81,12 @@ impl Mirror {
         self.access & ACC_INTERFACE != 0
     }
 
+    /// Of a class that the JVM made for a lambda or a method reference: internal name of the class in whose code that stands.
+    pub(super) fn lambda_host(&self) -> Option<&str> {
+        let (host, _) = self.name.rsplit_once("$$Lambda").filter(|_| !self.modifiable)?;
+        Some(host)
+    }
+
     /// No object is of this very class. Of an interface there may be objects whose class nobody knows: lambdas.
     pub(super) fn is_abstract_class(&self) -> bool {
         self.access & ACC_ABSTRACT != 0 && !self.is_interface()

@@ -1,7 +1,7 @@
 //! Selection: what a method can call next, and whether a method is instrumented.
 
-use headwater_protocol::MethodId;
-use headwater_rewriter::{CallKind, CallSites};
+use headwater_protocol::{LoaderId, MethodId};
+use headwater_rewriter::{CallKind, CallSite, CallSites};
 
 use super::ahead::{self, Callee, Guess, Probability};
 use super::filter::Caller;
@@ -19,6 +19,10 @@ impl CallGraph {
         let mirror = self.mirrors.get(key);
         let (name, descriptor) = self.mirrors.signature(signature);
         if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
+            return None;
+        }
+        if mirror.lambda_host().is_some() {
+            self.reach_lambda(key, signature);
             return None;
         }
         if !self.options.shows(&mirror.name, name, caller) {
@@ -47,10 +51,6 @@ impl CallGraph {
         } else if self.mirrors.method(key, signature).is_some_and(|method| !method.has_code()) {
             return None;
         } else if !mirror.modifiable {
-            // A lambda's class only passes the call on to the lambda's body, which is followed by itself.
-            if mirror.name.contains("$$Lambda") {
-                return None;
-            }
             Some("the JVM does not let its class be changed")
         } else if mirror.refused {
             Some("its class was refused before")
@@ -100,6 +100,7 @@ impl CallGraph {
             drop: Drop::No,
         });
         self.by_class.entry(key).or_default().push(id);
+        self.hidden.release(key);
         self.to_hotswap.insert(key);
         id
     }
@@ -136,20 +137,10 @@ impl CallGraph {
             self.watch_bootstraps();
         }
         for call in sites.calls.iter().chain(&sites.bootstraps) {
-            let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
             self.watch_reflection(&call.owner, &call.name);
             let first = callees.len();
             self.hidden.set_probability(ahead::of_call(call.likelihood));
-            match call.kind {
-                CallKind::Virtual | CallKind::Interface | CallKind::HandleVirtual | CallKind::HandleInterface => {
-                    self.reach_virtual(&call.owner, loader, signature, caller, &mut callees);
-                }
-                CallKind::Static
-                | CallKind::Special
-                | CallKind::HandleStatic
-                | CallKind::HandleSpecial
-                | CallKind::HandleNew => self.reach_direct(&call.owner, loader, signature, caller, &mut callees),
-            }
+            self.reach_call(call, loader, caller, &mut callees);
             for callee in &mut callees[first..] {
                 callee.probability *= ahead::of_call(call.likelihood);
             }
@@ -162,5 +153,20 @@ impl CallGraph {
         self.hand_out(sites, key, loader, caller, &mut callees);
         self.hidden.end();
         callees
+    }
+
+    /// Selects what a call can run.
+    pub(super) fn reach_call(&mut self, call: &CallSite, loader: LoaderId, caller: Caller, callees: &mut Vec<Callee>) {
+        let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
+        match call.kind {
+            CallKind::Virtual | CallKind::Interface | CallKind::HandleVirtual | CallKind::HandleInterface => {
+                self.reach_virtual(&call.owner, loader, signature, caller, callees);
+            }
+            CallKind::Static
+            | CallKind::Special
+            | CallKind::HandleStatic
+            | CallKind::HandleSpecial
+            | CallKind::HandleNew => self.reach_direct(&call.owner, loader, signature, caller, callees),
+        }
     }
 }

@@ -60,20 +60,20 @@ pub(super) fn warning(budget: &Budget, clock: &Clock, methods: &[MethodName]) ->
     let (limit, all, own) = (budget.limit, percent(root.overhead), percent(root.own));
     let dear = !matches!(clock.mode, ClockMode::Tick(_));
     let cheaper = if dear { ". --clock tick costs less" } else { "" };
-    Some(if root.own > budget.limit.part() {
-        format!(
-            "the budget of {limit} cannot be held: probes make the calls of {name} {all} longer, and its own alone, which are \
+    if root.own > budget.limit.part() {
+        return Some(format!(
+            "the budget of {limit} cannot be held: the calls of {name} take {all} longer for their probes, and for its own alone, which are \
              never given up, {own}: it takes too little time. Choose a root above it{cheaper}"
-        )
-    } else if root.exhausted {
-        format!(
-            "the budget of {limit} cannot be held: probes make the calls of {name} {all} longer, and no methods are left below it \
-             that would save enough{cheaper}"
-        )
-    } else {
-        format!(
-            "the budget of {limit} was not held yet when the profile ended: probes made the calls of {name} {all} longer. Record \
-             for longer: methods are dropped step by step"
-        )
-    })
+        ));
+    }
+    if root.exhausted {
+        return Some(format!(
+            "the budget of {limit} cannot be held: the calls of {name} take {all} longer for their probes, and no methods are left below \
+             it that would save enough{cheaper}"
+        ));
+    }
+    Some(format!(
+        "the budget of {limit} was not held yet when the profile ended: the calls of {name} took {all} longer for their probes. Record \
+         for longer: methods are dropped step by step"
+    ))
 }

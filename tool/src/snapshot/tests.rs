@@ -119,7 +119,7 @@ fn hostile_frames_are_refused_even_with_the_right_checksum() {
             layout: Layout {
                 merged_nodes: Some(random.next() >> random.below(64)),
                 thread_nodes: vec![3; profile.threads.len()],
-                handed: vec![vec![random.next() >> random.below(64)]],
+                handed: vec![vec![random.next() >> random.below(64)]; random.below(3) as usize],
             },
         })
         .expect("facts");

@@ -212,11 +212,11 @@ impl View {
     fn draw_footer(&self, area: Rect, buffer: &mut Buffer) -> Option<Position> {
         let width = usize::from(area.width);
         let prompt = match &self.mode {
-            Mode::Search { .. } => Some(format!("search: {}", self.query.text())),
-            Mode::File { text } => Some(format!("save to: {text}")),
-            Mode::Rows | Mode::Help => None,
+            Mode::Search { .. } => format!("search: {}", self.query.text()),
+            Mode::File { text } => format!("save to: {text}"),
+            Mode::Rows | Mode::Help => String::new(),
         };
-        if let Some(prompt) = prompt {
+        if !prompt.is_empty() {
             // The end is what is being typed.
             let mut shown = prompt.as_str();
             while shown.width() + 1 > width && !shown.is_empty() {

@@ -50,6 +50,19 @@ const sameTree = async (page, nodes) => {
   for (const row of shown) assert.equal(Number(row.level), levels.get(Number(row.node)));
 };
 
+const sameStanzas = async (page, stanzas) => {
+  for (const stanza of stanzas) {
+    await view(page, "methods");
+    await page.click(`table#flat tbody tr[data-method=${JSON.stringify(stanza.self.method)}] .label`);
+    await view(page, "callers");
+    for (const [table, arcs] of [["callers", stanza.parents], ["callees", stanza.children]]) {
+      const shown = await rows(page, table);
+      const expected = arcs.map((arc) => [arc.method ?? "", arc.calls, arc.thrown, arc.base_ns, arc.cum_ns, arc.base_error_ns, arc.cum_error_ns]);
+      assert.deepEqual(sorted(shown.map((row) => [row.method, ...numbers(row)])), sorted(expected), `${table} of ${stanza.self.method}`);
+    }
+  }
+};
+
 const selectRow = (page, table, name) => page.click(`table#${table} tbody tr:has-text("${name}") td.name .label`);
 const info = (page, name) => page.textContent(`#node dd[data-name="${name}"]`);
 const selectedNode = async (page) => Number(await page.getAttribute("#node", "data-node"));
@@ -106,16 +119,7 @@ export const cases = {
 
   async callers({ open, json }) {
     const page = await open();
-    for (const stanza of json("callers").stanzas) {
-      await view(page, "methods");
-      await page.click(`table#flat tbody tr[data-method=${JSON.stringify(stanza.self.method)}] .label`);
-      await view(page, "callers");
-      for (const [table, arcs] of [["callers", stanza.parents], ["callees", stanza.children]]) {
-        const shown = await rows(page, table);
-        const expected = arcs.map((arc) => [arc.method ?? "", arc.calls, arc.thrown, arc.base_ns, arc.cum_ns, arc.base_error_ns, arc.cum_error_ns]);
-        assert.deepEqual(sorted(shown.map((row) => [row.method, ...numbers(row)])), sorted(expected), `${table} of ${stanza.self.method}`);
-      }
-    }
+    await sameStanzas(page, json("callers").stanzas);
     // A caller is gone to by a click, or by Enter.
     await view(page, "methods");
     await selectRow(page, "flat", "Parser.parseRow");
@@ -520,6 +524,21 @@ export const cases = {
         assert.deepEqual(faults, [], `${name}, ${colorScheme}`);
       }
     }
+  },
+
+  async handed({ open, json }) {
+    const page = await open();
+    const { nodes } = json("tree");
+    const links = nodes.filter((node) => node.link).map((node) => node.id);
+    assert.equal(links.length, 2);
+    await view(page, "methods");
+    await sameFlat(page, json("flat").flat);
+    await view(page, "tree");
+    await sameTree(page, nodes);
+    const shown = await page.$$eval("table#tree tbody tr[data-link=thread]", (found) => found.map((row) => [Number(row.dataset.node), row.querySelector(".label").textContent]));
+    assert.deepEqual(shown.map(([node]) => node).sort((a, b) => a - b), links);
+    assert.ok(shown.every(([, label]) => label.startsWith("[started] ")), String(shown));
+    await sameStanzas(page, json("callers").stanzas);
   },
 
   async empty({ open }) {

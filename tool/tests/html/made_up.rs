@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use headwater::profile::{
     Budget, Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Discovery, DroppedMethod, Environment,
-    Events, Hotswap, MethodIndex, MethodName, MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root,
+    Events, Hotswap, Link, MethodIndex, MethodName, MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root,
     RootOverhead, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater::report::Options;
@@ -85,8 +85,8 @@ fn add_totals(nodes: &mut [Node]) {
     for index in (0..nodes.len()).rev() {
         nodes[index].total_ns += nodes[index].self_ns;
         nodes[index].total_error_ns += nodes[index].error_ns;
-        let Node { parent, total_ns, total_error_ns, .. } = nodes[index];
-        if let Some(parent) = parent {
+        let Node { total_ns, total_error_ns, .. } = nodes[index];
+        if let Some(parent) = nodes[index].caller() {
             nodes[parent.0].total_ns += total_ns;
             nodes[parent.0].total_error_ns += total_error_ns;
         }
@@ -99,6 +99,19 @@ pub fn profile() -> Profile {
         (ThreadId(31), "worker-1".to_owned(), tree(&WORKER)),
         (ThreadId(32), format!("pool {HOSTILE}"), tree(&OTHER)),
     ])
+}
+
+/// The same, but what two nodes call is run by other threads: one of the two is below itself, by way of a method that it calls.
+pub fn handed() -> Profile {
+    let mut tree = tree(&WORKER);
+    for node in [2, 6] {
+        tree.nodes[node].link = Some(Link::Thread);
+    }
+    for node in &mut tree.nodes {
+        (node.total_ns, node.total_error_ns) = (0, 0);
+    }
+    add_totals(&mut tree.nodes);
+    of(vec![(ThreadId(31), "worker-1".to_owned(), tree)])
 }
 
 /// The same after a change: the parser is slower, the tax is gone, something is new, and the rest differs by less than is uncertain.

@@ -181,6 +181,11 @@ fn axe_finds_no_fault() {
 }
 
 #[test]
+fn what_was_handed_over_is_below_its_origin_and_no_part_of_its_time() {
+    browse("handed", &written(&made_up::handed()));
+}
+
+#[test]
 fn a_profile_without_calls_is_shown_as_one() {
     let mut profile = made_up::profile();
     profile.merged.nodes.clear();

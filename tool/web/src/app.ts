@@ -120,6 +120,11 @@ export class App<A> {
     return `${name} (calls ${until === 0 ? "no longer recorded" : `until ${(until / 1e9).toFixed(1)} s`})`;
   }
 
+  /** Before a node's name: that its parent did not call it, but handed it over. */
+  link(node: number): string {
+    return this.shown.handed[node] === 1 ? "[started] " : "";
+  }
+
   /** What rows of a method have as attributes: its name for machines, and until when it was recorded. */
   attributes(method: number): Record<string, string> {
     const until = this.source.until.get(method);

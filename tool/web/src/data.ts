@@ -46,7 +46,7 @@ interface Facts {
   foot: string;
   /** Machine name, name for people. */
   methods: [string, string][];
-  blocks: { nodes: number; bytes: number }[];
+  blocks: { nodes: number; bytes: number; handed: number[] }[];
 }
 
 export interface ProfileFacts extends Facts {
@@ -68,6 +68,8 @@ export interface Stored {
   parent: Int32Array;
   method: Int32Array;
   columns: Columns;
+  /** Nodes that their parents did not call, but handed over: 1. Their times are no part of the parents'. */
+  handed: Uint8Array;
 }
 
 export interface Data {
@@ -89,7 +91,12 @@ export async function load(): Promise<Data> {
   for (const block of facts.blocks) starts.push(starts[starts.length - 1] + block.bytes);
   return {
     facts,
-    block: (index) => decode(bytes.subarray(starts[index], starts[index + 1]), facts.blocks[index].nodes),
+    block: (index) => {
+      const { nodes, handed } = facts.blocks[index];
+      const stored = decode(bytes.subarray(starts[index], starts[index + 1]), nodes);
+      for (const node of handed) stored.handed[node] = 1;
+      return stored;
+    },
   };
 }
 
@@ -127,7 +134,7 @@ function decode(bytes: Uint8Array, nodes: number): Stored {
     total[node] += self[node];
     if (parent[node] !== NONE) total[parent[node]] += total[node];
   }
-  return { parent, method, columns: { calls, thrown, self, error, totalError, samples, running, total } };
+  return { parent, method, handed: new Uint8Array(nodes), columns: { calls, thrown, self, error, totalError, samples, running, total } };
 }
 
 /** Methods of one name, of different class loaders, are one to the reader: the first of them. */
@@ -139,11 +146,23 @@ export function firstOfName(methods: [string, string][]): Int32Array {
   });
 }
 
-/** The tree's shape, each method the first of its name. */
-export function shapeOf(stored: Stored, first: Int32Array, weight: Float64Array): Shape {
-  return new Shape(
-    stored.parent,
-    stored.method.map((method) => first[method]),
-    weight,
-  );
+/** The tree's shape, each method the first of its name; and the shape of the calls alone, in which what was handed over is a root. */
+export function shapesOf(stored: Stored, first: Int32Array, weight: Float64Array): { shape: Shape; called: Shape } {
+  const { parent, handed } = stored;
+  const method = stored.method.map((method) => first[method]);
+  const shape = new Shape(parent, method, weight);
+  if (!handed.includes(1)) return { shape, called: shape };
+  return { shape, called: new Shape(parent.map((above, node) => (handed[node] === 1 ? NONE : above)), method, weight) };
+}
+
+/** How wide frames are: each node's total, and those of what was handed over below it. */
+export function widthsOf({ parent, handed, columns }: Stored): Float64Array {
+  const { total } = columns;
+  if (!handed.includes(1)) return total;
+  const widths = total.slice();
+  for (let node = widths.length - 1; node >= 0; node--) {
+    const outside = handed[node] === 1 ? widths[node] : widths[node] - total[node];
+    if (parent[node] !== NONE) widths[parent[node]] += outside;
+  }
+  return widths;
 }

@@ -2,7 +2,7 @@
 
 import { arcs, flat, type Arc } from "./arrange";
 import { diverging, nominal, type Mapping } from "./colours";
-import { firstOfName, shapeOf, type Data, type DiffFacts, type Stored } from "./data";
+import { firstOfName, shapesOf, type Data, type DiffFacts, type Stored } from "./data";
 import { classOf, count, packageOf, relative, signed, time } from "./format";
 import type { Attributes } from "./query";
 import type { Arcs, Choice, Column, Fact, Row, Shown, Source } from "./source";
@@ -72,6 +72,8 @@ class ShownDiff implements Shown<Pair> {
   readonly shape: Shape;
   readonly widths: Float64Array;
   readonly whole: number;
+  readonly handed: Uint8Array;
+  private readonly called: Shape;
   readonly treeColumns: Column<Pair>[];
   readonly flatColumns: Column<Pair>[];
   readonly arcColumns: Column<Pair>[];
@@ -95,9 +97,10 @@ class ShownDiff implements Shown<Pair> {
       const above = before.parent[node];
       if (above !== NONE) this.widths[above] += this.widths[node];
     }
-    this.shape = shapeOf(before, source.first, this.widths);
+    const { shape, called } = shapesOf(before, source.first, this.widths);
+    [this.shape, this.called, this.handed] = [shape, called, before.handed];
     const whole = (side: Stored, divisor: number) =>
-      this.shape.below(NONE).reduce((sum, root) => sum + side.columns.total[root], 0) / divisor;
+      called.below(NONE).reduce((sum, root) => sum + side.columns.total[root], 0) / divisor;
     this.whole = Math.max(whole(before, n), whole(after, m));
     this.treeColumns = this.columnsOf("total");
     this.flatColumns = this.columnsOf("self");
@@ -125,7 +128,7 @@ class ShownDiff implements Shown<Pair> {
       // A method is in a profile if any of its nodes is.
       const presence = new Uint8Array(this.source.names.length);
       this.shape.method.forEach((method, node) => (presence[method] |= Number(this.source.facts.presence[node])));
-      const [before, after] = this.source.sides.map((side) => flat(this.shape, side.columns, this.source.names.length));
+      const [before, after] = this.source.sides.map((side) => flat(this.called, side.columns, this.source.names.length));
       const rows: Row<Pair>[] = [];
       presence.forEach((of, method) => {
         if (of === 0) return;
@@ -138,7 +141,7 @@ class ShownDiff implements Shown<Pair> {
   }
 
   arcs(method: number): Arcs<Pair> {
-    const [before, after] = this.source.sides.map((side) => arcs(this.shape, side.columns, method));
+    const [before, after] = this.source.sides.map((side) => arcs(this.called, side.columns, method));
     const joined = (old: Arc[], now: Arc[]): Row<Pair>[] => {
       const known = (arc: Arc) => arc.amounts.calls > 0 || arc.amounts.total > 0;
       return old.map((arc, index) => ({

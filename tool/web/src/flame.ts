@@ -182,7 +182,7 @@ export class FlameView<A> {
         context.fillRect(frame.x, y + ROW - 4, Math.max(0.5, frame.width - 1), 3);
       }
       if (frame.width >= TEXT_FROM) {
-        const name = (mapping.sign?.(frame.node) ?? "") + shortName(app.name(method));
+        const name = (mapping.sign?.(frame.node) ?? "") + app.link(frame.node) + shortName(app.name(method));
         context.fillStyle = isDimmed ? strong : this.inkOf(context, paint);
         context.fillText(fitting(context, name, frame.width - 8), frame.x + 4, y + ROW / 2);
       }

@@ -2,7 +2,7 @@
 
 import { arcs, flat } from "./arrange";
 import { graded, neutral, nominal, sequence, type Mapping } from "./colours";
-import { firstOfName, shapeOf, type Data, type ProfileFacts, type Statistics, type Stored } from "./data";
+import { firstOfName, shapesOf, widthsOf, type Data, type ProfileFacts, type Statistics, type Stored } from "./data";
 import { classOf, count, packageOf, percent, time } from "./format";
 import type { Attributes } from "./query";
 import type { Arcs, Choice, Column, Fact, Row, Shown, Source } from "./source";
@@ -13,7 +13,11 @@ const ENOUGH_SAMPLES = 10;
 
 interface Tree {
   shape: Shape;
+  /** The calls alone. */
+  called: Shape;
   columns: Columns;
+  widths: Float64Array;
+  handed: Uint8Array;
 }
 
 const doubted = (value: number, error: number) => (value < error ? "~" : "");
@@ -49,7 +53,8 @@ export class ProfileSource implements Source<Amounts> {
     let tree = this.loaded.get(block);
     if (tree === undefined) {
       const stored: Stored = this.data.block(block);
-      tree = { columns: stored.columns, shape: shapeOf(stored, this.first, stored.columns.total) };
+      const widths = widthsOf(stored);
+      tree = { columns: stored.columns, handed: stored.handed, widths, ...shapesOf(stored, this.first, widths) };
       this.loaded.set(block, tree);
     }
     return tree;
@@ -71,6 +76,8 @@ class ShownProfile implements Shown<Amounts> {
   readonly attributes: Attributes;
   readonly choices: Choice[];
   readonly isNotable = null;
+  readonly handed: Uint8Array;
+  private readonly called: Shape;
   private readonly columns: Columns;
   private readonly statistics = new Map<number, Statistics>();
   private readonly totalSamples: { samples: Float64Array; running: Float64Array };
@@ -81,12 +88,14 @@ class ShownProfile implements Shown<Amounts> {
     private readonly source: ProfileSource,
     private readonly tree: number,
   ) {
-    const { shape, columns } = source.tree(tree);
+    const { shape, called, columns, widths, handed } = source.tree(tree);
     this.shape = shape;
+    this.called = called;
     this.columns = columns;
-    this.widths = columns.total;
-    this.whole = shape.below(NONE).reduce((sum, root) => sum + columns.total[root], 0);
-    this.totalSamples = summed(shape, columns);
+    this.handed = handed;
+    this.widths = widths;
+    this.whole = shape.below(NONE).reduce((sum, root) => sum + widths[root], 0);
+    this.totalSamples = summed(called, columns);
     const numbers = new Map(source.names.map(([machine], index) => [machine, source.first[index]]));
     for (const of of source.facts.report.statistics ?? []) this.statistics.set(numbers.get(of.method) ?? NONE, of);
     const { share, selfShare, total, self, calls, thrown, selfEach, cpu } = this.columnsOf();
@@ -106,7 +115,7 @@ class ShownProfile implements Shown<Amounts> {
   flat(): Row<Amounts>[] {
     if (this.rows === null) {
       this.rows = [];
-      flat(this.shape, this.columns, this.source.names.length).forEach((amounts, method) => {
+      flat(this.called, this.columns, this.source.names.length).forEach((amounts, method) => {
         if (amounts !== undefined) this.rows!.push({ method, amounts });
       });
     }
@@ -114,7 +123,7 @@ class ShownProfile implements Shown<Amounts> {
   }
 
   arcs(method: number): Arcs<Amounts> {
-    return arcs(this.shape, this.columns, method);
+    return arcs(this.called, this.columns, method);
   }
 
   bar(amounts: Amounts): [number, number] {
@@ -183,7 +192,7 @@ class ShownProfile implements Shown<Amounts> {
     const who: Fact[] = [
       { name: "Method name", text: display },
       { name: "Name for machines", text: machine, value: machine },
-      { name: "Caller name", text: caller ?? "none: it is a root" },
+      { name: this.handed[node] === 1 ? "Handed over by" : "Caller name", text: caller ?? "none: it is a root" },
       { name: "JVM", text: `${target.main} (pid ${target.pid}, JDK ${target.jdk})${host}` },
       ...this.threadsOf(node),
     ];
@@ -204,14 +213,14 @@ class ShownProfile implements Shown<Amounts> {
   private threadsOf(node: number): Fact[] {
     const { threads } = this.source.facts.report;
     if (this.tree > 0) return [{ name: "Thread", text: this.source.trees[this.tree] }];
-    const path = this.shape.path(node).map((above) => this.shape.method[above]);
+    const path = this.shape.path(node);
     const facts: Fact[] = [];
     for (let index = 0; index < threads.length; index++) {
-      const { shape, columns } = this.source.tree(index + 1);
+      const { shape, columns, handed } = this.source.tree(index + 1);
       let places = [NONE];
-      for (const method of path) {
+      for (const step of path) {
         const below = places.flatMap((place) => [...shape.below(place)]);
-        places = below.filter((child) => shape.method[child] === method);
+        places = below.filter((child) => shape.method[child] === this.shape.method[step] && handed[child] === this.handed[step]);
       }
       if (places.length === 0) continue;
       const sum = (column: Float64Array) => places.reduce((sum, place) => sum + column[place], 0);
@@ -236,17 +245,17 @@ class ShownProfile implements Shown<Amounts> {
     if (this.tree === 0) {
       const isKnown = new Uint8Array(this.shape.size);
       const places = new Map<number, number>();
-      const key = (parent: number, method: number) => (parent + 1) * this.source.names.length + method;
+      const key = (parent: number, method: number, handed: number) => ((parent + 1) * this.source.names.length + method) * 2 + handed;
       for (let node = 0; node < this.shape.size; node++) {
-        const own = key(this.shape.parent[node], this.shape.method[node]);
+        const own = key(this.shape.parent[node], this.shape.method[node], this.handed[node]);
         if (!places.has(own)) places.set(own, node);
       }
       for (let thread = 0; thread < threads; thread++) {
-        const { shape } = this.source.tree(thread + 1);
+        const { shape, handed } = this.source.tree(thread + 1);
         const placeOf = new Int32Array(shape.size);
         for (let node = 0; node < shape.size; node++) {
           const above = shape.parent[node] === NONE ? NONE : placeOf[shape.parent[node]];
-          const place = above === -2 ? -2 : (places.get(key(above, shape.method[node])) ?? -2);
+          const place = above === -2 ? -2 : (places.get(key(above, shape.method[node], handed[node])) ?? -2);
           placeOf[node] = place;
           if (place < 0) continue;
           owners[place] = isKnown[place] === 0 || owners[place] === thread ? thread : threads;
@@ -337,6 +346,7 @@ class ShownProfile implements Shown<Amounts> {
       mean: (node) => each(c.total[node], c.calls[node]),
       share: (node) => (whole === 0 ? 0 : c.total[node] / whole),
       level: (node) => shape.level[node],
+      link: (node) => (this.handed[node] === 1 ? "thread" : "call"),
       callees: (node) => shape.fanout(node),
       cpu: (node) => (c.samples[node] === 0 ? -1 : c.running[node] / c.samples[node]),
     };

@@ -44,6 +44,8 @@ export interface Fact {
 /** The tree that is shown. */
 export interface Shown<A> {
   shape: Shape;
+  /** Nodes that their parents did not call, but handed over: 1. */
+  handed: Uint8Array;
   /** How wide each node's frame is; a node's children are together no wider. */
   widths: Float64Array;
   of(node: number): A;

@@ -134,6 +134,7 @@ export class TreeView<A> {
       "aria-level": String(shape.level[node] - this.base() + 1),
     };
     for (const [name, value] of Object.entries(shown.data(shown.of(node)))) attributes[`data-${name}`] = value;
+    if (shown.handed[node] === 1) attributes["data-link"] = "thread";
     if (shape.fanout(node) > 0) attributes["aria-expanded"] = String(this.open[node] === 1);
     return attributes;
   }
@@ -148,8 +149,9 @@ export class TreeView<A> {
     const swatch = el("span", { class: "swatch", title: `${app.mapping.label}: ${app.mapping.describe(node)}` });
     swatch.style.background = paintOf(app.mapping.key[app.mapping.classOf(node)].paint);
     const depth = level > INDENTED ? [el("span", { class: "depth" }, `[${shape.level[node]}] `)] : [];
-    const name = app.name(shape.method[node]);
-    const text = el("span", { class: "label", title: name }, ...marked(app.label(shape.method[node]), app.state.search));
+    const link = app.link(node);
+    const name = link + app.name(shape.method[node]);
+    const text = el("span", { class: "label", title: name }, ...marked(link + app.label(shape.method[node]), app.state.search));
     return [twist, swatch, ...depth, text];
   }
 

@@ -1,0 +1,107 @@
+//! Lambdas that were made before the profile, or by code that is not below the root: their bodies are found when they are called.
+
+use std::collections::BTreeMap;
+
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
+
+const SOURCE: &str = "
+    import java.util.*;
+    import java.util.function.*;
+    class Main {
+        static final Handlers HANDLERS = new Handlers();
+        static IntSupplier late;
+        public static void main(String[] args) throws Exception {
+            int expected = root();
+            System.out.println(\"READY\");
+            Scanner input = new Scanner(System.in);
+            while (input.hasNextLine() && !input.nextLine().equals(\"quit\")) {
+                System.out.println(\"RESULT \" + (root() - expected));
+                late = () -> Late.body();
+            }
+        }
+        static int root() {
+            int sum = HANDLERS.run.getAsInt() + HANDLERS.reference.applyAsInt(3) + smallest(new ArrayList<>(List.of(3, 1, 2)));
+            return late == null ? sum : sum + late.getAsInt();
+        }
+        static int smallest(List<Integer> numbers) {
+            numbers.sort(Orders.ORDER);
+            return numbers.get(0);
+        }
+    }
+    class Handlers {
+        final int base = 4;
+        final IntSupplier run = () -> body();
+        final IntUnaryOperator reference = Handlers::twice;
+        final Runnable other = () -> never();
+        int body() { return base; }
+        static int twice(int x) { return 2 * x; }
+        static void never() { }
+    }
+    class Orders {
+        static final Comparator<Integer> ORDER = (a, b) -> order(a, b);
+        static int order(int a, int b) { return a - b; }
+    }
+    class Late { static int body() { return 0; } }
+    class Elsewhere {
+        static final IntUnaryOperator SAME_INTERFACE_ANOTHER_CLASS = x -> unrelated(x);
+        static int unrelated(int x) { return x; }
+    }";
+
+/// The calls of three root calls, by method.
+fn check(jdk: &Jdk, options: &[&str]) -> BTreeMap<String, u64> {
+    let classes = compile_text(jdk, SOURCE);
+    let mut target = java(jdk, &classes, &[], &["Main"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let tool = profile(&target, &[&["--root", "Main::root", "--calls", "3", "-o", &file_name], options].concat());
+    for _ in 0..3 {
+        target.say("go");
+        assert_eq!(target.await_line("RESULT"), "RESULT 0", "JDK {}", jdk.version);
+    }
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    target.say("quit");
+    assert!(target.finish().status.success());
+    calls_by_method(&read_report(&file))
+}
+
+#[test]
+fn a_lambda_that_somebody_else_made_is_below_who_calls_it() {
+    for jdk in jdks() {
+        for scheme in ["b", "a"] {
+            let found = check(&jdk, &["--scheme", scheme]);
+            let calls = |method: &str| found.get(method).copied().unwrap_or(0);
+            let context = format!("JDK {}, {scheme}: {found:#?}", jdk.version);
+            assert_eq!((calls("Handlers.body()I"), calls("Handlers.twice(I)I")), (3, 3), "{context}");
+            let lambda = |class: &str| found.iter().find(|(name, _)| name.starts_with(&format!("{class}.lambda$")));
+            assert_eq!(lambda("Handlers").map(|(_, calls)| *calls), Some(3), "{context}");
+            // By the JDK's own code, which is not looked through.
+            let compared = calls("Orders.order(II)I");
+            assert!(compared >= 6 && lambda("Orders").map(|(_, calls)| *calls) == Some(compared), "{context}");
+            // Made while the profile ran, by code that is not below the root.
+            assert_eq!(calls("Late.body()I"), 2, "{context}");
+        }
+    }
+}
+
+#[test]
+fn lambdas_of_other_interfaces_are_not_taken_for_called() {
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, SOURCE);
+        let mut target = java(&jdk, &classes, &[], &["Main"]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let tool = profile(&target, &["--root", "Main::root", "--calls", "1", "-o", &file_name]);
+        target.say("go");
+        assert!(tool.finish().status.success());
+        target.say("quit");
+        assert!(target.finish().status.success());
+        let report = read_report(&file);
+        // root, smallest, two bodies of lambdas, what they call, and the method referred to.
+        assert_eq!((&report["methods"]["instrumented"], &report["methods"]["called"]), (&7.into(), &7.into()));
+    }
+}
