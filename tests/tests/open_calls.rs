@@ -149,6 +149,34 @@ fn main_stays_open_and_has_its_time() {
 }
 
 #[test]
+fn a_recursion_below_an_open_call_is_counted_to_its_end() {
+    let text = "
+        class Main {
+            static int sum;
+            public static void main(String[] args) throws Exception {
+                System.out.println(\"READY\");
+                for (int c; (c = System.in.read()) > 0;) {
+                    if (c == 'g') sum += fibonacci(3);
+                    if (c == '\\n') System.out.println(\"DONE\");
+                }
+            }
+            static int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+        }";
+    for jdk in jdks() {
+        let report = profiled(&jdk, text, &["--root", "Main::main"], |target| {
+            target.say("gg");
+            target.await_line("DONE");
+        });
+        assert_eq!(
+            contexts(&report),
+            ["main 0", "main/fibonacci 2", "main/fibonacci/fibonacci 4", "main/fibonacci/fibonacci/fibonacci 4"],
+            "JDK {}",
+            jdk.version
+        );
+    }
+}
+
+#[test]
 fn every_level_of_an_open_recursion_is_closed_at_its_time() {
     let text = "
         class Main {

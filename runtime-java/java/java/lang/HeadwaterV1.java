@@ -37,6 +37,8 @@ public final class HeadwaterV1 {
     private static final int FLAGS = 4096;
     private static final byte FLAG_ENTERED = 1;
     private static final byte FLAG_ROOT = 2;
+    /** A thread has come into the graph by this method, though it is no root: its calls within are counted as a root's are. */
+    private static final byte FLAG_OUTERMOST = 4;
     // Bits of what a reflected method's kind is.
     static final int OF_CONSTRUCTOR = 1;
     static final int OF_HANDLE = 2;
@@ -83,7 +85,7 @@ public final class HeadwaterV1 {
         thread.position = position + 8;
     }
 
-    /** Enters a method for the first time, or a root, in the call graph. */
+    /** Enters a method for the first time, or one that is some thread's outermost, in the call graph. */
     @DontInline
     private static void enterMarked(HeadwaterV1Thread thread, int id) {
         if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
@@ -318,6 +320,7 @@ public final class HeadwaterV1 {
                 markEntered(id);
                 pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
             }
+            mark(id, FLAG_OUTERMOST);
             write(thread, KIND_ENTER, id);
             thread.root = id;
             inside = true;
@@ -356,6 +359,7 @@ public final class HeadwaterV1 {
                 entered(id);
                 markEntered(id);
             }
+            mark(id, FLAG_OUTERMOST);
             write(thread, KIND_ENTER, id);
             thread.root = id;
             inside = true;
@@ -387,7 +391,13 @@ public final class HeadwaterV1 {
     }
 
     static void markEntered(int id) {
-        U.putByte(flags + id, (byte) (U.getByte(flags + id) | FLAG_ENTERED));
+        mark(id, FLAG_ENTERED);
+    }
+
+    private static void mark(int id, byte flag) {
+        if ((U.getByte(flags + id) & flag) == 0) {
+            U.getAndBitwiseOrByte(null, flags + id, flag);
+        }
     }
 
     private static void pause(HeadwaterV1Thread thread, int reason, long duration) {
