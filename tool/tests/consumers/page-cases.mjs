@@ -260,6 +260,7 @@ export const cases = {
     assert.ok((await keys()).includes("com.acme.text"));
     await view(page, "tree");
     for (const [mapping, expected] of [["thread", "worker-1 (31)"], ["self", /^up to /], ["calls", /^above /], ["error", /~ more than the time itself/], ["cpu", /too few samples/], ["class", "com.acme.text.Parser"]]) {
+      await settled(page);
       const before = await drawings(page);
       await page.selectOption("#colour", mapping);
       assert.equal(await page.getAttribute("#key", "data-mapping"), mapping);
@@ -478,6 +479,7 @@ export const cases = {
     assert.equal(await ground(page), dark);
     await page.emulateMedia({ colorScheme: "light" });
     assert.equal(await ground(page), light);
+    await settled(page);
     const before = await drawings(page);
     await page.selectOption("#theme", "dark");
     assert.equal(await ground(page), dark);
@@ -587,6 +589,7 @@ export const cases = {
     const found = json("flat").flat.filter((row) => row.method.toLowerCase().includes("type7.method1"));
     assert.deepEqual((await rows(page, "flat")).map((row) => [row.method, ...numbers(row)]).sort(), found.map((row) => [row.method, ...expectedNumbers(row)]).sort());
     await view(page, "flame");
+    await settled(page);
     const before = await drawings(page);
     await page.fill("#search", "type8.");
     await settled(page);
@@ -664,6 +667,7 @@ export const cases = {
     // Frames by either side, coloured by the change of self time, total time or calls.
     await view(page, "flame");
     for (const width of ["before", "after", "both"]) {
+      await settled(page);
       const before = await drawings(page);
       await page.selectOption("#width", width);
       await settled(page);
