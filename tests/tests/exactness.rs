@@ -27,10 +27,11 @@ fn comparable(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> B
     theirs.keys().map(|method| (method.clone(), ours.get(method).copied().unwrap_or(0))).collect()
 }
 
-/// Profiles `main` on a JDK and compares all counts; the report.
-fn check(jdk: &Jdk, main: &str, options: &[&str], tool_options: &[&str]) -> Value {
+/// Profiles a program on a JDK and compares all counts; the report.
+fn check(jdk: &Jdk, program: &str, options: &[&str], tool_options: &[&str]) -> Value {
+    let main = program.rsplit('/').next().unwrap_or(program);
     let context = format!("{main}, JDK {}, {options:?}, {tool_options:?}", jdk.version);
-    let classes = compile(jdk, &["Counter.java", &format!("{main}.java")]);
+    let classes = compile(jdk, &["Counter.java", &format!("{program}.java")]);
     let expected_output = undisturbed(jdk, &classes, main);
 
     let mut target = java(jdk, &classes, options, &[main]);
@@ -113,7 +114,7 @@ fn what_pattern_switches_run_is_counted() {
         eprintln!("not tested: no JDK of version {PATTERN_SWITCHES} or later is installed");
     }
     for jdk in &with_patterns {
-        check(jdk, "Patterns", &[], &[]);
+        check(jdk, "jdk21/Patterns", &[], &[]);
     }
 }
 
