@@ -65,7 +65,7 @@ impl Attached {
         start: Start,
     ) -> Result<Live, ProfileError> {
         observer(Stage::Preparing);
-        self.session.graph_mut().set_options(profiling::options(&settings));
+        self.session.graph_mut().set_options(Options { look_ahead: true, ..settings.subgraph.clone() });
         let period = settings.clock.period();
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;

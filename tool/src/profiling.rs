@@ -32,7 +32,7 @@ mod unmatched;
 pub use connecting::{connect, detach};
 pub use error::ProfileError;
 pub use settings::{BareTiming, Settings};
-pub(crate) use settings::{agreed, decoding, options};
+pub(crate) use settings::{agreed, decoding};
 pub use unmatched::Unmatched;
 pub(crate) use unmatched::unmatched;
 
@@ -217,8 +217,8 @@ pub(crate) async fn prepare(
 
 /// A root that matches nothing.
 fn not_found(session: &Session, settings: &Settings, root: PatternIndex, found: RootMatch) -> ProfileError {
-    let pattern = &settings.roots[root.0];
-    if settings.lines.get(root.0).copied().flatten().is_some() {
+    let pattern = &settings.subgraph.roots[root.0];
+    if settings.subgraph.lines_of(root).is_some() {
         let region = settings.root_names().nth(root.0).unwrap_or_default();
         let reason = session.graph().skipped().first().map(|(method, reason)| format!("{method}: {reason}"));
         return ProfileError::NoLines { region, classes: found.classes, reason };

@@ -88,7 +88,7 @@ impl Options {
     }
 
     /// The lines that a root stands for, if it is no method.
-    pub(super) fn lines_of(&self, root: PatternIndex) -> Option<Lines> {
+    pub fn lines_of(&self, root: PatternIndex) -> Option<Lines> {
         self.lines.get(root.0).copied().flatten()
     }
 

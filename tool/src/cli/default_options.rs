@@ -43,7 +43,7 @@ mod tests {
         let Command::Profile { profile, .. } = Cli::try_parse_from(all).unwrap().command else { panic!("profile") };
         let settings = profile.settings(false);
         assert_eq!(settings.clock, ClockMode::Exact);
-        assert_eq!(settings.exclude.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a.B", "x.Y"]);
+        assert_eq!(settings.subgraph.exclude.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a.B", "x.Y"]);
         assert_eq!(with_defaults(given(), None), Ok(given()));
         assert_eq!(with_defaults(words("headwater list"), Some("--clock tick")), Ok(words("headwater list")));
         let error = with_defaults(given(), Some("--root 'x")).unwrap_err();

@@ -11,7 +11,7 @@ use headwater_protocol::segment::Overflow;
 use super::output::Output;
 use super::values::{bare_timing, duration, live_period, tick_period};
 use crate::budget::Limit;
-use crate::callgraph::{JdkMethods, Scheme};
+use crate::callgraph::{JdkMethods, Options, Scheme};
 use crate::clock_source::ClockChoice;
 use crate::decode::Statistics;
 use crate::pattern::{ClassPattern, MethodPattern};
@@ -206,28 +206,29 @@ impl ProfileArgs {
     /// The profile of these roots.
     pub(crate) fn settings(&self, roots: Vec<MethodPattern>) -> Settings {
         Settings {
-            roots,
-            lines: Vec::new(),
-            only_roots: false,
-            include: self.include.clone(),
-            exclude: self.exclude.clone(),
-            jdk: match self.jdk {
-                Jdk::None => JdkMethods::None,
-                Jdk::Edge => JdkMethods::Edge,
-                Jdk::All => JdkMethods::All,
-            },
-            scheme: match self.scheme {
-                SchemeName::A => Scheme::Eager,
-                SchemeName::B => Scheme::Lazy,
-                SchemeName::Total => Scheme::Total,
+            subgraph: Options {
+                roots,
+                include: self.include.clone(),
+                exclude: self.exclude.clone(),
+                jdk: match self.jdk {
+                    Jdk::None => JdkMethods::None,
+                    Jdk::Edge => JdkMethods::Edge,
+                    Jdk::All => JdkMethods::All,
+                },
+                scheme: match self.scheme {
+                    SchemeName::A => Scheme::Eager,
+                    SchemeName::B => Scheme::Lazy,
+                    SchemeName::Total => Scheme::Total,
+                },
+                skip_trivial: self.skip_trivial,
+                natives: self.natives,
+                follow_threads: self.follow.contains(&Follow::Threads),
+                ..Options::default()
             },
             reveal: match self.reveal {
                 RevealName::Blocking => Reveal::Blocking,
                 RevealName::Background => Reveal::Background,
             },
-            skip_trivial: self.skip_trivial,
-            natives: self.natives,
-            follow_threads: self.follow.contains(&Follow::Threads),
             statistics: if self.stats { Statistics::Every } else { Statistics::Off },
             duration: self.duration,
             calls: self.calls,

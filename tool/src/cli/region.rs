@@ -14,7 +14,7 @@ use super::output::{parent_exists, terminal_width, wants_color};
 use super::profile_options::ClockSource;
 use super::progress::{Progress, Shown};
 use super::{duration, fail, interrupted};
-use crate::callgraph::{JdkMethods, Lines, Scheme};
+use crate::callgraph::{Lines, Options};
 use crate::decode::Statistics;
 use crate::jvm;
 use crate::pattern::MethodPattern;
@@ -137,17 +137,13 @@ impl Timing {
     /// The recording that has these times.
     pub(crate) fn settings(&self, progress: &Progress) -> Settings {
         Settings {
-            roots: self.regions.iter().map(|region| region.pattern.clone()).collect(),
-            lines: self.regions.iter().map(|region| region.lines).collect(),
-            only_roots: true,
-            include: Vec::new(),
-            exclude: Vec::new(),
-            jdk: JdkMethods::None,
-            scheme: Scheme::Lazy,
+            subgraph: Options {
+                roots: self.regions.iter().map(|region| region.pattern.clone()).collect(),
+                lines: self.regions.iter().map(|region| region.lines).collect(),
+                only_roots: true,
+                ..Options::default()
+            },
             reveal: Reveal::Blocking,
-            skip_trivial: false,
-            natives: false,
-            follow_threads: false,
             duration: self.duration,
             calls: self.calls,
             clock: ClockMode::Exact,

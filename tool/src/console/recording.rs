@@ -14,8 +14,8 @@ use crate::session::SessionError;
 impl Console {
     pub(super) fn settings(&self, options: &ProfileArgs, roots: Vec<MethodPattern>, await_roots: bool) -> Settings {
         let mut settings = Settings { await_roots, ..options.settings(roots) };
-        settings.include.extend(self.include.iter().cloned());
-        settings.exclude.extend(self.exclude.iter().cloned());
+        settings.subgraph.include.extend(self.include.iter().cloned());
+        settings.subgraph.exclude.extend(self.exclude.iter().cloned());
         settings
     }
 

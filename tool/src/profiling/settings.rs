@@ -8,37 +8,18 @@ use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::{Overflow, Recording, TimeSource};
 
 use crate::budget::Limit;
-use crate::callgraph::{JdkMethods, Lines, Options, Scheme};
+use crate::callgraph::{Options, PatternIndex};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
 use crate::decode::{DecodeOptions, Statistics, TimeBase};
-use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
 
 /// What is to be profiled, and for how long.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The roots.
-    pub roots: Vec<MethodPattern>,
-    /// At a root's index: it stands for these lines of its class, not for the methods.
-    pub lines: Vec<Option<Lines>>,
-    /// Nothing but the roots is instrumented: their calls are timed as wholes.
-    pub only_roots: bool,
-    /// Only these (all, when empty).
-    pub include: Vec<ClassPattern>,
-    /// Not these.
-    pub exclude: Vec<ClassPattern>,
-    /// Which methods of the JDK.
-    pub jdk: JdkMethods,
-    /// When callees are instrumented.
-    pub scheme: Scheme,
-    /// Whether threads of the target wait for that.
+    /// The roots, and what is instrumented below them.
+    pub subgraph: Options,
+    /// Whether threads of the target wait until callees are instrumented.
     pub reveal: Reveal,
-    /// Getters, setters and methods that do nothing are left alone.
-    pub skip_trivial: bool,
-    /// Calls of native methods are instrumented.
-    pub natives: bool,
-    /// Work that is handed to other threads runs as children of the calls that did so.
-    pub follow_threads: bool,
     /// End after this time.
     pub duration: Option<Duration>,
     /// End when so many root invocations are complete; no others are counted.
@@ -68,10 +49,11 @@ pub struct Settings {
 impl Settings {
     /// The roots as the user gave them.
     pub fn root_names(&self) -> impl Iterator<Item = String> {
-        let lines = self.lines.iter().copied().chain(std::iter::repeat(None));
-        self.roots.iter().zip(lines).map(|(pattern, lines)| match lines {
-            Some(lines) => format!("{}:{lines}", pattern.class_text()),
-            None => pattern.to_string(),
+        self.subgraph.roots.iter().enumerate().map(|(index, pattern)| {
+            match self.subgraph.lines_of(PatternIndex(index)) {
+                Some(lines) => format!("{}:{lines}", pattern.class_text()),
+                None => pattern.to_string(),
+            }
         })
     }
 }
@@ -94,7 +76,7 @@ pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, 
         clock_period: settings.clock.period(),
         source: if settings.clock == ClockMode::Cpu {
             TimeSource::ThreadCpu
-        } else if clock_source::tsc(settings.clock_source, settings.clock, settings.jdk, java_version)? {
+        } else if clock_source::tsc(settings.clock_source, settings.clock, settings.subgraph.jdk, java_version)? {
             TimeSource::Tsc
         } else {
             TimeSource::NanoTime
@@ -109,21 +91,4 @@ pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, 
 pub(crate) fn decoding(settings: &Settings) -> DecodeOptions {
     let time_base = if settings.clock == ClockMode::Cpu { TimeBase::Carrier } else { TimeBase::System };
     DecodeOptions { root_limit: settings.calls, statistics: settings.statistics, time_base }
-}
-
-/// What the call graph is to select.
-pub(crate) fn options(settings: &Settings) -> Options {
-    Options {
-        roots: settings.roots.clone(),
-        lines: settings.lines.clone(),
-        only_roots: settings.only_roots,
-        include: settings.include.clone(),
-        exclude: settings.exclude.clone(),
-        jdk: settings.jdk,
-        scheme: settings.scheme,
-        look_ahead: true,
-        skip_trivial: settings.skip_trivial,
-        natives: settings.natives,
-        follow_threads: settings.follow_threads,
-    }
 }

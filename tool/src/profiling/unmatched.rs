@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Settings;
+use crate::callgraph::PatternIndex;
 use crate::session::Session;
 
 /// A root that matched nothing to the end.
@@ -34,11 +35,11 @@ pub(super) fn did_you_mean(near: &[String]) -> String {
 /// The roots that match nothing, with what is like them.
 pub(crate) fn unmatched(session: &Session, settings: &Settings) -> Vec<Unmatched> {
     let graph = session.graph();
-    let lines = settings.lines.iter().copied().chain(std::iter::repeat(None));
-    let roots = settings.roots.iter().zip(settings.root_names()).zip(lines).zip(graph.root_matches());
+    let roots = settings.subgraph.roots.iter().zip(settings.root_names()).zip(graph.root_matches()).enumerate();
     roots
-        .filter(|(_, found)| found.methods == 0)
-        .map(|(((root, pattern), lines), _)| {
+        .filter(|(_, (_, found))| found.methods == 0)
+        .map(|(index, ((root, pattern), _))| {
+            let lines = settings.subgraph.lines_of(PatternIndex(index));
             let near = graph.near_misses(root).into_iter();
             // What stands for lines is a pattern for all methods of the class.
             let near = near.map(|near| match lines {

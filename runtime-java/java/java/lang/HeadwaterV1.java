@@ -1,8 +1,5 @@
 package java.lang;
 
-import java.lang.reflect.Constructor;
-import java.lang.reflect.Executable;
-import java.lang.reflect.Method;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.ReservedStackAccess;
@@ -30,7 +27,7 @@ public final class HeadwaterV1 {
     static final long KIND_PAUSE = 5;
     static final long KIND_CONTROL = 6;
     static final long KIND_THREAD = 7;
-    private static final int PAUSE_HOTSWAP = 0;
+    static final int PAUSE_HOTSWAP = 0;
     static final int PAUSE_BUFFER = 1;
     private static final int PAUSE_OPEN_CALLS = 3;
     private static final int OFFSET_CONTROL = 20;
@@ -45,8 +42,10 @@ public final class HeadwaterV1 {
     static final int OF_JDK_TOO = 4;
 
     private static final Unsafe U = Unsafe.getUnsafe();
-    private static final long METHOD_SLOT = U.objectFieldOffset(Method.class, "slot");
-    private static final long CONSTRUCTOR_SLOT = U.objectFieldOffset(Constructor.class, "slot");
+    /** The classes that a session's beginning does not initialise by itself. */
+    private static final Class<?>[] USED_BY_PROBES = {
+        HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class
+    };
     /** Guards registration, start and stop. Nothing waits while holding it. */
     static final Object LOCK = new Object();
 
@@ -135,40 +134,7 @@ public final class HeadwaterV1 {
      * @param kind a sum of {@link #OF_CONSTRUCTOR}, {@link #OF_HANDLE} and {@link #OF_JDK_TOO}
      */
     public static void reflected(Object executable, int kind) {
-        boolean isHandle = (kind & OF_HANDLE) != 0;
-        Object handled = isHandle ? HeadwaterV1Handles.method(executable, kind) : null;
-        if (isHandle && handled == null) {
-            return;
-        }
-        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
-        if (thread == null) {
-            return;
-        }
-        int depth = thread.depth;
-        if (depth > 0 || depth == 0 && (thread.open != null || thread.handed)) {
-            long start = 0;
-            thread.depth = depth > 0 ? -depth : -1;
-            try {
-                Object owner = isHandle ? handled : ((Executable) executable).getDeclaringClass();
-                int slot = isHandle ? 0 : U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
-                if (!HeadwaterV1Revealed.contains(owner, slot)) {
-                    start = HeadwaterV1Clock.stopwatch();
-                    if (isHandle) {
-                        HeadwaterV1Handles.reveal(executable, kind);
-                    } else {
-                        reveal(executable);
-                    }
-                    HeadwaterV1Revealed.add(owner, slot);
-                }
-            } catch (OutOfMemoryError e) {
-                // The program's to meet, not ours to throw: it is revealed again the next time.
-            } finally {
-                thread.depth = depth;
-            }
-            if (start != 0 && depth > 0) {
-                pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
-            }
-        }
+        HeadwaterV1Revealed.call(executable, kind);
     }
 
     /**
@@ -400,7 +366,7 @@ public final class HeadwaterV1 {
         }
     }
 
-    private static void pause(HeadwaterV1Thread thread, int reason, long duration) {
+    static void pause(HeadwaterV1Thread thread, int reason, long duration) {
         if (thread.position >= thread.end) {
             HeadwaterV1Chunks.next(thread, 0);
         }
@@ -419,8 +385,11 @@ public final class HeadwaterV1 {
         synchronized (LOCK) {
             session++;
             flags = segment + FLAGS;
-            U.ensureClassInitialized(HeadwaterV1Handles.class);
-            // Nothing is left to be initialised by a probe.
+            // Nothing is left to be initialised by a probe: it may be near the end of its stack, and a class whose initialisation
+            // fails stays unusable.
+            for (Class<?> used : USED_BY_PROBES) {
+                U.ensureClassInitialized(used);
+            }
             HeadwaterV1Chunks.attach(segment, chunks, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
             HeadwaterV1Threads.clear();
@@ -503,7 +472,7 @@ public final class HeadwaterV1 {
     static native boolean awaitChunk();
 
     /** A method is called by reflection for the first time. Returns when it is instrumented, or a deadline has passed. */
-    private static native void reveal(Object executable);
+    static native void reveal(Object executable);
 
     /** The same, by a method handle. */
     static native void revealHandle(Class<?> owner, String name, String descriptor);

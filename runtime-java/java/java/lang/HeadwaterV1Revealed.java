@@ -1,21 +1,64 @@
 package java.lang;
 
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
+import java.lang.reflect.Method;
 import jdk.internal.misc.Unsafe;
 
-/** The methods and constructors that were called by reflection in this session. */
+/** The methods and constructors that were called by reflection or by method handles in this session. */
 final class HeadwaterV1Revealed {
     private static final Unsafe U = Unsafe.getUnsafe();
+    private static final long METHOD_SLOT = U.objectFieldOffset(Method.class, "slot");
+    private static final long CONSTRUCTOR_SLOT = U.objectFieldOffset(Constructor.class, "slot");
 
     /**
-     * What was called by reflection in this session: an open-addressing table of owners, at most half full. Its first element has
-     * the numbers of their methods (twice the slot; one more for constructors).
+     * An open-addressing table of owners, at most half full. Its first element has the numbers of their methods (twice the slot; one
+     * more for constructors). Methods behind handles are their own owners.
      */
     private static Object[] known = table(64);
     private static int count;
 
     private HeadwaterV1Revealed() {}
 
-    static boolean contains(Object owner, int slot) {
+    /** A call inside the call graph is about to be made: what it may run is revealed, unless that was done before. */
+    static void call(Object executable, int kind) {
+        boolean isHandle = (kind & HeadwaterV1.OF_HANDLE) != 0;
+        Object handled = isHandle ? HeadwaterV1Handles.method(executable, kind) : null;
+        if (isHandle && handled == null) {
+            return;
+        }
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread == null) {
+            return;
+        }
+        int depth = thread.depth;
+        if (depth > 0 || depth == 0 && (thread.open != null || thread.handed)) {
+            long start = 0;
+            thread.depth = depth > 0 ? -depth : -1;
+            try {
+                Object owner = isHandle ? handled : ((Executable) executable).getDeclaringClass();
+                int slot = isHandle ? 0 : U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
+                if (!contains(owner, slot)) {
+                    start = HeadwaterV1Clock.stopwatch();
+                    if (isHandle) {
+                        HeadwaterV1Handles.reveal(executable, kind);
+                    } else {
+                        HeadwaterV1.reveal(executable);
+                    }
+                    add(owner, slot);
+                }
+            } catch (OutOfMemoryError e) {
+                // The program's to meet, not ours to throw: it is revealed again the next time.
+            } finally {
+                thread.depth = depth;
+            }
+            if (start != 0 && depth > 0) {
+                HeadwaterV1.pause(thread, HeadwaterV1.PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
+            }
+        }
+    }
+
+    private static boolean contains(Object owner, int slot) {
         Object[] owners = known;
         int[] slots = (int[]) owners[0];
         int mask = slots.length - 1;
@@ -27,7 +70,7 @@ final class HeadwaterV1Revealed {
         }
     }
 
-    static void add(Object owner, int slot) {
+    private static void add(Object owner, int slot) {
         synchronized (HeadwaterV1.LOCK) {
             if (!HeadwaterV1.recording || contains(owner, slot)) {
                 return;
