@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use headwater::profile::{Clock, MethodName, Profile, Target, ThreadProfile, Tree};
 use headwater_tests::{Jdk, Scratch};
+use rustix::time::{ClockId, clock_gettime};
 
 pub mod workload;
 
@@ -17,6 +19,34 @@ pub fn fastest(rounds: usize, mut run: impl FnMut()) -> Duration {
     });
     let first = times.next().unwrap_or_default();
     times.fold(first, Duration::min)
+}
+
+/// What this process has had of the processors.
+pub fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+/// A profile of these trees, with so many methods, eight of a class.
+pub fn profile_of(methods: usize, merged: Tree, threads: Vec<ThreadProfile>) -> Profile {
+    let name = |index: usize| {
+        let class = index / 8;
+        MethodName {
+            machine: format!("com.acme.p{}.Class{class}.method{index}(ILjava/lang/String;)V", class / 20),
+            display: format!("com.acme.p{}.Class{class}.method{index}(int, String)", class / 20),
+        }
+    };
+    Profile {
+        target: Target { pid: 1, main: "bench".into(), jdk: "25".into() },
+        clock: Clock { inner_ns: 24.0, inner_spread_ns: 0.5, outer_ns: 25.0, outer_spread_ns: 0.5, ..Clock::default() },
+        duration: Duration::from_secs(60),
+        methods: (0..methods).map(name).collect(),
+        instrumented: methods,
+        called: methods,
+        threads,
+        merged,
+        ..Profile::default()
+    }
 }
 
 /// Megabytes (10^6) a second.

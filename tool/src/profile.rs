@@ -25,7 +25,7 @@ pub use budget::{Budget, DroppedMethod, RootOverhead};
 pub use environment::Environment;
 
 /// The profiled JVM.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Its process id, as this process sees it.
     pub pid: u32,
@@ -78,9 +78,10 @@ pub struct OpenCalls {
 }
 
 /// Where times come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClockMode {
     /// A timestamp at each event.
+    #[default]
     Exact,
     /// A coarse clock, moved once a period: exact counts, sampled times.
     Tick(Duration),
@@ -108,9 +109,10 @@ impl ClockMode {
 }
 
 /// What is read for a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClockSource {
     /// `System.nanoTime()`.
+    #[default]
     NanoTime,
     /// The processor's time stamp counter.
     Tsc,
@@ -133,7 +135,7 @@ impl ClockSource {
 }
 
 /// How time was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
     /// Where times come from.
     pub mode: ClockMode,
@@ -421,7 +423,7 @@ impl MethodStatistics {
 }
 
 /// A profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// The JVM.
     pub target: Target,

@@ -4,16 +4,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use headwater::profile::{
-    Clock, ClockMode, ClockSource, CpuSamples, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node,
-    NodeIndex, Profile, Target, ThreadProfile, Tree,
-};
+use headwater::profile::{CpuSamples, MethodIndex, Node, NodeIndex, Profile, ThreadProfile, Tree};
 use headwater::report::text::Style;
 use headwater::report::{Options, View, json, text};
 use headwater::{diff, snapshot};
-use headwater_benches::Random;
+use headwater_benches::{Random, processor_time, profile_of};
 use headwater_protocol::ThreadId;
-use rustix::time::{ClockId, clock_gettime};
 
 const METHODS: usize = 20_000;
 /// The tree of all threads, and theirs.
@@ -74,11 +70,6 @@ fn timed<T>(run: impl FnOnce() -> T) -> (Time, T) {
     (Time { wall: start.elapsed(), processor: processor_time() - processor }, result)
 }
 
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or_default())
-}
-
 fn profile() -> Profile {
     let mut random = Random::default();
     let merged = tree(MERGED, &mut random);
@@ -88,42 +79,7 @@ fn profile() -> Profile {
         tree: tree(OF_A_THREAD, &mut random),
     });
     let threads = threads.collect();
-    let name = |index: usize| {
-        let class = index / 8;
-        MethodName {
-            machine: format!("com.acme.p{}.Class{class}.method{index}(ILjava/lang/String;)V", class / 20),
-            display: format!("com.acme.p{}.Class{class}.method{index}(int, String)", class / 20),
-        }
-    };
-    Profile {
-        target: Target { pid: 1, main: "bench".into(), jdk: "25".into() },
-        environment: Environment::default(),
-        roots: Vec::new(),
-        clock: Clock {
-            mode: ClockMode::Exact,
-            source: ClockSource::NanoTime,
-            inner_ns: 24.0,
-            inner_spread_ns: 0.5,
-            outer_ns: 25.0,
-            outer_spread_ns: 0.5,
-            drift: None,
-        },
-        controls: Vec::new(),
-        duration: Duration::from_secs(60),
-        methods: (0..METHODS).map(name).collect(),
-        instrumented: METHODS,
-        called: METHODS,
-        discovery: Discovery::default(),
-        skipped: Vec::new(),
-        events: Events::default(),
-        budget: None,
-        hotswap: Hotswap::default(),
-        waits: Vec::new(),
-        threads,
-        merged,
-        statistics: Vec::new(),
-        warnings: Vec::new(),
-    }
+    profile_of(METHODS, merged, threads)
 }
 
 /// In the order in which contexts are met: mostly below one of the last.

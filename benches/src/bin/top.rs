@@ -4,17 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use headwater::profile::{
-    Clock, ClockMode, ClockSource, CpuSamples, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node,
-    NodeIndex, Profile, Target, Tree,
-};
+use headwater::profile::{CpuSamples, MethodIndex, Node, NodeIndex, Profile, Tree};
 use headwater::report::{Trees, View as Shape};
 use headwater::top::view::{Glyphs, Look, Palette, View};
-use headwater_benches::Random;
+use headwater_benches::{Random, processor_time, profile_of};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
-use rustix::time::{ClockId, clock_gettime};
 
 const METHODS: usize = 5_000;
 const SIZES: [usize; 3] = [2_000, 200_000, 2_000_000];
@@ -71,11 +67,6 @@ fn least(mut run: impl FnMut()) -> Duration {
     (0..5).map(timed).min().unwrap_or_default()
 }
 
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or_default())
-}
-
 fn press(view: &mut View, keys: &str) {
     for key in keys.chars() {
         let code = match key {
@@ -118,37 +109,5 @@ fn profile(nodes: usize) -> Profile {
             merged.nodes[parent.0].total_ns += total_ns;
         }
     }
-    let name = |index: usize| MethodName {
-        machine: format!("com.acme.p{}.Class{index}.method{index}(ILjava/lang/String;)V", index % 40),
-        display: format!("com.acme.p{}.Class{index}.method{index}(int, String)", index % 40),
-    };
-    Profile {
-        target: Target { pid: 1, main: "bench".into(), jdk: "25".into() },
-        environment: Environment::default(),
-        roots: Vec::new(),
-        clock: Clock {
-            mode: ClockMode::Exact,
-            source: ClockSource::NanoTime,
-            inner_ns: 24.0,
-            inner_spread_ns: 0.5,
-            outer_ns: 25.0,
-            outer_spread_ns: 0.5,
-            drift: None,
-        },
-        controls: Vec::new(),
-        duration: Duration::from_secs(60),
-        methods: (0..METHODS).map(name).collect(),
-        instrumented: METHODS,
-        called: METHODS,
-        discovery: Discovery::default(),
-        skipped: Vec::new(),
-        events: Events::default(),
-        budget: None,
-        hotswap: Hotswap::default(),
-        waits: Vec::new(),
-        threads: Vec::new(),
-        merged,
-        statistics: Vec::new(),
-        warnings: Vec::new(),
-    }
+    profile_of(METHODS, merged, Vec::new())
 }

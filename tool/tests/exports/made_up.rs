@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, CpuSamples, Discovery, Environment, Events, Hotswap, MethodIndex, MethodName, Node,
-    NodeIndex, OpenCalls, Profile, Root, Target, ThreadProfile, Tree,
+    Clock, ClockMode, ClockSource, CpuSamples, Environment, Events, Hotswap, MethodIndex, MethodName, Node, NodeIndex,
+    OpenCalls, Profile, Root, Target, ThreadProfile, Tree,
 };
 use headwater_protocol::ThreadId;
 
@@ -81,7 +81,6 @@ pub fn profile() -> Profile {
             calls: 12,
             open: OpenCalls::default(),
         }],
-        controls: vec![],
         clock: Clock {
             mode: ClockMode::Exact,
             source: ClockSource::NanoTime,
@@ -89,10 +88,9 @@ pub fn profile() -> Profile {
             inner_spread_ns: 0.125,
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
-            drift: None,
+            ..Clock::default()
         },
         environment: Environment { started_s: 1_700_000_000, ..Environment::default() },
-        statistics: vec![],
         duration: Duration::from_millis(2_500),
         methods: METHODS
             .iter()
@@ -100,15 +98,12 @@ pub fn profile() -> Profile {
             .collect(),
         instrumented: METHODS.len(),
         called: METHODS.len(),
-        discovery: Discovery::default(),
-        skipped: vec![],
         events: Events { recorded: 2_469_214, lost: 0, healed: 1 },
-        budget: None,
         hotswap: Hotswap { batches: 4, classes: 9, pause_ns_total: 31_000_000, pause_ns_max: 12_000_000 },
-        waits: vec![],
         merged: merge(&threads),
         threads,
         warnings: vec!["the target ended before the profile did; \"early\"".into()],
+        ..Profile::default()
     }
 }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use headwater::profile::{
-    Budget, Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Discovery, DroppedMethod, Environment,
-    Events, Hotswap, Link, MethodIndex, MethodName, MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root,
-    RootOverhead, Skipped, Target, ThreadProfile, Tree, Wait,
+    Budget, Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, DroppedMethod, Environment, Events,
+    Hotswap, Link, MethodIndex, MethodName, MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root, RootOverhead,
+    Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater::report::Options;
 use headwater_protocol::ThreadId;
@@ -232,7 +232,7 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
             inner_spread_ns: 0.125,
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
-            drift: None,
+            ..Clock::default()
         },
         duration: Duration::from_millis(2_500),
         methods: METHODS
@@ -241,7 +241,6 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
             .collect(),
         instrumented: METHODS.len(),
         called: METHODS.len(),
-        discovery: Discovery::default(),
         skipped: vec![Skipped { method: "com.acme.Old.run()V".into(), reason: "its code is too large".into() }],
         events: Events { recorded: 2_469_214, lost: 17, healed: 1 },
         budget: Some(Budget {
@@ -262,9 +261,9 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
         hotswap: Hotswap { batches: 4, classes: 9, pause_ns_total: 31_000_000, pause_ns_max: 12_000_000 },
         waits: vec![Wait { reason: "hotswap".into(), count: 4, duration_ns: 40_000_000 }],
         threads,
-        merged: Tree::default(),
         statistics: vec![statistics(3)],
         warnings: vec![format!("the target ended: {HOSTILE}")],
+        ..Profile::default()
     };
     let everyone = Options { threads: vec!["*".parse().expect("a selector")], ..Options::default() };
     profile.merged = everyone.narrowed(&profile).merged.clone();

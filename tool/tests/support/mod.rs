@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Discovery, Drift, Environment, Events, Hotswap,
-    MethodIndex, MethodName, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Drift, Environment, Events, Hotswap, MethodIndex,
+    MethodName, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater_protocol::ThreadId;
 
@@ -90,19 +90,17 @@ pub fn profile() -> Profile {
         ],
         instrumented: 5,
         called: 4,
-        discovery: Discovery::default(),
         skipped: vec![Skipped {
             method: "com.acme.Old.run()V".into(),
             reason: "its code would grow past 65,535 bytes".into(),
         }],
         events: Events { recorded: 2_469_214, lost: 0, healed: 1 },
-        budget: None,
         hotswap: Hotswap { batches: 4, classes: 9, pause_ns_total: 31_000_000, pause_ns_max: 12_000_000 },
         waits: vec![Wait { reason: "hotswap".into(), count: 4, duration_ns: 40_000_000 }],
         threads: vec![ThreadProfile { id: ThreadId(31), name: "worker-1".into(), tree: merged.clone() }],
         merged,
-        statistics: Vec::new(),
         warnings: vec!["the target ended before the profile did".into()],
+        ..Profile::default()
     }
 }
 
