@@ -8,6 +8,7 @@ use headwater_protocol::message::{ClassInfo, MethodInfo, MethodRef};
 use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{jclass, jmethodID, jobject};
 
+use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti, class_status};
 
@@ -127,10 +128,15 @@ impl Classes {
     }
 
     /// The declared methods of classes that are still loaded.
-    pub fn methods(&self, jni: Jni, ids: &[ClassId]) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
+    pub fn methods(
+        &self,
+        jni: Jni,
+        ids: &[ClassId],
+        invocations: Option<&Invocations>,
+    ) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
         let mut all = Vec::new();
         for (class, id) in self.find(ids)? {
-            if let Ok(methods) = self.methods_of(class) {
+            if let Ok(methods) = self.methods_of(class, invocations) {
                 all.push((id, methods));
             }
             jni.delete_local(class);
@@ -147,10 +153,11 @@ impl Classes {
         Some(MethodRef { class: id.ok()?, name, descriptor })
     }
 
-    fn methods_of(&self, class: jclass) -> Result<Vec<MethodInfo>, Error> {
+    fn methods_of(&self, class: jclass, invocations: Option<&Invocations>) -> Result<Vec<MethodInfo>, Error> {
         let method = |id| {
             let (name, descriptor) = self.jvmti.method_name(id)?;
-            Ok(MethodInfo { name, descriptor, access: self.jvmti.method_modifiers(id)? as u16 })
+            let called = invocations.and_then(|invocations| invocations.of(id));
+            Ok(MethodInfo { name, descriptor, access: self.jvmti.method_modifiers(id)? as u16, called })
         };
         self.jvmti.methods(class)?.into_iter().map(method).collect()
     }

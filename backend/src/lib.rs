@@ -11,6 +11,7 @@ mod classes;
 mod compiled;
 mod connection;
 mod hotswap;
+mod invocations;
 mod jni_env;
 mod jvmti;
 mod natives;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
@@ -16,6 +16,7 @@ use crate::classes::Classes;
 use crate::compiled;
 use crate::connection::{AskError, Connection, Next};
 use crate::hotswap;
+use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{EventKind, Jvmti};
 use crate::open_calls::OpenCalls;
@@ -42,6 +43,8 @@ pub struct Session {
     pub connection: Connection,
     /// The classes' numbers.
     pub classes: Classes,
+    /// Which methods have been called, once somebody has asked.
+    invocations: OnceLock<Option<Invocations>>,
     /// Calls that began before recording.
     pub open_calls: OpenCalls,
     /// The Java side.
@@ -141,6 +144,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         jvmti,
         connection,
         classes: Classes::new(jvmti),
+        invocations: OnceLock::new(),
         open_calls: OpenCalls::default(),
         runtime,
         segment: Mutex::new(Some(segment)),
@@ -196,9 +200,11 @@ impl Session {
                 }
                 self.classes.list(jni).map(Reply::Classes).map_err(|error| failed(&error))
             }
-            Command::ListMethods { classes } => {
-                self.classes.methods(jni, &classes).map(Reply::Methods).map_err(|error| failed(&error))
-            }
+            Command::ListMethods { classes } => self
+                .classes
+                .methods(jni, &classes, self.invocations())
+                .map(Reply::Methods)
+                .map_err(|error| failed(&error)),
             Command::ReadClasses { classes } => peek::class_files(self.jvmti, jni, &self.classes, &classes)
                 .map(Reply::ClassFiles)
                 .map_err(|error| failed(&error)),
@@ -226,6 +232,10 @@ impl Session {
             }
             Command::Detach => unreachable!("handled by serve"),
         }
+    }
+
+    fn invocations(&self) -> Option<&Invocations> {
+        self.invocations.get_or_init(|| Invocations::find(self.runtime.called())).as_ref()
     }
 
     fn hotswap(&self, jni: Jni, classes: &[ClassId]) -> HotswapResult {

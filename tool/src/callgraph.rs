@@ -183,15 +183,12 @@ impl CallGraph {
 
     /// The classes that are loaded at the beginning.
     pub fn add_classes(&mut self, infos: Vec<ClassInfo>) {
-        for info in infos {
-            let dormant = !info.initialized;
-            let key = self.mirrors.linked(info);
-            self.mirrors.get_mut(key).dormant = dormant;
-        }
+        infos.into_iter().for_each(|info| self.mirrors.found(info));
     }
 
     /// The methods that a class declares; none when the target cannot tell.
     pub fn add_methods(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
+        self.ahead.knows_calls |= methods.iter().any(|method| method.called.is_some());
         self.mirrors.set_methods(class, methods);
     }
 

@@ -42,6 +42,8 @@ use questions::Pending;
 
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
+/// Classes whose methods are asked for in one message: while the agent gathers them, nobody else gets an answer.
+const LIST_AT_ONCE: usize = 1_000;
 /// How often the stacks of threads inside the roots are looked at, at most, while methods found there are being instrumented.
 const MOST_LOOKS: usize = 8;
 
@@ -246,8 +248,8 @@ impl Session {
 
     /// Lets instrumented methods record, and instruments the roots that are loaded.
     pub async fn instrument_roots(&mut self) -> Result<(), SessionError> {
+        self.learn_what_runs().await?;
         self.command(Command::Record, "begin recording").await?;
-        self.list_compiled().await?;
         let step = self.graph.start();
         let classes = self.settle(step).await?;
         self.hotswap_by_agent(classes).await?;
@@ -298,8 +300,14 @@ impl Session {
         self.turn().await
     }
 
-    /// Learns what the JIT compiler knows of the methods.
-    async fn list_compiled(&mut self) -> Result<(), SessionError> {
+    /// Learns which methods have been called before; where the JVM does not tell, at least which its JIT compiler has compiled.
+    async fn learn_what_runs(&mut self) -> Result<(), SessionError> {
+        for part in self.graph.worth_listing().chunks(LIST_AT_ONCE) {
+            self.list_methods(part.to_vec()).await?;
+        }
+        if self.graph.knows_what_was_called() {
+            return Ok(());
+        }
         match self.command(Command::ListCompiled, "list compiled methods").await? {
             Reply::Compiled(classes) => {
                 classes.into_iter().for_each(|(class, methods)| self.graph.add_compiled(class, methods));

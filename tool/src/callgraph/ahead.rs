@@ -5,19 +5,21 @@
 //! costs no redefinition when it is entered. What is selected so for a method that is never entered is what that costs: precision.
 //! Hence a method's callees are selected ahead of time if its odds of being entered outweigh what a batch costs here.
 //!
-//! The odds come from the calls' places in the code ([`headwater_rewriter::Likelihood`]), from how many methods a virtual call can
-//! run, from what the JIT compiler has found worth compiling, and from which classes have been initialised; along a chain of
-//! calls probabilities are multiplied.
+//! The odds come from the calls' places in the code ([`headwater_rewriter::Likelihood`]) and from how many methods a virtual call can
+//! run; along a chain of calls probabilities are multiplied. And then there is evidence, which outweighs all that: the JVM counts calls, so
+//! it is known which methods have run before, and what has run before will again. Where it does not tell, there is less of it: what
+//! the JIT compiler has compiled, and which classes have been initialised.
 
 use std::time::Duration;
 
-use headwater_protocol::MethodId;
+use headwater_protocol::{ClassId, MethodId};
 use headwater_rewriter::Likelihood;
 use rustc_hash::FxHashSet;
 
-use super::CallGraph;
+use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::roots::pattern_is_broad;
+use super::{CallGraph, Scheme};
 
 /// From 0 to 1.
 pub(super) type Probability = f32;
@@ -37,9 +39,13 @@ pub(super) const CALLED_BACK: Probability = 0.2;
 pub(super) const INITIALIZER: Probability = 0.6;
 /// A method of a class that came after its callers had been entered.
 pub(super) const LOADED_LATER: Probability = 0.5;
-/// By this the odds are multiplied if the callee is compiled: it is called often by somebody.
+/// By this the odds are multiplied if the callee has been called before.
+const IF_CALLED: f32 = 100.0;
+/// ... if it never has, but its caller has: the caller does not come to it.
+const IF_ONLY_CALLER_CALLED: f32 = 0.02;
+/// ... if all that is known is that it is compiled: it is called often by somebody.
 const IF_COMPILED: f32 = 15.0;
-/// ... if it is not, but its caller is: the caller seldom comes to it.
+/// ... that it is not, but its caller is: the caller seldom comes to it.
 const IF_ONLY_CALLER_COMPILED: f32 = 0.15;
 /// ... if its class was loaded, but not initialised, when we came.
 const IF_DORMANT: f32 = 0.1;
@@ -55,13 +61,18 @@ const MOST_ODDS: f32 = 20.0;
 const USEFUL: f32 = 0.8;
 /// That expectation counts like so many methods that were seen.
 const EXPECTED_METHODS: f32 = 40.0;
-/// Where the JIT compiler knows nothing of a method, guesses are by the shape of the code alone, and may all be wrong for the same
+/// Where nothing is known of a method, guesses are by the shape of the code alone, and may all be wrong for the same
 /// reason: so many are made before the first has turned out right, and one more for each that has.
 const BLIND_GUESSES: u32 = 64;
+
+/// So many classes are listed at the beginning for the sake of evidence. HotSpot keeps some 16 bytes for each method that was ever listed.
+const MOST_LISTED: usize = 30_000;
 
 /// What is known about how methods and classes have been used before.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
+    /// The JVM tells which methods have been called.
+    pub(super) knows_calls: bool,
     /// Methods that are compiled, or a part of compiled methods.
     compiled: FxHashSet<(ClassKey, Signature)>,
     /// The same, whatever the class.
@@ -74,7 +85,7 @@ pub(super) struct Ahead {
     tried: u32,
     /// Those of them that have been entered.
     right: u32,
-    /// Guesses at methods that are not compiled, of which nothing has been seen yet.
+    /// Guesses at methods that have not been seen to run, of which nothing has been seen yet.
     blind: u32,
     /// Those that were right.
     blind_right: u32,
@@ -88,10 +99,6 @@ impl Ahead {
     pub(super) fn compiled(&mut self, class: ClassKey, signature: Signature) {
         self.compiled.insert((class, signature));
         self.compiled_anywhere.insert(signature);
-    }
-
-    pub(super) fn is_compiled(&self, class: ClassKey, signature: Signature) -> bool {
-        self.compiled.contains(&(class, signature))
     }
 
     pub(super) fn is_compiled_anywhere(&self, signature: Signature) -> bool {
@@ -155,19 +162,43 @@ impl CallGraph {
     /// What is known of a callee, and of its caller, makes a call more or less probable.
     pub(super) fn weigh(&self, caller: Option<MethodId>, callee: Callee) -> Probability {
         let Some(record) = self.record(callee.method) else { return callee.probability };
-        let mut odds = callee.probability / (1.0 - callee.probability).max(1e-3);
-        if self.ahead.compiled.contains(&(record.key, record.signature)) {
-            odds *= IF_COMPILED;
-        } else if caller
-            .and_then(|caller| self.record(caller))
-            .is_some_and(|caller| self.ahead.compiled.contains(&(caller.key, caller.signature)))
-        {
-            odds *= IF_ONLY_CALLER_COMPILED;
-        }
+        let caller = caller.and_then(|caller| self.record(caller));
+        let caller_has_run = caller.is_some_and(|caller| self.has_run(caller.key, caller.signature) == Some(true));
+        let evidence = match (self.has_run(record.key, record.signature), self.ahead.knows_calls) {
+            (Some(true), true) => IF_CALLED,
+            (Some(true), false) => IF_COMPILED,
+            (Some(false), _) if caller_has_run => IF_ONLY_CALLER_CALLED,
+            (None, false) if caller_has_run => IF_ONLY_CALLER_COMPILED,
+            _ => 1.0,
+        };
+        let mut odds = evidence * callee.probability / (1.0 - callee.probability).max(1e-3);
         if self.mirrors.get(record.key).dormant && &*record.name != super::CLINIT.0 {
             odds *= IF_DORMANT;
         }
         odds / (1.0 + odds)
+    }
+
+    /// Whether a method had run before we came, as far as it is known.
+    pub(super) fn has_run(&self, key: ClassKey, signature: Signature) -> Option<bool> {
+        let called = self.mirrors.method(key, signature).and_then(|method| method.called);
+        called.or_else(|| self.ahead.compiled.contains(&(key, signature)).then_some(true))
+    }
+
+    /// Whether the JVM has told which methods have been called.
+    pub fn knows_what_was_called(&self) -> bool {
+        self.ahead.knows_calls
+    }
+
+    /// The classes whose methods should be known before any is selected, for what has been called tells what will be.
+    pub fn worth_listing(&self) -> Vec<ClassId> {
+        if !self.options.look_ahead || self.options.scheme != Scheme::Lazy || self.roots_only {
+            return Vec::new();
+        }
+        let unlisted = self.mirrors.keys().map(|key| (key, self.mirrors.get(key))).filter(|(key, mirror)| {
+            let is_admitted = self.options.admits_class(&mirror.name, mirror.loader, Caller::Application);
+            mirror.linked && is_admitted && self.mirrors.methods(*key).is_none()
+        });
+        unlisted.filter_map(|(_, mirror)| mirror.id).take(MOST_LISTED).collect()
     }
 
     /// A method is entered: whether it was right to select its callees before is known now, and will be soon for those.
@@ -198,7 +229,7 @@ impl CallGraph {
 
     /// Whether a guess that a method is entered has no evidence.
     fn is_blind(&self, method: MethodId) -> bool {
-        self.record(method).is_some_and(|record| !self.ahead.is_compiled(record.key, record.signature))
+        self.record(method).is_some_and(|record| self.has_run(record.key, record.signature) != Some(true))
     }
 
     /// A method's probability is at least so large; its callees' follow.

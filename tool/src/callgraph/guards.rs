@@ -6,8 +6,9 @@
 //! is instrumented that lies behind a place where nobody goes.
 //!
 //! A guard that is passed takes a question and perhaps a redefinition of its own, so only calls that are unlikely are guarded: where
-//! an exception is thrown or caught, and, in a method that the JIT compiler has compiled, where there are ways around a call of something
-//! that it has compiled in no class, as long as redefinitions are cheap here. One guard stands for all calls of a target in a method.
+//! an exception is thrown or caught, and, in a method that has run before, where there are ways around a call of something that never has.
+//! Where it is only known what the JIT compiler has compiled, that is the evidence, as long as redefinitions are cheap here. One guard stands
+//! for all calls of a target in a method.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use headwater_rewriter::{CallKind, CallSite, CallSites, ClassFile, Likelihood, c
 use rustc_hash::FxHashMap;
 
 use super::filter::Caller;
-use super::mirror::ClassKey;
+use super::mirror::{ClassKey, Signature};
 use super::{CallGraph, Callee, Scheme};
 
 /// A probe before a call.
@@ -105,7 +106,7 @@ impl CallGraph {
         let wanted = self.options.look_ahead && self.options.scheme == Scheme::Lazy && !self.guards.forbidden;
         let mut guards: Vec<Guard> = Vec::new();
         if wanted && is_whole {
-            let compiled = self.ahead.is_compiled(key, signature);
+            let has_run = self.has_run(key, signature) == Some(true);
             let loader = self.mirrors.get(key).loader;
             let caller = self.options.caller(loader);
             for call in &sites.calls {
@@ -115,7 +116,7 @@ impl CallGraph {
                 let same = sites.calls.iter().filter(|other| {
                     other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
                 });
-                let unlikely = same.clone().all(|call| is_plain(call.kind) && self.is_unlikely(call, compiled));
+                let unlikely = same.clone().all(|call| is_plain(call.kind) && self.is_unlikely(call, key, has_run));
                 if unlikely && self.guards.methods.len() < MOST_GUARDS && self.is_inside_and_new(call, key, caller) {
                     let id = MethodId(MethodId::MAX.0 - self.guards.methods.len() as u32);
                     self.guards.methods.insert(id, method);
@@ -127,19 +128,37 @@ impl CallGraph {
         self.guards.of.insert(method, (guards, true));
     }
 
-    fn is_unlikely(&self, call: &CallSite, caller_compiled: bool) -> bool {
+    fn is_unlikely(&self, call: &CallSite, by: ClassKey, caller_has_run: bool) -> bool {
         match call.likelihood {
             Likelihood::Certain => false,
             Likelihood::Rare => true,
+            Likelihood::Possible if !caller_has_run => false,
             Likelihood::Possible => {
-                caller_compiled
-                    && self.ahead.batches_are_cheap()
-                    && self
-                        .mirrors
-                        .known_signature(&call.name, &call.descriptor)
-                        .is_none_or(|signature| !self.ahead.is_compiled_anywhere(signature))
+                let Some(signature) = self.mirrors.known_signature(&call.name, &call.descriptor) else { return true };
+                if self.ahead.knows_calls {
+                    self.has_never_run(call, by, signature)
+                } else {
+                    self.ahead.batches_are_cheap() && !self.ahead.is_compiled_anywhere(signature)
+                }
             }
         }
+    }
+
+    /// Whether nothing that a call can run has run before.
+    fn has_never_run(&self, call: &CallSite, by: ClassKey, signature: Signature) -> bool {
+        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(by).loader);
+        owners.iter().all(|owner| {
+            let mut classes = self.mirrors.supertypes(*owner);
+            if matches!(call.kind, CallKind::Virtual | CallKind::Interface) {
+                classes.extend(self.mirrors.subtypes(*owner));
+            }
+            classes.into_iter().all(|class| match self.mirrors.methods(class) {
+                Some(methods) => {
+                    methods.get(&signature).is_none_or(|method| method.called == Some(false) || !method.has_code())
+                }
+                None => self.mirrors.get(class).loader.is_jdk(),
+            })
+        })
     }
 
     /// Whether a call stays among what may be instrumented, and what it runs is not selected already.

@@ -19,6 +19,8 @@ pub(super) struct Signature(u32);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Declared {
     access: u16,
+    /// It had been called when its class was listed; `None` where that is not known, or says nothing: the class is new.
+    pub(super) called: Option<bool>,
 }
 
 const ACC_PRIVATE: u16 = 0x0002;
@@ -70,6 +72,8 @@ pub(super) struct Mirror {
     pub(super) initialized: bool,
     /// It was loaded but not initialised when we came, and none of its methods has been seen to run since.
     pub(super) dormant: bool,
+    /// It had been initialised when we came: what had not been called by then has had its chance.
+    settled: bool,
     pub(super) modifiable: bool,
     /// Its hierarchy is known.
     pub(super) linked: bool,
@@ -207,7 +211,10 @@ impl Mirrors {
             .methods()
             .iter()
             .map(|method| {
-                (self.intern_signature(&method.name(), &method.descriptor()), Declared { access: method.access })
+                (
+                    self.intern_signature(&method.name(), &method.descriptor()),
+                    Declared { access: method.access, called: None },
+                )
             })
             .collect();
         let mirror = self.get_mut(key);
@@ -267,11 +274,24 @@ impl Mirrors {
         key
     }
 
+    /// A class that was loaded when we came.
+    pub(super) fn found(&mut self, info: ClassInfo) {
+        let is_settled = info.initialized;
+        let key = self.linked(info);
+        let mirror = self.get_mut(key);
+        (mirror.dormant, mirror.settled) = (!is_settled, is_settled);
+    }
+
     pub(super) fn set_methods(&mut self, id: ClassId, methods: Vec<MethodInfo>) {
         let Some(key) = self.by_id(id) else { return };
+        let is_settled = self.get(key).settled;
         let methods = methods
             .into_iter()
-            .map(|method| (self.intern_signature(&method.name, &method.descriptor), Declared { access: method.access }))
+            .map(|method| {
+                let called = method.called.filter(|called| *called || is_settled);
+                let signature = self.intern_signature(&method.name, &method.descriptor);
+                (signature, Declared { access: method.access, called })
+            })
             .collect();
         self.get_mut(key).methods = Some(methods);
     }
@@ -323,6 +343,7 @@ impl Mirror {
             access: 0,
             initialized: false,
             dormant: false,
+            settled: false,
             modifiable: true,
             linked: false,
             refused: false,

@@ -87,7 +87,7 @@ impl PlayedJvm {
             } else {
                 0x0001
             };
-            MethodInfo { name: name.into(), descriptor: descriptor.into(), access }
+            MethodInfo { name: name.into(), descriptor: descriptor.into(), access, called: None }
         });
         let class = Class {
             id: ClassId(self.classes.len() as u64 + 1),
@@ -110,6 +110,7 @@ impl PlayedJvm {
             .methods()
             .iter()
             .map(|method| MethodInfo {
+                called: None,
                 name: method.name().into_owned(),
                 descriptor: method.descriptor().into_owned(),
                 access: method.access,

@@ -1,6 +1,6 @@
 //! Hotswaps: what is in one, what it cost, and what it makes necessary.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use headwater_protocol::message::{Command, HotswapResult, Reply};
@@ -107,16 +107,7 @@ impl Session {
             match step {
                 Step::Hotswap(classes) => return Ok(classes),
                 Step::NeedMethods(classes) => {
-                    let reply = self.command(Command::ListMethods { classes: classes.clone() }, "list methods").await?;
-                    let Reply::Methods(methods) = reply else { return Err(unexpected("list methods", &reply)) };
-                    let missing = classes.iter().filter(|class| methods.iter().all(|(known, _)| known != *class));
-                    let missing: Vec<ClassId> = missing.copied().collect();
-                    for (class, methods) in methods {
-                        self.graph.add_methods(class, methods);
-                    }
-                    for class in missing {
-                        self.graph.add_methods(class, Vec::new());
-                    }
+                    self.list_methods(classes).await?;
                     step = self.graph.resume();
                 }
                 Step::NeedCode(classes) => {
@@ -125,6 +116,21 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Fetches the methods that classes declare.
+    pub(super) async fn list_methods(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        let mut unknown: HashSet<ClassId> = classes.iter().copied().collect();
+        let reply = self.command(Command::ListMethods { classes }, "list methods").await?;
+        let Reply::Methods(methods) = reply else { return Err(unexpected("list methods", &reply)) };
+        for (class, methods) in methods {
+            unknown.remove(&class);
+            self.graph.add_methods(class, methods);
+        }
+        for class in unknown {
+            self.graph.add_methods(class, Vec::new());
+        }
+        Ok(())
     }
 
     /// Fetches class files, a part at a time.
