@@ -17,6 +17,10 @@ const LIBRARY: &CStr = c"libjvm.so";
 const MOST_FIELDS: u64 = 20_000;
 /// Longer than any name that is looked for.
 const LONGEST_NAME: usize = 64;
+/// A counter's lowest bit is a flag.
+const UNCOUNTED: u32 = 1;
+/// The one field of a profile next to its counters that is described: four counters of four bytes lie before it, the first that of calls.
+const BEFORE_TRAPS: u64 = 16;
 
 /// Where HotSpot counts.
 #[derive(Debug)]
@@ -34,8 +38,10 @@ struct Layout {
     method_data: u64,
     /// In a `Method`: its compiled code.
     code: u64,
-    /// In a `MethodCounters`: its calls in the interpreter.
+    /// In a `MethodCounters`: calls in the interpreter.
     counter: u64,
+    /// In a `MethodData`: calls by code that profiles.
+    profiled: u64,
 }
 
 impl Invocations {
@@ -51,14 +57,19 @@ impl Invocations {
     pub fn of(&self, method: jmethodID) -> Option<bool> {
         // A method's id is the address of a pointer to it.
         let method = self.address(method as u64)?;
-        for evidence in [self.layout.code, self.layout.method_data] {
-            if self.address(method + evidence)? != 0 {
-                return Some(true);
-            }
-        }
-        match self.address(method + self.layout.method_counters)? {
+        let Layout { method_counters, method_data, code, counter, profiled } = self.layout;
+        Some(
+            self.address(method + code)? != 0
+                || self.has_counted(method + method_counters, counter)?
+                || self.has_counted(method + method_data, profiled)?,
+        )
+    }
+
+    /// Whether a structure, if there is one, has counted a call. That there is one says little: code that has been inlined has one.
+    fn has_counted(&self, pointer: u64, counter: u64) -> Option<bool> {
+        match self.address(pointer)? {
             0 => Some(false),
-            counters => Some(u32::from_ne_bytes(read(&self.memory, counters + self.layout.counter)?) != 0),
+            structure => Some(u32::from_ne_bytes(read(&self.memory, structure + counter)?) > UNCOUNTED),
         }
     }
 
@@ -76,13 +87,14 @@ impl Layout {
         let type_name = variable(c"gHotSpotVMStructEntryTypeNameOffset")?;
         let field_name = variable(c"gHotSpotVMStructEntryFieldNameOffset")?;
         let offset = variable(c"gHotSpotVMStructEntryOffsetOffset")?;
-        let mut found = [None; 5];
-        let wanted: [(&[u8], &[u8]); 5] = [
+        let mut found = [None; 6];
+        let wanted: [(&[u8], &[u8]); 6] = [
             (b"Method", b"_method_counters"),
             (b"Method", b"_method_data"),
             (b"Method", b"_code"),
             (b"MethodCounters", b"_invocation_counter"),
             (b"InvocationCounter", b"_counter"),
+            (b"MethodData", b"_tenure_traps"),
         ];
         for index in 0..MOST_FIELDS {
             let entry = fields + index * stride;
@@ -100,12 +112,13 @@ impl Layout {
                 found[index] = at(offset);
             }
         }
-        let [method_counters, method_data, code, invocation_counter, counter] = found;
+        let [method_counters, method_data, code, invocation_counter, counter, traps] = found;
         Some(Layout {
             method_counters: method_counters?,
             method_data: method_data?,
             code: code?,
             counter: invocation_counter? + counter?,
+            profiled: traps?.checked_sub(BEFORE_TRAPS)? + counter?,
         })
     }
 }
@@ -161,7 +174,7 @@ mod tests {
         assert_eq!(text(&memory, 8), None);
         let here = 0x1234_5678_u64;
         assert_eq!(read(&memory, &raw const here as u64).map(u64::from_ne_bytes), Some(here));
-        let layout = Layout { method_counters: 0, method_data: 8, code: 16, counter: 0 };
+        let layout = Layout { method_counters: 0, method_data: 8, code: 16, counter: 0, profiled: 0 };
         let invocations = Invocations { memory, layout };
         assert_eq!(invocations.of(8 as jmethodID), None);
         assert_eq!(invocations.of(&raw const here as jmethodID), None, "it is no pointer to a method");
@@ -170,15 +183,17 @@ mod tests {
     #[test]
     fn counters_profiles_and_code_tell_of_calls() {
         let memory = File::open("/proc/self/mem").expect("the process's memory");
-        let layout = Layout { method_counters: 0, method_data: 8, code: 16, counter: 4 };
+        let layout = Layout { method_counters: 0, method_data: 8, code: 16, counter: 4, profiled: 0 };
         let invocations = Invocations { memory, layout };
         let address = |of: &[u32; 2]| of.as_ptr() as u64;
-        let (none, some) = ([7_u32, 0], [0_u32, 1]);
+        let (none, some) = ([0_u32, 1], [0_u32, 2]);
+        let profiled = [2_u32, 0];
         for (method, called) in [
             ([0, 0, 0], false),
             ([address(&none), 0, 0], false),
             ([address(&some), 0, 0], true),
-            ([0, 1, 0], true),
+            ([0, address(&none), 0], false),
+            ([0, address(&profiled), 0], true),
             ([0, 0, 1], true),
         ] {
             let pointer = method.as_ptr();
