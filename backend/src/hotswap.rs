@@ -14,6 +14,7 @@ use jni::sys::jclass;
 use crate::classes::Classes;
 use crate::jni_env::Jni;
 use crate::jvmti::Jvmti;
+use crate::stopped;
 
 thread_local! {
     /// When this thread's latest class file hook of a retransformation returned.
@@ -39,6 +40,10 @@ const LARGEST_RESTORE_BATCH: usize = 200;
 const SMALLEST_RESTORE_BATCH: usize = 10;
 /// After a longer pause batches are halved; after one of less than half of it, doubled.
 const LONG_RESTORE_PAUSE_NS: u64 = 30_000_000;
+/// Smaller batches do not help against what each takes, however small: so no pause counts as long that is longer than the shortest by less
+/// than a fourth, nor as anything but short by less than an eighth.
+const FOURTH: u64 = 4;
+const EIGHTH: u64 = 8;
 
 /// Retransforms the classes with these ids in one batch, on the current thread. When HotSpot refuses the batch, it is
 /// halved until the culprits stand alone.
@@ -59,25 +64,30 @@ pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -
 /// Retransforms classes by reference, in batches; the hooks must change nothing meanwhile.
 pub fn restore(jvmti: Jvmti, jni: Jni, classes: &Classes, instrumented: &[jclass]) -> HotswapResult {
     let mut total = HotswapResult::default();
-    let (mut left, mut size) = (instrumented, RESTORE_BATCH);
+    let (mut left, mut size, mut shortest_ns) = (instrumented, RESTORE_BATCH, u64::MAX);
     while !left.is_empty() {
         let (batch, others) = left.split_at(size.min(left.len()));
         left = others;
         let numbered: Vec<_> = batch.iter().map(|class| (*class, classes.id(*class).unwrap_or(ClassId(0)))).collect();
         let result = run(jvmti, &numbered);
         batch.iter().for_each(|class| jni.delete_local(*class));
-        size = next_restore_batch(size, result.pause_ns);
+        shortest_ns = shortest_ns.min(result.pause_ns);
+        size = next_restore_batch(size, result.pause_ns, shortest_ns);
         total.add(result);
     }
     total
 }
 
-/// How many classes are given back next, after a pause that so many took.
-fn next_restore_batch(size: usize, pause_ns: u64) -> usize {
-    let size = match pause_ns {
-        LONG_RESTORE_PAUSE_NS.. => size / 2,
-        pause if pause < LONG_RESTORE_PAUSE_NS / 2 => size * 2,
-        _ => size,
+/// How many classes are given back next, after a pause that so many took; `shortest_ns` of all so far.
+fn next_restore_batch(size: usize, pause_ns: u64, shortest_ns: u64) -> usize {
+    let long_ns = LONG_RESTORE_PAUSE_NS.max(shortest_ns + shortest_ns / FOURTH);
+    let short_ns = (LONG_RESTORE_PAUSE_NS / 2).max(shortest_ns + shortest_ns / EIGHTH);
+    let size = if pause_ns >= long_ns {
+        size / 2
+    } else if pause_ns < short_ns {
+        size * 2
+    } else {
+        size
     };
     size.clamp(SMALLEST_RESTORE_BATCH, LARGEST_RESTORE_BATCH)
 }
@@ -97,12 +107,14 @@ fn attempt(jvmti: Jvmti, batch: &[(jclass, ClassId)], result: &mut HotswapResult
         return;
     }
     let references: Vec<jclass> = batch.iter().map(|(class, _)| *class).collect();
-    let start = Instant::now();
+    let (start, stopped) = (Instant::now(), stopped::nanos());
     LAST_HOOK.set(None);
     match jvmti.retransform(&references) {
         Ok(()) => {
             result.classes += batch.len() as u32;
-            result.pause_ns = result.pause_ns.max(nanos(LAST_HOOK.get().unwrap_or(start)));
+            let since_hook = nanos(LAST_HOOK.get().unwrap_or(start));
+            let stopped = stopped.zip(stopped::nanos()).map(|(before, after)| after.saturating_sub(before));
+            result.pause_ns = result.pause_ns.max(stopped.map_or(since_hook, |stopped| stopped.min(since_hook)));
         }
         Err(error) if batch.len() == 1 => result.refused.push((batch[0].1, error.to_string())),
         Err(_) => {
@@ -124,10 +136,13 @@ mod tests {
     #[test]
     fn long_pauses_make_smaller_batches_and_short_ones_larger() {
         const MILLISECOND: u64 = 1_000_000;
-        assert_eq!(next_restore_batch(50, 35 * MILLISECOND), 25);
-        assert_eq!(next_restore_batch(50, 20 * MILLISECOND), 50);
-        assert_eq!(next_restore_batch(50, MILLISECOND), 100);
-        assert_eq!(next_restore_batch(SMALLEST_RESTORE_BATCH, 500 * MILLISECOND), SMALLEST_RESTORE_BATCH);
-        assert_eq!(next_restore_batch(LARGEST_RESTORE_BATCH, 0), LARGEST_RESTORE_BATCH);
+        assert_eq!(next_restore_batch(50, 35 * MILLISECOND, MILLISECOND), 25);
+        assert_eq!(next_restore_batch(50, 20 * MILLISECOND, MILLISECOND), 50);
+        assert_eq!(next_restore_batch(50, MILLISECOND, MILLISECOND), 100);
+        assert_eq!(next_restore_batch(SMALLEST_RESTORE_BATCH, 500 * MILLISECOND, MILLISECOND), SMALLEST_RESTORE_BATCH);
+        assert_eq!(next_restore_batch(LARGEST_RESTORE_BATCH, 0, 0), LARGEST_RESTORE_BATCH);
+        assert_eq!(next_restore_batch(50, 60 * MILLISECOND, 55 * MILLISECOND), 100, "any batch takes that here");
+        assert_eq!(next_restore_batch(100, 65 * MILLISECOND, 55 * MILLISECOND), 100);
+        assert_eq!(next_restore_batch(200, 75 * MILLISECOND, 55 * MILLISECOND), 100);
     }
 }

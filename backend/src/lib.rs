@@ -19,7 +19,9 @@ mod open_calls;
 mod peek;
 mod runtime;
 mod session;
+mod stopped;
 mod tsc;
+mod vm_structs;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

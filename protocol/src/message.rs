@@ -353,7 +353,8 @@ pub struct HotswapResult {
     pub unanswered: Vec<ClassId>,
     /// Wall time of the retransformation, waits for the tool included.
     pub total_ns: u64,
-    /// The part after the last class file was handed over: an upper bound of the time the world stood still.
+    /// How long the world stood still: by the JVM's own account, a garbage collection that fell in between included; where it keeps none, the part after
+    /// the last class file was handed over, which is more.
     pub pause_ns: u64,
 }
 

@@ -7,6 +7,9 @@ use headwater_protocol::message::HotswapResult;
 
 /// No batch is to stop the program longer.
 const LONGEST_PAUSE_NS: f64 = 40e6;
+/// Where even the smallest does, because the fixed part alone takes so long, its classes may take this part of that, for many small batches
+/// would stop the program as long, each: as far as that can be told apart, which takes batches of different sizes.
+const CLASSES_PART: f64 = 0.125;
 /// However long the fixed part takes.
 const FEWEST_CLASSES: usize = 16;
 /// However little a class takes: what is late for one is late for all.
@@ -96,8 +99,10 @@ impl BatchCost {
 
     /// How many classes may be hotswapped at once.
     pub(super) fn most_classes(&self) -> usize {
-        let classes = (LONGEST_PAUSE_NS - self.fixed_ns()) / self.class_ns();
-        (classes.min(GROWTH * self.largest) as usize).clamp(FEWEST_CLASSES, MOST_CLASSES)
+        let short = (LONGEST_PAUSE_NS - self.fixed_ns()) / self.class_ns();
+        let usual = self.classes / self.weight;
+        let no_longer = (CLASSES_PART * self.fixed_ns() / self.class_ns()).min(GROWTH * usual);
+        (short.max(no_longer).min(GROWTH * self.largest) as usize).clamp(FEWEST_CLASSES, MOST_CLASSES)
     }
 }
 
@@ -132,12 +137,28 @@ mod tests {
     }
 
     #[test]
+    fn where_the_fixed_part_is_all_batches_are_not_divided_for_nothing() {
+        let mut cost = BatchCost::expected(1_000);
+        let mut classes = 50;
+        for _ in 0..40 {
+            cost.add(&batch(classes, 55.0 + 0.1 * f64::from(classes)));
+            classes = cost.most_classes() as u32;
+        }
+        assert!((30..90).contains(&classes), "{classes}");
+        for _ in 0..40 {
+            cost.add(&batch(classes, 5.0 * f64::from(classes)));
+            classes = cost.most_classes() as u32;
+        }
+        assert_eq!(classes as usize, FEWEST_CLASSES, "here it is the classes that take long");
+    }
+
+    #[test]
     fn no_measurement_makes_batches_vanish_or_explode() {
         let mut cost = BatchCost::expected(1_000);
         for _ in 0..100 {
             cost.add(&batch(10, 900.0));
         }
-        assert_eq!(cost.most_classes(), FEWEST_CLASSES);
+        assert!(cost.most_classes() <= 20, "twice what is usual, at most: {}", cost.most_classes());
         for _ in 0..1_000 {
             cost.add(&batch(10, 0.001));
         }
