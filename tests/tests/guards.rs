@@ -100,7 +100,7 @@ fn every_call_behind_a_branch_that_was_never_taken_is_counted() {
     .map(|(method, calls)| (method.to_owned(), calls))
     .into();
     for jdk in jdks() {
-        for before in ["0", "50000"] {
+        for before in ["0", "1", "50000"] {
             // Four threads come to the same calls at once, the first of all or when they are known.
             for digits in [["9", "0", "1", "2", "5", "1", "2"], ["0", "1", "2", "5", "1", "2", "9"]] {
                 let report = runs(&jdk, before, &digits);
@@ -115,9 +115,65 @@ fn every_call_behind_a_branch_that_was_never_taken_is_counted() {
 #[test]
 fn what_lies_behind_it_is_not_instrumented() {
     for jdk in jdks() {
-        let report = runs(&jdk, "50000", &["0", "0"]);
-        let methods = &report["methods"];
-        // The other shape is one that the call may run.
-        assert_eq!((&methods["called"], &methods["instrumented"]), (&2.into(), &3.into()), "JDK {}", jdk.version);
+        for before in ["1", "50000"] {
+            let report = runs(&jdk, before, &["0", "0"]);
+            let methods = &report["methods"];
+            // The other shape is one that the call may run.
+            let counts = (&methods["called"], &methods["instrumented"]);
+            assert_eq!(counts, (&2.into(), &3.into()), "JDK {}, after {before} runs", jdk.version);
+        }
+    }
+}
+
+/// So many methods call one another, in as many classes.
+const DEEP: usize = 40;
+
+/// What a profile says of a root that calls through all of them, after one such call, on a JVM with these options.
+fn deep_runs(jdk: &Jdk, options: &[&str]) -> Value {
+    let links: String = (0..DEEP)
+        .map(|depth| format!("class A{depth} {{ static int a(int x) {{ return x > 0 ? A{}.a(x) : x; }} }}\n", depth + 1))
+        .collect();
+    let source = format!(
+        "class Main {{
+            public static void main(String[] args) throws Exception {{
+                Start.root();
+                System.out.println(\"READY\");
+                while (System.in.read() == '1') {{ System.in.read(); Start.root(); System.out.println(\"RESULT\"); }}
+            }}
+        }}
+        class Start {{ static int root() {{ return A0.a(1); }} }}
+        class A{DEEP} {{ static int a(int x) {{ return x; }} }}
+        {links}"
+    );
+    let classes = compile_text(jdk, &source);
+    let mut target = java(jdk, &classes, options, &["Main"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let tool = profile(&target, &["--root", "Start::root", "--calls", "2", "-o", &file.to_string_lossy()]);
+    for _ in 0..2 {
+        target.say("1");
+        target.await_line("RESULT");
+    }
+    let tool = tool.finish();
+    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    target.say("q");
+    assert!(target.finish().status.success(), "JDK {}", jdk.version);
+    let report = read_report(&file);
+    let calls = calls_by_method(&report);
+    assert_eq!(calls.len(), DEEP + 2, "JDK {}, {options:?}: {calls:#?}", jdk.version);
+    assert!(calls.values().all(|calls| *calls == 2), "JDK {}, {options:?}: {calls:#?}", jdk.version);
+    report
+}
+
+#[test]
+fn what_has_run_once_is_instrumented_before_it_runs_again() {
+    for jdk in jdks() {
+        let batches = |options: &[&str]| deep_runs(&jdk, options)["hotswap"]["batches"].as_u64().expect("a number");
+        let counted = batches(&[]);
+        assert!(counted <= 3, "JDK {}: {counted} batches", jdk.version);
+        // A JVM that counts nothing tells nothing: all is found all the same.
+        let uncounted = batches(&["-Xint"]);
+        assert!(uncounted >= counted, "JDK {}: {uncounted} batches", jdk.version);
     }
 }

@@ -9,6 +9,7 @@ use headwater_tests::{compile_text, jdks};
 use super::*;
 use crate::pattern::ClassPattern;
 
+mod ahead;
 mod dropping;
 mod guards;
 mod natives;
@@ -153,6 +154,10 @@ impl PlayedJvm {
         let infos: Vec<ClassInfo> =
             self.classes.keys().filter(|name| self.classes[*name].linked).map(|name| self.info(name)).collect();
         self.graph.add_classes(infos);
+        for id in self.graph.worth_listing() {
+            let class = self.classes.values().find(|class| class.id == id).expect("a class we told of");
+            self.graph.add_methods(id, class.methods.clone());
+        }
         for (class, method) in &self.compiled {
             let class = &self.classes[*class];
             let methods = class.methods.iter().filter(|info| info.name == *method).cloned().collect();
@@ -161,6 +166,15 @@ impl PlayedJvm {
         let step = self.graph.start();
         self.settle(step);
         self
+    }
+
+    /// These methods have been called before we attach, and no others.
+    fn run_before(&mut self, methods: &[&str]) {
+        for (name, class) in &mut self.classes {
+            for method in &mut class.methods {
+                method.called = Some(methods.contains(&&*format!("{name}.{}", method.name)));
+            }
+        }
     }
 
     /// Loads and links a class, after its supertypes.
@@ -302,65 +316,6 @@ const CHAIN: &str = "
 
 fn ahead() -> Options {
     Options { look_ahead: true, ..options("Main::root") }
-}
-
-#[test]
-fn what_is_likely_to_be_entered_comes_in_the_same_batch() {
-    let mut jvm = PlayedJvm::new(CHAIN, ahead());
-    jvm.graph.set_batch_cost(Duration::from_millis(1));
-    let mut jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
-    let found = ["Disc.area()I", "Main.first()I", "Main.root(LShape;)I"];
-    let more = ["Main.second()I", "Main.third()I", "Square.area()I"];
-    // Of two implementations nobody knows which will run.
-    assert_eq!(jvm.instrumented(), [&found[..], &more[..]].concat());
-    assert_eq!(jvm.hotswaps, 1);
-    for method in ["Main.root(LShape;)I", "Main.first()I", "Main.second()I", "Main.third()I"] {
-        jvm.enter(method);
-    }
-    assert_eq!(jvm.hotswaps, 1, "all that they call is there");
-    jvm.enter("Disc.area()I");
-    assert!(jvm.instrumented.contains("Disc.radius()I") && !jvm.instrumented.contains("Square.side()I"));
-}
-
-#[test]
-fn dear_batches_look_further_ahead() {
-    let mut jvm = PlayedJvm::new(CHAIN, ahead());
-    jvm.graph.set_batch_cost(Duration::from_millis(10));
-    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
-    assert!(jvm.instrumented.contains("Disc.radius()I") && jvm.instrumented.contains("Square.side()I"));
-    assert!(!jvm.instrumented.contains("Main.text()Ljava/lang/String;"), "still, exceptions are rare");
-}
-
-#[test]
-fn guesses_without_evidence_are_few_until_some_were_right() {
-    use std::fmt::Write as _;
-    const METHODS: usize = 100;
-    let (mut calls, mut methods) = (String::new(), String::new());
-    for number in 0..METHODS {
-        let _ = write!(calls, "a{number}(); ");
-        let _ = write!(methods, "static void a{number}() {{ b{number}(); }} static void b{number}() {{ }} ");
-    }
-    let source = format!("class Main {{ static void root() {{ {calls} }} {methods} }}");
-    let mut jvm = PlayedJvm::new(&source, ahead());
-    jvm.graph.set_batch_cost(Duration::from_millis(10));
-    let mut jvm = jvm.attach(&["Main"]);
-    let second = |jvm: &PlayedJvm| jvm.instrumented.iter().filter(|name| name.starts_with("Main.b")).count();
-    let few = second(&jvm);
-    assert!(few > 0 && few < METHODS, "{few}");
-    jvm.enter("Main.root()V");
-    (0..METHODS).for_each(|number| jvm.enter(&format!("Main.a{number}()V")));
-    assert_eq!(second(&jvm), METHODS);
-    assert!(jvm.hotswaps < METHODS / 2, "{}", jvm.hotswaps);
-}
-
-#[test]
-fn what_has_been_compiled_is_likely_to_run_again() {
-    let mut jvm = PlayedJvm::new(CHAIN, ahead());
-    jvm.graph.set_batch_cost(Duration::from_millis(1));
-    jvm.compiled = vec![("Main", "root"), ("Disc", "area")];
-    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
-    assert!(jvm.instrumented.contains("Disc.radius()I"));
-    assert!(!jvm.instrumented.contains("Square.side()I"));
 }
 
 #[test]

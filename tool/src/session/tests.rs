@@ -122,11 +122,11 @@ impl Agent {
         assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking });
         self.reply(request, Reply::Classes(vec![Agent::info(MAIN), Agent::info(OTHER)]));
         let (request, command) = self.command();
-        assert_eq!(command, Command::Record);
-        self.reply(request, Reply::Done);
-        let (request, command) = self.command();
         assert_eq!(command, Command::ListCompiled);
         self.reply(request, Reply::Compiled(Vec::new()));
+        let (request, command) = self.command();
+        assert_eq!(command, Command::Record);
+        self.reply(request, Reply::Done);
         let (request, command) = self.command();
         assert_eq!(command, Command::ListMethods { classes: vec![MAIN] });
         self.tell_methods(request, &[MAIN]);

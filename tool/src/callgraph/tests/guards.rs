@@ -77,6 +77,22 @@ fn what_a_compiled_method_calls_and_was_never_compiled_is_guarded() {
 }
 
 #[test]
+fn what_never_ran_is_guarded_in_what_did() {
+    let mut jvm = shop(ahead());
+    jvm.run_before(&["Main.root", "Main.often", "Main.price"]);
+    let mut jvm = jvm.attach(&["Main", "Texts"]);
+    let guards = jvm.guards("Main");
+    let methods: Vec<&str> = guards.iter().map(|(method, _)| method.as_str()).collect();
+    assert_eq!(methods, ["root", "price", "price"]);
+    jvm.enter(ROOT);
+    assert!(jvm.instrumented.contains("Main.often()V") && !jvm.instrumented.contains("Main.seldom()V"));
+    jvm.pass(guards[0].1);
+    assert!(jvm.instrumented.contains("Main.seldom()V"));
+    jvm.enter("Main.seldom()V");
+    assert!(jvm.instrumented.contains("Main.deep()V"), "in what never ran before, nothing is known");
+}
+
+#[test]
 fn what_cannot_be_guarded_is_selected_with_the_rest() {
     let mut jvm = shop(ahead()).attach(&["Main", "Texts"]);
     let (id, bytes) = (jvm.classes["Main"].id, jvm.classes["Main"].bytes.clone());

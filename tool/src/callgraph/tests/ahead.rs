@@ -1,0 +1,112 @@
+//! Looking ahead: by the shape of the code, and by what has run before.
+
+use super::*;
+
+#[test]
+fn what_is_likely_to_be_entered_comes_in_the_same_batch() {
+    let mut jvm = PlayedJvm::new(CHAIN, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(1));
+    let mut jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
+    let found = ["Disc.area()I", "Main.first()I", "Main.root(LShape;)I"];
+    let more = ["Main.second()I", "Main.third()I", "Square.area()I"];
+    // Of two implementations nobody knows which will run.
+    assert_eq!(jvm.instrumented(), [&found[..], &more[..]].concat());
+    assert_eq!(jvm.hotswaps, 1);
+    for method in ["Main.root(LShape;)I", "Main.first()I", "Main.second()I", "Main.third()I"] {
+        jvm.enter(method);
+    }
+    assert_eq!(jvm.hotswaps, 1, "all that they call is there");
+    jvm.enter("Disc.area()I");
+    assert!(jvm.instrumented.contains("Disc.radius()I") && !jvm.instrumented.contains("Square.side()I"));
+}
+
+#[test]
+fn dear_batches_look_further_ahead() {
+    let mut jvm = PlayedJvm::new(CHAIN, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(10));
+    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
+    assert!(jvm.instrumented.contains("Disc.radius()I") && jvm.instrumented.contains("Square.side()I"));
+    assert!(!jvm.instrumented.contains("Main.text()Ljava/lang/String;"), "still, exceptions are rare");
+}
+
+#[test]
+fn guesses_without_evidence_are_few_until_some_were_right() {
+    use std::fmt::Write as _;
+    const METHODS: usize = 100;
+    let (mut calls, mut methods) = (String::new(), String::new());
+    for number in 0..METHODS {
+        let _ = write!(calls, "a{number}(); ");
+        let _ = write!(methods, "static void a{number}() {{ b{number}(); }} static void b{number}() {{ }} ");
+    }
+    let source = format!("class Main {{ static void root() {{ {calls} }} {methods} }}");
+    let mut jvm = PlayedJvm::new(&source, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(10));
+    let mut jvm = jvm.attach(&["Main"]);
+    let second = |jvm: &PlayedJvm| jvm.instrumented.iter().filter(|name| name.starts_with("Main.b")).count();
+    let few = second(&jvm);
+    assert!(few > 0 && few < METHODS, "{few}");
+    jvm.enter("Main.root()V");
+    (0..METHODS).for_each(|number| jvm.enter(&format!("Main.a{number}()V")));
+    assert_eq!(second(&jvm), METHODS);
+    assert!(jvm.hotswaps < METHODS / 2, "{}", jvm.hotswaps);
+}
+
+#[test]
+fn what_has_been_compiled_is_likely_to_run_again() {
+    let mut jvm = PlayedJvm::new(CHAIN, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(1));
+    jvm.compiled = vec![("Main", "root"), ("Disc", "area")];
+    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
+    assert!(jvm.instrumented.contains("Disc.radius()I"));
+    assert!(!jvm.instrumented.contains("Square.side()I"));
+}
+
+#[test]
+fn what_has_been_called_is_instrumented_at_once_and_no_more() {
+    let mut jvm = PlayedJvm::new(CHAIN, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(1));
+    jvm.run_before(&["Main.root", "Main.first", "Main.second", "Main.third", "Square.area", "Square.side"]);
+    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
+    assert!(jvm.instrumented.contains("Main.third()I") && jvm.instrumented.contains("Square.side()I"));
+    // The call can run it, but who has never seen a disc is not expected to look into it.
+    assert!(jvm.instrumented.contains("Disc.area()I") && !jvm.instrumented.contains("Disc.radius()I"));
+    assert!(!jvm.instrumented.contains("Main.message()Ljava/lang/String;"));
+    assert_eq!(jvm.hotswaps, 1);
+}
+
+#[test]
+fn however_long_the_way_what_has_been_called_is_reached() {
+    use std::fmt::Write as _;
+    const DEEP: usize = 60;
+    let mut methods = String::new();
+    for depth in 0..DEEP {
+        let _ = write!(methods, "static void a{depth}(int x) {{ if (x > {depth}) a{}(x); }} ", depth + 1);
+    }
+    let source = format!("class Main {{ static void root() {{ a0(99); }} {methods} static void a{DEEP}(int x) {{ }} }}");
+    let mut jvm = PlayedJvm::new(&source, ahead());
+    let called: Vec<String> = (0..=DEEP).map(|depth| format!("Main.a{depth}")).collect();
+    jvm.run_before(&called.iter().map(String::as_str).chain(["Main.root"]).collect::<Vec<_>>());
+    jvm.graph.set_batch_cost(Duration::from_millis(10));
+    let jvm = jvm.attach(&["Main"]);
+    assert_eq!((jvm.instrumented.len(), jvm.hotswaps), (DEEP + 2, 1));
+}
+
+#[test]
+fn a_class_that_is_new_has_had_no_chance_to_be_called() {
+    let source = "
+        class Main { static int root(Shape shape) { return shape.area(); } }
+        interface Shape { int area(); }
+        class Square implements Shape { public int area() { return 1; } }
+        class Disc implements Shape {
+            public int area() { return radius() > 0 ? radius() * turn() : 0; }
+            int radius() { return 2; }
+            int turn() { return 3; }
+        }";
+    let mut jvm = PlayedJvm::new(source, ahead());
+    jvm.run_before(&["Main.root", "Square.area"]);
+    let mut jvm = jvm.attach(&["Main", "Shape", "Square"]);
+    jvm.load("Disc");
+    jvm.enter("Main.root(LShape;)I");
+    jvm.enter("Disc.area()I");
+    assert!(jvm.instrumented.contains("Disc.turn()I"), "no guard stands before it");
+}
