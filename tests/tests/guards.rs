@@ -131,7 +131,9 @@ const DEEP: usize = 40;
 /// What a profile says of a root that calls through all of them, after one such call, on a JVM with these options.
 fn deep_runs(jdk: &Jdk, options: &[&str]) -> Value {
     let links: String = (0..DEEP)
-        .map(|depth| format!("class A{depth} {{ static int a(int x) {{ return x > 0 ? A{}.a(x) : x; }} }}\n", depth + 1))
+        .map(|depth| {
+            format!("class A{depth} {{ static int a(int x) {{ return x > 0 ? A{}.a(x) : x; }} }}\n", depth + 1)
+        })
         .collect();
     let source = format!(
         "class Main {{

@@ -26,6 +26,7 @@ mod callbacks;
 mod code_store;
 mod dropping;
 mod filter;
+mod foresee;
 mod guards;
 mod handing_out;
 mod handover;
@@ -295,7 +296,7 @@ impl CallGraph {
                 }
             }
             Work::FirstCall(_) if self.roots_only => {}
-            Work::FirstCall(guard) if self.guards.is_guard(*guard) => self.pass(*guard),
+            Work::FirstCall(guard) if self.guards.is_guard(*guard) => self.come_to(*guard),
             Work::FirstCall(method) => self.enter(*method),
             Work::Linked(key) => self.apply_to(*key),
             Work::Reflected(..) if self.roots_only => {}
@@ -330,9 +331,12 @@ impl CallGraph {
     fn enter(&mut self, method: MethodId) {
         let Some(record) = self.record_mut(method) else { return };
         if !std::mem::replace(&mut record.entered, true) {
-            let key = record.key;
+            let (key, is_constructor) = (record.key, &*record.name == "<init>");
             for key in self.mirrors.supertypes(key) {
                 self.mirrors.get_mut(key).dormant = false;
+            }
+            if is_constructor {
+                self.come_alive(key);
             }
             self.raise(method, 1.0);
             self.learn(method);

@@ -18,6 +18,7 @@ use rustc_hash::FxHashSet;
 
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::record::MethodRecord;
 use super::roots::pattern_is_broad;
 use super::{CallGraph, Scheme};
 
@@ -32,7 +33,7 @@ pub(super) struct Callee {
 }
 
 /// A virtual call with many targets runs each of them with at least this probability, however few classes inherit it.
-const LEAST_SHARE: Probability = 0.25;
+pub(super) const LEAST_SHARE: Probability = 0.25;
 /// A method that some code outside the filter may call back.
 pub(super) const CALLED_BACK: Probability = 0.2;
 /// A static initialiser that has not run.
@@ -49,6 +50,8 @@ const IF_COMPILED: f32 = 15.0;
 const IF_ONLY_CALLER_COMPILED: f32 = 0.15;
 /// ... if its class was loaded, but not initialised, when we came.
 const IF_DORMANT: f32 = 0.1;
+/// ... if nothing is known of it, but that there are objects of its class.
+const IF_ALIVE: f32 = 4.0;
 /// A method is as good as entered from these odds on, divided by a batch's cost in milliseconds. On a warmed-up javac, 2 and 6
 /// made no difference to precision (1.74 and 1.73 methods instrumented for each called), but took 94 and 228 batches.
 const ODDS_FOR_A_MILLISECOND: f32 = 3.0;
@@ -57,14 +60,19 @@ const CHEAP_BATCH: Duration = Duration::from_millis(4);
 /// However dear a batch is, or however cheap: on a machine that is busy with other things everything takes long.
 const LEAST_ODDS: f32 = 0.5;
 const MOST_ODDS: f32 = 20.0;
+/// A part of it is enough where no batch is needed.
+const WITHIN: f32 = 0.33;
 /// So much of what was selected ahead of time is expected to be of use.
 const USEFUL: f32 = 0.8;
 /// That expectation counts like so many methods that were seen.
 const EXPECTED_METHODS: f32 = 40.0;
 /// Where nothing is known of a method, guesses are by the shape of the code alone, and may all be wrong for the same
-/// reason: so many are made before the first has turned out right, and one more for each that has.
+/// reason: so many are made before the first has turned out right, and so many more for each that has.
 const BLIND_GUESSES: u32 = 64;
+const BLIND_FOR_RIGHT: u32 = 16;
 
+/// So many calls are made of what had never run, before that is no longer taken for a sign: the program does something new.
+const MOST_PASSED: usize = 32;
 /// So many classes are listed at the beginning for the sake of evidence. HotSpot keeps some 16 bytes for each method that was ever listed.
 const MOST_LISTED: usize = 30_000;
 
@@ -73,6 +81,10 @@ const MOST_LISTED: usize = 30_000;
 pub(super) struct Ahead {
     /// The JVM tells which methods have been called.
     pub(super) knows_calls: bool,
+    /// A root had run before: only then it says something of a method that it had not.
+    root_has_run: bool,
+    /// Guards before calls of what had never run, that have been passed all the same.
+    passed: usize,
     /// Methods that are compiled, or a part of compiled methods.
     compiled: FxHashSet<(ClassKey, Signature)>,
     /// The same, whatever the class.
@@ -96,6 +108,16 @@ impl Ahead {
         self.frontier.push(method);
     }
 
+    /// Whether what has not run yet is not expected to.
+    fn is_warm(&self) -> bool {
+        self.root_has_run && self.passed < MOST_PASSED
+    }
+
+    /// A guard has been passed.
+    pub(super) fn passed(&mut self) {
+        self.passed += 1;
+    }
+
     pub(super) fn compiled(&mut self, class: ClassKey, signature: Signature) {
         self.compiled.insert((class, signature));
         self.compiled_anywhere.insert(signature);
@@ -112,6 +134,11 @@ impl Ahead {
     /// Whether a batch more may be risked for a few methods less.
     pub(super) fn batches_are_cheap(&self) -> bool {
         self.batch < CHEAP_BATCH
+    }
+
+    /// From this probability on what a method calls is selected with it where that needs no batch: a batch is what it may save.
+    pub(super) fn threshold_within(&self) -> Probability {
+        self.threshold() * WITHIN
     }
 
     /// From this probability on a method's callees are selected with it.
@@ -172,8 +199,12 @@ impl CallGraph {
             _ => 1.0,
         };
         let mut odds = evidence * callee.probability / (1.0 - callee.probability).max(1e-3);
-        if self.mirrors.get(record.key).dormant && &*record.name != super::CLINIT.0 {
+        let mirror = self.mirrors.get(record.key);
+        if mirror.dormant && &*record.name != super::CLINIT.0 {
             odds *= IF_DORMANT;
+        }
+        if mirror.alive && self.is_helped_by_life(record) {
+            odds *= IF_ALIVE;
         }
         odds / (1.0 + odds)
     }
@@ -181,7 +212,35 @@ impl CallGraph {
     /// Whether a method had run before we came, as far as it is known.
     pub(super) fn has_run(&self, key: ClassKey, signature: Signature) -> Option<bool> {
         let called = self.mirrors.method(key, signature).and_then(|method| method.called);
+        let called = called.filter(|called| *called || self.ahead.is_warm());
         called.or_else(|| self.ahead.compiled.contains(&(key, signature)).then_some(true))
+    }
+
+    /// There are objects of a class: what may be called on them is likelier now.
+    pub(super) fn come_alive(&mut self, class: ClassKey) {
+        if std::mem::replace(&mut self.mirrors.get_mut(class).alive, true) {
+            return;
+        }
+        let methods = self.by_class.get(&class).cloned().unwrap_or_default();
+        let more = |method: MethodId| {
+            let record = self.record(method).filter(|record| !record.expanded && self.is_helped_by_life(record))?;
+            let odds = IF_ALIVE * record.probability / (1.0 - record.probability).max(1e-3);
+            Some((method, odds / (1.0 + odds)))
+        };
+        let more: Vec<(MethodId, Probability)> = methods.into_iter().filter_map(more).collect();
+        more.into_iter().for_each(|(method, probability)| self.raise(method, probability));
+    }
+
+    /// Whether a method is called on objects, and nothing better is known of it.
+    fn is_helped_by_life(&self, record: &MethodRecord) -> bool {
+        let is_virtual = self.mirrors.method(record.key, record.signature).is_some_and(|method| method.is_virtual());
+        is_virtual && &*record.name != "<init>" && self.has_run(record.key, record.signature).is_none()
+    }
+
+    /// A root has been found.
+    pub(super) fn learn_of_root(&mut self, root: MethodId) {
+        let called = self.record(root).and_then(|root| self.mirrors.method(root.key, root.signature)?.called);
+        self.ahead.root_has_run |= called == Some(true);
     }
 
     /// Whether the JVM has told which methods have been called.
@@ -265,7 +324,8 @@ impl CallGraph {
                 }
                 let (key, probability, entered) = (record.key, record.probability, record.entered);
                 let is_blind = !entered && self.is_blind(method);
-                let is_allowed = !is_blind || self.ahead.blind < BLIND_GUESSES + self.ahead.blind_right;
+                let is_allowed =
+                    !is_blind || self.ahead.blind < BLIND_GUESSES + BLIND_FOR_RIGHT * self.ahead.blind_right;
                 if probability >= threshold && is_allowed && self.has_code(key) {
                     expanded |= self.expand(method);
                     if let Some(record) = self.record_mut(method).filter(|record| record.expanded) {

@@ -38,6 +38,8 @@ struct Guard {
     owner: Arc<str>,
     name: Arc<str>,
     descriptor: Arc<str>,
+    /// It is there because what is called has never run, not because of the place.
+    by_history: bool,
     state: State,
 }
 
@@ -116,12 +118,13 @@ impl CallGraph {
                 let same = sites.calls.iter().filter(|other| {
                     other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
                 });
+                let by_history = same.clone().any(|call| call.likelihood == Likelihood::Possible);
                 let unlikely = same.clone().all(|call| is_plain(call.kind) && self.is_unlikely(call, key, has_run));
                 if unlikely && self.guards.methods.len() < MOST_GUARDS && self.is_inside_and_new(call, key, caller) {
                     let id = MethodId(MethodId::MAX.0 - self.guards.methods.len() as u32);
                     self.guards.methods.insert(id, method);
                     let (owner, name, descriptor) = (call.owner.clone(), call.name.clone(), call.descriptor.clone());
-                    guards.push(Guard { id, owner, name, descriptor, state: State::Up });
+                    guards.push(Guard { id, owner, name, descriptor, by_history, state: State::Up });
                 }
             }
         }
@@ -153,9 +156,9 @@ impl CallGraph {
                 classes.extend(self.mirrors.subtypes(*owner));
             }
             classes.into_iter().all(|class| match self.mirrors.methods(class) {
-                Some(methods) => {
-                    methods.get(&signature).is_none_or(|method| method.called == Some(false) || !method.has_code())
-                }
+                Some(methods) => methods
+                    .get(&signature)
+                    .is_none_or(|method| !method.has_code() || self.has_run(class, signature) == Some(false)),
                 None => self.mirrors.get(class).loader.is_jdk(),
             })
         })
@@ -210,8 +213,16 @@ impl CallGraph {
         guarded
     }
 
-    /// A thread is about to make a call that was guarded.
-    pub(super) fn pass(&mut self, guard: MethodId) {
+    /// A thread has come to a call that was guarded.
+    pub(super) fn come_to(&mut self, guard: MethodId) {
+        if self.guards.get_mut(guard).is_some_and(|guard| guard.by_history && guard.state == State::Up) {
+            self.ahead.passed();
+        }
+        self.pass(guard);
+    }
+
+    /// What is behind a guard is to be selected.
+    fn pass(&mut self, guard: MethodId) {
         if let Some(guard) = self.guards.get_mut(guard).filter(|guard| guard.state == State::Up) {
             guard.state = State::Passed;
             self.due.push(guard.id);

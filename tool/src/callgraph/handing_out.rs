@@ -29,6 +29,7 @@ impl CallGraph {
             if self.options.scheme == Scheme::Total {
                 self.select_all_in(key);
             }
+            self.foresee_in(key);
             self.find_native_calls_while_loading(key);
             // Whatever was selected by now is instrumented right here.
             self.to_hotswap.remove(&key);
@@ -36,6 +37,8 @@ impl CallGraph {
         };
         let Some(key) = self.mirrors.by_id(id) else { return Vec::new() };
         self.code.add(key, Some(bytes.to_vec()));
+        self.foresee_in(key);
+        self.to_hotswap.remove(&key);
         let selected = self.selected_in(key, &file);
         self.handed_out.extend(selected.iter().map(|method| method.id));
         self.hand_out_dropped(key);

@@ -72,6 +72,8 @@ pub(super) struct Mirror {
     pub(super) initialized: bool,
     /// It was loaded but not initialised when we came, and none of its methods has been seen to run since.
     pub(super) dormant: bool,
+    /// A constructor of it, or of a subclass, has been entered.
+    pub(super) alive: bool,
     /// It had been initialised when we came: what had not been called by then has had its chance.
     settled: bool,
     pub(super) modifiable: bool,
@@ -285,6 +287,7 @@ impl Mirrors {
     pub(super) fn set_methods(&mut self, id: ClassId, methods: Vec<MethodInfo>) {
         let Some(key) = self.by_id(id) else { return };
         let is_settled = self.get(key).settled;
+        self.get_mut(key).alive |= methods.iter().any(|method| method.name == "<init>" && method.called == Some(true));
         let methods = methods
             .into_iter()
             .map(|method| {
@@ -343,6 +346,7 @@ impl Mirror {
             access: 0,
             initialized: false,
             dormant: false,
+            alive: false,
             settled: false,
             modifiable: true,
             linked: false,

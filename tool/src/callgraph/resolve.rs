@@ -6,7 +6,7 @@ use std::sync::Arc;
 use headwater_protocol::{LoaderId, MethodId};
 use rustc_hash::FxHashSet;
 
-use super::ahead::{Callee, INITIALIZER, LOADED_LATER, of_target};
+use super::ahead::{Callee, INITIALIZER, LEAST_SHARE, LOADED_LATER, of_target};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::reachable::Target;
@@ -232,7 +232,9 @@ impl CallGraph {
         callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability * LOADED_LATER));
         for supertype in self.mirrors.supertypes(class) {
             for (signature, caller) in self.virtual_calls_on(supertype) {
-                self.select_for(class, signature, caller, &mut Vec::new());
+                let mut selected = Vec::new();
+                self.select_for(class, signature, caller, &mut selected);
+                selected.into_iter().for_each(|method| self.raise(method, LEAST_SHARE));
             }
             self.hand_out_again(class, supertype);
         }

@@ -91,6 +91,7 @@ impl CallGraph {
         }
         if first {
             self.new_roots.push(id);
+            self.learn_of_root(id);
         }
     }
 

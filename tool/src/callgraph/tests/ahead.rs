@@ -6,7 +6,7 @@ use super::*;
 fn what_is_likely_to_be_entered_comes_in_the_same_batch() {
     let mut jvm = PlayedJvm::new(CHAIN, ahead());
     jvm.graph.set_batch_cost(Duration::from_millis(1));
-    let mut jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
+    let mut jvm = jvm.attach(&["Main", "Shape", "Square", "Disc", "Parts"]);
     let found = ["Disc.area()I", "Main.first()I", "Main.root(LShape;)I"];
     let more = ["Main.second()I", "Main.third()I", "Square.area()I"];
     // Of two implementations nobody knows which will run.
@@ -17,15 +17,15 @@ fn what_is_likely_to_be_entered_comes_in_the_same_batch() {
     }
     assert_eq!(jvm.hotswaps, 1, "all that they call is there");
     jvm.enter("Disc.area()I");
-    assert!(jvm.instrumented.contains("Disc.radius()I") && !jvm.instrumented.contains("Square.side()I"));
+    assert!(jvm.instrumented.contains("Parts.radius()I") && !jvm.instrumented.contains("Parts.side()I"));
 }
 
 #[test]
 fn dear_batches_look_further_ahead() {
     let mut jvm = PlayedJvm::new(CHAIN, ahead());
     jvm.graph.set_batch_cost(Duration::from_millis(10));
-    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
-    assert!(jvm.instrumented.contains("Disc.radius()I") && jvm.instrumented.contains("Square.side()I"));
+    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc", "Parts"]);
+    assert!(jvm.instrumented.contains("Parts.radius()I") && jvm.instrumented.contains("Parts.side()I"));
     assert!(!jvm.instrumented.contains("Main.text()Ljava/lang/String;"), "still, exceptions are rare");
 }
 
@@ -33,16 +33,17 @@ fn dear_batches_look_further_ahead() {
 fn guesses_without_evidence_are_few_until_some_were_right() {
     use std::fmt::Write as _;
     const METHODS: usize = 100;
-    let (mut calls, mut methods) = (String::new(), String::new());
+    let (mut calls, mut methods, mut others) = (String::new(), String::new(), String::new());
     for number in 0..METHODS {
         let _ = write!(calls, "a{number}(); ");
-        let _ = write!(methods, "static void a{number}() {{ b{number}(); }} static void b{number}() {{ }} ");
+        let _ = write!(methods, "static void a{number}() {{ Other.b{number}(); }} ");
+        let _ = write!(others, "static void b{number}() {{ }} ");
     }
-    let source = format!("class Main {{ static void root() {{ {calls} }} {methods} }}");
+    let source = format!("class Main {{ static void root() {{ {calls} }} {methods} }} class Other {{ {others} }}");
     let mut jvm = PlayedJvm::new(&source, ahead());
     jvm.graph.set_batch_cost(Duration::from_millis(10));
-    let mut jvm = jvm.attach(&["Main"]);
-    let second = |jvm: &PlayedJvm| jvm.instrumented.iter().filter(|name| name.starts_with("Main.b")).count();
+    let mut jvm = jvm.attach(&["Main", "Other"]);
+    let second = |jvm: &PlayedJvm| jvm.instrumented.iter().filter(|name| name.starts_with("Other.b")).count();
     let few = second(&jvm);
     assert!(few > 0 && few < METHODS, "{few}");
     jvm.enter("Main.root()V");
@@ -56,20 +57,20 @@ fn what_has_been_compiled_is_likely_to_run_again() {
     let mut jvm = PlayedJvm::new(CHAIN, ahead());
     jvm.graph.set_batch_cost(Duration::from_millis(1));
     jvm.compiled = vec![("Main", "root"), ("Disc", "area")];
-    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
-    assert!(jvm.instrumented.contains("Disc.radius()I"));
-    assert!(!jvm.instrumented.contains("Square.side()I"));
+    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc", "Parts"]);
+    assert!(jvm.instrumented.contains("Parts.radius()I"));
+    assert!(!jvm.instrumented.contains("Parts.side()I"));
 }
 
 #[test]
 fn what_has_been_called_is_instrumented_at_once_and_no_more() {
     let mut jvm = PlayedJvm::new(CHAIN, ahead());
     jvm.graph.set_batch_cost(Duration::from_millis(1));
-    jvm.run_before(&["Main.root", "Main.first", "Main.second", "Main.third", "Square.area", "Square.side"]);
-    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
-    assert!(jvm.instrumented.contains("Main.third()I") && jvm.instrumented.contains("Square.side()I"));
+    jvm.run_before(&["Main.root", "Main.first", "Main.second", "Main.third", "Square.area", "Parts.side"]);
+    let jvm = jvm.attach(&["Main", "Shape", "Square", "Disc", "Parts"]);
+    assert!(jvm.instrumented.contains("Main.third()I") && jvm.instrumented.contains("Parts.side()I"));
     // The call can run it, but who has never seen a disc is not expected to look into it.
-    assert!(jvm.instrumented.contains("Disc.area()I") && !jvm.instrumented.contains("Disc.radius()I"));
+    assert!(jvm.instrumented.contains("Disc.area()I") && !jvm.instrumented.contains("Parts.radius()I"));
     assert!(!jvm.instrumented.contains("Main.message()Ljava/lang/String;"));
     assert_eq!(jvm.hotswaps, 1);
 }
@@ -82,7 +83,8 @@ fn however_long_the_way_what_has_been_called_is_reached() {
     for depth in 0..DEEP {
         let _ = write!(methods, "static void a{depth}(int x) {{ if (x > {depth}) a{}(x); }} ", depth + 1);
     }
-    let source = format!("class Main {{ static void root() {{ a0(99); }} {methods} static void a{DEEP}(int x) {{ }} }}");
+    let source =
+        format!("class Main {{ static void root() {{ a0(99); }} {methods} static void a{DEEP}(int x) {{ }} }}");
     let mut jvm = PlayedJvm::new(&source, ahead());
     let called: Vec<String> = (0..=DEEP).map(|depth| format!("Main.a{depth}")).collect();
     jvm.run_before(&called.iter().map(String::as_str).chain(["Main.root"]).collect::<Vec<_>>());
@@ -109,4 +111,50 @@ fn a_class_that_is_new_has_had_no_chance_to_be_called() {
     jvm.enter("Main.root(LShape;)I");
     jvm.enter("Disc.area()I");
     assert!(jvm.instrumented.contains("Disc.turn()I"), "no guard stands before it");
+}
+
+#[test]
+fn what_is_called_in_the_class_itself_comes_with_it() {
+    let source = "
+        class Main { static int root(Shape shape) { return shape.area(); } }
+        interface Shape { int area(); }
+        class Square implements Shape { public int area() { return side() * Later.value(); } int side() { return 2; } }
+        class Disc implements Shape { public int area() { return 2 + radius(); } int radius() { return 2; } }
+        class Later { static int value() { return one(); } static int one() { return 1; } }";
+    let mut jvm = PlayedJvm::new(source, ahead());
+    // Too cheap a batch to look ahead into other classes.
+    jvm.graph.set_batch_cost(Duration::ZERO);
+    let mut jvm = jvm.attach(&["Main", "Shape", "Square"]);
+    jvm.enter("Main.root(LShape;)I");
+    assert!(jvm.instrumented.contains("Square.side()I"), "its class was hotswapped anyway");
+    let hotswaps = jvm.hotswaps;
+    jvm.load("Disc");
+    jvm.load("Later");
+    assert!(jvm.instrumented.contains("Disc.radius()I") && jvm.instrumented.contains("Later.one()I"));
+    jvm.enter("Square.area()I");
+    assert_eq!(jvm.hotswaps, hotswaps, "a class that was still to come was instrumented when it came");
+}
+
+#[test]
+fn a_constructor_tells_that_methods_of_its_class_may_run() {
+    let source = "
+        class Main {
+            static int root(int x) { return x > 0 ? area(new Square()) : area(null); }
+            static int area(Shape shape) { return shape.area(); }
+        }
+        interface Shape { int area(); }
+        class Square implements Shape { public int area() { return Parts.side(); } }
+        class Disc implements Shape { public int area() { return Parts.radius(); } }
+        class Ring implements Shape { public int area() { return Parts.width(); } }
+        class Parts { static int side() { return 2; } static int radius() { return 2; } static int width() { return 2; } }";
+    let mut jvm = PlayedJvm::new(source, ahead());
+    jvm.graph.set_batch_cost(Duration::from_millis(2));
+    let mut jvm = jvm.attach(&["Main", "Shape", "Square", "Disc", "Ring", "Parts"]);
+    jvm.enter("Main.root(I)I");
+    jvm.enter("Square.<init>()V");
+    jvm.enter("Main.area(LShape;)I");
+    // This one takes a batch, into which goes what may be next: of a square there is one.
+    jvm.enter("Disc.area()I");
+    let ahead = ["Parts.side()I", "Parts.radius()I", "Parts.width()I"].map(|part| jvm.instrumented.contains(part));
+    assert_eq!(ahead, [true, true, false]);
 }

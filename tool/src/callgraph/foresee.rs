@@ -1,0 +1,88 @@
+//! What comes for nothing with a class that is rewritten anyway.
+//!
+//! A class that is being loaded is instrumented in its load hook without a redefinition, and one that is being hotswapped costs no further one:
+//! but only what is selected by then. So of its methods that may be entered, what they call in the class itself is selected with them; and what
+//! they call in classes that are not loaded yet is remembered, for those classes' load hooks. Each saves a batch when it is entered, or is
+//! instrumented in vain: hence the odds for this are lower than for looking ahead into other classes ([`ahead`](super::ahead)).
+
+use headwater_rewriter::{CallKind, CallSite};
+
+use super::ahead::{self, Callee, Probability};
+use super::filter::Caller;
+use super::mirror::ClassKey;
+use super::{CallGraph, Scheme};
+
+/// What has this probability is remembered for classes that are still to come: if one does come, it is likelier than that.
+const REMEMBERED: Probability = 0.1;
+
+impl CallGraph {
+    /// Of a class whose file is being handed out, selects what its methods will probably call in it.
+    pub(super) fn foresee_in(&mut self, class: ClassKey) {
+        if !self.options.look_ahead || self.options.scheme != Scheme::Lazy || self.roots_only {
+            return;
+        }
+        let least = self.ahead.threshold_within();
+        let mut at = 0;
+        while let Some(method) = self.by_class.get(&class).and_then(|methods| methods.get(at)).copied() {
+            at += 1;
+            let Some(record) = self.record(method) else { continue };
+            let (signature, probability) = (record.signature, record.probability);
+            if record.expanded || record.refused.is_some() || record.lines.is_some() || probability < REMEMBERED {
+                continue;
+            }
+            let (name, descriptor) = self.mirrors.signature(signature).clone();
+            let Some(sites) = self.code.sites(class, &name, &descriptor) else { continue };
+            let caller = self.options.caller(self.mirrors.get(class).loader);
+            for call in &sites.calls {
+                let from_here = probability * ahead::of_call(call.likelihood);
+                self.foresee(call, class, caller, from_here, least);
+            }
+            if probability * ahead::INITIALIZER >= REMEMBERED {
+                for initialized in &sites.initialized {
+                    self.foresee_initializer(initialized, class, caller);
+                }
+            }
+        }
+        // What was not known is asked for when it is needed.
+        self.needed.clear();
+    }
+
+    fn foresee(
+        &mut self,
+        call: &CallSite,
+        class: ClassKey,
+        caller: Caller,
+        from_here: Probability,
+        least: Probability,
+    ) {
+        let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
+        let mirror = self.mirrors.get(class);
+        let loader = mirror.loader;
+        if call.owner == mirror.name {
+            let Some(method) = self.mirrors.method(class, signature).filter(|method| method.has_code()) else { return };
+            let is_dispatched = call.kind == CallKind::Virtual && method.is_virtual() && !method.is_final();
+            let classes = if is_dispatched { self.mirrors.subtypes(class).len() } else { 1 };
+            let probability = from_here * ahead::of_target(1, classes);
+            if probability >= least
+                && self.has_run(class, signature) != Some(false)
+                && let Some(method) = self.select(class, signature, caller)
+            {
+                self.raise(method, probability);
+            }
+        } else if from_here >= REMEMBERED && self.is_still_to_come(&call.owner, class) {
+            // It is only remembered: there is no class that it could be selected in.
+            self.reach_call(call, loader, caller, &mut Vec::<Callee>::new());
+        }
+    }
+
+    fn foresee_initializer(&mut self, initialized: &str, class: ClassKey, caller: Caller) {
+        if self.is_still_to_come(initialized, class) {
+            self.reachable.initializers.insert(initialized.into(), caller);
+        }
+    }
+
+    /// No class of this name is loaded where `class` would see it.
+    fn is_still_to_come(&self, name: &str, class: ClassKey) -> bool {
+        self.mirrors.visible(name, self.mirrors.get(class).loader).is_empty()
+    }
+}
