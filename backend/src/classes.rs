@@ -156,8 +156,8 @@ impl Classes {
     fn methods_of(&self, class: jclass, invocations: Option<&Invocations>) -> Result<Vec<MethodInfo>, Error> {
         let method = |id| {
             let (name, descriptor) = self.jvmti.method_name(id)?;
-            let called = invocations.and_then(|invocations| invocations.of(id));
-            Ok(MethodInfo { name, descriptor, access: self.jvmti.method_modifiers(id)? as u16, called })
+            let calls = invocations.and_then(|invocations| invocations.of(id));
+            Ok(MethodInfo { name, descriptor, access: self.jvmti.method_modifiers(id)? as u16, calls })
         };
         self.jvmti.methods(class)?.into_iter().map(method).collect()
     }

@@ -42,7 +42,7 @@ fn describe(jvmti: Jvmti, jni: Jni, classes: &Classes, method: jmethodID) -> Res
     let id = classes.id(class);
     jni.delete_local(class);
     let (name, descriptor) = jvmti.method_name(method)?;
-    Ok((id?, MethodInfo { name, descriptor, access: jvmti.method_modifiers(method)? as u16, called: Some(true) }))
+    Ok((id?, MethodInfo { name, descriptor, access: jvmti.method_modifiers(method)? as u16, calls: Some(1) }))
 }
 
 /// The event's callback. Threads that do not list are told of what is compiled just now, and do not care.

@@ -1,4 +1,4 @@
-//! Whether methods have ever been called, by HotSpot's own counters.
+//! How often methods have been called, by HotSpot's own counters.
 //!
 //! HotSpot counts the calls of every method, for its JIT compilers' sake, from the very first on; no JVMTI function tells of it, but
 //! its structures are described for debuggers ([`vm_structs`](crate::vm_structs)). Where they are otherwise, or nothing is counted (`-Xint`),
@@ -8,8 +8,8 @@ use jni::sys::jmethodID;
 
 use crate::vm_structs::Memory;
 
-/// A counter's lowest bit is a flag.
-const UNCOUNTED: u32 = 1;
+/// A counter's lowest bit is a flag, whose meaning depends on the JVM.
+const FLAGS: u32 = 1;
 /// The one field of a profile next to its counters that is described: four counters of four bytes lie before it, the first that of calls.
 const BEFORE_TRAPS: u64 = 16;
 
@@ -41,26 +41,26 @@ impl Invocations {
         let memory = Memory::open()?;
         let layout = Layout::find(&memory)?;
         let invocations = Invocations { memory, layout };
-        (invocations.of(called) == Some(true)).then_some(invocations)
+        invocations.of(called).is_some_and(|calls| calls > 0).then_some(invocations)
     }
 
-    /// Whether a method has been called since its class was loaded, or changed; `None` when that cannot be read.
-    pub fn of(&self, method: jmethodID) -> Option<bool> {
+    /// How often a method has been called, at least, since its class was loaded or changed: once it is compiled for good, nothing is counted any more.
+    /// `None` when that cannot be read.
+    pub fn of(&self, method: jmethodID) -> Option<u32> {
         // A method's id is the address of a pointer to it.
         let method = self.memory.word(method as u64)?;
         let Layout { method_counters, method_data, code, counter, profiled } = self.layout;
-        Some(
-            self.memory.word(method + code)? != 0
-                || self.has_counted(method + method_counters, counter)?
-                || self.has_counted(method + method_data, profiled)?,
-        )
+        let interpreted = self.counted(method + method_counters, counter)?;
+        let profiled = self.counted(method + method_data, profiled)?;
+        let is_compiled = self.memory.word(method + code)? != 0;
+        Some(interpreted.saturating_add(profiled).max(u32::from(is_compiled)))
     }
 
-    /// Whether a structure, if there is one, has counted a call. That there is one says little: code that has been inlined has one.
-    fn has_counted(&self, pointer: u64, counter: u64) -> Option<bool> {
+    /// The calls that a structure has counted, if there is one. That there is one says little: code that has been inlined has one.
+    fn counted(&self, pointer: u64, counter: u64) -> Option<u32> {
         match self.memory.word(pointer)? {
-            0 => Some(false),
-            structure => Some(u32::from_ne_bytes(self.memory.read(structure + counter)?) > UNCOUNTED),
+            0 => Some(0),
+            structure => Some(u32::from_ne_bytes(self.memory.read(structure + counter)?) >> FLAGS),
         }
     }
 }
@@ -99,18 +99,19 @@ mod tests {
     #[test]
     fn counters_profiles_and_code_tell_of_calls() {
         let address = |of: &[u32; 2]| of.as_ptr() as u64;
-        let (none, some) = ([0_u32, 1], [0_u32, 2]);
-        let profiled = [2_u32, 0];
-        for (method, called) in [
-            ([0, 0, 0], false),
-            ([address(&none), 0, 0], false),
-            ([address(&some), 0, 0], true),
-            ([0, address(&none), 0], false),
-            ([0, address(&profiled), 0], true),
-            ([0, 0, 1], true),
+        let (none, some) = ([0_u32, 1], [0_u32, 6]);
+        let profiled = [4_u32, 0];
+        for (method, calls) in [
+            ([0, 0, 0], 0),
+            ([address(&none), 0, 0], 0),
+            ([address(&some), 0, 0], 3),
+            ([0, address(&none), 0], 0),
+            ([0, address(&profiled), 1], 2),
+            ([address(&some), address(&profiled), 1], 5),
+            ([0, 0, 1], 1),
         ] {
             let pointer = method.as_ptr();
-            assert_eq!(invocations().of(&raw const pointer as jmethodID), Some(called), "{method:?}");
+            assert_eq!(invocations().of(&raw const pointer as jmethodID), Some(calls), "{method:?}");
         }
     }
 

@@ -101,3 +101,8 @@ impl Random {
         (self.number() >> 33) % limit
     }
 }
+
+/// Whether this one of these is among the choices; all are, where none is.
+pub fn is_chosen(choices: &[String], of: &[String], this: &str) -> bool {
+    !choices.iter().any(|choice| of.contains(choice)) || choices.iter().any(|choice| choice == this)
+}

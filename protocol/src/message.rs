@@ -307,8 +307,8 @@ pub struct MethodInfo {
     pub descriptor: String,
     /// Access flags (JVMS table 4.6-A).
     pub access: u16,
-    /// It has been called since its class was loaded, or changed; `None` where the JVM does not tell.
-    pub called: Option<bool>,
+    /// At least so often it has been called since its class was loaded, or changed; `None` where the JVM does not tell.
+    pub calls: Option<u32>,
 }
 
 /// Names a method of a loaded class.

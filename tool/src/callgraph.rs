@@ -189,7 +189,7 @@ impl CallGraph {
 
     /// The methods that a class declares; none when the target cannot tell.
     pub fn add_methods(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
-        self.ahead.knows_calls |= methods.iter().any(|method| method.called.is_some());
+        self.ahead.knows_calls |= methods.iter().any(|method| method.calls.is_some());
         self.mirrors.set_methods(class, methods);
     }
 

@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use headwater_benches::workload::Target;
-use headwater_benches::{compile, headwater, median};
+use headwater_benches::{compile, headwater, is_chosen, median};
 use headwater_tests::{Jdk, Scratch, jdks};
 use serde_json::Value;
 
@@ -53,11 +53,6 @@ fn main() {
 /// `exact` or `tick`; `tick+10` with a control invocation in ten calls.
 fn is_clock(choice: &str) -> bool {
     CLOCKS.iter().any(|clock| choice.split('+').next() == Some(clock))
-}
-
-/// Whether this one of these is among the choices; all are, where none is.
-fn is_chosen(choices: &[String], of: &[String], this: &str) -> bool {
-    !choices.iter().any(|choice| of.contains(choice)) || choices.iter().any(|choice| choice == this)
 }
 
 fn clock_arguments(clock: &str) -> Vec<&str> {

@@ -1,18 +1,23 @@
 //! How precisely and how fast a subgraph is found: methods instrumented and called, batches, pauses, and how long it takes until
 //! nothing more is found. In a synthetic program of 20,000 loaded classes, in one of 400, in javac compiling 200 files, and in Tomcat
-//! under load.
+//! under load. Arguments pick from all rows: versions of JDKs, programs (`large`, `small`, `javac`, `Tomcat`), schemes.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use headwater_benches::is_chosen;
 use headwater_tests::load::Load;
 use headwater_tests::{Jdk, Process, Scratch, jdks, tomcat};
 use serde_json::Value;
 
+const PROGRAMS: [&str; 4] = ["large", "small", JAVAC, TOMCAT];
+const JAVAC: &str = "javac";
+const TOMCAT: &str = "Tomcat";
+const SCHEMES: [&str; 4] = ["b", "background", "a", "total"];
 /// Classes of the large program, and of the small one.
-const PROGRAMS: [(&str, usize); 2] = [("large", 20_000), ("small", 400)];
+const SYNTHETIC: [(&str, usize); 2] = [("large", 20_000), ("small", 400)];
 /// Classes in a group that implements one interface; two of them are ever instantiated.
 const GROUP: usize = 4;
 /// Calls from the root go through so many layers of groups, of so many groups each.
@@ -27,48 +32,68 @@ const CONNECTIONS: usize = 6;
 const WARM_UP_REQUESTS: u64 = 2_000;
 
 fn main() {
-    let schemes: Vec<String> = std::env::args().skip(1).collect();
-    let schemes =
-        if schemes.is_empty() { ["b", "background", "a", "total"].map(str::to_owned).to_vec() } else { schemes };
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
+    let is_in = |of: &[&str], this: &str| {
+        is_chosen(&chosen, &of.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), this)
+    };
     println!(
         "| JDK | program | scheme | instrumented | called | ratio | batches | classes | paused ms | longest ms | waits ms | quiet after s |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
-    for jdk in jdks() {
-        for (name, classes) in PROGRAMS {
-            let program = synthetic(&jdk, classes);
-            for scheme in &schemes {
-                let mut java = Command::new(jdk.program("java"));
-                java.args(["-XX:+UseSerialGC", "-cp"]).arg(program.path()).args(["Main", &classes.to_string()]);
-                let target = ready(&mut java, Duration::ZERO);
-                measure(&jdk, name, scheme, &target, &["--root", "Main::root"]);
-            }
+    let jdks = jdks();
+    let versions: Vec<String> = jdks.iter().map(|jdk| jdk.version.to_string()).collect();
+    let schemes: Vec<&str> = SCHEMES.into_iter().filter(|scheme| is_in(&SCHEMES, scheme)).collect();
+    for (jdk, _) in jdks.iter().zip(&versions).filter(|(_, version)| is_chosen(&chosen, &versions, version)) {
+        for (name, classes) in SYNTHETIC.into_iter().filter(|(name, _)| is_in(&PROGRAMS, name)) {
+            measure_synthetic(jdk, name, classes, &schemes);
         }
-        let (program, output, sources) = (compile_loop(&jdk), Scratch::new("output"), sources());
-        let arguments = [
-            "--root",
-            "com.sun.tools.javac.api.JavacTaskImpl::call",
-            "--include",
-            "com.sun.tools.javac.**",
-            "--await-root",
-        ];
-        for (name, warm_up) in [("javac, cold", 0), ("javac, warm", 20)] {
-            for scheme in schemes.iter().filter(|scheme| *scheme != "total") {
-                let mut java = Command::new(jdk.program("java"));
-                java.arg("-cp").arg(program.path()).arg("CompileLoop").arg(output.path()).arg(sources.path());
-                let target = ready(&mut java, Duration::from_secs(warm_up));
-                measure(&jdk, name, scheme, &target, &arguments);
-            }
+        if is_in(&PROGRAMS, JAVAC) {
+            measure_javac(jdk, &schemes);
         }
-        for scheme in &schemes {
-            let base = Scratch::new("tomcat");
-            let (_classes, server, port) = tomcat::start(&jdk, &base);
-            let load = Load::start(port, CONNECTIONS);
-            load.await_answers(WARM_UP_REQUESTS);
-            let root = "org.apache.catalina.connector.CoyoteAdapter::service";
-            measure(&jdk, "Tomcat", scheme, &server, &["--root", root]);
-            assert_eq!(load.stop(), Vec::<String>::new());
+        if is_in(&PROGRAMS, TOMCAT) {
+            measure_tomcat(jdk, &schemes);
         }
+    }
+}
+
+fn measure_synthetic(jdk: &Jdk, name: &str, classes: usize, schemes: &[&str]) {
+    let program = synthetic(jdk, classes);
+    for scheme in schemes {
+        let mut java = Command::new(jdk.program("java"));
+        java.args(["-XX:+UseSerialGC", "-cp"]).arg(program.path()).args(["Main", &classes.to_string()]);
+        let target = ready(&mut java, Duration::ZERO);
+        measure(jdk, name, scheme, &target, &["--root", "Main::root"]);
+    }
+}
+
+fn measure_javac(jdk: &Jdk, schemes: &[&str]) {
+    let (program, output, sources) = (compile_loop(jdk), Scratch::new("output"), sources());
+    let arguments = [
+        "--root",
+        "com.sun.tools.javac.api.JavacTaskImpl::call",
+        "--include",
+        "com.sun.tools.javac.**",
+        "--await-root",
+    ];
+    for (name, warm_up) in [("javac, cold", 0), ("javac, warm", 20)] {
+        for scheme in schemes.iter().filter(|scheme| **scheme != "total") {
+            let mut java = Command::new(jdk.program("java"));
+            java.arg("-cp").arg(program.path()).arg("CompileLoop").arg(output.path()).arg(sources.path());
+            let target = ready(&mut java, Duration::from_secs(warm_up));
+            measure(jdk, name, scheme, &target, &arguments);
+        }
+    }
+}
+
+fn measure_tomcat(jdk: &Jdk, schemes: &[&str]) {
+    for scheme in schemes {
+        let base = Scratch::new("tomcat");
+        let (_classes, server, port) = tomcat::start(jdk, &base);
+        let load = Load::start(port, CONNECTIONS);
+        load.await_answers(WARM_UP_REQUESTS);
+        let root = "org.apache.catalina.connector.CoyoteAdapter::service";
+        measure(jdk, TOMCAT, scheme, &server, &["--root", root]);
+        assert_eq!(load.stop(), Vec::<String>::new());
     }
 }
 

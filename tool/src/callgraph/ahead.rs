@@ -73,6 +73,8 @@ const BLIND_FOR_RIGHT: u32 = 16;
 
 /// So many calls are made of what had never run, before that is no longer taken for a sign: the program does something new.
 const MOST_PASSED: usize = 32;
+/// What has run less than once in so many calls of a root has run seldom.
+const SELDOM: u32 = 200;
 /// So many classes are listed at the beginning for the sake of evidence. HotSpot keeps some 16 bytes for each method that was ever listed.
 const MOST_LISTED: usize = 30_000;
 
@@ -81,8 +83,8 @@ const MOST_LISTED: usize = 30_000;
 pub(super) struct Ahead {
     /// The JVM tells which methods have been called.
     pub(super) knows_calls: bool,
-    /// A root had run before: only then it says something of a method that it had not.
-    root_has_run: bool,
+    /// How often a root had run before, at least: only if it had, it says something of a method that that had not.
+    root_calls: u32,
     /// Guards before calls of what had never run, that have been passed all the same.
     passed: usize,
     /// Methods that are compiled, or a part of compiled methods.
@@ -110,7 +112,7 @@ impl Ahead {
 
     /// Whether what has not run yet is not expected to.
     fn is_warm(&self) -> bool {
-        self.root_has_run && self.passed < MOST_PASSED
+        self.root_calls > 0 && self.passed < MOST_PASSED
     }
 
     /// A guard has been passed.
@@ -209,11 +211,13 @@ impl CallGraph {
         odds / (1.0 + odds)
     }
 
-    /// Whether a method had run before we came, as far as it is known.
+    /// Whether a method had run before we came, as far as it is known; what had run seldom, at the program's start perhaps, is not expected any
+    /// more than what never had.
     pub(super) fn has_run(&self, key: ClassKey, signature: Signature) -> Option<bool> {
-        let called = self.mirrors.method(key, signature).and_then(|method| method.called);
-        let called = called.filter(|called| *called || self.ahead.is_warm());
-        called.or_else(|| self.ahead.compiled.contains(&(key, signature)).then_some(true))
+        let calls = self.mirrors.method(key, signature).and_then(|method| method.calls);
+        let often = calls.map(|calls| calls > 0 && calls.saturating_mul(SELDOM) >= self.ahead.root_calls);
+        let often = often.filter(|often| *often || self.ahead.is_warm());
+        often.or_else(|| self.ahead.compiled.contains(&(key, signature)).then_some(true))
     }
 
     /// There are objects of a class: what may be called on them is likelier now.
@@ -239,8 +243,8 @@ impl CallGraph {
 
     /// A root has been found.
     pub(super) fn learn_of_root(&mut self, root: MethodId) {
-        let called = self.record(root).and_then(|root| self.mirrors.method(root.key, root.signature)?.called);
-        self.ahead.root_has_run |= called == Some(true);
+        let calls = self.record(root).and_then(|root| self.mirrors.method(root.key, root.signature)?.calls);
+        self.ahead.root_calls = self.ahead.root_calls.max(calls.unwrap_or(0));
     }
 
     /// Whether the JVM has told which methods have been called.

@@ -19,8 +19,8 @@ pub(super) struct Signature(u32);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Declared {
     access: u16,
-    /// It had been called when its class was listed; `None` where that is not known, or says nothing: the class is new.
-    pub(super) called: Option<bool>,
+    /// At least so often it had been called when its class was listed; `None` where that is not known, or says nothing: the class is new.
+    pub(super) calls: Option<u32>,
 }
 
 const ACC_PRIVATE: u16 = 0x0002;
@@ -215,7 +215,7 @@ impl Mirrors {
             .map(|method| {
                 (
                     self.intern_signature(&method.name(), &method.descriptor()),
-                    Declared { access: method.access, called: None },
+                    Declared { access: method.access, calls: None },
                 )
             })
             .collect();
@@ -287,13 +287,14 @@ impl Mirrors {
     pub(super) fn set_methods(&mut self, id: ClassId, methods: Vec<MethodInfo>) {
         let Some(key) = self.by_id(id) else { return };
         let is_settled = self.get(key).settled;
-        self.get_mut(key).alive |= methods.iter().any(|method| method.name == "<init>" && method.called == Some(true));
+        self.get_mut(key).alive |=
+            methods.iter().any(|method| method.name == "<init>" && method.calls.is_some_and(|calls| calls > 0));
         let methods = methods
             .into_iter()
             .map(|method| {
-                let called = method.called.filter(|called| *called || is_settled);
+                let calls = method.calls.filter(|calls| *calls > 0 || is_settled);
                 let signature = self.intern_signature(&method.name, &method.descriptor);
-                (signature, Declared { access: method.access, called })
+                (signature, Declared { access: method.access, calls })
             })
             .collect();
         self.get_mut(key).methods = Some(methods);

@@ -88,7 +88,7 @@ impl PlayedJvm {
             } else {
                 0x0001
             };
-            MethodInfo { name: name.into(), descriptor: descriptor.into(), access, called: None }
+            MethodInfo { name: name.into(), descriptor: descriptor.into(), access, calls: None }
         });
         let class = Class {
             id: ClassId(self.classes.len() as u64 + 1),
@@ -111,7 +111,7 @@ impl PlayedJvm {
             .methods()
             .iter()
             .map(|method| MethodInfo {
-                called: None,
+                calls: None,
                 name: method.name().into_owned(),
                 descriptor: method.descriptor().into_owned(),
                 access: method.access,
@@ -172,7 +172,7 @@ impl PlayedJvm {
     fn run_before(&mut self, methods: &[&str]) {
         for (name, class) in &mut self.classes {
             for method in &mut class.methods {
-                method.called = Some(methods.contains(&&*format!("{name}.{}", method.name)));
+                method.calls = Some(u32::from(methods.contains(&&*format!("{name}.{}", method.name))));
             }
         }
     }

@@ -94,7 +94,7 @@ impl Agent {
             let bytes = self.bytes(*class);
             let file = ClassFile::parse(&bytes).unwrap();
             let methods = file.methods().iter().map(|method| MethodInfo {
-                called: None,
+                calls: None,
                 name: method.name().into_owned(),
                 descriptor: method.descriptor().into_owned(),
                 access: method.access,
