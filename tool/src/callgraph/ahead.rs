@@ -71,8 +71,10 @@ const EXPECTED_METHODS: f32 = 40.0;
 const BLIND_GUESSES: u32 = 64;
 const BLIND_FOR_RIGHT: u32 = 16;
 
-/// So many calls are made of what had never run, before that is no longer taken for a sign: the program does something new.
-const MOST_PASSED: usize = 32;
+/// That something has never run is no longer taken for a sign when so many calls of such methods are made after all, and more than one in so
+/// many of those that are guarded: the program does something new.
+const FEW_PASSED: usize = 32;
+const PART_PASSED: usize = 8;
 /// What has run less than once in so many calls of a root has run seldom.
 const SELDOM: u32 = 200;
 /// So many classes are listed at the beginning for the sake of evidence. HotSpot keeps some 16 bytes for each method that was ever listed.
@@ -85,7 +87,9 @@ pub(super) struct Ahead {
     pub(super) knows_calls: bool,
     /// How often a root had run before, at least: only if it had, it says something of a method that that had not.
     root_calls: u32,
-    /// Guards before calls of what had never run, that have been passed all the same.
+    /// Guards before calls of what had never run.
+    guards: usize,
+    /// Those that have been passed all the same.
     passed: usize,
     /// Methods that are compiled, or a part of compiled methods.
     compiled: FxHashSet<(ClassKey, Signature)>,
@@ -112,10 +116,15 @@ impl Ahead {
 
     /// Whether what has not run yet is not expected to.
     fn is_warm(&self) -> bool {
-        self.root_calls > 0 && self.passed < MOST_PASSED
+        self.root_calls > 0 && self.passed < FEW_PASSED.max(self.guards / PART_PASSED)
     }
 
-    /// A guard has been passed.
+    /// A guard has been put before a call of what had never run.
+    pub(super) fn guarded(&mut self) {
+        self.guards += 1;
+    }
+
+    /// Such a guard has been passed.
     pub(super) fn passed(&mut self) {
         self.passed += 1;
     }

@@ -47,8 +47,10 @@ struct Guard {
 enum State {
     /// What is called is not selected.
     Up,
-    /// A thread has passed it, or none can be told from now on: what is called is to be selected.
+    /// A thread has come to it: what is called is to be selected, and will be entered.
     Passed,
+    /// None can be told from now on: what is called is to be selected.
+    Void,
     /// It is.
     Selected,
 }
@@ -124,6 +126,9 @@ impl CallGraph {
                     let id = MethodId(MethodId::MAX.0 - self.guards.methods.len() as u32);
                     self.guards.methods.insert(id, method);
                     let (owner, name, descriptor) = (call.owner.clone(), call.name.clone(), call.descriptor.clone());
+                    if by_history {
+                        self.ahead.guarded();
+                    }
                     guards.push(Guard { id, owner, name, descriptor, by_history, state: State::Up });
                 }
             }
@@ -218,13 +223,13 @@ impl CallGraph {
         if self.guards.get_mut(guard).is_some_and(|guard| guard.by_history && guard.state == State::Up) {
             self.ahead.passed();
         }
-        self.pass(guard);
+        self.give_up(guard, State::Passed);
     }
 
     /// What is behind a guard is to be selected.
-    fn pass(&mut self, guard: MethodId) {
+    fn give_up(&mut self, guard: MethodId, state: State) {
         if let Some(guard) = self.guards.get_mut(guard).filter(|guard| guard.state == State::Up) {
-            guard.state = State::Passed;
+            guard.state = state;
             self.due.push(guard.id);
         }
     }
@@ -234,7 +239,7 @@ impl CallGraph {
         let (guards, in_code) = self.guards.of.entry(method).or_default();
         *in_code = false;
         let ids: Vec<MethodId> = guards.iter().map(|guard| guard.id).collect();
-        ids.into_iter().for_each(|guard| self.pass(guard));
+        ids.into_iter().for_each(|guard| self.give_up(guard, State::Void));
     }
 
     /// The rewriter has no room for guards: what is behind them is selected with the rest.
@@ -251,24 +256,27 @@ impl CallGraph {
         let Some(method) = self.guards.methods.get(&guard).copied() else { return true };
         let Some(record) = self.record(method).filter(|record| record.refused.is_none()) else { return true };
         let (key, signature) = (record.key, record.signature);
-        let Some(passed) = self.guards.get_mut(guard).filter(|guard| guard.state == State::Passed).cloned() else {
-            return true;
-        };
+        let is_due = |guard: &&mut Guard| matches!(guard.state, State::Passed | State::Void);
+        let Some(passed) = self.guards.get_mut(guard).filter(is_due).cloned() else { return true };
+        let is_certain = passed.state == State::Passed;
         if !self.has_code(key) {
             return false;
         }
         let (name, descriptor) = self.mirrors.signature(signature).clone();
         let Some(mut sites) = self.code.sites(key, &name, &descriptor) else { return false };
         sites.calls.retain(|call| passed.is_of(call));
-        sites.calls.iter_mut().for_each(|call| call.likelihood = Likelihood::Certain);
+        if is_certain {
+            sites.calls.iter_mut().for_each(|call| call.likelihood = Likelihood::Certain);
+        }
         let needs_before = self.needs;
         let only_calls = CallSites { calls: sites.calls, ..CallSites::default() };
         let callees = self.select_callees(&only_calls, key, Some(method), 1.0);
         if self.needs != needs_before {
             return false;
         }
+        let caller = Some(method).filter(|_| !is_certain);
         let callees: Vec<Callee> =
-            callees.into_iter().map(|it| Callee { probability: self.weigh(None, it), ..it }).collect();
+            callees.into_iter().map(|it| Callee { probability: self.weigh(caller, it), ..it }).collect();
         callees.iter().for_each(|callee| self.raise(callee.method, callee.probability));
         if let Some(record) = self.record_mut(method) {
             record.callees.extend(callees);
