@@ -7,7 +7,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::column::{Column, Columns};
 use super::keys::HELP;
-use super::view::{Glyphs, Mode, Palette, Phase, Role, Row, Shown, View, What};
+use super::rows::{Role, Row, Shown, What};
+use super::view::{Glyphs, Mode, Palette, Phase, View};
 use crate::report::units::{cut, fitting_name};
 use crate::report::{View as Shape, share};
 

@@ -25,6 +25,7 @@ pub mod column;
 mod draw;
 mod forest;
 mod keys;
+mod rows;
 mod screen;
 mod search;
 mod status;

@@ -2,7 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::view::{Phase, Shown, View};
+use super::rows::Shown;
+use super::view::{Phase, View};
 use crate::report::status::{overhead, state};
 use crate::report::text::{advice, budget};
 use crate::report::units::{count, fitting_name, plural, time, times};

@@ -7,22 +7,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use rustc_hash::FxHashMap;
 
-use super::column::{Columns, Measured, Sort};
+use super::column::{Columns, Sort};
 use super::forest::{Forest, Key, Subject, name};
 use super::keys::Action;
-use super::search::{Direction, Matches, Query};
-use crate::profile::{MethodIndex, NodeIndex, Profile, Tree};
-use crate::report::flat::{self, Amounts};
-use crate::report::names::Names;
-use crate::report::walk::Children;
-use crate::report::{Trees, View as Shape, arcs, share};
+use super::rows::{Folds, Line, Role, Row, Shown, What, callers_lines, flat_lines, keyed, tree_rows};
+use super::search::{Direction, Query};
+use crate::profile::{NodeIndex, Profile};
+use crate::report::flat::Amounts;
+use crate::report::{Trees, View as Shape};
 
-/// What takes at least this part of the whole is unfolded from the start,
-const UNFOLDED: f64 = 0.1;
-/// down to this level.
-const UNFOLDED_LEVELS: u32 = 8;
+mod folding;
+mod searching;
+mod typing;
+
+use typing::{Typed, edit};
 
 /// How the view looks to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,55 +117,6 @@ pub(super) struct Cursor {
     pub(super) top: usize,
     /// The user has chosen it; else it stays the first.
     is_chosen: bool,
-}
-
-/// What is folded and what is not.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Folds {
-    known: FxHashMap<Key, bool>,
-    /// Nothing unfolds by itself any more.
-    is_settled: bool,
-}
-
-/// A row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub(super) key: Key,
-    /// Roots are at 0.
-    pub(super) depth: u32,
-    pub(super) what: What,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum What {
-    Node(NodeIndex),
-    /// An index into the lines.
-    Line(usize),
-}
-
-/// A row of a table.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
-    pub(super) role: Role,
-    /// `None`: from outside the roots.
-    pub(super) method: Option<MethodIndex>,
-    /// Of this thread alone: an index into the profile's.
-    pub(super) thread: Option<usize>,
-    pub(super) amounts: Amounts,
-}
-
-/// What a row of the callers view is to the method in question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Role {
-    Caller,
-    Own,
-    Callee,
-}
-
-/// A profile, and its trees as they are walked.
-pub(super) struct Shown {
-    pub(super) profile: Arc<Profile>,
-    pub(super) forest: Forest,
 }
 
 /// The live view.
@@ -428,76 +378,6 @@ impl View {
         method.map(|method| shown.profile.methods[method.0].machine.clone())
     }
 
-    pub(super) fn is_open(&self, node: NodeIndex) -> bool {
-        let open = |shown: &Shown| self.folds.known.get(&shown.forest.key(node)).copied();
-        self.shown.as_ref().and_then(open).unwrap_or(false)
-    }
-
-    fn fold(&mut self, node: NodeIndex, is_to_be_folded: bool) {
-        if let Some(shown) = &self.shown
-            && shown.forest.has_children(node)
-        {
-            self.folds.known.insert(shown.forest.key(node), !is_to_be_folded);
-            self.rebuild();
-        }
-    }
-
-    fn step_in(&mut self) {
-        let (Some(node), Some(shown)) = (self.selected_node(), &self.shown) else { return };
-        if !shown.forest.has_children(node) {
-            return;
-        }
-        if self.is_open(node) {
-            self.choose(self.cursor().row + 1);
-        } else {
-            self.fold(node, false);
-        }
-    }
-
-    fn step_out(&mut self) {
-        let (Some(node), Some(shown)) = (self.selected_node(), &self.shown) else { return };
-        if self.is_open(node) && shown.forest.has_children(node) {
-            self.fold(node, true);
-        } else if let Some(parent) = shown.forest.parent(&shown.profile, node) {
-            self.choose_key(shown.forest.key(parent));
-        }
-    }
-
-    fn unfold_all(&mut self) {
-        let (Some(node), Some(shown)) = (self.selected_node(), &self.shown) else { return };
-        let keys = shown.forest.subtree(node).into_iter().map(|node| (shown.forest.key(node), true));
-        self.folds.known.extend(keys);
-        self.rebuild();
-    }
-
-    fn fold_all(&mut self) {
-        self.folds = Folds { known: FxHashMap::default(), is_settled: true };
-        // The root above it is what stays of a selected node.
-        if let (Some(mut node), Some(shown)) = (self.selected_node(), &self.shown) {
-            while let Some(parent) = shown.forest.parent(&shown.profile, node) {
-                node = parent;
-            }
-            self.cursors[Shape::Tree as usize].key = Some(shown.forest.key(node));
-        }
-        self.rebuild();
-    }
-
-    fn unfold_hot_path(&mut self) {
-        let (Some(mut node), Some(shown)) = (self.selected_node(), &self.shown) else { return };
-        let hottest = |node| shown.forest.below(&shown.profile, Some(node), Sort::usual(Shape::Tree)).first().copied();
-        while let Some(next) = hottest(node) {
-            let (part, whole) = (shown.forest.amounts(&shown.profile, next), shown.forest.whole_ns());
-            if share(part.total_ns, whole) < UNFOLDED {
-                break;
-            }
-            self.folds.known.insert(shown.forest.key(node), true);
-            node = next;
-        }
-        let key = shown.forest.key(node);
-        self.rebuild();
-        self.choose_key(key);
-    }
-
     fn show(&mut self, shape: Shape) {
         self.shape = shape;
         self.rebuild();
@@ -554,71 +434,6 @@ impl View {
         let sort = self.sort();
         let reversed = sort.column == column && !sort.reversed;
         self.set_sort(Sort { column, reversed });
-    }
-
-    fn type_search(&mut self, key: KeyEvent) {
-        let mut text = self.query.text().to_owned();
-        let typed = edit(&mut text, key);
-        let Mode::Search { before, anchor, folds } = &self.mode else { return };
-        match typed {
-            Some(Typed::Accepted) => self.mode = Mode::Rows,
-            Some(Typed::Dropped) => {
-                (self.query, self.folds) = (before.clone(), folds.clone());
-                let anchor = *anchor;
-                self.mode = Mode::Rows;
-                *self.cursor_mut() = anchor;
-                self.rebuild();
-            }
-            None => {
-                self.query = Query::new(&text);
-                // What a shorter text led to has been left.
-                self.folds = folds.clone();
-                let anchor = *anchor;
-                *self.cursor_mut() = anchor;
-                self.rebuild();
-                if !self.query.is_empty() && !self.selected().is_some_and(|row| self.query.matches(&self.name_of(row)))
-                {
-                    self.find(Direction::Next);
-                }
-            }
-        }
-    }
-
-    /// Selects the next or previous row whose name matches, and unfolds what leads to it.
-    fn find(&mut self, direction: Direction) {
-        if self.query.is_empty() {
-            return self.say("nothing is searched for; / begins".to_owned());
-        }
-        let Some(shown) = &self.shown else { return };
-        if self.shape == Shape::Tree {
-            let sort = self.sort().in_view(self.shape);
-            let matches = Matches::of(&self.query, &shown.profile, &shown.forest, sort);
-            if let Some(found) = matches.from(self.selected_node(), direction) {
-                let total = matches.count();
-                let key = shown.forest.key(found);
-                let mut above = shown.forest.parent(&shown.profile, found);
-                while let Some(node) = above {
-                    self.folds.known.insert(shown.forest.key(node), true);
-                    above = shown.forest.parent(&shown.profile, node);
-                }
-                self.rebuild();
-                self.choose_key(key);
-                return self.say(format!("{total} {}", if total == 1 { "match" } else { "matches" }));
-            }
-        } else {
-            let (count, at) = (self.rows.len(), self.cursor().row);
-            let is_match = |row: &usize| self.query.matches(&self.name_of(&self.rows[*row]));
-            let found = match direction {
-                Direction::Next => (1..=count).map(|step| (at + step) % count).find(is_match),
-                Direction::Previous => (1..=count).map(|step| (at + count - step) % count).find(is_match),
-            };
-            if let Some(row) = found {
-                let total = (0..count).filter(is_match).count();
-                self.choose(row);
-                return self.say(format!("{total} {}", if total == 1 { "match" } else { "matches" }));
-            }
-        }
-        self.say(format!("nothing here matches `{}`", self.query.text()));
     }
 
     /// A row's name in full.
@@ -700,113 +515,4 @@ impl View {
 pub(super) fn thread_name(profile: &Profile, index: usize) -> String {
     let thread = &profile.threads[index];
     format!("thread \"{}\" ({})", thread.name, thread.id.0)
-}
-
-fn tree_rows(shown: &Shown, sort: Sort, folds: &mut Folds) -> Vec<Row> {
-    let Shown { profile, forest } = shown;
-    let mut rows = Vec::new();
-    let mut pending: Vec<(NodeIndex, u32)> = forest.below(profile, None, sort).into_iter().map(|it| (it, 0)).collect();
-    pending.reverse();
-    while let Some((node, depth)) = pending.pop() {
-        let key = forest.key(node);
-        rows.push(Row { key, depth, what: What::Node(node) });
-        if !forest.has_children(node) {
-            continue;
-        }
-        let is_open = folds.known.get(&key).copied().unwrap_or_else(|| {
-            let part = forest.amounts(profile, node).total_ns;
-            let opens = !folds.is_settled && depth < UNFOLDED_LEVELS && share(part, forest.whole_ns()) >= UNFOLDED;
-            if opens {
-                // And stays so, when its share sinks.
-                folds.known.insert(key, true);
-            }
-            opens
-        });
-        if is_open {
-            pending.extend(forest.below(profile, Some(node), sort).into_iter().rev().map(|it| (it, depth + 1)));
-        }
-    }
-    rows
-}
-
-fn flat_lines(profile: &Profile, trees: Trees, sort: Sort) -> Vec<Line> {
-    let names = Names::of(profile);
-    let of_tree = |thread: Option<usize>, tree: &Tree| {
-        let rows = flat::rows(&names, tree, &Children::called(tree)).into_iter();
-        rows.map(move |row| Line { role: Role::Own, method: Some(row.method), thread, amounts: row.amounts })
-            .collect::<Vec<_>>()
-    };
-    let mut lines = match trees {
-        Trees::Merged => of_tree(None, &profile.merged),
-        Trees::PerThread => {
-            let threads = profile.threads.iter().enumerate();
-            threads.flat_map(|(index, thread)| of_tree(Some(index), &thread.tree)).collect()
-        }
-    };
-    sort_lines(&mut lines, profile, sort);
-    lines
-}
-
-fn callers_lines(profile: &Profile, machine: Option<&String>, sort: Sort) -> Vec<Line> {
-    let stanzas = arcs::stanzas(profile, &profile.merged);
-    let stanza = stanzas.into_iter().find(|stanza| Some(&profile.methods[stanza.method.0].machine) == machine);
-    let Some(stanza) = stanza else { return Vec::new() };
-    let line = |role, arc: &arcs::Arc| Line { role, method: arc.method, thread: None, amounts: arc.amounts };
-    let mut callers: Vec<Line> = stanza.parents.iter().map(|arc| line(Role::Caller, arc)).collect();
-    let mut callees: Vec<Line> = stanza.children.iter().map(|arc| line(Role::Callee, arc)).collect();
-    sort_lines(&mut callers, profile, sort);
-    sort_lines(&mut callees, profile, sort);
-    callers.push(Line { role: Role::Own, method: Some(stanza.method), thread: None, amounts: stanza.own });
-    callers.extend(callees);
-    callers
-}
-
-fn sort_lines(lines: &mut [Line], profile: &Profile, sort: Sort) {
-    let name = |line: &Line| line.method.map_or("", |method| profile.methods[method.0].display.as_str());
-    lines.sort_by(|a, b| {
-        let (left, right) = (name(a), name(b));
-        let order =
-            sort.compare(&Measured { amounts: &a.amounts, name: left }, &Measured { amounts: &b.amounts, name: right });
-        order.then(a.method.cmp(&b.method)).then(a.thread.cmp(&b.thread))
-    });
-}
-
-fn keyed(lines: &[Line], profile: &Profile, shape: Shape) -> Vec<Row> {
-    let key = |line: &Line| match line {
-        // Whichever method is in question.
-        Line { role: Role::Own, .. } if shape == Shape::Callers => Key::of(None, (Role::Own, "")),
-        _ => {
-            let thread = line.thread.map(|thread| Key::of(None, profile.threads[thread].id.0));
-            let method = line.method.map_or("", |method| profile.methods[method.0].machine.as_str());
-            Key::of(thread, (line.role, method))
-        }
-    };
-    lines.iter().enumerate().map(|(at, line)| Row { key: key(line), depth: 0, what: What::Line(at) }).collect()
-}
-
-/// What became of a line that is being typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Typed {
-    Accepted,
-    Dropped,
-}
-
-fn edit(text: &mut String, key: KeyEvent) -> Option<Typed> {
-    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-    match key.code {
-        KeyCode::Enter => return Some(Typed::Accepted),
-        KeyCode::Esc => return Some(Typed::Dropped),
-        KeyCode::Char('c' | 'g') if is_control => return Some(Typed::Dropped),
-        KeyCode::Char('u') if is_control => text.clear(),
-        KeyCode::Char('w') if is_control => {
-            text.pop();
-            text.truncate(text.rfind(['/', ' ', '.']).map_or(0, |at| at + 1));
-        }
-        KeyCode::Backspace => {
-            text.pop();
-        }
-        KeyCode::Char(character) if !is_control => text.push(character),
-        _ => {}
-    }
-    None
 }
