@@ -31,6 +31,23 @@ pub struct Probes<'p> {
     pub before: Option<&'p str>,
 }
 
+impl<'p> Probes<'p> {
+    /// Those of whole methods and regions only, by the names `enter`, `exit` and `thrown`.
+    pub const fn of_methods(class: &'p str) -> Probes<'p> {
+        Probes {
+            class,
+            enter: "enter",
+            exit: "exit",
+            throw: "thrown",
+            allocate: None,
+            receive: None,
+            argument: None,
+            around: None,
+            before: None,
+        }
+    }
+}
+
 /// What is called around what is done for an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'p> {

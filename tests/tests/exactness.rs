@@ -134,25 +134,30 @@ fn calls_equal_the_programs_own_count_by_a_coarse_clock() {
     }
 }
 
+/// Profiles the counting program with these options while it is told these lines; the report, and its own counts.
+fn counting(jdk: &Jdk, options: &[&str], lines: &[&str]) -> (Value, BTreeMap<String, u64>) {
+    let classes = compile(jdk, &["Counter.java", "Counting.java"]);
+    let mut target = java(jdk, &classes, &[], &["Counting"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let fixed = ["--root", "Counting::root", "--exclude", "Counter", "-o", &file_name];
+    let tool = profile(&target, &[&fixed, options].concat());
+    lines.iter().for_each(|line| target.say(line));
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "{:#?}", target.stderr);
+    (read_report(&file), counts_of_target(&target.stdout))
+}
+
 #[test]
 fn control_invocations_are_told_apart_from_recorded_ones() {
     for jdk in jdks() {
-        let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Counting"]);
-        target.await_line("READY");
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let arguments =
-            ["--root", "Counting::root", "--control", "4", "--calls", "7", "--exclude", "Counter", "-o", &file_name];
-        let tool = profile(&target, &arguments);
         // The first finds the graph; of each four that follow the last is a control invocation.
-        (0..8).for_each(|_| target.say("go"));
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        target.say("quit");
-        assert!(target.finish().status.success());
-        let report = read_report(&file);
+        let (report, _) = counting(&jdk, &["--control", "4", "--calls", "7"], &["go"; 8]);
         let root = "Counting.root(I)V";
         assert_eq!(calls_by_method(&report).get(root), Some(&7), "JDK {}", jdk.version);
         assert_eq!(report["controls"][0]["root"], root);
@@ -172,28 +177,11 @@ fn calls_equal_the_programs_own_count_with_all_of_the_jdk_instrumented() {
 #[test]
 fn every_invocation_has_its_duration() {
     for jdk in jdks() {
-        let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Counting"]);
-        target.await_line("READY");
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let arguments =
-            ["--root", "Counting::root", "--stats", "--calls", "3", "--exclude", "Counter", "-o", &file_name];
-        let tool = profile(&target, &arguments);
-        COMMANDS.iter().for_each(|line| target.say(line));
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        target.say("quit");
-        let target = target.finish();
-        assert!(target.status.success(), "{:#?}", target.stderr);
-
-        let report = read_report(&file);
+        let (report, theirs) = counting(&jdk, &["--stats", "--calls", "3"], &COMMANDS);
         let statistics = report["statistics"].as_array().expect("statistics");
         let count = |row: &serde_json::Value| row["count"].as_u64().expect("a number");
         let ours: BTreeMap<String, u64> =
             statistics.iter().map(|row| (row["method"].as_str().expect("a name").to_owned(), count(row))).collect();
-        let theirs = counts_of_target(&target.stdout);
         // What leaves no exit has no duration: constructors whose superclass's constructor threw.
         let torn: u64 = theirs.iter().map(|(method, n)| n - comparable(&ours, &theirs)[method].min(*n)).sum();
         let differing: Vec<&String> = theirs.keys().filter(|method| ours.get(*method) != theirs.get(*method)).collect();

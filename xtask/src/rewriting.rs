@@ -6,17 +6,7 @@ use std::time::{Duration, Instant};
 use headwater_rewriter::{CallKind, ClassFile, Method, Place, Probes, Request, call_sites, instrument, reassemble};
 
 /// Of `rewriter/tests/java/java/lang/HwProbe.java`.
-const PROBES: Probes<'static> = Probes {
-    class: "java/lang/HwProbe",
-    enter: "enter",
-    exit: "exit",
-    throw: "thrown",
-    allocate: None,
-    receive: None,
-    argument: None,
-    around: None,
-    before: None,
-};
+const PROBES: Probes<'static> = Probes::of_methods("java/lang/HwProbe");
 
 /// What HwProbe knows the constructors of `java.lang.Thread` by.
 const THREAD_INIT: u32 = 1;

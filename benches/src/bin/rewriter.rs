@@ -10,17 +10,7 @@ use headwater_tests::{Jdk, class_files, jdks, modules};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 const ROUNDS: usize = 7;
-const PROBES: Probes<'static> = Probes {
-    class: "java/lang/HwProbe",
-    enter: "enter",
-    exit: "exit",
-    throw: "thrown",
-    allocate: None,
-    receive: None,
-    argument: None,
-    around: None,
-    before: None,
-};
+const PROBES: Probes<'static> = Probes::of_methods("java/lang/HwProbe");
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

@@ -4,8 +4,7 @@
 use headwater_rewriter::{ClassFile, Probes, Request, instrument, reassemble};
 use libfuzzer_sys::fuzz_target;
 
-const PROBES: Probes<'static> =
-    Probes { class: "java/lang/HwProbe", enter: "enter", exit: "exit", throw: "thrown", allocate: None, receive: None, argument: None, around: None, before: None };
+const PROBES: Probes<'static> = Probes::of_methods("java/lang/HwProbe");
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(class) = ClassFile::parse(bytes) else { return };

@@ -8,17 +8,7 @@ use headwater_rewriter::{ClassFile, Probes, Request, Rewritten, instrument, reas
 use headwater_tests::{Jdk, Process, Scratch};
 
 /// Of `java/java/lang/HwStack.java`.
-const PROBES: Probes<'static> = Probes {
-    class: "java/lang/HwStack",
-    enter: "enter",
-    exit: "exit",
-    throw: "thrown",
-    allocate: None,
-    receive: None,
-    argument: None,
-    around: None,
-    before: None,
-};
+const PROBES: Probes<'static> = Probes::of_methods("java/lang/HwStack");
 
 /// Names and class files.
 pub type Classes = Vec<(String, Vec<u8>)>;

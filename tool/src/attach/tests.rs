@@ -285,7 +285,9 @@ fn a_socket_that_an_earlier_process_left_is_replaced() {
                 Target::start(&jdk, &[], &[])
             };
             let path = env::temp_dir().join(format!(".java_pid{}", target.pid()));
-            drop(UnixListener::bind(&path).expect("there is no socket yet"));
+            // There may be one already: of a process that really had this id.
+            let _ = fs::remove_file(&path);
+            drop(UnixListener::bind(&path).expect("there is no socket any more"));
             assert!(version_of(&host(target.pid())).contains("JDK "), "another user's: {other}");
             assert_eq!(
                 fs::metadata(&path).expect("its own").uid(),

@@ -37,8 +37,12 @@ impl CallGraph {
         };
         let Some(key) = self.mirrors.by_id(id) else { return Vec::new() };
         self.code.add(key, Some(bytes.to_vec()));
+        let is_due = self.to_hotswap.contains(&key);
         self.foresee_in(key);
-        self.to_hotswap.remove(&key);
+        if !is_due {
+            // What was foreseen is instrumented right here.
+            self.to_hotswap.remove(&key);
+        }
         let selected = self.selected_in(key, &file);
         self.handed_out.extend(selected.iter().map(|method| method.id));
         self.hand_out_dropped(key);
