@@ -60,7 +60,8 @@ fn counters(data: &[u8]) -> Option<[Option<usize>; 2]> {
     let mut found = [None; 2];
     let mut entry = number(ENTRY_OFFSET)?;
     for _ in 0..number(ENTRY_COUNT)? {
-        let length = number(entry + ENTRY_LENGTH)?;
+        // One without a length is garbled, and would be the next one too.
+        let length = number(entry + ENTRY_LENGTH).filter(|length| *length > 0)?;
         let name = data.get(entry..entry.checked_add(length)?)?.get(number(entry + NAME_OFFSET)?..)?;
         let name = name.split(|byte| *byte == 0).next()?;
         if let Some(index) = COUNTERS.iter().position(|wanted| *wanted == name) {
@@ -106,6 +107,10 @@ mod tests {
         for length in 0..whole.len() {
             assert_eq!(counters(&whole[..length]), None, "cut at {length}");
         }
+        let mut endless = whole.clone();
+        endless[ENTRY_COUNT..HEADER].copy_from_slice(&u32::MAX.to_ne_bytes());
+        endless[HEADER..HEADER + 4].copy_from_slice(&0_u32.to_ne_bytes());
+        assert_eq!(counters(&endless), None);
         for at in 0..whole.len() {
             let mut garbled = whole.clone();
             garbled[at] = 0xff;

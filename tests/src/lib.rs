@@ -414,3 +414,22 @@ pub fn read_report(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("the report is JSON")
 }
+
+/// Profiles the counting program with these options while it is told these lines; the report, and its own counts.
+pub fn counting(jdk: &Jdk, options: &[&str], lines: &[&str]) -> (Value, BTreeMap<String, u64>) {
+    let classes = compile(jdk, &["Counter.java", "Counting.java"]);
+    let mut target = java(jdk, &classes, &[], &["Counting"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let fixed = ["--root", "Counting::root", "--exclude", "Counter", "-o", &file_name];
+    let tool = profile(&target, &[&fixed, options].concat());
+    lines.iter().for_each(|line| target.say(line));
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "{:#?}", target.stderr);
+    (read_report(&file), counts_of_target(&target.stdout))
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile, counts_of_target, java, jdks, profile, read_report, tree,
+    Jdk, Scratch, calls_by_method, compile, counting, counts_of_target, java, jdks, profile, read_report, tree,
 };
 use serde_json::Value;
 
@@ -132,25 +132,6 @@ fn calls_equal_the_programs_own_count_by_a_coarse_clock() {
     for jdk in jdks() {
         check(&jdk, "Counting", &[], &["--clock", "tick", "--tick-period", "50us"]);
     }
-}
-
-/// Profiles the counting program with these options while it is told these lines; the report, and its own counts.
-fn counting(jdk: &Jdk, options: &[&str], lines: &[&str]) -> (Value, BTreeMap<String, u64>) {
-    let classes = compile(jdk, &["Counter.java", "Counting.java"]);
-    let mut target = java(jdk, &classes, &[], &["Counting"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let fixed = ["--root", "Counting::root", "--exclude", "Counter", "-o", &file_name];
-    let tool = profile(&target, &[&fixed, options].concat());
-    lines.iter().for_each(|line| target.say(line));
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{:#?}", tool.stderr);
-    target.say("quit");
-    let target = target.finish();
-    assert!(target.status.success(), "{:#?}", target.stderr);
-    (read_report(&file), counts_of_target(&target.stdout))
 }
 
 #[test]

@@ -2,32 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile, compile_text, counts_of_target, java, jdks, profile, read_report,
-};
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, counting, java, jdks, profile, read_report};
 use serde_json::Value;
 
 /// How often the root runs.
 const ROOTS: usize = 3;
 
-/// Profiles the counting target; the report, and the program's own counts.
-fn counting(jdk: &Jdk, options: &[&str]) -> (Value, BTreeMap<String, u64>) {
-    let classes = compile(jdk, &["Counter.java", "Counting.java"]);
-    let mut target = java(jdk, &classes, &[], &["Counting"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let calls = ROOTS.to_string();
-    let fixed = ["--root", "Counting::root", "--exclude", "Counter", "--calls", &calls, "-o", &file_name];
-    let tool = profile(&target, &[&fixed, options].concat());
-    (0..ROOTS).for_each(|_| target.say("go"));
-    let tool = tool.finish();
-    assert!(tool.status.success(), "JDK {}, {options:?}: {:#?}", jdk.version, tool.stderr);
-    target.say("quit");
-    let target = target.finish();
-    assert!(target.status.success(), "JDK {}, {options:?}: {:#?}", jdk.version, target.stderr);
-    (read_report(&file), counts_of_target(&target.stdout))
+/// Profiles the counting program, whose root runs so often; the report, and the program's own counts.
+fn some_runs(jdk: &Jdk, options: &[&str]) -> (Value, BTreeMap<String, u64>) {
+    counting(jdk, &[&["--calls", &ROOTS.to_string()], options].concat(), &["go"; ROOTS])
 }
 
 fn ratio(report: &Value) -> f64 {
@@ -40,7 +23,7 @@ fn every_scheme_sees_every_call() {
     for jdk in jdks() {
         let mut instrumented = Vec::new();
         for scheme in ["b", "a", "total"] {
-            let (report, theirs) = counting(&jdk, &["--scheme", scheme]);
+            let (report, theirs) = some_runs(&jdk, &["--scheme", scheme]);
             let ours = calls_by_method(&report);
             for (method, count) in &theirs {
                 assert_eq!(ours.get(method), Some(count), "JDK {}, scheme {scheme}: {method}", jdk.version);
@@ -55,7 +38,7 @@ fn every_scheme_sees_every_call() {
 #[test]
 fn few_methods_are_instrumented_that_are_never_called() {
     for jdk in jdks() {
-        let (report, _) = counting(&jdk, &[]);
+        let (report, _) = some_runs(&jdk, &[]);
         assert!(ratio(&report) <= 1.3, "JDK {}: {}", jdk.version, report["methods"]);
     }
 }
@@ -63,7 +46,7 @@ fn few_methods_are_instrumented_that_are_never_called() {
 #[test]
 fn in_the_background_nobody_waits_and_the_report_says_so() {
     for jdk in jdks() {
-        let (report, theirs) = counting(&jdk, &["--reveal", "background"]);
+        let (report, theirs) = some_runs(&jdk, &["--reveal", "background"]);
         let ours = calls_by_method(&report);
         assert_eq!(ours.get("Counting.root(I)V"), Some(&(ROOTS as u64)), "{ours:#?}");
         for (method, count) in &theirs {

@@ -17,11 +17,13 @@ use crate::callgraph::Scheme;
 use crate::decode::Summary;
 
 mod budget;
+mod clock;
 mod environment;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use budget::{Budget, DroppedMethod, RootOverhead};
+pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use environment::Environment;
 
 /// The profiled JVM.
@@ -75,92 +77,6 @@ pub struct OpenCalls {
     pub still: usize,
     /// The others returned so much earlier or later than is told, at most, in ns.
     pub error_ns: u64,
-}
-
-/// Where times come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ClockMode {
-    /// A timestamp at each event.
-    #[default]
-    Exact,
-    /// A coarse clock, moved once a period: exact counts, sampled times.
-    Tick(Duration),
-    /// The CPU time of the thread itself at each event: a method that waits takes none.
-    Cpu,
-}
-
-impl ClockMode {
-    /// Of the coarse clock, if it is one.
-    pub fn period(self) -> Option<Duration> {
-        match self {
-            ClockMode::Exact | ClockMode::Cpu => None,
-            ClockMode::Tick(period) => Some(period),
-        }
-    }
-
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            ClockMode::Exact => "exact",
-            ClockMode::Tick(_) => "tick",
-            ClockMode::Cpu => "cpu",
-        }
-    }
-}
-
-/// What is read for a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ClockSource {
-    /// `System.nanoTime()`.
-    #[default]
-    NanoTime,
-    /// The processor's time stamp counter.
-    Tsc,
-    /// The coarse clock.
-    Coarse,
-    /// The thread's own CPU time.
-    ThreadCpu,
-}
-
-impl ClockSource {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            ClockSource::NanoTime => "nanoTime",
-            ClockSource::Tsc => "tsc",
-            ClockSource::Coarse => "coarse",
-            ClockSource::ThreadCpu => "threadCpu",
-        }
-    }
-}
-
-/// How time was measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Clock {
-    /// Where times come from.
-    pub mode: ClockMode,
-    /// What is read.
-    pub source: ClockSource,
-    /// What a probe pair adds between its own two timestamps.
-    pub inner_ns: f64,
-    /// Its standard deviation.
-    pub inner_spread_ns: f64,
-    /// What a probe pair adds to its caller.
-    pub outer_ns: f64,
-    /// Its standard deviation.
-    pub outer_spread_ns: f64,
-    /// How far the probes' cost drifted while recording, if it did.
-    #[serde(default)]
-    pub drift: Option<Drift>,
-}
-
-/// What a probe pair cost, timed before and after recording, in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Drift {
-    /// Before.
-    pub before_ns: f64,
-    /// After.
-    pub after_ns: f64,
 }
 
 /// When calls of a root were timed as wholes.

@@ -304,6 +304,8 @@ impl Session {
     async fn learn_what_runs(&mut self) -> Result<(), SessionError> {
         for part in self.graph.worth_listing().chunks(LIST_AT_ONCE) {
             self.list_methods(part.to_vec()).await?;
+            // Who has linked a class meanwhile has waited long enough.
+            self.turn().await?;
         }
         if self.graph.knows_what_was_called() {
             return Ok(());

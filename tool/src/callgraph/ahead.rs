@@ -191,6 +191,12 @@ pub(super) fn of_target(classes_with_it: usize, classes: usize) -> Probability {
     LEAST_SHARE + (1.0 - LEAST_SHARE) * classes_with_it as f32 / classes.max(1) as f32
 }
 
+/// A probability whose odds are so many times as good.
+fn with_odds_times(probability: Probability, factor: f32) -> Probability {
+    let odds = factor * probability / (1.0 - probability).max(1e-3);
+    odds / (1.0 + odds)
+}
+
 impl CallGraph {
     /// The probability of a root: a name is meant, a wildcard takes what there is.
     pub(super) fn of_root(&self) -> Probability {
@@ -202,22 +208,21 @@ impl CallGraph {
         let Some(record) = self.record(callee.method) else { return callee.probability };
         let caller = caller.and_then(|caller| self.record(caller));
         let caller_has_run = caller.is_some_and(|caller| self.has_run(caller.key, caller.signature) == Some(true));
-        let evidence = match (self.has_run(record.key, record.signature), self.ahead.knows_calls) {
+        let mut factor = match (self.has_run(record.key, record.signature), self.ahead.knows_calls) {
             (Some(true), true) => IF_CALLED,
             (Some(true), false) => IF_COMPILED,
             (Some(false), _) if caller_has_run => IF_ONLY_CALLER_CALLED,
             (None, false) if caller_has_run => IF_ONLY_CALLER_COMPILED,
             _ => 1.0,
         };
-        let mut odds = evidence * callee.probability / (1.0 - callee.probability).max(1e-3);
         let mirror = self.mirrors.get(record.key);
         if mirror.dormant && &*record.name != super::CLINIT.0 {
-            odds *= IF_DORMANT;
+            factor *= IF_DORMANT;
         }
         if mirror.alive && self.is_helped_by_life(record) {
-            odds *= IF_ALIVE;
+            factor *= IF_ALIVE;
         }
-        odds / (1.0 + odds)
+        with_odds_times(callee.probability, factor)
     }
 
     /// Whether a method had run before we came, as far as it is known; what had run seldom, at the program's start perhaps, is not expected any
@@ -237,8 +242,7 @@ impl CallGraph {
         let methods = self.by_class.get(&class).cloned().unwrap_or_default();
         let more = |method: MethodId| {
             let record = self.record(method).filter(|record| !record.expanded && self.is_helped_by_life(record))?;
-            let odds = IF_ALIVE * record.probability / (1.0 - record.probability).max(1e-3);
-            Some((method, odds / (1.0 + odds)))
+            Some((method, with_odds_times(record.probability, IF_ALIVE)))
         };
         let more: Vec<(MethodId, Probability)> = methods.into_iter().filter_map(more).collect();
         more.into_iter().for_each(|(method, probability)| self.raise(method, probability));

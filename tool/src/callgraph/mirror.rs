@@ -72,7 +72,7 @@ pub(super) struct Mirror {
     pub(super) initialized: bool,
     /// It was loaded but not initialised when we came, and none of its methods has been seen to run since.
     pub(super) dormant: bool,
-    /// A constructor of it, or of a subclass, has been entered.
+    /// A constructor of it has been entered, for an object of it or of a subclass, since we came or before.
     pub(super) alive: bool,
     /// It had been initialised when we came: what had not been called by then has had its chance.
     settled: bool,
