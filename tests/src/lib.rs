@@ -417,6 +417,15 @@ pub fn read_report(path: &Path) -> Value {
 
 /// Profiles the counting program with these options while it is told these lines; the report, and its own counts.
 pub fn counting(jdk: &Jdk, options: &[&str], lines: &[&str]) -> (Value, BTreeMap<String, u64>) {
+    counting_while(jdk, options, |target, _| lines.iter().for_each(|line| target.say(line)))
+}
+
+/// The same, while something is done with the target and the tool.
+pub fn counting_while(
+    jdk: &Jdk,
+    options: &[&str],
+    run: impl FnOnce(&mut Process, &mut Process),
+) -> (Value, BTreeMap<String, u64>) {
     let classes = compile(jdk, &["Counter.java", "Counting.java"]);
     let mut target = java(jdk, &classes, &[], &["Counting"]);
     target.await_line("READY");
@@ -424,8 +433,8 @@ pub fn counting(jdk: &Jdk, options: &[&str], lines: &[&str]) -> (Value, BTreeMap
     let file = out.file("profile.json");
     let file_name = file.to_string_lossy().into_owned();
     let fixed = ["--root", "Counting::root", "--exclude", "Counter", "-o", &file_name];
-    let tool = profile(&target, &[&fixed, options].concat());
-    lines.iter().for_each(|line| target.say(line));
+    let mut tool = profile(&target, &[&fixed, options].concat());
+    run(&mut target, &mut tool);
     let tool = tool.finish();
     assert!(tool.status.success(), "{:#?}", tool.stderr);
     target.say("quit");

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, counting, java, jdks, profile, read_report};
+use headwater_tests::{
+    Jdk, Scratch, calls_by_method, compile_text, counting, counting_while, java, jdks, profile, read_report,
+};
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// How often the root runs.
@@ -46,7 +49,15 @@ fn few_methods_are_instrumented_that_are_never_called() {
 #[test]
 fn in_the_background_nobody_waits_and_the_report_says_so() {
     for jdk in jdks() {
-        let (report, theirs) = some_runs(&jdk, &["--reveal", "background"]);
+        let options = ["--calls", &ROOTS.to_string(), "--reveal", "background"];
+        let (report, theirs) = counting_while(&jdk, &options, |target, tool| {
+            // While it is stopped the tool instruments nothing: what is called then is called without it.
+            tool.signal(Signal::STOP);
+            target.say("go");
+            target.await_line("RESULT");
+            tool.signal(Signal::CONT);
+            (1..ROOTS).for_each(|_| target.say("go"));
+        });
         let ours = calls_by_method(&report);
         assert_eq!(ours.get("Counting.root(I)V"), Some(&(ROOTS as u64)), "{ours:#?}");
         for (method, count) in &theirs {

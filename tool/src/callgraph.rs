@@ -284,6 +284,7 @@ impl CallGraph {
     }
 
     fn begin(&mut self, work: Work) -> Step {
+        let known = self.methods.len();
         match &work {
             Work::Roots => {
                 self.select_roots();
@@ -303,6 +304,10 @@ impl CallGraph {
             Work::Reflected(key, signature) => self.reach_reflected(*key, *signature),
             Work::Open(methods) => self.enter_open(methods),
             Work::Rest => {}
+        }
+        if matches!(work, Work::Linked(_) | Work::Reflected(..)) {
+            // What has just been linked is called next, as is what reflection stands for.
+            self.methods[known..].iter_mut().for_each(|method| method.late = true);
         }
         if !self.roots_only {
             self.expand_due();
@@ -481,7 +486,7 @@ impl CallGraph {
 
     /// How many methods are instrumented.
     pub fn instrumented(&self) -> usize {
-        self.methods.iter().filter(|method| method.refused.is_none()).count()
+        self.methods.iter().filter(|method| method.handed_out && method.refused.is_none()).count()
     }
 
     /// Methods that should be instrumented and are not, with the reason.

@@ -353,7 +353,11 @@ impl Session {
             self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await?;
         }
         match self.command(Command::Stop, "stop recording").await? {
-            Reply::Stopped { time_ns } => Ok(time_ns),
+            Reply::Stopped { time_ns } => {
+                // Nothing more is instrumented, but it is to be known what came too late.
+                self.settle_meanwhile().await?;
+                Ok(time_ns)
+            }
             other => Err(unexpected("stop recording", &other)),
         }
     }

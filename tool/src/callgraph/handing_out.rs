@@ -68,6 +68,11 @@ impl CallGraph {
                 selected.push(Selected { method_index: method.index, id: record.id, lines: record.lines });
             }
         }
+        for method in &selected {
+            if let Some(record) = self.record_mut(method.id) {
+                record.handed_out = true;
+            }
+        }
         selected
     }
 

@@ -214,7 +214,7 @@ impl CallGraph {
         record.is_native = true;
         // It has no callees that could be found, and no code to be replaced.
         record.expanded = true;
-        record.in_place = true;
+        (record.handed_out, record.in_place) = (true, true);
         self.by_signature.insert((key, signature), id);
         Some(id)
     }

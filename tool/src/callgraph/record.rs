@@ -60,6 +60,8 @@ pub struct MethodRecord {
     pub(super) guess: Guess,
     /// It may have been called before it was instrumented.
     pub(super) late: bool,
+    /// It has been instrumented, in a class file for the JVM or, if it is native, where it is called.
+    pub(super) handed_out: bool,
     /// HotSpot has accepted its instrumented code.
     pub(super) in_place: bool,
     pub(super) drop: Drop,

@@ -114,6 +114,7 @@ impl CallGraph {
             entered: false,
             guess: Guess::None,
             late: false,
+            handed_out: false,
             in_place: false,
             drop: Drop::No,
         });

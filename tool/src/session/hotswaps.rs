@@ -64,6 +64,16 @@ impl Session {
         let step = self.graph.hotswapped();
         self.note_drops();
         let mut classes = self.settle(step).await?;
+        classes.extend(self.settle_meanwhile().await?);
+        classes.append(&mut self.left_over);
+        classes.sort_unstable();
+        classes.dedup();
+        Ok(classes)
+    }
+
+    /// The classes to hotswap on account of what happened while nobody waited for it.
+    pub(super) async fn settle_meanwhile(&mut self) -> Result<Vec<ClassId>, SessionError> {
+        let mut classes = Vec::new();
         // In their order: a class's supertypes come before it.
         for info in std::mem::take(&mut self.linked_meanwhile) {
             let step = self.graph.class_prepared(info);
@@ -77,9 +87,6 @@ impl Session {
             let step = self.graph.reflected(&method);
             classes.extend(self.settle(step).await?);
         }
-        classes.append(&mut self.left_over);
-        classes.sort_unstable();
-        classes.dedup();
         Ok(classes)
     }
 
