@@ -106,7 +106,13 @@ unsafe extern "system" fn class_file_load_hook(
             let id: Option<ClassId> = if class.is_null() { None } else { session.classes.id(class).ok() };
             let upcall = Upcall::ClassBytes { class: id, loader, name: name.to_string(), bytes: bytes.to_vec() };
             let replacement = match session.ask_for_bytes(upcall) {
-                Ok(replacement) => replacement?,
+                Ok(Some(replacement)) => replacement,
+                Ok(None) => {
+                    if id.is_some() {
+                        hotswap::hook_gave_back(&session.classes, loader, &name);
+                    }
+                    return None;
+                }
                 Err(_) => {
                     id.into_iter().for_each(hotswap::hook_unanswered);
                     return None;

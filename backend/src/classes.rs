@@ -187,6 +187,11 @@ impl Classes {
         instrumented.all.insert((loader, name.to_owned()));
     }
 
+    /// Forgets that a class was given other bytes, because it is being given its own back; whether it was.
+    pub fn unmark_instrumented(&self, loader: LoaderId, name: &str) -> bool {
+        self.lock_instrumented().all.remove(&(loader, name.to_owned()))
+    }
+
     /// A class has been seen loaded.
     pub fn defined(&self, loader: LoaderId, name: &str) {
         let mut instrumented = self.lock_instrumented();

@@ -7,8 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-use headwater_protocol::ClassId;
 use headwater_protocol::message::HotswapResult;
+use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::jclass;
 
 use crate::classes::Classes;
@@ -21,11 +21,25 @@ thread_local! {
     static LAST_HOOK: Cell<Option<Instant>> = const { Cell::new(None) };
     /// Classes for which this thread's hooks got no answer.
     static UNANSWERED: RefCell<Vec<ClassId>> = const { RefCell::new(Vec::new()) };
+    /// Instrumented classes that this thread's retransformation, if there is one, gives their own bytes back.
+    static GIVEN_BACK: RefCell<Option<Vec<(LoaderId, String)>>> = const { RefCell::new(None) };
 }
 
 /// The tool did not say in time what a class that is being retransformed is to become.
 pub fn hook_unanswered(class: ClassId) {
     UNANSWERED.with_borrow_mut(|unanswered| unanswered.push(class));
+}
+
+/// A class that is being retransformed keeps its own bytes: if the JVM accepts that, nothing is left to be restored in it.
+pub fn hook_gave_back(classes: &Classes, loader: LoaderId, name: &str) {
+    GIVEN_BACK.with_borrow_mut(|given_back| {
+        // Of a retransformation by another agent we would not hear that the JVM refuses it.
+        if let Some(given_back) = given_back
+            && classes.unmark_instrumented(loader, name)
+        {
+            given_back.push((loader, name.to_owned()));
+        }
+    });
 }
 
 /// A class file hook of a retransformation returns now.
@@ -50,7 +64,7 @@ const EIGHTH: u64 = 8;
 pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> HotswapResult {
     match classes.find(ids) {
         Ok(found) => {
-            let result = run(jvmti, &found);
+            let result = run(jvmti, classes, &found);
             found.iter().for_each(|(class, _)| jni.delete_local(*class));
             result
         }
@@ -69,7 +83,7 @@ pub fn restore(jvmti: Jvmti, jni: Jni, classes: &Classes, instrumented: &[jclass
         let (batch, others) = left.split_at(size.min(left.len()));
         left = others;
         let numbered: Vec<_> = batch.iter().map(|class| (*class, classes.id(*class).unwrap_or(ClassId(0)))).collect();
-        let result = run(jvmti, &numbered);
+        let result = run(jvmti, classes, &numbered);
         batch.iter().for_each(|class| jni.delete_local(*class));
         shortest_ns = shortest_ns.min(result.pause_ns);
         size = next_restore_batch(size, result.pause_ns, shortest_ns);
@@ -92,24 +106,30 @@ fn next_restore_batch(size: usize, pause_ns: u64, shortest_ns: u64) -> usize {
     size.clamp(SMALLEST_RESTORE_BATCH, LARGEST_RESTORE_BATCH)
 }
 
-fn run(jvmti: Jvmti, batch: &[(jclass, ClassId)]) -> HotswapResult {
+fn run(jvmti: Jvmti, classes: &Classes, batch: &[(jclass, ClassId)]) -> HotswapResult {
     let mut result = HotswapResult::default();
     let start = Instant::now();
     UNANSWERED.take();
-    attempt(jvmti, batch, &mut result);
+    attempt(jvmti, classes, batch, &mut result);
     result.unanswered = UNANSWERED.take();
     result.total_ns = nanos(start);
     result
 }
 
-fn attempt(jvmti: Jvmti, batch: &[(jclass, ClassId)], result: &mut HotswapResult) {
+fn attempt(jvmti: Jvmti, classes: &Classes, batch: &[(jclass, ClassId)], result: &mut HotswapResult) {
     if batch.is_empty() {
         return;
     }
     let references: Vec<jclass> = batch.iter().map(|(class, _)| *class).collect();
     let (start, stopped) = (Instant::now(), stopped::nanos());
     LAST_HOOK.set(None);
-    match jvmti.retransform(&references) {
+    GIVEN_BACK.set(Some(Vec::new()));
+    let retransformed = jvmti.retransform(&references);
+    let given_back = GIVEN_BACK.take().unwrap_or_default();
+    if retransformed.is_err() {
+        given_back.iter().for_each(|(loader, name)| classes.mark_instrumented(*loader, name, false));
+    }
+    match retransformed {
         Ok(()) => {
             result.classes += batch.len() as u32;
             let since_hook = nanos(LAST_HOOK.get().unwrap_or(start));
@@ -119,8 +139,8 @@ fn attempt(jvmti: Jvmti, batch: &[(jclass, ClassId)], result: &mut HotswapResult
         Err(error) if batch.len() == 1 => result.refused.push((batch[0].1, error.to_string())),
         Err(_) => {
             let (left, right) = batch.split_at(batch.len() / 2);
-            attempt(jvmti, left, result);
-            attempt(jvmti, right, result);
+            attempt(jvmti, classes, left, result);
+            attempt(jvmti, classes, right, result);
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Recursion is not folded: every level is a node of its own.
 
+use std::ops::AddAssign;
+
 use headwater_protocol::MethodId;
 use rustc_hash::FxHashMap;
 
@@ -53,6 +55,20 @@ pub struct Below {
     pub calls: u64,
 }
 
+impl AddAssign for Below {
+    fn add_assign(&mut self, other: Below) {
+        self.measured_ns += other.measured_ns;
+        self.calls += other.calls;
+    }
+}
+
+impl Below {
+    /// What is not part of what was known earlier.
+    pub fn since(self, earlier: Below) -> Below {
+        Below { measured_ns: self.measured_ns - earlier.measured_ns, calls: self.calls - earlier.calls }
+    }
+}
+
 /// A calling context tree.
 #[derive(Clone, Debug)]
 pub struct Cct {
@@ -98,6 +114,11 @@ impl Cct {
         }
         let roots = self.nodes().filter(|(id, _)| self.parent(*id) == Some(NodeId::TOP));
         roots.map(|(id, _)| (id, below[id.index()])).collect()
+    }
+
+    /// What is known of a root and everything below it.
+    pub fn below(&self, root: NodeId) -> Below {
+        self.roots().into_iter().find(|(id, _)| *id == root).map(|(_, below)| below).unwrap_or_default()
     }
 
     /// How many nodes there are, the top included.

@@ -21,6 +21,7 @@ mod controls;
 mod handover;
 mod invocations;
 mod open_calls;
+mod partial;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ mod thread;
 pub use controls::Controls;
 pub use invocations::{Invocations, PairCost, Statistics, Summary};
 pub use open_calls::Returned;
+pub use partial::Partial;
 
 use handover::Handovers;
 use invocations::{OpenInvocations, Recorder};
@@ -240,6 +242,8 @@ impl Decoder {
                 sampled: None,
                 held: Vec::new(),
                 before: OpenCalls::default(),
+                began: None,
+                ended: Vec::new(),
             });
             self.threads.len() - 1
         });
@@ -283,6 +287,7 @@ impl Decoder {
             let torn = thread.depth();
             self.healed += torn;
             thread.open.heal(torn);
+            thread.end_part();
             thread.top = NodeId::TOP;
             self.roots_completed += 1;
         }
@@ -324,6 +329,7 @@ impl Decoder {
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
         if thread.top == NodeId::TOP {
             self.roots_completed += 1;
+            thread.end_part();
             thread.begin_open(now_ns);
         }
     }
@@ -389,8 +395,9 @@ impl Decoder {
         self.finish(now_ns);
         for thread in &mut self.threads {
             thread.leave_all();
+            thread.end_part();
             thread.skipping = false;
-            thread.before.interrupt(thread.last_ns);
+            thread.before.interrupt();
         }
         self.forget_handovers();
     }
@@ -417,6 +424,11 @@ impl Decoder {
                 before.base = thread.tree.follow(&old.path(before.base));
             }
             thread.before.moved(&nodes);
+            thread.ended.clear();
+            thread.began = None;
+            if thread.base == NodeId::TOP && !thread.is_outside() {
+                thread.begin_part();
+            }
         }
         *self = Decoder {
             options: self.options,

@@ -26,6 +26,7 @@ mod budget;
 mod connecting;
 pub(crate) mod drift;
 mod error;
+mod jit;
 mod settings;
 mod unmatched;
 
@@ -35,6 +36,8 @@ pub use settings::{BareTiming, Settings};
 pub(crate) use settings::{agreed, decoding};
 pub use unmatched::Unmatched;
 pub(crate) use unmatched::unmatched;
+
+use jit::Compilers;
 
 /// What made a profile end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,7 +320,8 @@ pub(crate) async fn finish(
         && let Some(plan) = bare::plan(timing, *ending, &decoder, duration, segment)
     {
         observer(Stage::TimingRoots { limit: plan.limit });
-        bare = bare::measure(session, segment, plan).await;
+        let compilers = Compilers::of(session.peer_pid().unwrap_or(pid));
+        bare = bare::measure(session, segment, plan, compilers).await;
     }
     let (bare, detached) = match bare {
         _ if is_gone => (RootTimes::default(), None),

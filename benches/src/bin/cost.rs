@@ -3,6 +3,7 @@
 //! each. Arguments pick from all rows: versions of JDKs, clocks, workloads.
 
 use std::process::Command;
+use std::time::Instant;
 
 use headwater_benches::workload::Target;
 use headwater_benches::{compile, headwater, is_chosen, median};
@@ -70,6 +71,7 @@ fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &Workload) {
     let root = format!("Workload::{}", workload.name);
     let seconds = format!("{}s", workload.profile_seconds);
     target.pending();
+    let start = Instant::now();
     let output = Command::new(headwater())
         .args(["profile", &target.process.pid().to_string(), "--root", &root, "-d", &seconds])
         .args(clock_arguments(clock))
@@ -78,9 +80,10 @@ fn measure(jdk: &Jdk, classes: &Scratch, clock: &str, workload: &Workload) {
         .output()
         .expect("headwater starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // The profile is three quarters of this and more: behind it come the calls that are timed without one.
+    // Behind the profile come the calls that are timed without one.
     let during = target.pending();
-    let profiled = median(during[during.len() * 2 / 5..during.len() * 7 / 10].to_vec());
+    let profile_rounds = workload.profile_seconds as f64 / start.elapsed().as_secs_f64() * during.len() as f64;
+    let profiled = median(during[(0.4 * profile_rounds) as usize..(0.9 * profile_rounds) as usize].to_vec());
     target.rounds(workload.warm_up);
     let after = target.rounds(workload.rounds);
     let after_before = median(after.clone()) / median(before.clone());

@@ -14,7 +14,7 @@ use headwater_protocol::MethodId;
 use rustc_hash::FxHashMap;
 
 use super::{Limit, RootTally, Tally};
-use crate::correction::{Reference, RootCalls, in_place_of};
+use crate::correction::{Reference, RootCalls, in_place};
 use crate::profile::Clock;
 
 /// A root that has run for less than this is not judged, in measured ns of all threads.
@@ -177,13 +177,15 @@ impl Governor {
     pub fn clock(&self) -> Clock {
         let Probes { clock, idle_ns, timing_ns } = self.probes;
         let reference = Reference { times: &self.seen.controls, idle_ns, timing_ns };
-        let roots = self.seen.roots.iter().map(|(method, all)| RootCalls {
+        let called = self.seen.roots.iter().filter(|(_, all)| all.calls > 0.0);
+        let roots = called.map(|(method, all)| RootCalls {
             method: *method,
             calls: all.calls,
+            calls_variance: 0.0,
             pairs: all.pairs,
             measured_ns: all.measured_ns,
         });
-        in_place_of(roots, &clock, reference).unwrap_or(clock)
+        in_place(roots, &clock, reference).unwrap_or(clock)
     }
 
     /// The roots that have run for long enough since the last drop, the dearest first.

@@ -7,6 +7,8 @@ pub struct Controls {
     pub count: u64,
     sum_ns: f64,
     sum_of_squares: f64,
+    /// How far the mean was still moving.
+    moving_ns: f64,
 }
 
 impl Controls {
@@ -36,12 +38,19 @@ impl Controls {
             count: self.count - earlier.count,
             sum_ns: self.sum_ns - earlier.sum_ns,
             sum_of_squares: self.sum_of_squares - earlier.sum_of_squares,
+            moving_ns: 0.0,
         }
     }
 
-    /// Standard error of the mean.
+    /// They went on changing since earlier ones: their mean is uncertain by what that was.
+    pub fn still_moving(self, earlier: &Controls) -> Controls {
+        let moving_ns = if earlier.count > 0 { (self.mean_ns() - earlier.mean_ns()).abs() } else { 0.0 };
+        Controls { moving_ns, ..self }
+    }
+
+    /// Standard error of the mean, and how far that was still moving.
     pub fn error_ns(&self) -> f64 {
         let variance = (self.sum_of_squares / self.count as f64 - self.mean_ns() * self.mean_ns()).max(0.0);
-        (variance / self.count as f64).sqrt()
+        (variance / self.count as f64).sqrt().hypot(self.moving_ns)
     }
 }

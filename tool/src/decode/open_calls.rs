@@ -39,9 +39,6 @@ pub(super) struct OpenCalls {
     /// What is to be closed once the thread's events have come so far.
     returned: VecDeque<Returned>,
     error_ns: u64,
-    /// When they began to have time, and how long they had it.
-    began_ns: i64,
-    took_ns: u64,
 }
 
 impl OpenCalls {
@@ -51,16 +48,10 @@ impl OpenCalls {
     }
 
     /// The thread has left everything.
-    pub(super) fn interrupt(&mut self, now_ns: i64) {
-        self.took_ns = self.took_ns(now_ns);
+    pub(super) fn interrupt(&mut self) {
         self.nodes.clear();
         self.waiting = false;
         self.untold = 0;
-    }
-
-    /// How long they have been open, if this is now.
-    fn took_ns(&self, now_ns: i64) -> u64 {
-        if self.nodes.is_empty() { self.took_ns } else { u64::try_from(now_ns - self.began_ns).unwrap_or(0) }
     }
 
     /// The simulated stack has new nodes.
@@ -82,8 +73,8 @@ impl Thread {
             self.before.nodes.push(at);
         }
         self.before.untold = self.before.nodes.len();
-        self.before.began_ns = now_ns;
         self.moved_to(at, now_ns);
+        self.begin_part();
     }
 
     /// Whether the innermost open call is on top of the simulated stack.
@@ -96,9 +87,11 @@ impl Thread {
     pub(super) fn close_open(&mut self, open: usize, now_ns: i64) {
         if open < self.before.nodes.len() && self.is_at_open() {
             self.advance(now_ns);
-            self.before.took_ns = self.before.took_ns(now_ns);
             self.before.nodes.truncate(open);
             self.top = self.before.nodes.last().copied().unwrap_or(NodeId::TOP);
+            if self.top == NodeId::TOP {
+                self.end_part();
+            }
         }
     }
 
@@ -153,16 +146,6 @@ impl Decoder {
     pub fn open_calls(&self) -> impl Iterator<Item = (&[MethodId], usize)> {
         let with_open = self.threads.iter().filter(|thread| !thread.before.methods.is_empty());
         with_open.map(|thread| (thread.before.methods.as_slice(), thread.before.nodes.len()))
-    }
-
-    /// How long calls that were open when recording began, of one method or from there, went on, all threads' together. `None` where the
-    /// threads' clocks do not tell.
-    pub fn open_ns(&self, method: MethodId) -> Option<u64> {
-        let mut with_open = self.threads.iter().filter(|thread| thread.before.methods.contains(&method)).peekable();
-        if with_open.peek().is_some() && self.options.time_base == TimeBase::Carrier {
-            return None;
-        }
-        Some(with_open.map(|thread| thread.before.took_ns(thread.last_ns)).sum())
     }
 
     /// How uncertain it is when open calls returned: at most so much earlier or later than their times say.

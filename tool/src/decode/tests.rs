@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use headwater_protocol::word::Handover;
 
 use super::*;
+use crate::cct::Below;
 
 /// Events of one thread by a short notation: `+1@100` enters method 1 at 100 ns, `*1` enters it as a root, `-1` leaves it, `!1`
 /// leaves it by an exception, `p@30` is a pause of 30 ns, `t@7` a change to thread 7, `2@7` to its run 2. `s@5` hands over under number
@@ -347,17 +348,27 @@ fn calls_that_were_open_before_have_time_and_callees_but_no_calls() {
 }
 
 #[test]
-fn how_long_an_open_call_went_on_is_known() {
-    let took = |text: &str, returned_ns: Option<i64>| {
-        let mut decoder = open(&[1]);
+fn what_is_recorded_of_a_call_that_began_before_is_told_apart() {
+    let partial = |mut decoder: Decoder, text: &str| {
         decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words(text));
-        returned_ns.into_iter().for_each(|time_ns| decoder.returned(returned(0, time_ns)));
         decoder.finish(1000);
-        (decoder.open_ns(MethodId(1)), decoder.open_ns(MethodId(2)))
+        decoder.partial().remove(&MethodId(1)).unwrap_or_default()
     };
-    assert_eq!(took("+3@200 -3@250", None), (Some(900), Some(0)), "it is still open");
-    assert_eq!(took("-1@300 *1@400 -1@450", None), (Some(200), Some(0)));
-    assert_eq!(took("+3@200 -3@250", Some(500)), (Some(400), Some(0)));
+    let below = |measured_ns, calls| Below { measured_ns, calls };
+    let still_open = partial(open(&[1]), "+3@200 -3@250");
+    assert_eq!(still_open, Partial { open_below: below(900, 1), ..Partial::default() });
+    let found_gone = partial(open(&[1]), "+3@200 -3@250 -1@300 *1@400 +3@410 -3@420 -1@450");
+    let ended = Partial { ended: 1, ended_below: below(200, 1), ..Partial::default() };
+    assert_eq!(found_gone, ended);
+    let mut seen_to_return = open(&[1]);
+    seen_to_return.returned(returned(0, 300));
+    assert_eq!(partial(seen_to_return, "+3@200 -3@250 *1@400"), Partial { unfinished: 1, ..ended });
+    // Of a call that was under way when results were forgotten, only the rest is left.
+    let mut cleared = Decoder::new(DecodeOptions::default());
+    cleared.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*1@100 +3@150"));
+    cleared.clear(200);
+    let rest = Partial { ended: 1, ended_below: below(100, 1), ..Partial::default() };
+    assert_eq!(partial(cleared, "-3@210 +3@220 -3@230 -1@300 *1@400 -1@450"), rest);
 }
 
 #[test]

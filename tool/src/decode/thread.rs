@@ -7,6 +7,7 @@ use super::Statistics;
 use super::handover::{Before, Waiting};
 use super::invocations::{OpenInvocations, Recorder};
 use super::open_calls::OpenCalls;
+use super::partial::{Began, Ended};
 use super::runs::Held;
 use crate::cct::{Cct, NodeId};
 use crate::profile::CpuSamples;
@@ -41,6 +42,10 @@ pub(super) struct Thread {
     pub(super) held: Vec<Held>,
     /// Calls that began before recording.
     pub(super) before: OpenCalls,
+    /// The root call that it is in, if that began before.
+    pub(super) began: Option<Began>,
+    /// Such calls that have returned.
+    pub(super) ended: Vec<Ended>,
 }
 
 impl Thread {

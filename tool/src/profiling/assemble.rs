@@ -15,8 +15,8 @@ use super::{Settings, budget};
 use crate::budget::{Governor, Probes};
 use crate::callgraph::PatternIndex;
 use crate::cct::Cct;
-use crate::correction::{Reference, correct, in_place};
-use crate::decode::{Controls, Decoder, FOLDED, Invocations, PairCost};
+use crate::correction::{Known, Reference, RootCalls, correct, in_place, root_calls};
+use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
 use crate::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
     MethodName, MethodStatistics, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
@@ -24,9 +24,6 @@ use crate::profile::{
 use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
 use crate::timing::RootTimes;
-
-/// Calls that began before recording may take this part of what a root's calls take, before it is no longer known what one takes.
-const OPEN_PART: f64 = 0.02;
 
 /// What a session knows at one moment.
 #[derive(Debug)]
@@ -117,26 +114,19 @@ pub(crate) fn profile(
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);
     }
-    let mut root_calls: FxHashMap<MethodId, u64> = FxHashMap::default();
-    for (root, _) in all.roots() {
-        *root_calls.entry(all.node(root).method).or_default() += all.node(root).calls;
-    }
-    // Of a call that began before recording a part is known: whole calls say nothing about it, unless it is one of very many.
-    let is_whole = |root: MethodId, times: &Controls| {
-        let whole_ns = times.mean_ns() * root_calls.get(&root).copied().unwrap_or(0) as f64;
-        decoder.open_ns(root).is_some_and(|open_ns| open_ns as f64 <= OPEN_PART * whole_ns)
-    };
-    let whole = |times: &RootTimes| -> RootTimes {
-        times.iter().filter(|(root, times)| is_whole(**root, times)).map(|(root, times)| (*root, *times)).collect()
-    };
-    let (bare, controls_during) = (&whole(bare), &whole(decoder.controls()));
     let references = [
         (ControlKind::After, Reference { times: bare, idle_ns: 0.0, timing_ns }),
-        (ControlKind::During, Reference { times: controls_during, idle_ns: calibration.outside_ns, timing_ns }),
+        (ControlKind::During, Reference { times: decoder.controls(), idle_ns: calibration.outside_ns, timing_ns }),
     ];
-    let clock = fitted(&all, clock, &references);
-    let merged = correct(&all, &clock);
-    let controls = controls(&merged, &references);
+    let partial = decoder.partial();
+    let references = references.map(|(kind, reference)| Compared {
+        kind,
+        reference,
+        roots: root_calls(&all, &partial, &clock, reference),
+    });
+    let (clock, known) = fitted(clock, &references);
+    let merged = correct(&all, &clock, known);
+    let controls = controls(&clock, &references);
     let mut warnings = warnings(&facts, decoder);
     warnings.extend(otherwise(&controls, &facts));
     let budget = facts.governor.as_ref().map(|governor| budget::kept(governor, &clock, &merged, duration));
@@ -158,7 +148,7 @@ pub(crate) fn profile(
             pause_ns_max: facts.hotswap.pause_ns_max,
         },
         waits: waits(decoder),
-        threads: threads(&facts, decoder, &clock),
+        threads: threads(&facts, decoder, &clock, known),
         controls,
         merged,
         statistics: statistics(&facts, decoder, &clock),
@@ -169,36 +159,35 @@ pub(crate) fn profile(
     }
 }
 
-/// The probes' cost in place, by the calls that say most about it: bare ones, else control invocations.
-fn fitted(all: &Cct, clock: Clock, references: &[(ControlKind, Reference<'_>)]) -> Clock {
-    references.iter().find_map(|(_, reference)| in_place(all, &clock, *reference)).unwrap_or(clock)
+/// Calls of the roots that were timed as wholes, and the recorded calls that these can be compared with.
+struct Compared<'a> {
+    kind: ControlKind,
+    reference: Reference<'a>,
+    roots: Vec<RootCalls>,
 }
 
-fn controls(tree: &Tree, references: &[(ControlKind, Reference<'_>)]) -> Vec<Control> {
-    let mut calls_below = vec![0; tree.nodes.len()];
-    for (index, node) in tree.nodes.iter().enumerate().rev() {
-        calls_below[index] += node.calls;
-        if let Some(caller) = node.caller() {
-            calls_below[caller.0] += calls_below[index];
-        }
-    }
-    let roots = tree.nodes.iter().zip(&calls_below).filter(|(node, _)| node.parent.is_none() && node.calls > 0);
-    let mut controls: Vec<Control> = roots
-        .flat_map(|(node, calls_below)| {
-            let calls = node.calls as f64;
-            let method = MethodId(node.method.0 as u32 + 1);
-            references.iter().filter_map(move |(kind, reference)| {
-                let (control_ns, error_ns) = reference.bare_ns(method, *calls_below as f64 / calls)?;
-                Some(Control {
-                    root: node.method,
-                    kind: *kind,
-                    charged_ns: node.total_ns as f64 / calls,
-                    control_ns,
-                    error_ns,
-                    calls: reference.times[&method].count,
-                })
-            })
+/// The probes' cost in place, by the calls that say most about it: bare ones, else control invocations.
+fn fitted(clock: Clock, compared: &[Compared<'_>]) -> (Clock, Known) {
+    let in_place = |compared: &Compared<'_>| in_place(compared.roots.iter().copied(), &clock, compared.reference);
+    let fitted = compared.iter().find_map(in_place);
+    fitted.map_or((clock, Known::Calibrated), |clock| (clock, Known::InPlace))
+}
+
+fn controls(clock: &Clock, compared: &[Compared<'_>]) -> Vec<Control> {
+    let of_root = |compared: &Compared<'_>, root: &RootCalls| {
+        let (control_ns, error_ns) = compared.reference.bare_ns(root.method, root.pairs / root.calls)?;
+        Some(Control {
+            root: MethodIndex(root.method.0 as usize - 1),
+            kind: compared.kind,
+            charged_ns: root.charged_ns(clock)?,
+            control_ns,
+            error_ns,
+            calls: compared.reference.times[&root.method].count,
         })
+    };
+    let mut controls: Vec<Control> = compared
+        .iter()
+        .flat_map(|compared| compared.roots.iter().filter_map(move |root| of_root(compared, root)))
         .collect();
     controls.sort_by_key(|control| control.root.0);
     controls
@@ -285,7 +274,7 @@ fn waits(decoder: &Decoder) -> Vec<Wait> {
         .collect()
 }
 
-fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile> {
+fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock, known: Known) -> Vec<ThreadProfile> {
     decoder
         .threads()
         .map(|(id, tree)| {
@@ -295,7 +284,7 @@ fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<ThreadProfile
                 ThreadId(number) if decoder.is_virtual(id) => format!("virtual thread #{number}"),
                 ThreadId(number) => format!("thread #{number}"),
             });
-            ThreadProfile { id, name, tree: correct(tree, clock) }
+            ThreadProfile { id, name, tree: correct(tree, clock, known) }
         })
         .collect()
 }

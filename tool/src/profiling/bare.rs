@@ -1,8 +1,11 @@
 //! The bare phase: after a profile its roots, and nothing below them, stay instrumented for a while, so that their calls
 //! say what they take without the profile. To this the probes' cost is fitted.
 //!
-//! It comes after the profile rather than before, so that a profile begins when it says so, and misses no call. Code that
-//! has just been given back is compiled anew: what counts is the last quarter of the time.
+//! It comes after the profile rather than before, so that a profile begins when it says so, and misses no call; nor would it be
+//! better before: the first redefinition in a JVM to which one has attached discards all of its compiled code.
+//!
+//! Code that has just been given back is compiled anew: what counts is the last quarter of the time, and there is an end only
+//! when the JIT compilers have not much to do any more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +15,7 @@ use headwater_protocol::segment::Segment;
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
+use super::jit::Compilers;
 use super::{BareTiming, Ending};
 use crate::correction::MIN_CONTROLS;
 use crate::decode::{Controls, Decoder};
@@ -26,6 +30,10 @@ const WARM_UP: Duration = Duration::from_secs(2);
 const ENOUGH: f64 = 8.0;
 /// Two means that differ by less are the same.
 const STEADY: f64 = 0.02;
+/// With less than this of one processor the compilers do not change much any more.
+const COMPILING: f64 = 0.1;
+/// Nobody waits for longer, if nobody asked for that.
+const LONGEST: Duration = Duration::from_secs(20);
 
 /// What is measured, and how long at most.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +57,7 @@ pub(super) fn plan(
         BareTiming::For(limit) => limit,
         // Somebody waits at the keyboard.
         BareTiming::Auto if ending == Ending::Interrupted => (recorded / 3).min(Duration::from_secs(1)),
-        BareTiming::Auto => (recorded / 3).min(Duration::from_secs(10)),
+        BareTiming::Auto => (recorded / 2).min(LONGEST),
     };
     let expected = decoder.roots_completed() as f64 * limit.as_secs_f64() / recorded.as_secs_f64();
     // Threads that were recorded keep their chunks.
@@ -70,6 +78,8 @@ pub(super) fn plan(
 struct Checkpoint {
     at: Instant,
     times: RootTimes,
+    /// What the JIT compilers have had of the processors.
+    compiling: Duration,
 }
 
 /// Goes over from recording (which has been stopped) to timing the roots, until their times are steady.
@@ -77,26 +87,32 @@ pub(super) async fn measure(
     session: &mut Session,
     segment: &Arc<Segment>,
     plan: Plan,
+    compilers: Compilers,
 ) -> Result<RootTimes, SessionError> {
     // Without the thread that reads the times there are none, which is no reason to lose the profile.
     let Ok(timing) = Timing::start(Arc::clone(segment)) else { return Ok(RootTimes::default()) };
-    let measured = watch(session, &timing, plan).await;
+    let measured = watch(session, &timing, plan, compilers).await;
     let stopped = if measured.is_ok() { session.stop().await.map(drop) } else { Ok(()) };
     timing.finish();
     stopped?;
     measured
 }
 
-async fn watch(session: &mut Session, timing: &Timing, plan: Plan) -> Result<RootTimes, SessionError> {
+async fn watch(
+    session: &mut Session,
+    timing: &Timing,
+    plan: Plan,
+    mut compilers: Compilers,
+) -> Result<RootTimes, SessionError> {
     session.time_roots().await?;
     let start = Instant::now();
-    let mut checkpoints = vec![Checkpoint { at: start, times: timing.so_far() }];
+    let mut checkpoints = vec![Checkpoint { at: start, times: timing.so_far(), compiling: compilers.used() }];
     let mut steps = tokio::time::interval(STEP);
     loop {
         let event = tokio::select! {
             event = session.next_event() => event?,
             _ = steps.tick() => {
-                let now = Checkpoint { at: Instant::now(), times: timing.so_far() };
+                let now = Checkpoint { at: Instant::now(), times: timing.so_far(), compiling: compilers.used() };
                 let passed = now.at - start;
                 checkpoints.push(now);
                 let idle = passed >= plan.limit / 4 && timing.so_far().is_empty();
@@ -123,20 +139,30 @@ fn between(earlier: &Checkpoint, later: &Checkpoint, root: MethodId) -> Controls
     times(later).since(&times(earlier))
 }
 
-/// Whether the third and the last quarter agree.
+/// Whether the third and the last quarter agree, and no code is about to become faster.
 fn is_steady(checkpoints: &[Checkpoint], root: MethodId) -> bool {
     let (half, late, end) = (at(checkpoints, 0.5), at(checkpoints, 0.75), at(checkpoints, 1.0));
     let (before, last) = (between(half, late, root), between(late, end, root));
-    if before.count < MIN_CONTROLS || last.count < MIN_CONTROLS {
+    if before.count < MIN_CONTROLS || last.count < MIN_CONTROLS || is_compiling(late, end) {
         return false;
     }
     let error = before.error_ns().hypot(last.error_ns());
     (before.mean_ns() - last.mean_ns()).abs() <= (STEADY * last.mean_ns()).max(error)
 }
 
+fn is_compiling(from: &Checkpoint, to: &Checkpoint) -> bool {
+    to.compiling - from.compiling > (to.at - from.at).mul_f64(COMPILING)
+}
+
+/// What counts; as uncertain as it differs from what was before, if that is not over.
 fn last_quarter(checkpoints: &[Checkpoint]) -> RootTimes {
-    let (late, end) = (at(checkpoints, 0.75), at(checkpoints, 1.0));
-    end.times.keys().map(|root| (*root, between(late, end, *root))).filter(|(_, times)| times.count > 0).collect()
+    let (half, late, end) = (at(checkpoints, 0.5), at(checkpoints, 0.75), at(checkpoints, 1.0));
+    let is_compiling = is_compiling(late, end);
+    let of_root = |root: &MethodId| {
+        let last = between(late, end, *root);
+        (*root, if is_compiling { last.still_moving(&between(half, late, *root)) } else { last })
+    };
+    end.times.keys().map(of_root).filter(|(_, times)| times.count > 0).collect()
 }
 
 #[cfg(test)]
@@ -149,12 +175,26 @@ mod tests {
     fn checkpoints(calls: usize, took: impl Fn(usize) -> u64) -> Vec<Checkpoint> {
         let start = Instant::now();
         let mut times = RootTimes::default();
-        let mut checkpoints = vec![Checkpoint { at: start, times: times.clone() }];
+        let mut checkpoints = vec![Checkpoint { at: start, times: times.clone(), compiling: Duration::ZERO }];
         for call in 0..calls {
             times.entry(ROOT).or_default().add(took(call));
-            checkpoints.push(Checkpoint { at: start + Duration::from_millis(call as u64 + 1), times: times.clone() });
+            let passed = Duration::from_millis(call as u64 + 1);
+            checkpoints.push(Checkpoint { at: start + passed, times: times.clone(), compiling: Duration::ZERO });
         }
         checkpoints
+    }
+
+    #[test]
+    fn nothing_is_steady_while_it_is_compiled() {
+        let mut busy = checkpoints(100, |call| 2_000 - call as u64 / 75 * 20);
+        assert!(is_steady(&busy, ROOT));
+        let error_ns = last_quarter(&busy)[&ROOT].error_ns();
+        for (call, checkpoint) in busy.iter_mut().enumerate() {
+            checkpoint.compiling = Duration::from_micros(200 * call as u64);
+        }
+        assert!(!is_steady(&busy, ROOT));
+        let last = last_quarter(&busy)[&ROOT];
+        assert_eq!((last.mean_ns(), error_ns, last.error_ns()), (1_980.0, 0.0, 20.0));
     }
 
     #[test]

@@ -1,0 +1,101 @@
+//! How busy the target's JIT compilers are: while they are, its code is still becoming faster.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What HotSpot's compiler threads are called, as far as the kernel keeps names.
+const NAMES: [&str; 3] = ["C1 Compiler", "C2 Compiler", "JVMCI"];
+/// The threads are looked for again every so many readings: there are fewer or more of them as there is work.
+const SEARCH: u32 = 10;
+
+/// The compiler threads of a process.
+#[derive(Debug)]
+pub(super) struct Compilers {
+    tasks: PathBuf,
+    /// With what each has had of the processors.
+    threads: Vec<(PathBuf, Duration)>,
+    readings: u32,
+    total: Duration,
+}
+
+impl Compilers {
+    /// Those of a process, by its pid as we see it.
+    pub(super) fn of(pid: u32) -> Compilers {
+        Compilers {
+            tasks: PathBuf::from(format!("/proc/{pid}/task")),
+            threads: Vec::new(),
+            readings: 0,
+            total: Duration::ZERO,
+        }
+    }
+
+    /// What they have had of the processors since the first reading. Nothing, where the kernel does not tell.
+    pub(super) fn used(&mut self) -> Duration {
+        if self.readings.is_multiple_of(SEARCH) {
+            self.search();
+        }
+        self.readings += 1;
+        for (task, before) in &mut self.threads {
+            if let Some(now) = run_time(task) {
+                self.total += now.saturating_sub(*before);
+                *before = now;
+            }
+        }
+        self.total
+    }
+
+    fn search(&mut self) {
+        let tasks = std::fs::read_dir(&self.tasks).into_iter().flatten().flatten();
+        for task in tasks.map(|task| task.path()).filter(|task| is_compiler(task)) {
+            if !self.threads.iter().any(|(known, _)| *known == task) {
+                // What it did before it was found is not counted: it may be long ago.
+                let before = run_time(&task).unwrap_or_default();
+                self.threads.push((task, before));
+            }
+        }
+    }
+}
+
+fn is_compiler(task: &Path) -> bool {
+    std::fs::read_to_string(task.join("comm")).is_ok_and(|name| NAMES.iter().any(|known| name.starts_with(known)))
+}
+
+/// `schedstat`: time on a processor, time ready for one, both in ns, and how often.
+fn run_time(task: &Path) -> Option<Duration> {
+    let text = std::fs::read_to_string(task.join("schedstat")).ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_compilers_are_counted_and_from_the_first_reading_on() {
+        let tasks = headwater_tests::Scratch::new("compilers");
+        let thread = |number: u32, name: &str, ns: u64| {
+            let task = tasks.path().join(number.to_string());
+            std::fs::create_dir_all(&task).expect("a thread's directory");
+            std::fs::write(task.join("comm"), format!("{name}\n")).expect("its name");
+            std::fs::write(task.join("schedstat"), format!("{ns} 17 4\n")).expect("its time");
+        };
+        thread(1, "main", 5_000);
+        thread(2, "C1 CompilerThre", 1_000);
+        let mut compilers = Compilers { tasks: tasks.path().to_owned(), ..Compilers::of(0) };
+        assert_eq!(compilers.used(), Duration::ZERO);
+        thread(1, "main", 9_000);
+        thread(2, "C1 CompilerThre", 1_250);
+        thread(3, "C2 CompilerThre", 100);
+        (1..SEARCH).for_each(|_| assert_eq!(compilers.used(), Duration::from_nanos(250)));
+        assert_eq!(compilers.used(), Duration::from_nanos(250));
+        thread(3, "C2 CompilerThre", 600);
+        assert_eq!(compilers.used(), Duration::from_nanos(750));
+        std::fs::remove_dir_all(tasks.path().join("2")).expect("it ends");
+        assert_eq!(compilers.used(), Duration::from_nanos(750));
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_compiles_nothing() {
+        assert_eq!(Compilers::of(u32::MAX).used(), Duration::ZERO);
+    }
+}
