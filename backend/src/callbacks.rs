@@ -1,6 +1,7 @@
 //! The JVMTI events' callbacks.
 
 use std::ffi::{CStr, c_char};
+use std::ptr;
 
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{Notice, Upcall};
@@ -87,6 +88,10 @@ unsafe extern "system" fn class_file_load_hook(
         let (jni, name, bytes) = unsafe {
             (Jni::from_raw(env), CStr::from_ptr(name), std::slice::from_raw_parts(bytes, length.max(0) as usize))
         };
+        let name = name.to_string_lossy();
+        // When the first class of a named module is retransformed, HotSpot has Java code open the module to us. A class that
+        // this loads comes here as if it were the one that is retransformed.
+        let class = if class.is_null() || session.classes.is_named(class, &name) { class } else { ptr::null_mut() };
         if class.is_null() && session.reveals_in_background() {
             return;
         }
@@ -100,7 +105,6 @@ unsafe extern "system" fn class_file_load_hook(
             }
             return;
         }
-        let name = name.to_string_lossy();
         let ask = || -> Option<*mut u8> {
             let loader = session.classes.loader_id(jni, loader).ok()?;
             let id: Option<ClassId> = if class.is_null() { None } else { session.classes.id(class).ok() };

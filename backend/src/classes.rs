@@ -88,9 +88,7 @@ impl Classes {
             return Ok(None);
         }
         let signature = self.jvmti.class_signature(class)?;
-        let Some(name) = signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')) else {
-            return Ok(None);
-        };
+        let Some(name) = class_name(&signature) else { return Ok(None) };
         let loader = self.jvmti.class_loader(class)?;
         let loader_id = self.loader_id(jni, loader)?;
         jni.delete_local(loader);
@@ -236,6 +234,11 @@ impl Classes {
         !self.lock_instrumented().being_defined.is_empty()
     }
 
+    /// Whether a class has this internal name, as far as the JVM tells.
+    pub fn is_named(&self, class: jclass, name: &str) -> bool {
+        self.jvmti.class_signature(class).map_or(true, |signature| class_name(&signature) == Some(name))
+    }
+
     fn key(&self, jni: Jni, class: jclass) -> Result<Option<(LoaderId, String)>, Error> {
         let signature = self.jvmti.class_signature(class)?;
         let Some(name) = signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')) else {
@@ -246,4 +249,9 @@ impl Classes {
         jni.delete_local(loader);
         Ok(Some((loader_id?, name.to_owned())))
     }
+}
+
+/// The internal name in a class's signature; an array has none.
+fn class_name(signature: &str) -> Option<&str> {
+    signature.strip_prefix('L')?.strip_suffix(';')
 }

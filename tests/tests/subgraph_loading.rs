@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile, compile_text, java, jdks, profile, read_report};
 
 /// Runs scenarios under a profile of `Loading::root`; the calls by method. The program's output must be what it is
 /// without a profiler.
@@ -117,5 +117,44 @@ fn threads_that_cross_in_a_class_loaders_lock_and_in_a_first_call_both_come_thro
         let found = check(&jdk, &["crossed", "crossed", "crossed"], &[]);
         assert_eq!((calls(&found, "Guest.inner()I"), calls(&found, "Sealed.other()I")), (3, 3), "{found:#?}");
         assert_eq!(calls(&found, "Base.run()I"), 3, "{found:#?}");
+    }
+}
+
+/// When a class of a named module is retransformed for the first time, HotSpot runs Java code that opens the module, and
+/// what that loads comes to the agent's hook by the name of the wrong class.
+#[test]
+fn what_a_retransformation_loads_on_the_way_is_loaded_as_it_is() {
+    const SOURCE: &str = "
+        import java.util.logging.*;
+        class Main {
+            static Object level;
+            public static void main(String[] args) throws Exception {
+                LogRecord record = new LogRecord(Level.FINE, \"\");
+                System.out.println(\"READY\");
+                while (System.in.read() != 'q') {
+                    root(record);
+                    // Needs java.lang.Module$ReflectionData.
+                    boolean exported = Object.class.getModule().isExported(\"sun.security.util\", Logger.class.getModule());
+                    System.out.println(\"EXPORTED \" + exported);
+                }
+            }
+            static void root(LogRecord record) { level = record.getLevel(); }
+        }";
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, SOURCE);
+        let mut target = java(&jdk, &classes, &[], &["Main"]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let options = ["--root", "Main::root", "--include", "java.util.logging.**", "--jdk", "all", "-o", &file_name];
+        let tool = profile(&target, &options);
+        ["x", "q"].iter().for_each(|line| target.say(line));
+        let target = target.finish();
+        assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
+        assert_eq!(target.stdout, ["EXPORTED false", "EXPORTED false"], "JDK {}", jdk.version);
+        tool.finish();
+        let found = calls_by_method(&read_report(&file));
+        assert_eq!(calls(&found, "java.util.logging.LogRecord.getLevel()Ljava/util/logging/Level;"), 2, "{found:#?}");
     }
 }
