@@ -48,7 +48,7 @@ mod tests;
 
 pub use filter::{JdkMethods, Options};
 pub use guards::Guarded;
-pub use handing_out::Selected;
+pub use handing_out::{Occasion, Selected};
 pub use handover::Passage;
 pub use lines::Lines;
 pub use natives::NativeCall;

@@ -128,6 +128,8 @@ pub struct Session {
     first_entry: Option<Instant>,
     last_hotswap: Option<Instant>,
     threads: Vec<(ThreadId, String)>,
+    /// The platform threads among them, by the numbers that stand for them in questions.
+    inside: HashSet<ThreadId>,
     /// Who wants to know of platform threads that enter the call graph.
     os_threads: Option<Sender<OsThread>>,
     deadlines_passed: Vec<String>,
@@ -161,6 +163,7 @@ impl Session {
             first_entry: None,
             last_hotswap: None,
             threads: Vec::new(),
+            inside: HashSet::new(),
             os_threads: None,
             deadlines_passed: Vec::new(),
             unparsable: Vec::new(),

@@ -4,21 +4,71 @@
 //! but only what is selected by then. So of its methods that may be entered, what they call in the class itself is selected with them; and what
 //! they call in classes that are not loaded yet is remembered, for those classes' load hooks. Each saves a batch when it is entered, or is
 //! instrumented in vain: hence the odds for this are lower than for looking ahead into other classes ([`ahead`](super::ahead)).
+//!
+//! A class that is loaded on behalf of the graph is used next, or is needed by the verifier and used later: then most calls of it
+//! become known after it was loaded, and it would be hotswapped when it is linked, hundreds of classes one by one in a program that
+//! has just started. So its constructors are selected, and what it overrides.
 
 use headwater_rewriter::{CallKind, CallSite};
 
 use super::ahead::{self, Callee, Probability};
 use super::filter::Caller;
-use super::mirror::ClassKey;
+use super::mirror::{ClassKey, Signature};
 use super::{CallGraph, Scheme};
 
 /// What has this probability is remembered for classes that are still to come: if one does come, it is likelier than that.
 const REMEMBERED: Probability = 0.1;
 
+/// Of a constructor, and of a method that overrides another, in a class that is loaded on behalf of the graph.
+const LOADED_FOR_USE: Probability = 0.3;
+
 impl CallGraph {
+    fn is_foreseeing(&self) -> bool {
+        self.options.look_ahead && self.options.scheme == Scheme::Lazy && !self.roots_only
+    }
+
+    /// Of a class that is being loaded on behalf of the graph, selects its constructors, and what overrides methods of its supertypes.
+    pub(super) fn foresee_instances(&mut self, class: ClassKey) {
+        if !self.is_foreseeing() {
+            return;
+        }
+        let mirror = self.mirrors.get(class);
+        let loader = mirror.loader;
+        let mut names = mirror.super_names.clone();
+        let mut supertypes = Vec::new();
+        // They are loaded before it, and linked after it perhaps.
+        while let Some(name) = names.pop() {
+            for key in self.mirrors.visible(&name, loader) {
+                if !supertypes.contains(&key) {
+                    supertypes.push(key);
+                    names.extend(self.mirrors.get(key).super_names.iter().cloned());
+                }
+            }
+        }
+        let overrides = |graph: &CallGraph, signature| {
+            let mut overridden = supertypes.iter().filter_map(|key| graph.mirrors.method(*key, signature));
+            overridden.any(|method| method.is_virtual())
+        };
+        let caller = self.options.caller(loader);
+        let declared: Vec<Signature> =
+            self.mirrors.methods(class).into_iter().flat_map(|methods| methods.keys().copied()).collect();
+        for signature in declared {
+            let has_code = self.mirrors.method(class, signature).is_some_and(|method| method.has_code());
+            let is_constructor = &*self.mirrors.signature(signature).0 == "<init>";
+            if has_code
+                && (is_constructor || overrides(self, signature))
+                && let Some(method) = self.select(class, signature, caller)
+            {
+                self.raise(method, LOADED_FOR_USE);
+            }
+        }
+        // What was not known is asked for when it is needed.
+        self.needed.clear();
+    }
+
     /// Of a class whose file is being handed out, selects what its methods will probably call in it.
     pub(super) fn foresee_in(&mut self, class: ClassKey) {
-        if !self.options.look_ahead || self.options.scheme != Scheme::Lazy || self.roots_only {
+        if !self.is_foreseeing() {
             return;
         }
         let least = self.ahead.threshold_within();

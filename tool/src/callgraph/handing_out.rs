@@ -6,6 +6,18 @@ use headwater_rewriter::ClassFile;
 use super::mirror::ClassKey;
 use super::{CallGraph, Lines, Scheme};
 
+/// What a class file is handed out for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// A class is being loaded.
+    Loading {
+        /// By a thread that has been inside the call graph: it may be so now.
+        by_graph: bool,
+    },
+    /// A loaded class is being retransformed.
+    Retransforming(ClassId),
+}
+
 /// A method to be instrumented in a class file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selected {
@@ -18,22 +30,13 @@ pub struct Selected {
 }
 
 impl CallGraph {
-    /// The methods to be instrumented in a class file: of a class that is being retransformed, or (without an id) loaded.
-    pub fn class_bytes(&mut self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<Selected> {
+    /// The methods to be instrumented in a class file.
+    pub fn class_bytes(&mut self, occasion: Occasion, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<Selected> {
         // A class that we cannot read is the JVM's to refuse, or to accept; either way we leave it alone.
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
-        let Some(id) = class else {
-            let key = self.mirrors.loading(loader, name, &file);
-            self.code.add(key, Some(bytes.to_vec()));
-            self.apply_while_loading(key, name);
-            if self.options.scheme == Scheme::Total {
-                self.select_all_in(key);
-            }
-            self.foresee_in(key);
-            self.find_native_calls_while_loading(key);
-            // Whatever was selected by now is instrumented right here.
-            self.to_hotswap.remove(&key);
-            return self.selected_in(key, &file);
+        let id = match occasion {
+            Occasion::Loading { by_graph } => return self.loaded_bytes(by_graph, loader, name, bytes, &file),
+            Occasion::Retransforming(id) => id,
         };
         let Some(key) = self.mirrors.by_id(id) else { return Vec::new() };
         self.code.add(key, Some(bytes.to_vec()));
@@ -47,6 +50,30 @@ impl CallGraph {
         self.handed_out.extend(selected.iter().map(|method| method.id));
         self.hand_out_dropped(key);
         selected
+    }
+
+    fn loaded_bytes(
+        &mut self,
+        by_graph: bool,
+        loader: LoaderId,
+        name: &str,
+        bytes: &[u8],
+        file: &ClassFile<'_>,
+    ) -> Vec<Selected> {
+        let key = self.mirrors.loading(loader, name, file);
+        self.code.add(key, Some(bytes.to_vec()));
+        self.apply_while_loading(key, name);
+        if self.options.scheme == Scheme::Total {
+            self.select_all_in(key);
+        }
+        if by_graph {
+            self.foresee_instances(key);
+        }
+        self.foresee_in(key);
+        self.find_native_calls_while_loading(key);
+        // Whatever was selected by now is instrumented right here.
+        self.to_hotswap.remove(&key);
+        self.selected_in(key, file)
     }
 
     fn selected_in(&mut self, key: ClassKey, file: &ClassFile<'_>) -> Vec<Selected> {

@@ -177,14 +177,19 @@ impl PlayedJvm {
         }
     }
 
+    /// A class's file comes by the load hook.
+    fn define(&mut self, name: &str, by_graph: bool) {
+        let bytes = self.classes[name].bytes.clone();
+        let selected = self.graph.class_bytes(Occasion::Loading { by_graph }, APPLICATION, name, &bytes);
+        self.instrument(name, &selected);
+    }
+
     /// Loads and links a class, after its supertypes.
     fn load(&mut self, name: &str) {
         if self.classes[name].linked {
             return;
         }
-        let bytes = self.classes[name].bytes.clone();
-        let selected = self.graph.class_bytes(None, APPLICATION, name, &bytes);
-        self.instrument(name, &selected);
+        self.define(name, false);
         let class = &self.classes[name];
         for supertype in class.super_class.iter().chain(&class.interfaces).cloned().collect::<Vec<_>>() {
             self.load(&supertype);
@@ -225,7 +230,7 @@ impl PlayedJvm {
                         let (name, class) = self.classes.iter().find(|(_, class)| class.id == id).expect("as above");
                         assert!(class.linked, "{name} is hotswapped before it is linked");
                         let (name, bytes) = (name.clone(), class.bytes.clone());
-                        let selected = self.graph.class_bytes(Some(id), APPLICATION, &name, &bytes);
+                        let selected = self.graph.class_bytes(Occasion::Retransforming(id), APPLICATION, &name, &bytes);
                         // Each retransformation begins with the original.
                         self.instrumented.retain(|method| !method.starts_with(&format!("{name}.")));
                         self.instrument(&name, &selected);
@@ -477,7 +482,7 @@ fn a_refused_class_is_left_alone_and_named() {
     assert_eq!(jvm.graph.skipped(), [], "it runs instrumented already");
     let bytes = jvm.classes["Square"].bytes.clone();
     jvm.graph.methods.iter_mut().filter(|method| method.id == area).for_each(|method| method.in_place = false);
-    jvm.graph.class_bytes(Some(square), APPLICATION, "Square", &bytes);
+    jvm.graph.class_bytes(Occasion::Retransforming(square), APPLICATION, "Square", &bytes);
     jvm.graph.class_refused(square, "no".into());
     assert_eq!(jvm.graph.skipped(), [("Square.area()I".to_owned(), "no".to_owned())]);
     assert_eq!(jvm.graph.instrumented(), 2);

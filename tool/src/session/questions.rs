@@ -56,7 +56,7 @@ impl Session {
         }
         match pending.upcall {
             Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
-                let answer = self.rewrite(class, loader, name, bytes);
+                let answer = self.rewrite(pending.thread, class, loader, name, bytes);
                 self.answer(pending.request, Answer::Bytes(answer)).await
             }
             Upcall::Hotswapped(ref result) => {
@@ -144,9 +144,13 @@ impl Session {
                 if !name.is_empty() {
                     self.threads.push((thread, name));
                 }
-                if let (Some(number), Some(listener)) = (os_thread, &self.os_threads) {
-                    // A listener that has ended needs no more threads.
-                    let _ = listener.send(OsThread { thread, number });
+                if let Some(number) = os_thread {
+                    // This is the number by which it asks.
+                    self.inside.insert(ThreadId(number.into()));
+                    if let Some(listener) = &self.os_threads {
+                        // A listener that has ended needs no more threads.
+                        let _ = listener.send(OsThread { thread, number });
+                    }
                 }
             }
             Notice::DeadlinePassed { request, waited_for } => self.deadline_passed(request, waited_for),
@@ -175,7 +179,7 @@ impl Session {
     pub(super) async fn called_meanwhile(&mut self, pending: Pending) -> Result<(), SessionError> {
         match pending.upcall {
             Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
-                let answer = self.rewrite(class, loader, name, bytes);
+                let answer = self.rewrite(pending.thread, class, loader, name, bytes);
                 self.answer(pending.request, Answer::Bytes(answer)).await
             }
             Upcall::ClassPrepared(info) if pending.thread.is_none() || self.is_hotswapping(pending.thread) => {

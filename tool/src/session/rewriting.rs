@@ -1,10 +1,10 @@
 //! Class files in, class files out: what the call graph selected, put in by the rewriter.
 
-use headwater_protocol::{ClassId, LoaderId, MethodId};
+use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
 use headwater_rewriter::{Around, Place, Probes, Refusal, Refused, Request};
 
 use super::Session;
-use crate::callgraph::{Invoker, Lines, Selected};
+use crate::callgraph::{Invoker, Lines, Occasion, Selected};
 
 /// What the probes call in the target.
 const PROBES: Probes<'static> = Probes {
@@ -23,6 +23,7 @@ impl Session {
     /// The new bytes of a class, or `None` where it stays as it is.
     pub(super) fn rewrite(
         &mut self,
+        thread: Option<ThreadId>,
         class: Option<ClassId>,
         loader: LoaderId,
         name: &str,
@@ -31,7 +32,9 @@ impl Session {
         if self.stopping {
             return None;
         }
-        let selected = self.graph.class_bytes(class, loader, name, bytes);
+        let by_graph = thread.is_some_and(|thread| self.inside.contains(&thread));
+        let occasion = class.map_or(Occasion::Loading { by_graph }, Occasion::Retransforming);
+        let selected = self.graph.class_bytes(occasion, loader, name, bytes);
         self.mark_roots();
         let invokers = self.graph.invokers(class, bytes);
         let methods = selected.iter().map(|method: &Selected| Request {

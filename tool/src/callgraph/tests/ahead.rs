@@ -158,3 +158,17 @@ fn a_constructor_tells_that_methods_of_its_class_may_run() {
     let ahead = ["Parts.side()I", "Parts.radius()I", "Parts.width()I"].map(|part| jvm.instrumented.contains(part));
     assert_eq!(ahead, [true, true, false]);
 }
+
+#[test]
+fn what_the_graph_loads_is_instrumented_as_if_it_were_used() {
+    let source = "
+        class Main { static void root() { } }
+        interface Shape { int area(); }
+        class Square implements Shape { public int area() { return 4; } }
+        class Disc implements Shape { public int area() { return 3; } int radius() { return 1; } }";
+    let mut jvm = PlayedJvm::new(source, ahead()).attach(&["Main", "Shape"]);
+    jvm.define("Square", false);
+    assert_eq!(jvm.instrumented(), ["Main.root()V"], "somebody else loads it");
+    jvm.define("Disc", true);
+    assert_eq!(jvm.instrumented(), ["Disc.<init>()V", "Disc.area()I", "Main.root()V"]);
+}

@@ -119,7 +119,7 @@ fn there_are_no_guards_where_nobody_waits() {
 fn a_class_that_is_being_loaded_has_guards_too() {
     let mut jvm = shop(Options { look_ahead: true, ..options("Main::price") }).attach(&["Texts"]);
     let bytes = jvm.classes["Main"].bytes.clone();
-    assert_eq!(jvm.graph.class_bytes(None, APPLICATION, "Main", &bytes).len(), 1);
+    assert_eq!(jvm.graph.class_bytes(Occasion::Loading { by_graph: false }, APPLICATION, "Main", &bytes).len(), 1);
     let guards = jvm.graph.guards(None, APPLICATION, "Main", &bytes);
     assert_eq!(guards.len(), 1, "of its own methods nothing is known yet");
     jvm.load("Main");
