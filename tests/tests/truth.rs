@@ -75,3 +75,23 @@ fn a_target_that_ends_after_the_profile_leaves_its_results() {
         assert_eq!(calls_by_method(&read_report(&file))[ROOT], 1_000, "JDK {}", jdk.version);
     }
 }
+
+#[test]
+fn an_interrupt_ends_the_timing_after_the_profile_and_not_the_profile() {
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Beat.java"]);
+        let mut target = java(&jdk, &classes, &[], &["Beat"]);
+        target.await_line("READY");
+        let file = classes.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "1h", "-o", &file_name];
+        let mut tool = profile(&target, &arguments);
+        tool.await_error_line("without a profile");
+        tool.signal(rustix::process::Signal::INT);
+        let tool = tool.finish();
+        assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+        assert_eq!(calls_by_method(&read_report(&file))[ROOT], 1_000, "JDK {}", jdk.version);
+        target.say("quit");
+        assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
+    }
+}

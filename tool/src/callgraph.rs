@@ -141,6 +141,8 @@ pub struct CallGraph {
     trivial: FxHashSet<(ClassKey, Signature)>,
     /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
     handed_out: Vec<MethodId>,
+    /// How many batches there were because a class was linked.
+    link_batches: usize,
     /// Methods that are to be dropped, or were since somebody asked.
     dropping: Vec<MethodId>,
     skipped: Vec<(String, String)>,
@@ -176,6 +178,7 @@ impl CallGraph {
             passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
+            link_batches: 0,
             dropping: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),
@@ -329,7 +332,11 @@ impl CallGraph {
             self.work = Some(work);
             return Step::NeedCode(missing);
         }
-        Step::Hotswap(self.hotswap())
+        let classes = self.hotswap();
+        if matches!(work, Work::Linked(_)) && !classes.is_empty() {
+            self.link_batches += 1;
+        }
+        Step::Hotswap(classes)
     }
 
     /// A method is entered for the first time: under scheme B its callees are to be selected now.

@@ -22,7 +22,7 @@ use crate::link::Link;
 use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
 use crate::profiling::drift;
-use crate::profiling::{self, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start};
+use crate::profiling::{self, Afterwards, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start};
 use crate::session::{Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
 use crate::timing::RootTimes;
@@ -230,12 +230,18 @@ impl Live {
         self.session.methods_of(classes).await
     }
 
-    /// Ends the recording, for the reason given, gives the original code back, and detaches.
-    pub async fn finish(mut self, recorded: Result<Ending, SessionError>, observer: Observer<'_>) -> Outcome {
+    /// Ends the recording, for the reason given, times the roots without it, for as long as `enough` is not ready, gives the original
+    /// code back, and detaches.
+    pub async fn finish(
+        mut self,
+        recorded: Result<Ending, SessionError>,
+        enough: impl Future<Output = ()>,
+        observer: Observer<'_>,
+    ) -> Outcome {
         let duration = self.recorded();
-        let timing = (self.settings.bare, duration);
+        let afterwards = Afterwards { timing: self.settings.bare, duration, enough };
         let (session, pid) = (&mut self.session, self.target.pid);
-        let end = profiling::finish(session, &self.segment, self.drain, recorded, timing, pid, observer).await;
+        let end = profiling::finish(session, &self.segment, self.drain, recorded, afterwards, pid, observer).await;
         let (calibration, drift) = match end.calibration {
             Some(after) => drift::settled(self.calibration, after),
             None => (self.calibration, None),

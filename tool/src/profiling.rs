@@ -165,11 +165,15 @@ pub(crate) async fn conduct(
     observer: Observer<'_>,
     start: Start,
 ) -> Result<Outcome, ProfileError> {
+    tokio::pin!(interrupt);
     let mut live = attached.record(settings.clone(), observer, start).await?;
-    let recorded = record(&mut live, interrupt, observer).await;
+    let recorded = record(&mut live, interrupt.as_mut(), observer).await;
+    // What ended the recording does not come twice.
+    let is_over = matches!(recorded, Ok(Ending::Interrupted));
+    let enough = async move { if is_over { std::future::pending().await } else { interrupt.await } };
     // The end of a program is what ends its profile, unless something else was to.
     let ends_with_program = start == Start::Held && settings.duration.is_none() && settings.calls.is_none();
-    let mut outcome = live.finish(recorded, observer).await;
+    let mut outcome = live.finish(recorded, enough, observer).await;
     if outcome.ending == Ending::TargetEnded && ends_with_program {
         outcome.ending = Ending::Complete;
         outcome.profile.warnings.retain(|warning| warning != TARGET_ENDED);
@@ -292,13 +296,22 @@ pub(crate) struct End {
     pub(crate) warning: Option<String>,
 }
 
+/// How the roots are timed after a profile.
+pub(crate) struct Afterwards<F> {
+    pub(crate) timing: BareTiming,
+    /// How long was recorded.
+    pub(crate) duration: Duration,
+    /// Ready when somebody waits for the end.
+    pub(crate) enough: F,
+}
+
 /// Stops recording, reads what is left, times the probes again and the roots without a profile, and detaches.
 pub(crate) async fn finish(
     session: &mut Session,
     segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
-    (timing, duration): (BareTiming, Duration),
+    Afterwards { timing, duration, enough }: Afterwards<impl Future<Output = ()>>,
     pid: u32,
     observer: Observer<'_>,
 ) -> End {
@@ -321,7 +334,7 @@ pub(crate) async fn finish(
     {
         observer(Stage::TimingRoots { limit: plan.limit });
         let compilers = Compilers::of(session.peer_pid().unwrap_or(pid));
-        bare = bare::measure(session, segment, plan, compilers).await;
+        bare = bare::measure(session, segment, plan, compilers, enough).await;
     }
     let (bare, detached) = match bare {
         _ if is_gone => (RootTimes::default(), None),

@@ -7,7 +7,7 @@
 //!
 //! A class that is loaded on behalf of the graph is used next, or is needed by the verifier and used later: then most calls of it
 //! become known after it was loaded, and it would be hotswapped when it is linked, hundreds of classes one by one in a program that
-//! has just started. So its constructors are selected, and what it overrides.
+//! has just started. So in such a program its constructors are selected, and what it overrides.
 
 use headwater_rewriter::{CallKind, CallSite};
 
@@ -19,6 +19,8 @@ use super::{CallGraph, Scheme};
 /// What has this probability is remembered for classes that are still to come: if one does come, it is likelier than that.
 const REMEMBERED: Probability = 0.1;
 
+/// After so many batches that were due because classes were linked, the program is one that loads many.
+pub(super) const MANY_LINKED: usize = 16;
 /// Of a constructor, and of a method that overrides another, in a class that is loaded on behalf of the graph.
 const LOADED_FOR_USE: Probability = 0.3;
 
@@ -29,7 +31,7 @@ impl CallGraph {
 
     /// Of a class that is being loaded on behalf of the graph, selects its constructors, and what overrides methods of its supertypes.
     pub(super) fn foresee_instances(&mut self, class: ClassKey) {
-        if !self.is_foreseeing() {
+        if !self.is_foreseeing() || self.link_batches < MANY_LINKED {
             return;
         }
         let mirror = self.mirrors.get(class);

@@ -63,8 +63,10 @@ impl Progress {
             Stage::TimingRoots { limit } => {
                 self.clear();
                 let limit = humantime::format_duration(Duration::from_millis(limit.as_millis() as u64));
-                let _ =
-                    writeln!(io::stderr(), "headwater: timing the root's calls without a profile, for {limit} at most");
+                let _ = writeln!(
+                    io::stderr(),
+                    "headwater: timing the root's calls without a profile, for {limit} at most (Ctrl-C ends it)"
+                );
             }
             Stage::Detaching => self.live("giving the original code back ..."),
             // The report itself is shown, not that it was made.

@@ -1,5 +1,6 @@
 //! The connection of a session with its target: made, served, lost and left.
 
+use std::future::pending;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -109,7 +110,7 @@ impl Console {
         let state = std::mem::take(&mut self.state);
         let failure = match state {
             State::Live { live, .. } => {
-                let outcome = live.finish(Err(error), &|_| ()).await;
+                let outcome = live.finish(Err(error), pending(), &|_| ()).await;
                 let warning = outcome.profile.warnings.last().cloned().unwrap_or_default();
                 self.last = Some(outcome.profile);
                 match outcome.ending {
@@ -170,7 +171,7 @@ impl Console {
     pub async fn detach(&mut self) -> Result<(), Failure> {
         match std::mem::take(&mut self.state) {
             State::Live { live, .. } => {
-                let outcome = live.finish(Ok(Ending::Interrupted), &|_| ()).await;
+                let outcome = live.finish(Ok(Ending::Interrupted), pending(), &|_| ()).await;
                 let warning = outcome.profile.warnings.last().cloned().unwrap_or_default();
                 let nothing = outcome.nothing_matched();
                 self.last = Some(outcome.profile);

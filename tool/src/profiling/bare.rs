@@ -82,16 +82,17 @@ struct Checkpoint {
     compiling: Duration,
 }
 
-/// Goes over from recording (which has been stopped) to timing the roots, until their times are steady.
+/// Goes over from recording (which has been stopped) to timing the roots, until their times are steady, or somebody has `enough`.
 pub(super) async fn measure(
     session: &mut Session,
     segment: &Arc<Segment>,
     plan: Plan,
     compilers: Compilers,
+    enough: impl Future<Output = ()>,
 ) -> Result<RootTimes, SessionError> {
     // Without the thread that reads the times there are none, which is no reason to lose the profile.
     let Ok(timing) = Timing::start(Arc::clone(segment)) else { return Ok(RootTimes::default()) };
-    let measured = watch(session, &timing, plan, compilers).await;
+    let measured = watch(session, &timing, plan, compilers, enough).await;
     let stopped = if measured.is_ok() { session.stop().await.map(drop) } else { Ok(()) };
     timing.finish();
     stopped?;
@@ -103,7 +104,9 @@ async fn watch(
     timing: &Timing,
     plan: Plan,
     mut compilers: Compilers,
+    enough: impl Future<Output = ()>,
 ) -> Result<RootTimes, SessionError> {
+    tokio::pin!(enough);
     session.time_roots().await?;
     let start = Instant::now();
     let mut checkpoints = vec![Checkpoint { at: start, times: timing.so_far(), compiling: compilers.used() }];
@@ -111,6 +114,7 @@ async fn watch(
     loop {
         let event = tokio::select! {
             event = session.next_event() => event?,
+            () = &mut enough => return Ok(last_quarter(&checkpoints)),
             _ = steps.tick() => {
                 let now = Checkpoint { at: Instant::now(), times: timing.so_far(), compiling: compilers.used() };
                 let passed = now.at - start;

@@ -112,7 +112,11 @@ impl Session {
     pub(super) async fn settle(&mut self, mut step: Step) -> Result<Vec<ClassId>, SessionError> {
         loop {
             match step {
-                Step::Hotswap(classes) => return Ok(classes),
+                Step::Hotswap(classes) => {
+                    // A root that came to be one may be instrumented already.
+                    self.mark_roots();
+                    return Ok(classes);
+                }
                 Step::NeedMethods(classes) => {
                     self.list_methods(classes).await?;
                     step = self.graph.resume();
@@ -156,7 +160,6 @@ impl Session {
     /// Has the agent's own thread execute a hotswap, and those that it entails.
     pub(super) async fn hotswap_by_agent(&mut self, mut classes: Vec<ClassId>) -> Result<(), SessionError> {
         while !classes.is_empty() {
-            self.mark_roots();
             classes = self.batch(classes);
             self.running = Some(Running { request: 0, thread: None, classes: classes.clone() });
             let reply = self.command(Command::Hotswap { classes }, "hotswap classes").await?;

@@ -122,7 +122,6 @@ impl Session {
         }
         let classes = self.batch(classes);
         if !classes.is_empty() {
-            self.mark_roots();
             self.running = Some(Running { request: pending.request, thread: pending.thread, classes: classes.clone() });
         }
         self.answer(pending.request, Answer::Hotswap { classes }).await

@@ -4,6 +4,7 @@
 //! here keeps the conversation with the target going on the live [`engine`](crate::engine), hands new results to the view once
 //! a period, and does what the user asks for.
 
+use std::cell::Cell;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
@@ -63,7 +64,7 @@ pub(crate) async fn watch(
     let screen = match Screen::open(view, asking) {
         Ok(screen) => screen,
         Err(error) => {
-            live.finish(Ok(Ending::Interrupted), observer).await;
+            live.finish(Ok(Ending::Interrupted), std::future::pending(), observer).await;
             return Err(error);
         }
     };
@@ -73,23 +74,36 @@ pub(crate) async fn watch(
     let Watched { live, screen: told, mut requests, pace, .. } = watched;
     if let Ok(Ending::Interrupted) = recorded {
         screen.close();
-        return Ok(live.finish(recorded, observer).await);
+        return Ok(live.finish(recorded, std::future::pending(), observer).await);
     }
     let tell = |input| drop(told.send(input));
     tell(Input::Phase(Phase::Ending("The profile has ended.".to_owned())));
     // Observers may be called from any thread, senders be used by one.
     let stages = std::sync::Mutex::new(told.clone());
-    let outcome = live.finish(recorded, &|stage| tell_stage(&stages, &stage)).await;
+    let has_left = Cell::new(false);
+    let enough = async {
+        leaves(&mut requests, interrupt.as_mut()).await;
+        has_left.set(true);
+    };
+    let outcome = live.finish(recorded, enough, &|stage| tell_stage(&stages, &stage)).await;
     tell(Input::Results(narrowed(&pace.options, outcome.profile.clone()), None));
     tell(Input::Phase(Phase::Ended(ended(&outcome))));
+    if !has_left.get() {
+        leaves(&mut requests, interrupt).await;
+    }
+    screen.close();
+    Ok(outcome)
+}
+
+/// The user leaves.
+async fn leaves(requests: &mut UnboundedReceiver<Request>, mut interrupt: Pin<&mut impl Future<Output = ()>>) {
     loop {
         let request = tokio::select! {
             request = requests.recv() => request.unwrap_or(Request::Quit),
             () = interrupt.as_mut() => Request::Quit,
         };
         if let Request::Quit = request {
-            screen.close();
-            return Ok(outcome);
+            return;
         }
     }
 }
@@ -99,7 +113,7 @@ fn tell_stage(told: &std::sync::Mutex<Sender<Input>>, stage: &Stage) {
     let text = match stage {
         Stage::TimingRoots { limit } => {
             format!(
-                "The profile has ended; timing the root's calls without it, for {:.0} s at most",
+                "The profile has ended; timing the root's calls without it, for {:.0} s at most (q ends it)",
                 limit.as_secs_f64()
             )
         }
