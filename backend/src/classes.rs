@@ -241,9 +241,7 @@ impl Classes {
 
     fn key(&self, jni: Jni, class: jclass) -> Result<Option<(LoaderId, String)>, Error> {
         let signature = self.jvmti.class_signature(class)?;
-        let Some(name) = signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')) else {
-            return Ok(None);
-        };
+        let Some(name) = class_name(&signature) else { return Ok(None) };
         let loader = self.jvmti.class_loader(class)?;
         let loader_id = self.loader_id(jni, loader);
         jni.delete_local(loader);

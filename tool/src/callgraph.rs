@@ -32,6 +32,7 @@ mod handing_out;
 mod handover;
 mod hidden;
 mod lambdas;
+mod late;
 mod lines;
 mod mirror;
 mod natives;
@@ -309,8 +310,7 @@ impl CallGraph {
             Work::Rest => {}
         }
         if matches!(work, Work::Linked(_) | Work::Reflected(..)) {
-            // What has just been linked is called next, as is what reflection stands for.
-            self.methods[known..].iter_mut().for_each(|method| method.late = true);
+            self.mark_late_from(known);
         }
         if !self.roots_only {
             self.expand_due();
@@ -422,16 +422,6 @@ impl CallGraph {
         true
     }
 
-    /// What an entered method calls and is not instrumented yet may be called without being seen.
-    fn mark_late(&mut self, method: MethodId) {
-        let Some(record) = self.record(method).filter(|record| record.entered) else { return };
-        for callee in record.callees.clone() {
-            if let Some(callee) = self.record_mut(callee.method) {
-                callee.late |= !callee.in_place;
-            }
-        }
-    }
-
     /// There are loaded classes with methods to be instrumented.
     fn wants_hotswap(&self) -> bool {
         self.to_hotswap.iter().any(|key| {
@@ -479,11 +469,6 @@ impl CallGraph {
     /// How methods are found.
     pub fn scheme(&self) -> Scheme {
         self.options.scheme
-    }
-
-    /// How many methods may have been called before they were instrumented, if nobody waited for that.
-    pub fn late(&self) -> usize {
-        self.methods.iter().filter(|method| method.refused.is_none() && method.late).count()
     }
 
     /// How many methods are left alone because they are trivial.

@@ -33,8 +33,7 @@ pub use open_calls::Returned;
 pub use partial::Partial;
 
 use handover::Handovers;
-use invocations::{OpenInvocations, Recorder};
-use open_calls::OpenCalls;
+use invocations::Recorder;
 use thread::Thread;
 
 /// How to decode.
@@ -226,25 +225,7 @@ impl Decoder {
             return self.latest;
         }
         self.latest = *self.by_id.entry(id).or_insert_with(|| {
-            self.threads.push(Thread {
-                id,
-                tree: Cct::new(),
-                top: NodeId::TOP,
-                base: NodeId::TOP,
-                outer: Vec::new(),
-                waiting: None,
-                last_ns: 0,
-                paused_ns: 0,
-                skipping: false,
-                open: OpenInvocations::default(),
-                run: None,
-                restarts: false,
-                sampled: None,
-                held: Vec::new(),
-                before: OpenCalls::default(),
-                began: None,
-                ended: Vec::new(),
-            });
+            self.threads.push(Thread::new(id));
             self.threads.len() - 1
         });
         self.latest
@@ -395,7 +376,6 @@ impl Decoder {
         self.finish(now_ns);
         for thread in &mut self.threads {
             thread.leave_all();
-            thread.end_part();
             thread.skipping = false;
             thread.before.interrupt();
         }

@@ -1,10 +1,10 @@
 //! The profile of a session: begun, looked at, interrupted, ended.
 
-use std::future::pending;
 use tokio::time::Instant;
 
 use super::{Console, Failure, NOTHING_RECORDED, State, is_broken_pipe};
 use crate::cli::ProfileArgs;
+use crate::cli::interrupted;
 use crate::cli::region::{self, Timing};
 use crate::pattern::MethodPattern;
 use crate::profile::Profile;
@@ -98,7 +98,7 @@ impl Console {
             return Err(Failure::new(1, NOTHING_RECORDED));
         };
         let progress = &self.progress;
-        let outcome = live.finish(Ok(ending), pending(), &|stage| progress.show(stage)).await;
+        let outcome = live.finish(Ok(ending), interrupted(), &|stage| progress.show(stage)).await;
         self.progress.clear();
         let calls: u64 = outcome.profile.roots.iter().map(|root| root.calls).sum();
         let warning = outcome.profile.warnings.last().cloned().unwrap_or_default();

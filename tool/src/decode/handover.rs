@@ -108,6 +108,7 @@ impl Thread {
     /// The thread has left everything.
     pub(super) fn leave_all(&mut self) -> u64 {
         let torn = self.close();
+        self.end_part();
         self.outer.clear();
         (self.base, self.top) = (NodeId::TOP, NodeId::TOP);
         torn

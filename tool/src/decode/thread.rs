@@ -49,6 +49,29 @@ pub(super) struct Thread {
 }
 
 impl Thread {
+    /// Outside, and nothing known of it.
+    pub(super) fn new(id: ThreadId) -> Thread {
+        Thread {
+            id,
+            tree: Cct::new(),
+            top: NodeId::TOP,
+            base: NodeId::TOP,
+            outer: Vec::new(),
+            waiting: None,
+            last_ns: 0,
+            paused_ns: 0,
+            skipping: false,
+            open: OpenInvocations::default(),
+            run: None,
+            restarts: false,
+            sampled: None,
+            held: Vec::new(),
+            before: OpenCalls::default(),
+            began: None,
+            ended: Vec::new(),
+        }
+    }
+
     pub(super) fn is_outside(&self) -> bool {
         self.top == self.base
     }

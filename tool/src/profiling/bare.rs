@@ -2,7 +2,7 @@
 //! say what they take without the profile. To this the probes' cost is fitted.
 //!
 //! It comes after the profile rather than before, so that a profile begins when it says so, and misses no call; nor would it be
-//! better before: the first redefinition in a JVM to which one has attached discards all of its compiled code.
+//! better before: the first redefinition in a JVM to which one has attached discards all of its compiled code, up to JDK 22 or so.
 //!
 //! Code that has just been given back is compiled anew: what counts is the last quarter of the time, and there is an end only
 //! when the JIT compilers have not much to do any more.
