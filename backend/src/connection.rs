@@ -309,7 +309,12 @@ impl Connection {
 /// A number for the current thread, to tell the threads that wait for the tool apart. Not the Java thread's id: that
 /// would take a call into Java, in places where none may be made.
 fn this_thread() -> ThreadId {
-    ThreadId(u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()))
+    ThreadId(os_thread().into())
+}
+
+/// The operating system's number of the current thread, in our pid namespace.
+pub fn os_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
 fn describe(upcall: &Upcall) -> String {

@@ -7,6 +7,7 @@ use headwater_protocol::message::{MethodRef, Notice, Upcall};
 use headwater_protocol::{MethodId, ThreadId};
 use jni::sys::{JNIEnv, jboolean, jclass, jint, jlong, jobject, jstring};
 
+use crate::connection::os_thread;
 use crate::guard;
 use crate::jni_env::Jni;
 use crate::runtime::Receiver;
@@ -152,8 +153,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_started(
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
         let name = session.jvmti.thread_name(jni, thread).unwrap_or_default();
-        let os_thread =
-            if is_virtual { None } else { u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).ok() };
+        let os_thread = (!is_virtual).then(os_thread);
         session.connection.notice(Notice::ThreadStarted { thread: ThreadId(tid as u64), name, os_thread });
     });
 }

@@ -16,6 +16,7 @@ use headwater_protocol::{MethodId, ThreadId};
 use jni::sys::{jmethodID, jobject};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::connection::os_thread;
 use crate::jni_env::{Jni, Thrown};
 use crate::jvmti::Jvmti;
 use crate::session::Session;
@@ -51,6 +52,8 @@ struct Followed {
     calls: Vec<MethodId>,
     /// How many of them are still open.
     open: usize,
+    /// The tool knows the operating system's number of it.
+    is_told: bool,
 }
 
 /// A global reference to a thread.
@@ -123,7 +126,9 @@ impl OpenCalls {
             {
                 let id = ThreadId(id as u64);
                 let reference = Reference(jni.new_global(thread));
-                self.lock().threads.insert(id, Followed { thread: reference, calls: Vec::new(), open: 0 });
+                self.lock()
+                    .threads
+                    .insert(id, Followed { thread: reference, calls: Vec::new(), open: 0, is_told: false });
                 stacks.push(ThreadStack {
                     thread: id,
                     name: session.jvmti.thread_name(jni, thread).unwrap_or_default(),
@@ -166,9 +171,19 @@ impl OpenCalls {
 
     /// How many of the current thread's calls are still open.
     pub fn of_current(&self, jni: Jni, session: &Session, thread: ThreadId) -> usize {
+        self.tell_number(session, thread);
         match stack_of(session.jvmti, std::ptr::null_mut()) {
             Some(stack) => self.lock().still_open(jni, session, thread, &stack),
             None => 0,
+        }
+    }
+
+    /// Tells the operating system's number of the current thread, which only it knows, the first time.
+    fn tell_number(&self, session: &Session, thread: ThreadId) {
+        let told = self.lock().threads.get_mut(&thread).is_none_or(|it| std::mem::replace(&mut it.is_told, true));
+        if !told {
+            let name = String::new();
+            session.connection.notice(Notice::ThreadStarted { thread, name, os_thread: Some(os_thread()) });
         }
     }
 

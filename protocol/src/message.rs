@@ -213,11 +213,11 @@ pub enum Answer {
 /// What the agent tells without waiting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
-    /// A thread entered the call graph for the first time.
+    /// A thread entered the call graph for the first time, or did something there for the first time if it was in it already.
     ThreadStarted {
         /// Its id.
         thread: ThreadId,
-        /// Its name at that time.
+        /// Its name at that time; empty, if it has been listed with its stack ([`Reply::Stacks`]).
         name: String,
         /// The operating system's number of it, in the target's pid namespace; a virtual thread has none.
         os_thread: Option<u32>,

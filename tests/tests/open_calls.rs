@@ -311,3 +311,32 @@ fn whole_calls_are_counted_alone_when_a_number_of_them_is_wanted() {
         assert!(contexts(&report).contains(&"serve/inner/handle 1".to_owned()), "{:#?}", contexts(&report));
     }
 }
+
+#[test]
+fn waiting_and_computing_are_told_apart_below_open_calls() {
+    let text = "
+        class Main {
+            static double sum;
+            public static void main(String[] args) throws Exception { serve(); }
+            static void serve() throws Exception {
+                System.out.println(\"READY\");
+                for (int c; (c = System.in.read()) > 0 && c != 'q';) {
+                    if (c == 'g') handle();
+                }
+            }
+            static void handle() {
+                for (long end = System.nanoTime() + 1_000_000_000L; System.nanoTime() < end;) computes();
+                System.out.println(\"DONE\");
+            }
+            static void computes() { for (int i = 0; i < 10_000; i++) sum += Math.sqrt(i); }
+        }";
+    for jdk in jdks() {
+        let report = profiled(&jdk, text, &["--root", "Main::serve", "--min", "0"], |target| {
+            target.say("g");
+            target.await_line("DONE");
+        });
+        let nodes = report["nodes"].as_array().expect("nodes");
+        let samples: u64 = nodes.iter().filter_map(|node| node["cpu_samples"].as_u64()).sum();
+        assert!(samples > 0, "JDK {}: {nodes:#?}", jdk.version);
+    }
+}

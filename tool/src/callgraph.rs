@@ -144,6 +144,8 @@ pub struct CallGraph {
     handed_out: Vec<MethodId>,
     /// How many batches there were because a class was linked.
     link_batches: usize,
+    /// How many classes that can be instrumented were loaded on behalf of the graph.
+    loaded_by_graph: usize,
     /// Methods that are to be dropped, or were since somebody asked.
     dropping: Vec<MethodId>,
     skipped: Vec<(String, String)>,
@@ -180,6 +182,7 @@ impl CallGraph {
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
             link_batches: 0,
+            loaded_by_graph: 0,
             dropping: Vec::new(),
             skipped: Vec::new(),
             skipped_before: FxHashSet::default(),

@@ -19,8 +19,10 @@ use super::{CallGraph, Scheme};
 /// What has this probability is remembered for classes that are still to come: if one does come, it is likelier than that.
 const REMEMBERED: Probability = 0.1;
 
-/// After so many batches that were due because classes were linked, the program is one that loads many.
-pub(super) const MANY_LINKED: usize = 16;
+/// A program has just started that loads so many classes on behalf of the graph (one that loads fewer has few batches anyway) ...
+pub(super) const MANY_LOADED: usize = 100;
+/// ... and in which so many batches were due because classes were linked: otherwise there is nothing to be saved.
+pub(super) const MANY_LINKED: usize = 4;
 /// Of a constructor, and of a method that overrides another, in a class that is loaded on behalf of the graph.
 const LOADED_FOR_USE: Probability = 0.3;
 
@@ -31,11 +33,16 @@ impl CallGraph {
 
     /// Of a class that is being loaded on behalf of the graph, selects its constructors, and what overrides methods of its supertypes.
     pub(super) fn foresee_instances(&mut self, class: ClassKey) {
-        if !self.is_foreseeing() || self.link_batches < MANY_LINKED {
-            return;
-        }
         let mirror = self.mirrors.get(class);
         let loader = mirror.loader;
+        let caller = self.options.caller(loader);
+        if !self.is_foreseeing() || !self.options.admits_class(&mirror.name, loader, caller) {
+            return;
+        }
+        self.loaded_by_graph += 1;
+        if self.loaded_by_graph < MANY_LOADED || self.link_batches < MANY_LINKED {
+            return;
+        }
         let mut names = mirror.super_names.clone();
         let mut supertypes = Vec::new();
         // They are loaded before it, and linked after it perhaps.
@@ -51,7 +58,6 @@ impl CallGraph {
             let mut overridden = supertypes.iter().filter_map(|key| graph.mirrors.method(*key, signature));
             overridden.any(|method| method.is_virtual())
         };
-        let caller = self.options.caller(loader);
         let declared: Vec<Signature> =
             self.mirrors.methods(class).into_iter().flat_map(|methods| methods.keys().copied()).collect();
         for signature in declared {

@@ -168,6 +168,7 @@ fn what_the_graph_loads_is_instrumented_as_if_it_were_used() {
         class Disc implements Shape { public int area() { return 3; } int radius() { return 1; } }";
     let mut jvm = PlayedJvm::new(source, ahead()).attach(&["Main", "Shape"]);
     jvm.graph.link_batches = foresee::MANY_LINKED;
+    jvm.graph.loaded_by_graph = foresee::MANY_LOADED - 1;
     jvm.define("Square", false);
     assert_eq!(jvm.instrumented(), ["Main.root()V"], "somebody else loads it");
     jvm.define("Disc", true);
