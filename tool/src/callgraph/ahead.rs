@@ -71,10 +71,10 @@ const EXPECTED_METHODS: f32 = 40.0;
 const BLIND_GUESSES: u32 = 64;
 const BLIND_FOR_RIGHT: u32 = 16;
 
-/// That something has never run is no longer taken for a sign when so many calls of such methods are made after all, and more than one in so
-/// many of those that are guarded: the program does something new.
-const FEW_PASSED: usize = 32;
-const PART_PASSED: usize = 8;
+/// That something has never run is no longer taken for a sign when so many such methods are called after all, and more than one in so
+/// many of those that are: the program does something new.
+const FEW_NEW: usize = 32;
+const PART_NEW: usize = 8;
 /// What has run less than once in so many calls of a root has run seldom.
 const SELDOM: u32 = 200;
 /// So many classes are listed at the beginning for the sake of evidence. HotSpot keeps some 16 bytes for each method that was ever listed.
@@ -87,10 +87,10 @@ pub(super) struct Ahead {
     pub(super) knows_calls: bool,
     /// How often a root had run before, at least: only if it had, it says something of a method that that had not.
     root_calls: u32,
-    /// Guards before calls of what had never run.
-    guards: usize,
-    /// Those that have been passed all the same.
-    passed: usize,
+    /// Methods that had run before we came and have been entered, as far as it is known.
+    old: usize,
+    /// Those that had not, or seldom, and have all the same.
+    new: usize,
     /// Methods that are compiled, or a part of compiled methods.
     compiled: FxHashSet<(ClassKey, Signature)>,
     /// The same, whatever the class.
@@ -116,17 +116,7 @@ impl Ahead {
 
     /// Whether what has not run yet is not expected to.
     fn is_warm(&self) -> bool {
-        self.root_calls > 0 && self.passed < FEW_PASSED.max(self.guards / PART_PASSED)
-    }
-
-    /// A guard has been put before a call of what had never run.
-    pub(super) fn guarded(&mut self) {
-        self.guards += 1;
-    }
-
-    /// Such a guard has been passed.
-    pub(super) fn passed(&mut self) {
-        self.passed += 1;
+        self.root_calls > 0 && self.new < FEW_NEW.max((self.old + self.new) / PART_NEW)
     }
 
     pub(super) fn compiled(&mut self, class: ClassKey, signature: Signature) {
@@ -280,6 +270,13 @@ impl CallGraph {
     /// A method is entered: whether it was right to select its callees before is known now, and will be soon for those.
     pub(super) fn learn(&mut self, method: MethodId) {
         let is_blind = self.is_blind(method);
+        if let Some(record) = self.record(method) {
+            match self.has_run(record.key, record.signature) {
+                Some(true) => self.ahead.old += 1,
+                Some(false) => self.ahead.new += 1,
+                None => {}
+            }
+        }
         let Some(record) = self.record_mut(method) else { return };
         let guess = std::mem::replace(&mut record.guess, Guess::Right);
         if is_blind {

@@ -20,7 +20,7 @@ use super::{CallGraph, Scheme};
 const REMEMBERED: Probability = 0.1;
 
 /// A program has just started that loads so many classes on behalf of the graph (one that loads fewer has few batches anyway) ...
-pub(super) const MANY_LOADED: usize = 100;
+pub(super) const MANY_LOADED: usize = 30;
 /// ... and in which so many batches were due because classes were linked: otherwise there is nothing to be saved.
 pub(super) const MANY_LINKED: usize = 4;
 /// Of a constructor, and of a method that overrides another, in a class that is loaded on behalf of the graph.

@@ -38,8 +38,6 @@ struct Guard {
     owner: Arc<str>,
     name: Arc<str>,
     descriptor: Arc<str>,
-    /// It is there because what is called has never run, not because of the place.
-    by_history: bool,
     state: State,
 }
 
@@ -120,16 +118,12 @@ impl CallGraph {
                 let same = sites.calls.iter().filter(|other| {
                     other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
                 });
-                let by_history = same.clone().any(|call| call.likelihood == Likelihood::Possible);
                 let unlikely = same.clone().all(|call| is_plain(call.kind) && self.is_unlikely(call, key, has_run));
                 if unlikely && self.guards.methods.len() < MOST_GUARDS && self.is_inside_and_new(call, key, caller) {
                     let id = MethodId(MethodId::MAX.0 - self.guards.methods.len() as u32);
                     self.guards.methods.insert(id, method);
                     let (owner, name, descriptor) = (call.owner.clone(), call.name.clone(), call.descriptor.clone());
-                    if by_history {
-                        self.ahead.guarded();
-                    }
-                    guards.push(Guard { id, owner, name, descriptor, by_history, state: State::Up });
+                    guards.push(Guard { id, owner, name, descriptor, state: State::Up });
                 }
             }
         }
@@ -220,9 +214,6 @@ impl CallGraph {
 
     /// A thread has come to a call that was guarded.
     pub(super) fn come_to(&mut self, guard: MethodId) {
-        if self.guards.get_mut(guard).is_some_and(|guard| guard.by_history && guard.state == State::Up) {
-            self.ahead.passed();
-        }
         self.give_up(guard, State::Passed);
     }
 
