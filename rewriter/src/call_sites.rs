@@ -80,8 +80,12 @@ pub struct CallSites {
     pub types: Vec<String>,
     /// Internal names of the classes whose static initialisers the code may trigger (JVMS 5.5), each once.
     pub initialized: Vec<String>,
-    /// There are `invokedynamic` instructions: code that the JVM makes up may call anything that it is given.
+    /// There are `invokedynamic` instructions.
     pub has_invokedynamic: bool,
+    /// Internal names of the classes as which objects leave the method other than by calls, each once: what `invokedynamic`
+    /// instructions are given, whose code the JVM makes up, and what is stored in fields that the class itself does not declare. Of
+    /// arrays, the elements' class.
+    pub given: Vec<String>,
     /// The bootstrap methods of the code's dynamic call sites and constants, but for those of the JDK's own that make lambdas,
     /// strings and the like.
     pub bootstraps: Vec<CallSite>,
@@ -113,6 +117,8 @@ const JDK_BOOTSTRAPS: [&str; 2] = ["java/lang/invoke/", "java/lang/runtime/"];
 
 /// In the place of an opcode: the number is that of a bootstrap method.
 const BOOTSTRAP_METHOD: u8 = 2;
+/// The same: a field's, which is written.
+const WRITTEN_FIELD: u8 = 3;
 
 /// Owner, name and descriptor of a method, and whether the owner is an interface.
 type Member = (Arc<str>, Arc<str>, Arc<str>, bool);
@@ -145,6 +151,9 @@ impl<'a> Collector<'_, 'a> {
             }
             INVOKEDYNAMIC => {
                 self.sites.has_invokedynamic = true;
+                let (_, name_and_type, at) = pool.dynamic(instruction.operand(code.bytes), at)?;
+                let (_, descriptor) = pool.name_and_type(name_and_type, at)?;
+                self.give(parameters(&descriptor));
                 self.dynamic(instruction.operand(code.bytes), at, instruction.offset)?;
             }
             GETSTATIC | PUTSTATIC | GETFIELD | PUTFIELD => {
@@ -156,6 +165,12 @@ impl<'a> Collector<'_, 'a> {
                     self.mention_descriptor(&member.descriptor);
                     if is_static == 1 {
                         self.initialize(&member.owner);
+                    }
+                }
+                if matches!(instruction.opcode, PUTSTATIC | PUTFIELD) && self.constants.insert((index, WRITTEN_FIELD)) {
+                    let member = pool.member(index, at)?;
+                    if !self.class.declares_field(&member.owner, &member.name)? {
+                        self.give(&member.descriptor);
                     }
                 }
             }
@@ -280,13 +295,15 @@ impl<'a> Collector<'_, 'a> {
         }
     }
 
-    /// The class names in a descriptor of a field, a method or an array.
     fn mention_descriptor(&mut self, descriptor: &str) {
-        let mut rest = descriptor;
-        while let Some(start) = rest.find('L') {
-            let Some(end) = rest[start..].find(';') else { return };
-            self.mention_class(&rest[start + 1..start + end]);
-            rest = &rest[start + end + 1..];
+        descriptor_classes(descriptor).for_each(|class| self.mention_class(class));
+    }
+
+    fn give(&mut self, descriptor: &str) {
+        for class in descriptor_classes(descriptor) {
+            if !self.sites.given.iter().any(|given| given == class) {
+                self.sites.given.push(class.to_owned());
+            }
         }
     }
 
@@ -295,4 +312,26 @@ impl<'a> Collector<'_, 'a> {
             self.sites.initialized.push(name.to_owned());
         }
     }
+}
+
+/// The internal names of the classes in a descriptor of a field, a method or an array; of arrays, the elements' class.
+pub fn descriptor_classes(descriptor: &str) -> impl Iterator<Item = &str> {
+    let mut rest = descriptor;
+    std::iter::from_fn(move || {
+        let start = rest.find('L')?;
+        let end = start + rest[start..].find(';')?;
+        let class = &rest[start + 1..end];
+        rest = &rest[end + 1..];
+        Some(class)
+    })
+}
+
+/// The part of a method descriptor that says what the method is given.
+pub fn parameters(descriptor: &str) -> &str {
+    descriptor.split(')').next().unwrap_or_default()
+}
+
+/// The part of a method descriptor that says what the method returns.
+pub fn returned(descriptor: &str) -> &str {
+    descriptor.split(')').nth(1).unwrap_or_default()
 }

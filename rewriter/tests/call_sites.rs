@@ -61,8 +61,23 @@ fn every_kind_of_call_and_what_invokedynamic_is_given() {
         assert!(has(&sites, kind, owner, name), "{kind:?} {owner}.{name} in {:#?}", called(&sites));
     }
     assert!(sites.has_invokedynamic);
+    assert_eq!(sites.given, ["java/util/List", "java/lang/String"], "to the method reference, and for the text");
     assert!(!sites.calls.iter().any(|call| call.owner.starts_with('[')), "calls on arrays run nobody's code");
     assert!(sites.initialized.contains(&"java/lang/StringBuilder".to_owned()));
+}
+
+#[test]
+fn what_is_stored_in_fields_of_others_is_given_away() {
+    let source = "
+        class Stream extends java.io.FilterInputStream {
+            Runnable own; Thread[] owns;
+            Stream() { super(null); }
+            void store(Other other) { own = null; owns = null; in = null; other.list = null; other.count = 1; }
+        }
+        class Other { java.util.List<String> list; int count; }";
+    let classes = compile_text(&jdks()[0], source);
+    let bytes = std::fs::read(classes.file("Stream.class")).expect("a class file");
+    assert_eq!(sites(&bytes, "store").given, ["java/io/InputStream", "java/util/List"]);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn in_the_background_nobody_waits_and_the_report_says_so() {
     }
 }
 
-/// What a source's `Main.root` calls, profiled with these options; its `main` runs the root for each line of input.
+/// What a source's `Start.root` calls, profiled with these options: `Main` initialises its class, and runs it for each line of input.
 fn calls(jdk: &Jdk, source: &str, options: &[&str]) -> (Value, BTreeMap<String, u64>) {
     calls_of(jdk, source, &[&["--root", "Start::root"], options].concat())
 }
@@ -83,6 +83,7 @@ fn calls_of(jdk: &Jdk, source: &str, options: &[&str]) -> (Value, BTreeMap<Strin
         class Main {{
             static Object result;
             public static void main(String[] args) throws Exception {{
+                Class.forName(\"Start\");
                 System.out.println(\"READY\");
                 while (System.in.read() != 'q') {{ result = Start.root(); System.out.println(\"RESULT\"); }}
             }}
@@ -155,6 +156,52 @@ fn the_handler_behind_a_proxy_is_found() {
     for jdk in jdks() {
         let (_, found) = calls(&jdk, source, &[]);
         assert_eq!(found.get("Handler.inner()I"), Some(&2), "JDK {}: {found:#?}", jdk.version);
+    }
+}
+
+/// What leaves the application's code other than as an argument of a call that says so.
+#[test]
+fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() {
+    let source = "
+        class Three extends java.util.AbstractCollection<Integer> {
+            public java.util.Iterator<Integer> iterator() { return new Steps(); }
+            public int size() { return 3; }
+        }
+        class Steps implements java.util.Iterator<Integer> {
+            int at;
+            public boolean hasNext() { return at < 3; }
+            public Integer next() { return at++; }
+        }
+        class Meals extends java.util.ArrayList<Object> { }
+        class Eater implements java.util.function.Consumer<Object> {
+            int eaten;
+            public void accept(Object meal) { eaten++; }
+        }
+        class Named { public String toString() { return \"me\"; } }
+        class Start {
+            static Three three = new Three();
+            static Steps steps = new Steps();
+            static Meals meals = new Meals();
+            static Eater eater = new Eater();
+            static Named named = new Named();
+            static { meals.add(1); meals.add(2); eater.eaten++; }
+            static Object root() { return returned(three) + inherited(meals, eater) + joined(named).length(); }
+            static int returned(Three three) { return new java.util.ArrayList<Object>(three).size(); }
+            static int inherited(Meals meals, Eater eater) { meals.forEach(eater); return eater.eaten; }
+            static String joined(Named named) { return \"it is \" + named; }
+        }";
+    for jdk in jdks() {
+        let (_, found) = calls(&jdk, source, &[]);
+        let expected = [
+            ("Steps.hasNext()Z", 8),
+            ("Steps.next()Ljava/lang/Object;", 6),
+            ("Steps.next()Ljava/lang/Integer;", 6),
+            ("Eater.accept(Ljava/lang/Object;)V", 4),
+            ("Named.toString()Ljava/lang/String;", 2),
+        ];
+        for (method, calls) in expected {
+            assert_eq!(found.get(method), Some(&calls), "JDK {}: {method} of {found:#?}", jdk.version);
+        }
     }
 }
 

@@ -406,7 +406,7 @@ impl CallGraph {
         let Some(sites) = self.code.sites(key, &name, &descriptor) else { return false };
         let sites = self.unguarded(method, sites);
         let needs_before = self.needs;
-        let callees = self.select_callees(&sites, key, Some(method), 1.0);
+        let callees = self.select_callees(&sites, (key, signature), Some(method), 1.0);
         if self.needs != needs_before {
             return false;
         }

@@ -36,6 +36,9 @@ pub(super) struct Callee {
 pub(super) const LEAST_SHARE: Probability = 0.25;
 /// A method that some code outside the filter may call back.
 pub(super) const CALLED_BACK: Probability = 0.2;
+/// A task: what is given to an executor or a thread runs there, outside the call graph, and that it has run before is no sign that it
+/// runs inside.
+pub(super) const HANDED_OVER: Probability = 0.002;
 /// A static initialiser that has not run.
 pub(super) const INITIALIZER: Probability = 0.6;
 /// A method of a class that came after its callers had been entered.

@@ -4,8 +4,9 @@
 //! The JDK's code is not instrumented by default, so its callees are not revealed by its first calls, and analysing it would
 //! find nearly everything reachable. Instead: an object that code outside the filter can call must have been handed out to
 //! it, by a method of the graph, whose code then mentions a type of the object's: in a `new`, a cast, the descriptor of a call or a
-//! field, or as its own class. So when a method that calls out is entered for the first time, for every type T that it
-//! mentions,
+//! field, or as its own class. And it must have left *as* something: as the receiver or an argument of a call that leaves the filter,
+//! into a field of another class, or as what a method returns that is itself called from outside. So when a method is entered for the
+//! first time, for every type T that it mentions and that is a subtype of one as which objects leave it,
 //!
 //! * if T passes the filter, its subtypes' implementations of whatever types outside the filter declare are reachable (a key's
 //!   `hashCode`, a list's `get`);
@@ -16,16 +17,17 @@
 //! ever passed on as one.
 
 use headwater_protocol::{LoaderId, MethodId};
-use headwater_rewriter::{CallKind, CallSite, CallSites};
+use headwater_rewriter::{CallKind, CallSite, CallSites, descriptor_classes, parameters, returned};
+use rustc_hash::FxHashSet;
 
 use super::CallGraph;
-use super::ahead::{CALLED_BACK, Callee};
+use super::ahead::{CALLED_BACK, Callee, HANDED_OVER, Probability};
 use super::filter::Caller;
-use super::mirror::ClassKey;
+use super::mirror::{ClassKey, Signature};
 
 /// Types outside the filter that are mentioned everywhere and say nothing about who may be called.
 const SAY_NOTHING: [&str; 10] = [
-    "java/lang/Object",
+    OBJECT,
     "java/lang/String",
     "java/lang/Comparable",
     "java/lang/CharSequence",
@@ -37,39 +39,35 @@ const SAY_NOTHING: [&str; 10] = [
     "java/io/Serializable",
 ];
 
-/// Final classes through which nothing can be called back.
-const HARMLESS: [&str; 13] = [
-    "java/lang/String",
-    "java/lang/StringBuilder",
-    "java/lang/StringBuffer",
-    "java/lang/Class",
-    "java/lang/Boolean",
-    "java/lang/Byte",
-    "java/lang/Character",
-    "java/lang/Short",
-    "java/lang/Integer",
-    "java/lang/Long",
-    "java/lang/Float",
-    "java/lang/Double",
-    "java/lang/Math",
-];
+/// What executors and threads call.
+const TASKS: [(&str, &str); 2] = [("run", "()V"), ("call", "()Ljava/lang/Object;")];
+
+const OBJECT: &str = "java/lang/Object";
+/// Objects of its subtypes leave by being thrown.
+const THROWABLE: &str = "java/lang/Throwable";
+
+/// As what objects leave a method's code, and the filter with it.
+#[derive(Debug, Default)]
+struct WaysOut {
+    /// As objects of any class.
+    any: bool,
+    /// As objects of these.
+    types: FxHashSet<ClassKey>,
+}
 
 impl CallGraph {
     /// Selects what code outside the filter may call when a method with these call sites runs.
     pub(super) fn hand_out(
         &mut self,
         sites: &CallSites,
-        own_class: ClassKey,
+        method: (ClassKey, Signature),
         loader: LoaderId,
         caller: Caller,
         callees: &mut Vec<Callee>,
     ) {
-        let calls_out = sites.has_invokedynamic || sites.calls.iter().any(|call| self.calls_out(call, loader, caller));
-        if !calls_out {
-            return;
-        }
+        let Some(ways) = self.ways_out(sites, method, loader, caller) else { return };
         let mut selected = Vec::new();
-        self.hand_out_type(own_class, caller, &mut selected);
+        self.hand_out_type(method.0, &ways, caller, &mut selected);
         for name in &sites.types {
             if SAY_NOTHING.contains(&name.as_str()) {
                 continue;
@@ -79,37 +77,97 @@ impl CallGraph {
                 self.reachable.handed_out_pending.insert(name.as_str().into(), caller);
             }
             for key in types {
-                self.hand_out_type(key, caller, &mut selected);
+                self.hand_out_type(key, &ways, caller, &mut selected);
             }
         }
-        callees.extend(selected.into_iter().map(|method| Callee { method, probability: CALLED_BACK }));
+        callees.extend(selected.into_iter().map(|method| Callee { method, probability: self.of_callback(method) }));
     }
 
-    /// Whether a call leaves the filter and takes something along that can be called.
-    fn calls_out(&self, call: &CallSite, loader: LoaderId, caller: Caller) -> bool {
-        let owners = self.mirrors.visible(&call.owner, loader);
-        let stays = owners.iter().any(|key| {
-            let mirror = self.mirrors.get(*key);
-            let admitted = self.options.admits(&mirror.name, mirror.loader, &call.name, caller);
-            // Whom a native method calls, nobody sees.
-            admitted && !self.is_native(*key, &call.name, &call.descriptor)
-        });
-        if stays || &*call.owner == "java/lang/Object" && &*call.name == "<init>" {
+    /// The probability that code outside the filter calls a method because an object that has it was handed out.
+    fn of_callback(&self, method: MethodId) -> Probability {
+        let is_task = self.record(method).is_some_and(|it| TASKS.contains(&(&*it.name, &*it.descriptor)));
+        if is_task && !self.options.follow_threads { HANDED_OVER } else { CALLED_BACK }
+    }
+
+    /// As what objects leave a method; `None` if nothing does that could be called.
+    fn ways_out(
+        &mut self,
+        sites: &CallSites,
+        (class, signature): (ClassKey, Signature),
+        loader: LoaderId,
+        caller: Caller,
+    ) -> Option<WaysOut> {
+        let mut names: FxHashSet<&str> = sites.given.iter().map(String::as_str).collect();
+        let mut calls_out = false;
+        for call in &sites.calls {
+            if self.leaves(call, loader, caller) {
+                calls_out = true;
+                let has_receiver =
+                    !matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
+                names.extend(has_receiver.then_some(&*call.owner));
+                names.extend(descriptor_classes(parameters(&call.descriptor)));
+            }
+        }
+        let descriptor = self.mirrors.signature(signature).1.clone();
+        let results: Vec<&str> = descriptor_classes(returned(&descriptor)).collect();
+        if !results.is_empty() && self.is_called_from_outside(class, signature, caller) {
+            names.extend(results);
+        }
+        if calls_out {
+            names.insert(THROWABLE);
+        }
+        let any = names.contains(OBJECT);
+        let types: FxHashSet<ClassKey> =
+            names.into_iter().flat_map(|name| self.mirrors.visible(name, loader)).collect();
+        (any || !types.is_empty()).then_some(WaysOut { any, types })
+    }
+
+    /// Whether a call leaves the filter: runs a method that is declared outside.
+    fn leaves(&mut self, call: &CallSite, loader: LoaderId, caller: Caller) -> bool {
+        if &*call.owner == OBJECT && &*call.name == "<init>" {
             return false;
         }
-        let has_receiver = !matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
-        has_receiver && !HARMLESS.contains(&&*call.owner)
-            || parameter_classes(&call.descriptor).any(|class| !HARMLESS.contains(&class))
+        let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
+        let owners = self.mirrors.visible(&call.owner, loader);
+        let stays = owners.into_iter().any(|owner| {
+            self.mirrors.supertypes(owner).into_iter().any(|key| {
+                let mirror = self.mirrors.get(key);
+                if !self.options.admits(&mirror.name, mirror.loader, &call.name, caller) {
+                    return false;
+                }
+                if self.mirrors.methods(key).is_none() {
+                    self.need(key);
+                    return true;
+                }
+                // Whom a native method calls, nobody sees.
+                self.mirrors.method(key, signature).is_some_and(|method| !method.is_native())
+            })
+        });
+        !stays
     }
 
-    fn is_native(&self, class: ClassKey, name: &str, descriptor: &str) -> bool {
-        let signature = self.mirrors.known_signature(name, descriptor);
-        let method = signature.and_then(|signature| self.mirrors.method(class, signature));
-        method.is_some_and(|method| method.is_native())
+    /// Whether code outside the filter can call a method because it overrides one that is declared there.
+    fn is_called_from_outside(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
+        if !self.mirrors.method(class, signature).is_some_and(|method| method.is_virtual()) {
+            return false;
+        }
+        self.mirrors.supertypes(class).into_iter().any(|key| {
+            if self.is_inside(key, caller) {
+                return false;
+            }
+            if self.mirrors.methods(key).is_none() {
+                self.need(key);
+            }
+            self.mirrors.method(key, signature).is_some_and(|method| method.is_virtual())
+        })
     }
 
-    fn hand_out_type(&mut self, key: ClassKey, caller: Caller, selected: &mut Vec<MethodId>) {
-        if self.reachable.handed_out.contains_key(&key) {
+    fn hand_out_type(&mut self, key: ClassKey, ways: &WaysOut, caller: Caller, selected: &mut Vec<MethodId>) {
+        if self.reachable.mentioned.insert(key) {
+            self.hidden.release(key);
+        }
+        let leaves = |key: &ClassKey| ways.any || ways.types.contains(key);
+        if self.reachable.handed_out.contains_key(&key) || !self.mirrors.supertypes(key).iter().any(leaves) {
             return;
         }
         let needs_before = self.needs;
@@ -120,7 +178,6 @@ impl CallGraph {
         }
         if self.needs == needs_before {
             self.reachable.handed_out.insert(key, caller);
-            self.hidden.release(key);
         }
     }
 
@@ -172,10 +229,4 @@ impl CallGraph {
         let mirror = self.mirrors.get(key);
         self.options.admits_class(&mirror.name, mirror.loader, caller)
     }
-}
-
-/// The class names among a method descriptor's parameters, arrays' elements included.
-fn parameter_classes(descriptor: &str) -> impl Iterator<Item = &str> {
-    let parameters = descriptor.split(')').next().unwrap_or_default();
-    parameters.split(';').filter_map(|part| part.find('L').map(|start| &part[start + 1..]))
 }

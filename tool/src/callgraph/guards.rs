@@ -261,7 +261,7 @@ impl CallGraph {
         }
         let needs_before = self.needs;
         let only_calls = CallSites { calls: sites.calls, ..CallSites::default() };
-        let callees = self.select_callees(&only_calls, key, Some(method), 1.0);
+        let callees = self.select_callees(&only_calls, (key, signature), Some(method), 1.0);
         if self.needs != needs_before {
             return false;
         }

@@ -104,7 +104,7 @@ impl CallGraph {
             let callees = if home == due.key {
                 let (name, descriptor) = self.mirrors.signature(due.signature).clone();
                 let Some(sites) = self.code.sites(home, &name, &descriptor) else { continue };
-                self.select_callees(&sites, home, due.by, due.probability)
+                self.select_callees(&sites, (home, due.signature), due.by, due.probability)
             } else {
                 self.select_lambdas(&due, home)
             };

@@ -34,7 +34,7 @@ impl CallGraph {
         if self.options.scheme == Scheme::Total {
             return;
         }
-        let is_known = self.by_class.contains_key(&host) || self.reachable.handed_out.contains_key(&host);
+        let is_known = self.by_class.contains_key(&host) || self.reachable.mentioned.contains(&host);
         if is_known || !self.hidden.is_exposing() {
             self.hidden.push(lambda, signature);
         } else {

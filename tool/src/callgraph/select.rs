@@ -141,7 +141,7 @@ impl CallGraph {
     pub(super) fn select_callees(
         &mut self,
         sites: &CallSites,
-        key: ClassKey,
+        (key, signature): (ClassKey, Signature),
         by: Option<MethodId>,
         base: Probability,
     ) -> Vec<Callee> {
@@ -166,7 +166,7 @@ impl CallGraph {
             self.reach_initializer(class, loader, caller, &mut callees);
         }
         self.hidden.set_probability(ahead::CALLED_BACK);
-        self.hand_out(sites, key, loader, caller, &mut callees);
+        self.hand_out(sites, (key, signature), loader, caller, &mut callees);
         self.hidden.end();
         callees
     }

@@ -421,6 +421,26 @@ fn what_the_jdk_calls_back_is_found_by_the_types_it_is_given() {
 }
 
 #[test]
+fn what_cannot_leave_is_not_called_back() {
+    let source = "
+        class Main {
+            static int root(Word word, Key key) { word.length(); return Objects.hash(key) + key.own(); }
+        }
+        class Objects { static int hash(Key key) { return key.hashCode(); } }
+        class Word { int length() { return \"\".length() + Integer.parseInt(\"1\"); } public int hashCode() { return 1; } }
+        class Key { int own() { return System.identityHashCode(this); } public String toString() { return \"\"; } }
+    ";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Objects", "Word", "Key"]);
+    jvm.enter("Main.root(LWord;LKey;)I");
+    jvm.enter("Word.length()I");
+    let instrumented = |jvm: &PlayedJvm, method: &str| jvm.instrumented().contains(&method);
+    assert!(!instrumented(&jvm, "Word.hashCode()I"), "only text leaves {:?}", jvm.instrumented());
+    assert!(!instrumented(&jvm, "Key.toString()Ljava/lang/String;"), "nothing has left {:?}", jvm.instrumented());
+    jvm.enter("Key.own()I");
+    assert!(instrumented(&jvm, "Key.toString()Ljava/lang/String;"), "an object may be called by whoever gets it");
+}
+
+#[test]
 fn filters_hold_for_callees_and_not_for_roots() {
     let pattern = |text: &str| vec![text.parse::<ClassPattern>().expect("a pattern")];
     let loaded = ["Main", "Shape", "Square", "Disc"];
