@@ -8,8 +8,8 @@ use crate::class_file::ClassFile;
 use crate::code::Code;
 use crate::constant_pool::{CLASS, DYNAMIC, METHOD_HANDLE};
 use crate::instructions::{
-    ANEWARRAY, CHECKCAST, GETFIELD, GETSTATIC, INSTANCEOF, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESPECIAL, INVOKESTATIC,
-    INVOKEVIRTUAL, Instruction, LDC, LDC_W, LDC2_W, MULTIANEWARRAY, NEW, PUTFIELD, PUTSTATIC,
+    AASTORE, ANEWARRAY, CHECKCAST, GETFIELD, GETSTATIC, INSTANCEOF, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESPECIAL,
+    INVOKESTATIC, INVOKEVIRTUAL, Instruction, LDC, LDC_W, LDC2_W, MULTIANEWARRAY, NEW, PUTFIELD, PUTSTATIC,
 };
 use crate::likelihood::{Likelihood, Likelihoods};
 
@@ -49,6 +49,11 @@ impl CallKind {
             _ => return Err(Error::new(at, "a method handle's kind (1 to 9)")),
         }))
     }
+
+    /// Whether it is a constant, by which others call.
+    pub fn is_handle(self) -> bool {
+        !matches!(self, CallKind::Static | CallKind::Special | CallKind::Virtual | CallKind::Interface)
+    }
 }
 
 /// A call, or a method handle among the constants that a method uses.
@@ -83,9 +88,12 @@ pub struct CallSites {
     /// There are `invokedynamic` instructions.
     pub has_invokedynamic: bool,
     /// Internal names of the classes as which objects leave the method other than by calls, each once: what `invokedynamic`
-    /// instructions are given, whose code the JVM makes up, and what is stored in fields that the class itself does not declare. Of
-    /// arrays, the elements' class.
+    /// instructions are given, whose code the JVM makes up, what it reads from fields by method handles, and what is stored in fields
+    /// that the class itself does not declare. Of arrays, the elements' class.
     pub given: Vec<String>,
+    /// Internal names of the classes as which objects are kept: what is stored in fields that the class declares and in arrays
+    /// (`java/lang/Object` for these, whose elements' class the code does not say), each once.
+    pub kept: Vec<String>,
     /// The bootstrap methods of the code's dynamic call sites and constants, but for those of the JDK's own that make lambdas,
     /// strings and the like.
     pub bootstraps: Vec<CallSite>,
@@ -153,7 +161,7 @@ impl<'a> Collector<'_, 'a> {
                 self.sites.has_invokedynamic = true;
                 let (_, name_and_type, at) = pool.dynamic(instruction.operand(code.bytes), at)?;
                 let (_, descriptor) = pool.name_and_type(name_and_type, at)?;
-                self.give(parameters(&descriptor));
+                add_classes(&mut self.sites.given, parameters(&descriptor));
                 self.dynamic(instruction.operand(code.bytes), at, instruction.offset)?;
             }
             GETSTATIC | PUTSTATIC | GETFIELD | PUTFIELD => {
@@ -169,11 +177,14 @@ impl<'a> Collector<'_, 'a> {
                 }
                 if matches!(instruction.opcode, PUTSTATIC | PUTFIELD) && self.constants.insert((index, WRITTEN_FIELD)) {
                     let member = pool.member(index, at)?;
-                    if !self.class.declares_field(&member.owner, &member.name)? {
-                        self.give(&member.descriptor);
+                    if self.class.declares_field(&member.owner, &member.name)? {
+                        add_classes(&mut self.sites.kept, &member.descriptor);
+                    } else {
+                        add_classes(&mut self.sites.given, &member.descriptor);
                     }
                 }
             }
+            AASTORE => add_classes(&mut self.sites.kept, "Ljava/lang/Object;"),
             NEW | ANEWARRAY | CHECKCAST | INSTANCEOF | MULTIANEWARRAY => {
                 let is_new = u8::from(instruction.opcode == NEW);
                 let index = instruction.operand(code.bytes);
@@ -229,11 +240,15 @@ impl<'a> Collector<'_, 'a> {
                     let name = pool.class_name(index, at)?;
                     self.mention_class(&name);
                 }
-                METHOD_HANDLE => {
-                    if let Some((kind, member)) = self.method_handle(index, at)? {
-                        self.call(kind, member, at, offset)?;
+                METHOD_HANDLE => match self.method_handle(index, at)? {
+                    (Some(kind), member) => self.call(kind, member, at, offset)?,
+                    // Who is given the handle reads the field, and may call what is in it.
+                    (None, member) => {
+                        let descriptor = pool.member(member, at)?.descriptor;
+                        self.mention_descriptor(&descriptor);
+                        add_classes(&mut self.sites.given, &descriptor);
                     }
-                }
+                },
                 // A constant is made once, however often it is used.
                 DYNAMIC if self.constants.insert((index, 0)) => self.arguments(index, at, offset, &mut pending)?,
                 _ => {}
@@ -255,11 +270,10 @@ impl<'a> Collector<'_, 'a> {
         Ok(())
     }
 
-    /// What a constant method handle does, and the member that it does it to; `None` for handles of fields, which nobody's code reads
-    /// and writes.
-    fn method_handle(&self, index: u16, at: usize) -> Result<Option<(CallKind, u16)>, Error> {
+    /// What a constant method handle does, `None` for reading and writing a field; and the member that it does it to.
+    fn method_handle(&self, index: u16, at: usize) -> Result<(Option<CallKind>, u16), Error> {
         let (kind, member) = self.class.pool.method_handle(index, at)?;
-        Ok(CallKind::of_handle(kind, at)?.map(|kind| (kind, member)))
+        Ok((CallKind::of_handle(kind, at)?, member))
     }
 
     /// A bootstrap method, and its arguments, with where they stand.
@@ -272,7 +286,7 @@ impl<'a> Collector<'_, 'a> {
         if !self.constants.insert((bootstrap, BOOTSTRAP_METHOD)) {
             return Ok(());
         }
-        if let Some((kind, member)) = self.method_handle(handle, at)? {
+        if let (Some(kind), member) = self.method_handle(handle, at)? {
             let owner = self.class.pool.member(member, at)?.owner;
             if !JDK_BOOTSTRAPS.iter().any(|package| owner.starts_with(package)) {
                 let bootstrap = self.site(kind, member, at, offset)?;
@@ -299,17 +313,18 @@ impl<'a> Collector<'_, 'a> {
         descriptor_classes(descriptor).for_each(|class| self.mention_class(class));
     }
 
-    fn give(&mut self, descriptor: &str) {
-        for class in descriptor_classes(descriptor) {
-            if !self.sites.given.iter().any(|given| given == class) {
-                self.sites.given.push(class.to_owned());
-            }
-        }
-    }
-
     fn initialize(&mut self, name: &str) {
         if !name.starts_with('[') && self.initialized.insert(name.to_owned()) {
             self.sites.initialized.push(name.to_owned());
+        }
+    }
+}
+
+/// Adds the classes in a descriptor, if they are not there.
+fn add_classes(to: &mut Vec<String>, descriptor: &str) {
+    for class in descriptor_classes(descriptor) {
+        if !to.iter().any(|known| known == class) {
+            to.push(class.to_owned());
         }
     }
 }

@@ -34,6 +34,7 @@ pub(crate) const INVOKEINTERFACE: u8 = 0xb9;
 pub(crate) const INVOKEDYNAMIC: u8 = 0xba;
 pub(crate) const NEW: u8 = 0xbb;
 pub(crate) const NEWARRAY: u8 = 0xbc;
+pub(crate) const AASTORE: u8 = 0x53;
 pub(crate) const ANEWARRAY: u8 = 0xbd;
 pub(crate) const ATHROW: u8 = 0xbf;
 pub(crate) const CHECKCAST: u8 = 0xc0;

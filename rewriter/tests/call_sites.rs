@@ -73,21 +73,26 @@ fn what_is_stored_in_fields_of_others_is_given_away() {
             Runnable own; Thread[] owns;
             Stream() { super(null); }
             void store(Other other) { own = null; owns = null; in = null; other.list = null; other.count = 1; }
+            void keep(Thread other) { owns[0] = other; }
         }
         class Other { java.util.List<String> list; int count; }";
     let classes = compile_text(&jdks()[0], source);
     let bytes = std::fs::read(classes.file("Stream.class")).expect("a class file");
-    assert_eq!(sites(&bytes, "store").given, ["java/io/InputStream", "java/util/List"]);
+    let stores = sites(&bytes, "store");
+    assert_eq!(stores.given, ["java/io/InputStream", "java/util/List"]);
+    assert_eq!(stores.kept, ["java/lang/Runnable", "java/lang/Thread"]);
+    assert_eq!(sites(&bytes, "keep").kept, ["java/lang/Object"]);
 }
 
 #[test]
 fn a_records_methods_mention_what_they_may_run() {
     const RECORDS: u32 = 17;
     for jdk in jdks().iter().filter(|jdk| jdk.version >= RECORDS) {
-        let classes = compile_text(jdk, "record Point(int x, Object y) { }");
+        let classes = compile_text(jdk, "record Point(int x, Thread y) { }");
         let bytes = std::fs::read(classes.file("Point.class")).expect("a class file");
         let sites = sites(&bytes, "hashCode");
         assert!(sites.has_invokedynamic && sites.types.contains(&"Point".to_owned()), "{sites:#?}");
+        assert_eq!(sites.given, ["Point", "java/lang/Thread"], "{sites:#?}");
     }
 }
 

@@ -163,6 +163,8 @@ fn the_handler_behind_a_proxy_is_found() {
 #[test]
 fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() {
     let source = "
+        import java.util.Comparator;
+        import java.util.stream.Stream;
         class Three extends java.util.AbstractCollection<Integer> {
             public java.util.Iterator<Integer> iterator() { return new Steps(); }
             public int size() { return 3; }
@@ -177,6 +179,26 @@ fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() 
             int eaten;
             public void accept(Object meal) { eaten++; }
         }
+        class Key {
+            public int hashCode() { return 1; }
+            public boolean equals(Object other) { return other instanceof Key; }
+        }
+        record Pair(Key key) { }
+        class Fruit { public int hashCode() { return 4; } }
+        class Basket {
+            java.util.Map<Object, Object> all = new java.util.HashMap<>();
+            void keep(Object it) { all.put(it, it); }
+        }
+        class Tray {
+            Object kept;
+            static Object[] shelf = { new Peach() };
+            void keep() { kept = shelf(); }
+            static Peach shelf() { return (Peach) shelf[0]; }
+            int count() { return java.util.Objects.hashCode(kept); }
+        }
+        class Peach { public int hashCode() { return 5; } }
+        class Lamp implements Comparable<Lamp> { public int compareTo(Lamp other) { return 0; } }
+        class Bulb implements Comparable<Object> { public int compareTo(Object other) { return 0; } }
         class Named { public String toString() { return \"me\"; } }
         class Start {
             static Three three = new Three();
@@ -185,7 +207,21 @@ fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() 
             static Eater eater = new Eater();
             static Named named = new Named();
             static { meals.add(1); meals.add(2); eater.eaten++; }
-            static Object root() { return returned(three) + inherited(meals, eater) + joined(named).length(); }
+            static Pair pair = new Pair(new Key());
+            static Lamp lamp = new Lamp();
+            static Bulb bulb = new Bulb();
+            static Object root() {
+                return returned(three) + inherited(meals, eater) + joined(named).length() + pair.hashCode() + supplied() + made() + kept(fruit);
+            }
+            static Fruit fruit = new Fruit();
+            static Basket basket = new Basket();
+            static Tray tray = new Tray();
+            static int kept(Fruit fruit) { basket.keep(fruit); tray.keep(); return tray.count(); }
+            static Lamp lamp() { return lamp; }
+            static int supplied() { return Stream.generate(Start::lamp).limit(2).max(Comparator.naturalOrder()).isEmpty() ? 1 : 0; }
+            static int made() {
+                return Stream.<Comparable<Object>>generate(() -> bulb).limit(2).max(Comparator.naturalOrder()).isEmpty() ? 1 : 0;
+            }
             static int returned(Three three) { return new java.util.ArrayList<Object>(three).size(); }
             static int inherited(Meals meals, Eater eater) { meals.forEach(eater); return eater.eaten; }
             static String joined(Named named) { return \"it is \" + named; }
@@ -198,6 +234,11 @@ fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() 
             ("Steps.next()Ljava/lang/Integer;", 6),
             ("Eater.accept(Ljava/lang/Object;)V", 4),
             ("Named.toString()Ljava/lang/String;", 2),
+            ("Key.hashCode()I", 2),
+            ("Fruit.hashCode()I", 2),
+            ("Peach.hashCode()I", 2),
+            ("Lamp.compareTo(LLamp;)I", 2),
+            ("Bulb.compareTo(Ljava/lang/Object;)I", 2),
         ];
         for (method, calls) in expected {
             assert_eq!(found.get(method), Some(&calls), "JDK {}: {method} of {found:#?}", jdk.version);

@@ -5,16 +5,19 @@
 //! find nearly everything reachable. Instead: an object that code outside the filter can call must have been handed out to
 //! it, by a method of the graph, whose code then mentions a type of the object's: in a `new`, a cast, the descriptor of a call or a
 //! field, or as its own class. And it must have left *as* something: as the receiver or an argument of a call that leaves the filter,
-//! into a field of another class, or as what a method returns that is itself called from outside. So when a method is entered for the
-//! first time, for every type T that it mentions and that is a subtype of one as which objects leave it,
+//! into a field of another class, or as what a method returns that is itself called from outside. It may also be passed on inside: by a
+//! type that passes the filter, whose subtypes it is among when the method that gets it mentions that type; or by one that does not (as an
+//! `Object`), and then it can leave by a method that mentions nothing of it. So when a method is entered for the first time, for every
+//! type T that it mentions and that is a subtype of one as which objects leave it, or of one outside the filter as which they are passed
+//! on,
 //!
 //! * if T passes the filter, its subtypes' implementations of whatever types outside the filter declare are reachable (a key's
 //!   `hashCode`, a list's `get`);
 //! * if T is outside the filter (`Comparator`), its subtypes' implementations of what T and its supertypes declare are
 //!   reachable, but not those of `Object`'s methods, which every class has.
 //!
-//! What can still be missed is an object whose types nobody in the graph mentions: a key that came in as an `Object` and is only
-//! ever passed on as one.
+//! What can still be missed is an object whose types nobody in the graph mentions: a key that came in as an `Object` (from outside the
+//! root, say) and is only ever passed on as one.
 
 use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::{CallKind, CallSite, CallSites, descriptor_classes, parameters, returned};
@@ -46,7 +49,7 @@ const OBJECT: &str = "java/lang/Object";
 /// Objects of its subtypes leave by being thrown.
 const THROWABLE: &str = "java/lang/Throwable";
 
-/// As what objects leave a method's code, and the filter with it.
+/// As what objects leave a method's code, and the filter with it, or may do so later.
 #[derive(Debug, Default)]
 struct WaysOut {
     /// As objects of any class.
@@ -98,27 +101,35 @@ impl CallGraph {
         caller: Caller,
     ) -> Option<WaysOut> {
         let mut names: FxHashSet<&str> = sites.given.iter().map(String::as_str).collect();
-        let mut calls_out = false;
+        // Of these only what the filter does not admit.
+        let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
         for call in &sites.calls {
+            let arguments = descriptor_classes(parameters(&call.descriptor));
             if self.leaves(call, loader, caller) {
-                calls_out = true;
                 let has_receiver =
                     !matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
                 names.extend(has_receiver.then_some(&*call.owner));
-                names.extend(descriptor_classes(parameters(&call.descriptor)));
+                names.extend(arguments);
+                names.insert(THROWABLE);
+            } else {
+                passed_on.extend(arguments);
+            }
+            // Whoever calls by the handle has the result.
+            match call.kind {
+                CallKind::HandleNew => names.extend([&*call.owner]),
+                kind if kind.is_handle() => names.extend(descriptor_classes(returned(&call.descriptor))),
+                _ => {}
             }
         }
         let descriptor = self.mirrors.signature(signature).1.clone();
         let results: Vec<&str> = descriptor_classes(returned(&descriptor)).collect();
-        if !results.is_empty() && self.is_called_from_outside(class, signature, caller) {
-            names.extend(results);
-        }
-        if calls_out {
-            names.insert(THROWABLE);
-        }
-        let any = names.contains(OBJECT);
-        let types: FxHashSet<ClassKey> =
+        let leaves = !results.is_empty() && self.is_called_from_outside(class, signature, caller);
+        if leaves { &mut names } else { &mut passed_on }.extend(results);
+        let any = names.contains(OBJECT) || passed_on.contains(OBJECT);
+        let mut types: FxHashSet<ClassKey> =
             names.into_iter().flat_map(|name| self.mirrors.visible(name, loader)).collect();
+        let passed_on = passed_on.into_iter().flat_map(|name| self.mirrors.visible(name, loader));
+        types.extend(passed_on.filter(|key| !self.is_inside(*key, caller)));
         (any || !types.is_empty()).then_some(WaysOut { any, types })
     }
 
@@ -146,8 +157,11 @@ impl CallGraph {
         !stays
     }
 
-    /// Whether code outside the filter can call a method because it overrides one that is declared there.
+    /// Whether code outside the filter can call a method: by a handle, or because it overrides one that is declared there.
     fn is_called_from_outside(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
+        if self.reachable.by_handle.contains(&signature) {
+            return true;
+        }
         if !self.mirrors.method(class, signature).is_some_and(|method| method.is_virtual()) {
             return false;
         }

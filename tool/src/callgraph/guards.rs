@@ -55,7 +55,10 @@ enum State {
 
 impl Guard {
     fn is_of(&self, call: &CallSite) -> bool {
-        is_plain(call.kind) && self.name == call.name && self.descriptor == call.descriptor && self.owner == call.owner
+        !call.kind.is_handle()
+            && self.name == call.name
+            && self.descriptor == call.descriptor
+            && self.owner == call.owner
     }
 }
 
@@ -79,11 +82,6 @@ impl Guards {
         let method = self.methods.get(&id)?;
         self.of.get_mut(method)?.0.iter_mut().find(|guard| guard.id == id)
     }
-}
-
-/// A call by an instruction, of a method of its own.
-fn is_plain(kind: CallKind) -> bool {
-    matches!(kind, CallKind::Virtual | CallKind::Interface | CallKind::Static | CallKind::Special)
 }
 
 impl CallGraph {
@@ -118,7 +116,7 @@ impl CallGraph {
                 let same = sites.calls.iter().filter(|other| {
                     other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
                 });
-                let unlikely = same.clone().all(|call| is_plain(call.kind) && self.is_unlikely(call, key, has_run));
+                let unlikely = same.clone().all(|call| !call.kind.is_handle() && self.is_unlikely(call, key, has_run));
                 if unlikely && self.guards.methods.len() < MOST_GUARDS && self.is_inside_and_new(call, key, caller) {
                     let id = MethodId(MethodId::MAX.0 - self.guards.methods.len() as u32);
                     self.guards.methods.insert(id, method);

@@ -30,6 +30,8 @@ pub(super) struct Reachable {
     pub(super) abstract_roots: FxHashMap<ClassKey, FxHashSet<(Signature, PatternIndex)>>,
     /// Classes that code in the graph may initialise.
     pub(super) initializers: FxHashMap<Arc<str>, Caller>,
+    /// What is called by method handles, whatever the class: bodies of lambdas, and what method references stand for.
+    pub(super) by_handle: FxHashSet<Signature>,
     /// Types that code of the graph mentions out of which objects leave the filter.
     pub(super) mentioned: FxHashSet<ClassKey>,
     /// Types that are handed out to code outside the filter.

@@ -174,6 +174,9 @@ impl CallGraph {
     /// Selects what a call can run.
     pub(super) fn reach_call(&mut self, call: &CallSite, loader: LoaderId, caller: Caller, callees: &mut Vec<Callee>) {
         let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
+        if call.kind.is_handle() {
+            self.reachable.by_handle.insert(signature);
+        }
         match call.kind {
             CallKind::Virtual | CallKind::Interface | CallKind::HandleVirtual | CallKind::HandleInterface => {
                 self.reach_virtual(&call.owner, loader, signature, caller, callees);

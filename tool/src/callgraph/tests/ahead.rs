@@ -174,3 +174,49 @@ fn what_the_graph_loads_is_instrumented_as_if_it_were_used() {
     jvm.define("Disc", true);
     assert_eq!(jvm.instrumented(), ["Disc.<init>()V", "Disc.area()I", "Main.root()V"]);
 }
+
+#[test]
+fn when_much_runs_that_never_did_nothing_is_expected_of_what_never_did() {
+    use std::fmt::Write as _;
+    const METHODS: usize = 40;
+    let (mut calls, mut methods) = (String::new(), String::new());
+    for number in 0..METHODS {
+        let _ = write!(calls, "a{number}(); ");
+        let _ = write!(methods, "static void a{number}() {{ }} ");
+    }
+    let source = format!("class Main {{ static void root() {{ {calls} }} {methods} }}");
+    let mut jvm = PlayedJvm::new(&source, ahead());
+    jvm.run_before(&["Main.root"]);
+    let mut jvm = jvm.attach(&["Main"]);
+    jvm.enter("Main.root()V");
+    let last = format!("Main.a{}()V", METHODS - 1);
+    let has_run = |jvm: &PlayedJvm| {
+        let record = jvm.graph.record(jvm.ids[&last]).expect("it is selected");
+        jvm.graph.has_run(record.key, record.signature)
+    };
+    assert_eq!(has_run(&jvm), Some(false));
+    (0..METHODS - 1).for_each(|number| jvm.enter(&format!("Main.a{number}()V")));
+    assert_eq!(has_run(&jvm), None);
+}
+
+#[test]
+fn that_a_task_has_run_says_nothing_of_the_call_graph() {
+    let source = "
+        class Main {
+            static Thread root(Task task) { return new Thread(task); }
+            static void sort(Object[] words, Order order) { java.util.Arrays.sort(words, order); }
+        }
+        class Task implements Runnable { public void run() { Parts.done(); } }
+        class Order implements java.util.Comparator<Object> { public int compare(Object a, Object b) { return Parts.of(); } }
+        class Parts { static void done() { } static int of() { return 0; } }";
+    let found = |root: &str, callback: &str, part: &str| {
+        let mut jvm = PlayedJvm::new(source, Options { look_ahead: true, ..options(root) });
+        jvm.run_before(&["Main.root", "Main.sort", "Task.run", "Order.compare", "Parts.done", "Parts.of"]);
+        jvm.graph.set_batch_cost(Duration::from_millis(5));
+        let jvm = jvm.attach(&["Main", "Task", "Order", "Parts"]);
+        assert!(jvm.instrumented.contains(callback), "{:?}", jvm.instrumented);
+        jvm.instrumented.contains(part)
+    };
+    assert!(found("Main::sort", "Order.compare(Ljava/lang/Object;Ljava/lang/Object;)I", "Parts.of()I"));
+    assert!(!found("Main::root", "Task.run()V", "Parts.done()V"), "an executor's thread runs it");
+}
