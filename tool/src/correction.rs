@@ -10,12 +10,14 @@
 //! others of the subtree give what that took. What was moved is part of the uncertainty.
 //!
 //! Where calls of the roots were timed as wholes, after the profile or as control invocations, the cost of a probe pair is
-//! fitted to these ([`in_place`]).
+//! fitted to these ([`in_place`]), and divided between callee and caller so that as little as possible is missing anywhere ([`divided`]).
 //!
 //! Times by a coarse clock are samples: of a time t with steps of p, `sqrt(t * p)` is one standard deviation.
 
+mod division;
 mod in_place;
 
+pub use division::divided;
 pub use in_place::{MIN_CONTROLS, Reference, RootCalls, in_place, root_calls};
 
 use crate::cct::{Cct, NodeId};
@@ -42,23 +44,20 @@ impl Sum {
 }
 
 /// Where a probe pair's cost is known from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Known {
     /// From an empty method.
     Calibrated,
     /// From the roots' own calls: how costs differ below a root says nothing of the root's total.
-    InPlace,
+    InPlace {
+        /// How uncertain the division between callee and caller is, in ns: what the one has too much, the other has too little.
+        division_ns: f64,
+    },
 }
 
 /// A tree's corrected times.
 pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
-    let mut calls_made = vec![0_u64; cct.len()];
-    for (id, node) in cct.nodes() {
-        // What was handed over is entered beside everybody's clock.
-        if let Some(parent) = cct.parent(id).filter(|_| !node.handed) {
-            calls_made[parent.index()] += node.calls;
-        }
-    }
+    let calls_made = calls_made(cct);
     let own = |(id, node): (NodeId, &crate::cct::Node)| {
         let (n, m) = (node.calls as f64, calls_made[id.index()] as f64);
         let measured = node.self_measured_ns as f64;
@@ -79,8 +78,12 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
     }
     let given = give(&selfs, &totals, &parents);
 
+    let (is_in_place, division_ns) = match known {
+        Known::Calibrated => (false, 0.0),
+        Known::InPlace { division_ns } => (true, division_ns),
+    };
     let moved = |id: NodeId, total: Sum| {
-        let is_fitted = known == Known::InPlace && cct.parent(id) == Some(NodeId::TOP);
+        let is_fitted = is_in_place && cct.parent(id) == Some(NodeId::TOP);
         if is_fitted { (-total.exact).max(0.0) } else { total.missing }
     };
     let sampling = |ns: f64| clock.mode.period().map_or(0.0, |period| (ns * period.as_nanos() as f64).sqrt());
@@ -88,6 +91,9 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
     for (id, node) in cct.nodes().skip(1) {
         let (own, total) = (selfs[id.index()], totals[id.index()]);
         let self_ns = given[id.index()];
+        // Below a node, what callees have too much their callers have too little.
+        let self_spread = own.spread + node.calls.abs_diff(calls_made[id.index()]) as f64 * division_ns;
+        let total_spread = total.spread + node.calls as f64 * division_ns;
         nodes.push(Node {
             parent: cct.parent(id).filter(|parent| *parent != NodeId::TOP).map(|parent| NodeIndex(parent.index() - 1)),
             link: node.handed.then_some(Link::Thread),
@@ -96,8 +102,8 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
             thrown: node.thrown,
             self_ns,
             total_ns: self_ns,
-            error_ns: (own.spread + (self_ns as f64 - own.exact).abs() + sampling(own.measured)).round() as u64,
-            total_error_ns: (total.spread + moved(id, total) + sampling(total.measured)).round() as u64,
+            error_ns: (self_spread + (self_ns as f64 - own.exact).abs() + sampling(own.measured)).round() as u64,
+            total_error_ns: (total_spread + moved(id, total) + sampling(total.measured)).round() as u64,
             cpu: cct.cpu(id),
         });
     }
@@ -108,6 +114,18 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         }
     }
     Tree { nodes }
+}
+
+/// How many calls each node makes.
+fn calls_made(cct: &Cct) -> Vec<u64> {
+    let mut made = vec![0; cct.len()];
+    for (id, node) in cct.nodes() {
+        // What was handed over is entered beside everybody's clock.
+        if let Some(parent) = cct.parent(id).filter(|_| !node.handed) {
+            made[parent.index()] += node.calls;
+        }
+    }
+    made
 }
 
 /// The selfs, none below zero, that add up to each root's total.
@@ -198,8 +216,12 @@ mod tests {
         // The root came out 1,010 below zero: its callee gives that.
         assert_eq!((tree.nodes[0].self_ns, tree.nodes[1].self_ns), (0, 4_000 - 1_010));
         assert_eq!((tree.nodes[1].error_ns, tree.nodes[0].total_error_ns), (100 + 1_010, 1 + 50 + 100 + 1_010));
-        let tree = correct(&called((1, 1_000), (100, 5_000)), &CLOCK, Known::InPlace);
+        let tree = correct(&called((1, 1_000), (100, 5_000)), &CLOCK, Known::InPlace { division_ns: 0.0 });
         assert_eq!(tree.nodes[0].total_error_ns, 1 + 50 + 100, "the root's total is what was fitted");
+        let tree = correct(&called((1, 9_000), (100, 5_000)), &CLOCK, Known::InPlace { division_ns: 0.5 });
+        let errors: Vec<u64> = tree.nodes.iter().map(|node| node.error_ns).collect();
+        assert_eq!((errors[1], tree.nodes[1].total_error_ns), (100 + 50, 100 + 50), "each of its calls");
+        assert_eq!(tree.nodes[0].total_error_ns, 1 + 50 + 100 + 1, "between them it is no matter");
     }
 
     #[test]

@@ -259,7 +259,7 @@ mod tests {
         times.insert(MethodId(1), Controls::of(&[2_350, 2_340, 2_360]));
         let clock = fitted(&times).expect("enough");
         assert!((clock.outer_ns / clock.inner_ns - 2.0).abs() < 1e-9, "they keep their proportion");
-        let charged = correct(&cct, &clock, Known::InPlace).nodes[0].total_ns as f64 / 10.0;
+        let charged = correct(&cct, &clock, Known::InPlace { division_ns: 0.0 }).nodes[0].total_ns as f64 / 10.0;
         assert!((charged - 2_000.0).abs() < 20.0, "the root is charged what it takes bare, not {charged}");
         assert!(clock.inner_spread_ns < 1.2, "nothing is left of the doubt about the place: {clock:?}");
     }
@@ -284,7 +284,11 @@ mod tests {
         let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[100, 100, 100]))]);
         let noisy = Clock { inner_ns: -22.0, inner_spread_ns: 66.0, outer_ns: 0.0, ..CLOCK };
         let clock = in_place(&cct, &noisy, Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 }).expect("enough");
-        assert_eq!(correct(&cct, &clock, Known::InPlace).nodes[0].total_ns / 1_000, 100, "{clock:?}");
+        assert_eq!(
+            correct(&cct, &clock, Known::InPlace { division_ns: 0.0 }).nodes[0].total_ns / 1_000,
+            100,
+            "{clock:?}"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::{Settings, budget};
 use crate::budget::{Governor, Probes};
 use crate::callgraph::PatternIndex;
 use crate::cct::Cct;
-use crate::correction::{Known, Reference, RootCalls, correct, in_place, root_calls};
+use crate::correction::{Known, Reference, RootCalls, correct, divided, in_place, root_calls};
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
 use crate::profile::{
     Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
@@ -124,7 +124,7 @@ pub(crate) fn profile(
         reference,
         roots: root_calls(&all, &partial, &clock, reference),
     });
-    let (clock, known) = fitted(clock, &references);
+    let (clock, known) = fitted(&all, clock, &references);
     let merged = correct(&all, &clock, known);
     let controls = controls(&clock, &references);
     let mut warnings = warnings(&facts, decoder);
@@ -167,10 +167,11 @@ struct Compared<'a> {
 }
 
 /// The probes' cost in place, by the calls that say most about it: bare ones, else control invocations.
-fn fitted(clock: Clock, compared: &[Compared<'_>]) -> (Clock, Known) {
+fn fitted(cct: &Cct, clock: Clock, compared: &[Compared<'_>]) -> (Clock, Known) {
     let in_place = |compared: &Compared<'_>| in_place(compared.roots.iter().copied(), &clock, compared.reference);
-    let fitted = compared.iter().find_map(in_place);
-    fitted.map_or((clock, Known::Calibrated), |clock| (clock, Known::InPlace))
+    let Some(in_place) = compared.iter().find_map(in_place) else { return (clock, Known::Calibrated) };
+    let (clock, division_ns) = divided(cct, in_place);
+    (clock, Known::InPlace { division_ns })
 }
 
 fn controls(clock: &Clock, compared: &[Compared<'_>]) -> Vec<Control> {
