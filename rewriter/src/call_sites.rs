@@ -87,11 +87,7 @@ pub struct CallSites {
     pub initialized: Vec<String>,
     /// There are `invokedynamic` instructions.
     pub has_invokedynamic: bool,
-    /// Internal names of the classes as which objects leave the method other than by calls, each once: what `invokedynamic`
-    /// instructions are given, whose code the JVM makes up, what it reads from fields by method handles, and what is stored in fields
-    /// that the class itself does not declare. Of arrays, the elements' class.
-    pub given: Vec<String>,
-    /// Internal names of the classes as which objects are kept: what is stored in fields that the class declares and in arrays
+    /// Internal names of the classes as which objects are kept for others to find: what is stored in fields, and in arrays
     /// (`java/lang/Object` for these, whose elements' class the code does not say), each once.
     pub kept: Vec<String>,
     /// The bootstrap methods of the code's dynamic call sites and constants, but for those of the JDK's own that make lambdas,
@@ -159,9 +155,6 @@ impl<'a> Collector<'_, 'a> {
             }
             INVOKEDYNAMIC => {
                 self.sites.has_invokedynamic = true;
-                let (_, name_and_type, at) = pool.dynamic(instruction.operand(code.bytes), at)?;
-                let (_, descriptor) = pool.name_and_type(name_and_type, at)?;
-                add_classes(&mut self.sites.given, parameters(&descriptor));
                 self.dynamic(instruction.operand(code.bytes), at, instruction.offset)?;
             }
             GETSTATIC | PUTSTATIC | GETFIELD | PUTFIELD => {
@@ -177,11 +170,7 @@ impl<'a> Collector<'_, 'a> {
                 }
                 if matches!(instruction.opcode, PUTSTATIC | PUTFIELD) && self.constants.insert((index, WRITTEN_FIELD)) {
                     let member = pool.member(index, at)?;
-                    if self.class.declares_field(&member.owner, &member.name)? {
-                        add_classes(&mut self.sites.kept, &member.descriptor);
-                    } else {
-                        add_classes(&mut self.sites.given, &member.descriptor);
-                    }
+                    add_classes(&mut self.sites.kept, &member.descriptor);
                 }
             }
             AASTORE => add_classes(&mut self.sites.kept, "Ljava/lang/Object;"),
@@ -243,11 +232,7 @@ impl<'a> Collector<'_, 'a> {
                 METHOD_HANDLE => match self.method_handle(index, at)? {
                     (Some(kind), member) => self.call(kind, member, at, offset)?,
                     // Who is given the handle reads the field, and may call what is in it.
-                    (None, member) => {
-                        let descriptor = pool.member(member, at)?.descriptor;
-                        self.mention_descriptor(&descriptor);
-                        add_classes(&mut self.sites.given, &descriptor);
-                    }
+                    (None, member) => self.mention_descriptor(&pool.member(member, at)?.descriptor),
                 },
                 // A constant is made once, however often it is used.
                 DYNAMIC if self.constants.insert((index, 0)) => self.arguments(index, at, offset, &mut pending)?,

@@ -19,8 +19,6 @@ pub struct ClassFile<'a> {
     /// Absolute offset of `this_class`.
     pub(crate) this_class_at: usize,
     interfaces_at: usize,
-    /// The declared fields' names, sorted.
-    fields: Vec<&'a [u8]>,
     methods: Vec<Method<'a>>,
     /// Absolute offsets of the BootstrapMethods attribute's content.
     bootstrap_methods: Option<(usize, usize)>,
@@ -80,18 +78,12 @@ impl<'a> ClassFile<'a> {
         let interfaces = reader.u2("the number of interfaces")?;
         reader.bytes(usize::from(interfaces) * 2, "the interfaces")?;
 
-        let count = reader.u2("the number of fields")?;
-        let mut fields = Vec::with_capacity(usize::from(count));
-        for _ in 0..count {
-            reader.u2("a field's access flags")?;
-            let at = reader.offset();
-            fields.push(pool.utf8_bytes(reader.u2("a field's name")?, at)?);
-            reader.u2("a field's descriptor")?;
+        for _ in 0..reader.u2("the number of fields")? {
+            reader.bytes(6, "a field")?;
             for _ in 0..reader.u2("a field's number of attributes")? {
                 attribute(&mut reader)?;
             }
         }
-        fields.sort_unstable();
         let count = reader.u2("the number of methods")?;
         let mut methods = Vec::with_capacity(usize::from(count));
         for index in 0..usize::from(count) {
@@ -115,7 +107,6 @@ impl<'a> ClassFile<'a> {
             access,
             this_class_at,
             interfaces_at,
-            fields,
             methods,
             bootstrap_methods,
             bootstrap_index: OnceLock::new(),
@@ -155,11 +146,6 @@ impl<'a> ClassFile<'a> {
         let count = usize::from(self.u2_at(self.interfaces_at)?);
         let places = (0..count).map(|i| self.interfaces_at + 2 + i * 2);
         places.map(|at| self.pool.class_name(self.u2_at(at)?, at)).collect()
-    }
-
-    /// Whether a reference to a field of this owner and name means one that is declared here.
-    pub(crate) fn declares_field(&self, owner: &str, name: &str) -> Result<bool, Error> {
-        Ok(self.fields.binary_search(&name.as_bytes()).is_ok() && self.name()? == owner)
     }
 
     /// The declared methods, in their order.

@@ -197,6 +197,10 @@ fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() 
             int count() { return java.util.Objects.hashCode(kept); }
         }
         class Peach { public int hashCode() { return 5; } }
+        class Event implements Comparable<Event> {
+            public int compareTo(Event other) { return 0; }
+            Event fire() { return this; }
+        }
         class Lamp implements Comparable<Lamp> { public int compareTo(Lamp other) { return 0; } }
         class Bulb implements Comparable<Object> { public int compareTo(Object other) { return 0; } }
         class Named { public String toString() { return \"me\"; } }
@@ -211,8 +215,11 @@ fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() 
             static Lamp lamp = new Lamp();
             static Bulb bulb = new Bulb();
             static Object root() {
-                return returned(three) + inherited(meals, eater) + joined(named).length() + pair.hashCode() + supplied() + made() + kept(fruit);
+                return returned(three) + inherited(meals, eater) + joined(named).length() + pair.hashCode() + supplied() + made() + kept(fruit) + taken();
             }
+            static java.util.PriorityQueue<Event> queue =
+                    new java.util.PriorityQueue<>(java.util.List.of(new Event(), new Event(), new Event()));
+            static int taken() { return queue.add(queue.poll().fire()) ? 1 : 0; }
             static Fruit fruit = new Fruit();
             static Basket basket = new Basket();
             static Tray tray = new Tray();
@@ -235,6 +242,7 @@ fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() 
             ("Eater.accept(Ljava/lang/Object;)V", 4),
             ("Named.toString()Ljava/lang/String;", 2),
             ("Key.hashCode()I", 2),
+            ("Event.compareTo(LEvent;)I", 4),
             ("Fruit.hashCode()I", 2),
             ("Peach.hashCode()I", 2),
             ("Lamp.compareTo(LLamp;)I", 2),

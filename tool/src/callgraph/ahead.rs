@@ -221,10 +221,14 @@ impl CallGraph {
     /// Whether a method had run before we came, as far as it is known; what had run seldom, at the program's start perhaps, is not expected any
     /// more than what never had.
     pub(super) fn has_run(&self, key: ClassKey, signature: Signature) -> Option<bool> {
-        let calls = self.mirrors.method(key, signature).and_then(|method| method.calls);
-        let often = calls.map(|calls| calls > 0 && calls.saturating_mul(SELDOM) >= self.ahead.root_calls);
-        let often = often.filter(|often| *often || self.ahead.is_warm());
+        let often = self.had_run(key, signature).filter(|often| *often || self.ahead.is_warm());
         often.or_else(|| self.ahead.compiled.contains(&(key, signature)).then_some(true))
+    }
+
+    /// The same by the JVM's counters alone, whatever that says of what comes.
+    fn had_run(&self, key: ClassKey, signature: Signature) -> Option<bool> {
+        let calls = self.mirrors.method(key, signature)?.calls?;
+        Some(calls > 0 && calls.saturating_mul(SELDOM) >= self.ahead.root_calls)
     }
 
     /// There are objects of a class: what may be called on them is likelier now.
@@ -274,7 +278,7 @@ impl CallGraph {
     pub(super) fn learn(&mut self, method: MethodId) {
         let is_blind = self.is_blind(method);
         if let Some(record) = self.record(method) {
-            match self.has_run(record.key, record.signature) {
+            match self.had_run(record.key, record.signature) {
                 Some(true) => self.ahead.old += 1,
                 Some(false) => self.ahead.new += 1,
                 None => {}

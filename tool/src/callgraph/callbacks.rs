@@ -4,17 +4,18 @@
 //! The JDK's code is not instrumented by default, so its callees are not revealed by its first calls, and analysing it would
 //! find nearly everything reachable. Instead: an object that code outside the filter can call must have been handed out to
 //! it, by a method of the graph, whose code then mentions a type of the object's: in a `new`, a cast, the descriptor of a call or a
-//! field, or as its own class. And it must have left *as* something: as the receiver or an argument of a call that leaves the filter,
-//! into a field of another class, or as what a method returns that is itself called from outside. It may also be passed on inside: by a
-//! type that passes the filter, whose subtypes it is among when the method that gets it mentions that type; or by one that does not (as an
-//! `Object`), and then it can leave by a method that mentions nothing of it. So when a method is entered for the first time, for every
-//! type T that it mentions and that is a subtype of one as which objects leave it, or of one outside the filter as which they are passed
-//! on,
+//! field, or as its own class. It may be there already: a queue that was filled before calls `compareTo` of what the graph takes
+//! out of it. So when a method that calls out is entered for the first time, for every type T that it mentions,
 //!
 //! * if T passes the filter, its subtypes' implementations of whatever types outside the filter declare are reachable (a key's
 //!   `hashCode`, a list's `get`);
 //! * if T is outside the filter (`Comparator`), its subtypes' implementations of what T and its supertypes declare are
 //!   reachable, but not those of `Object`'s methods, which every class has.
+//!
+//! A method that does not call out may pass an object on: by a type that passes the filter, whose subtypes it is among when the method
+//! that gets it mentions that type; or by one that does not, an `Object` say, and then it can leave by a method that mentions
+//! nothing of it. So of such a method the same holds for every T that is a subtype of a type outside the filter as which it
+//! passes objects on or keeps them, or of what it returns to those who call it by a method handle, as a lambda's body.
 //!
 //! What can still be missed is an object whose types nobody in the graph mentions: a key that came in as an `Object` (from outside the
 //! root, say) and is only ever passed on as one.
@@ -42,14 +43,29 @@ const SAY_NOTHING: [&str; 10] = [
     "java/io/Serializable",
 ];
 
+/// Final classes through which nothing can be called back.
+const HARMLESS: [&str; 13] = [
+    "java/lang/String",
+    "java/lang/StringBuilder",
+    "java/lang/StringBuffer",
+    "java/lang/Class",
+    "java/lang/Boolean",
+    "java/lang/Byte",
+    "java/lang/Character",
+    "java/lang/Short",
+    "java/lang/Integer",
+    "java/lang/Long",
+    "java/lang/Float",
+    "java/lang/Double",
+    "java/lang/Math",
+];
+
 /// What executors and threads call.
 const TASKS: [(&str, &str); 2] = [("run", "()V"), ("call", "()Ljava/lang/Object;")];
 
 const OBJECT: &str = "java/lang/Object";
-/// Objects of its subtypes leave by being thrown.
-const THROWABLE: &str = "java/lang/Throwable";
 
-/// As what objects leave a method's code, and the filter with it, or may do so later.
+/// As what objects leave a method's code, to be called from outside the filter, now or later.
 #[derive(Debug, Default)]
 struct WaysOut {
     /// As objects of any class.
@@ -68,7 +84,7 @@ impl CallGraph {
         caller: Caller,
         callees: &mut Vec<Callee>,
     ) {
-        let Some(ways) = self.ways_out(sites, method, loader, caller) else { return };
+        let Some(ways) = self.ways_out(sites, method.1, loader, caller) else { return };
         let mut selected = Vec::new();
         self.hand_out_type(method.0, &ways, caller, &mut selected);
         for name in &sites.types {
@@ -96,46 +112,39 @@ impl CallGraph {
     fn ways_out(
         &mut self,
         sites: &CallSites,
-        (class, signature): (ClassKey, Signature),
+        signature: Signature,
         loader: LoaderId,
         caller: Caller,
     ) -> Option<WaysOut> {
-        let mut names: FxHashSet<&str> = sites.given.iter().map(String::as_str).collect();
+        // Code that the JVM makes up may call anything that it is given, and whoever has a handle gets the result.
+        let mut any = sites.has_invokedynamic;
         // Of these only what the filter does not admit.
         let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
         for call in &sites.calls {
-            let arguments = descriptor_classes(parameters(&call.descriptor));
-            if self.leaves(call, loader, caller) {
-                let has_receiver =
-                    !matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
-                names.extend(has_receiver.then_some(&*call.owner));
-                names.extend(arguments);
-                names.insert(THROWABLE);
-            } else {
-                passed_on.extend(arguments);
-            }
-            // Whoever calls by the handle has the result.
-            match call.kind {
-                CallKind::HandleNew => names.extend([&*call.owner]),
-                kind if kind.is_handle() => names.extend(descriptor_classes(returned(&call.descriptor))),
-                _ => {}
-            }
+            any |= call.kind.is_handle() || self.calls_out(call, loader, caller);
+            passed_on.extend(descriptor_classes(parameters(&call.descriptor)));
         }
         let descriptor = self.mirrors.signature(signature).1.clone();
-        let results: Vec<&str> = descriptor_classes(returned(&descriptor)).collect();
-        let leaves = !results.is_empty() && self.is_called_from_outside(class, signature, caller);
-        if leaves { &mut names } else { &mut passed_on }.extend(results);
-        let any = names.contains(OBJECT) || passed_on.contains(OBJECT);
+        let results = descriptor_classes(returned(&descriptor));
+        let mut given: FxHashSet<&str> = FxHashSet::default();
+        if self.reachable.by_handle.contains(&signature) { &mut given } else { &mut passed_on }.extend(results);
+        any |= given.contains(OBJECT) || passed_on.contains(OBJECT);
+        if any {
+            return Some(WaysOut { any, types: FxHashSet::default() });
+        }
         let mut types: FxHashSet<ClassKey> =
-            names.into_iter().flat_map(|name| self.mirrors.visible(name, loader)).collect();
+            given.into_iter().flat_map(|name| self.mirrors.visible(name, loader)).collect();
         let passed_on = passed_on.into_iter().flat_map(|name| self.mirrors.visible(name, loader));
         types.extend(passed_on.filter(|key| !self.is_inside(*key, caller)));
-        (any || !types.is_empty()).then_some(WaysOut { any, types })
+        (!types.is_empty()).then_some(WaysOut { any, types })
     }
 
-    /// Whether a call leaves the filter: runs a method that is declared outside.
-    fn leaves(&mut self, call: &CallSite, loader: LoaderId, caller: Caller) -> bool {
-        if &*call.owner == OBJECT && &*call.name == "<init>" {
+    /// Whether a call leaves the filter, for a method that is declared outside, and takes something along that can be called.
+    fn calls_out(&mut self, call: &CallSite, loader: LoaderId, caller: Caller) -> bool {
+        let has_receiver = !matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
+        let takes_along = has_receiver && !HARMLESS.contains(&&*call.owner)
+            || descriptor_classes(parameters(&call.descriptor)).any(|class| !HARMLESS.contains(&class));
+        if !takes_along || &*call.owner == OBJECT && &*call.name == "<init>" {
             return false;
         }
         let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
@@ -155,25 +164,6 @@ impl CallGraph {
             })
         });
         !stays
-    }
-
-    /// Whether code outside the filter can call a method: by a handle, or because it overrides one that is declared there.
-    fn is_called_from_outside(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
-        if self.reachable.by_handle.contains(&signature) {
-            return true;
-        }
-        if !self.mirrors.method(class, signature).is_some_and(|method| method.is_virtual()) {
-            return false;
-        }
-        self.mirrors.supertypes(class).into_iter().any(|key| {
-            if self.is_inside(key, caller) {
-                return false;
-            }
-            if self.mirrors.methods(key).is_none() {
-                self.need(key);
-            }
-            self.mirrors.method(key, signature).is_some_and(|method| method.is_virtual())
-        })
     }
 
     fn hand_out_type(&mut self, key: ClassKey, ways: &WaysOut, caller: Caller, selected: &mut Vec<MethodId>) {
@@ -202,7 +192,7 @@ impl CallGraph {
         if let Some(caller) = self.reachable.handed_out.get(&supertype).copied().or(pending) {
             let mut selected = Vec::new();
             self.expose(class, supertype, caller, &mut selected);
-            selected.into_iter().for_each(|method| self.raise(method, CALLED_BACK));
+            selected.into_iter().for_each(|method| self.raise(method, self.of_callback(method)));
         }
     }
 

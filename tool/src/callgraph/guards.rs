@@ -258,7 +258,8 @@ impl CallGraph {
             sites.calls.iter_mut().for_each(|call| call.likelihood = Likelihood::Certain);
         }
         let needs_before = self.needs;
-        let only_calls = CallSites { calls: sites.calls, ..CallSites::default() };
+        // Objects that the method mentions may leave by these calls.
+        let only_calls = CallSites { calls: sites.calls, types: sites.types, ..CallSites::default() };
         let callees = self.select_callees(&only_calls, (key, signature), Some(method), 1.0);
         if self.needs != needs_before {
             return false;

@@ -168,10 +168,14 @@ struct Compared<'a> {
 
 /// The probes' cost in place, by the calls that say most about it: bare ones, else control invocations.
 fn fitted(cct: &Cct, clock: Clock, compared: &[Compared<'_>]) -> (Clock, Known) {
-    let in_place = |compared: &Compared<'_>| in_place(compared.roots.iter().copied(), &clock, compared.reference);
-    let Some(in_place) = compared.iter().find_map(in_place) else { return (clock, Known::Calibrated) };
-    let (clock, division_ns) = divided(cct, in_place);
-    (clock, Known::InPlace { division_ns })
+    let fit = |clock: &Clock| {
+        let in_place = |it: &Compared<'_>| in_place(it.roots.iter().copied(), clock, it.reference);
+        compared.iter().find_map(in_place)
+    };
+    let Some(in_place) = fit(&clock) else { return (clock, Known::Calibrated) };
+    let (divided, division_ns) = divided(cct, in_place);
+    // The outer part of a root's own pair lies outside the root: its total is fitted once more.
+    (fit(&divided).unwrap_or(divided), Known::InPlace { division_ns })
 }
 
 fn controls(clock: &Clock, compared: &[Compared<'_>]) -> Vec<Control> {

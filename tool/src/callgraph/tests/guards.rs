@@ -141,3 +141,23 @@ fn a_dropped_method_keeps_its_guards() {
     jvm.pass(guards[0].1);
     assert!(jvm.instrumented.contains(MESSAGE));
 }
+
+#[test]
+fn what_is_passed_on_by_a_guarded_call_can_be_called_back() {
+    let source = "
+        class Main {
+            static void root(Key key) { try { work(); } catch (RuntimeException e) { Basket.keep(key); } }
+            static void work() { }
+        }
+        class Basket {
+            static java.util.Set<Object> all;
+            static void keep(Object it) { all.add(it); }
+        }
+        class Key { public int hashCode() { return 1; } }";
+    let mut jvm = PlayedJvm::new(source, ahead()).attach(&["Main", "Basket", "Key"]);
+    let guards = jvm.guards("Main");
+    jvm.enter("Main.root(LKey;)V");
+    assert!(!jvm.instrumented.contains("Key.hashCode()I"));
+    jvm.pass(guards[0].1);
+    assert!(jvm.instrumented.contains("Key.hashCode()I"), "{:?}", jvm.instrumented);
+}
