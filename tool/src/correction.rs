@@ -10,7 +10,9 @@
 //! others of the subtree give what that took. What was moved is part of the uncertainty.
 //!
 //! Where calls of the roots were timed as wholes, after the profile or as control invocations, the cost of a probe pair is
-//! fitted to these ([`in_place`]), and divided between callee and caller so that as little as possible is missing anywhere ([`divided`]).
+//! fitted to these ([`in_place`]), and divided between callee and caller with regard to what there is ([`divided`]). What the one has
+//! too much by that division, the other has too little: that part of the uncertainty grows with the difference of n and m, and
+//! of a subtree with its own n alone.
 //!
 //! Times by a coarse clock are samples: of a time t with steps of p, `sqrt(t * p)` is one standard deviation.
 

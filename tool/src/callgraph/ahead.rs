@@ -74,7 +74,7 @@ const EXPECTED_METHODS: f32 = 40.0;
 const BLIND_GUESSES: u32 = 64;
 const BLIND_FOR_RIGHT: u32 = 16;
 
-/// That something has never run is no longer taken for a sign when so many such methods are called after all, and more than one in so
+/// That something has never run is no longer taken for a sign when so many such methods are called after all, and at least one in so
 /// many of those that are: the program does something new.
 const FEW_NEW: usize = 32;
 const PART_NEW: usize = 8;

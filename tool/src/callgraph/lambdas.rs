@@ -5,7 +5,7 @@
 //! that may run a method of such a class is taken to run all lambdas of its host that implement the same interface.
 //!
 //! JDK code that is not looked through may call any object that it was ever handed. Of lambdas that only it calls, those count whose host is in the
-//! graph, or is mentioned by code of the graph that calls out: a comparator that is a constant of some class. The others are withheld until
+//! graph, or is mentioned by code of the graph that calls out, or passes objects on: a comparator that is a constant of some class. The others are withheld until
 //! that is so. Otherwise every `Runnable` of the program would be in the graph as soon as one of its methods mentions that type.
 
 use super::CallGraph;

@@ -32,7 +32,7 @@ pub(super) struct Reachable {
     pub(super) initializers: FxHashMap<Arc<str>, Caller>,
     /// What is called by method handles, whatever the class: bodies of lambdas, and what method references stand for.
     pub(super) by_handle: FxHashSet<Signature>,
-    /// Types that code of the graph mentions out of which objects leave the filter.
+    /// Types that methods mention by which objects leave the filter, or are passed on.
     pub(super) mentioned: FxHashSet<ClassKey>,
     /// Types that are handed out to code outside the filter.
     pub(super) handed_out: FxHashMap<ClassKey, Caller>,

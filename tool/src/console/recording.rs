@@ -3,9 +3,8 @@
 use tokio::time::Instant;
 
 use super::{Console, Failure, NOTHING_RECORDED, State, is_broken_pipe};
-use crate::cli::ProfileArgs;
-use crate::cli::interrupted;
 use crate::cli::region::{self, Timing};
+use crate::cli::{ProfileArgs, interrupted};
 use crate::pattern::MethodPattern;
 use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};

@@ -345,6 +345,8 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cct::NodeId;
+    use crate::decode::Controls;
 
     #[test]
     fn a_method_that_was_waited_for_has_its_name() {
@@ -353,5 +355,29 @@ mod tests {
         for other in ["the callees of method 2", "the callees of method 0", "class a/B"] {
             assert_eq!(named(other, &methods), other);
         }
+    }
+
+    #[test]
+    fn a_root_without_callees_is_charged_what_its_bare_calls_took_however_the_pair_divides() {
+        const CALLS: u64 = 1_000;
+        let calibration = Calibration {
+            inner_ns: 10.0,
+            inner_spread_ns: 0.5,
+            outer_ns: 20.0,
+            outer_spread_ns: 0.5,
+            outside_ns: 0.0,
+            control_ns: 0.0,
+        };
+        let clock = probes(ClockMode::Exact, true, calibration).clock;
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        cct.node_mut(root).calls = CALLS;
+        cct.node_mut(root).self_measured_ns = 11 * CALLS;
+        let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[1, 1, 1]))]);
+        let reference = Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 };
+        let roots = root_calls(&cct, &FxHashMap::default(), &clock, reference);
+        let (clock, known) = fitted(&cct, clock, &[Compared { kind: ControlKind::After, reference, roots }]);
+        let charged_ns = correct(&cct, &clock, known).nodes[0].total_ns as f64 / CALLS as f64;
+        assert!((charged_ns - 1.0).abs() < 0.1, "{charged_ns} by {clock:?}");
     }
 }
