@@ -184,16 +184,21 @@ fn words_without_meaning_are_counted() {
     assert_eq!(decoder.unknown(), 2);
 }
 
+/// Numbers below a limit, by xorshift: the same for the same seed.
+fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    move |limit| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % limit
+    }
+}
+
 #[test]
 fn random_programs_agree_with_the_plainest_decoder() {
     for seed in 1..=50_u64 {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut random = move |limit: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % limit
-        };
+        let mut random = numbers(seed);
         let mut stack: Vec<u64> = Vec::new();
         let mut expected: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         let (mut now, mut stream) = (0, Vec::new());

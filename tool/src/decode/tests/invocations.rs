@@ -87,13 +87,7 @@ fn invocations_are_of_all_threads_and_a_virtual_threads_are_in_order() {
 fn random_programs_invocations_agree_with_a_plain_list() {
     const COST: PairCost = PairCost { inner_ns: 2.0, outer_ns: 1.0 };
     for seed in 1..=50_u64 {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut random = move |limit: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % limit
-        };
+        let mut random = numbers(seed);
         // Open calls with entry time and pairs so far; durations by method, corrected.
         let mut stack: Vec<(u32, u64, u64)> = Vec::new();
         let mut expected: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
