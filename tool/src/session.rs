@@ -435,11 +435,7 @@ impl Session {
                 ToTool::Reply { request: answered, reply } if answered == request => {
                     return reply.map_err(|reason| SessionError::Agent { what, reason });
                 }
-                ToTool::Reply { .. } => {}
-                ToTool::Notice(notice) => self.note(notice)?,
-                ToTool::Upcall { request, thread, upcall } => {
-                    self.called_meanwhile(Pending { request, thread, upcall }).await?;
-                }
+                other => self.hear_meanwhile(other).await?,
             }
         }
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use headwater_protocol::message::{Command, HotswapResult, Reply};
 use headwater_protocol::{ClassId, ThreadId};
 
-use super::{Running, Session, SessionError, unexpected};
+use super::{COMMAND_DEADLINE, Running, Session, SessionError, unexpected};
 use crate::callgraph::Step;
 
 /// Class files that are asked for in one message: while the agent gathers them, nobody else gets an answer.
@@ -159,12 +159,28 @@ impl Session {
 
     /// Has the agent's own thread execute a hotswap, and those that it entails.
     pub(super) async fn hotswap_by_agent(&mut self, mut classes: Vec<ClassId>) -> Result<(), SessionError> {
+        if !classes.is_empty() {
+            self.let_hotswap_end().await?;
+        }
         while !classes.is_empty() {
             classes = self.batch(classes);
             self.running = Some(Running { request: 0, thread: None, classes: classes.clone() });
             let reply = self.command(Command::Hotswap { classes }, "hotswap classes").await?;
             let Reply::Hotswapped(result) = reply else { return Err(unexpected("hotswap classes", &reply)) };
             classes = self.hotswapped(None, &result).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no thread of the target executes a hotswap. Of two at once one would wait, inside the JVM, for the classes of the
+    /// other, whose thread may wait for an answer from here.
+    async fn let_hotswap_end(&mut self) -> Result<(), SessionError> {
+        let deadline = tokio::time::Instant::now() + COMMAND_DEADLINE;
+        while self.running.is_some() {
+            let message = tokio::time::timeout_at(deadline, self.link.receive())
+                .await
+                .map_err(|_| SessionError::Deadline { what: "end a hotswap" })??;
+            self.hear_meanwhile(message).await?;
         }
         Ok(())
     }

@@ -174,8 +174,19 @@ impl Session {
         Ok(self.link.send(&ToAgent::Answer { request, answer }).await?)
     }
 
+    /// What the agent says while something else is waited for.
+    pub(super) async fn hear_meanwhile(&mut self, message: ToTool) -> Result<(), SessionError> {
+        match message {
+            ToTool::Reply { .. } => Ok(()),
+            ToTool::Notice(notice) => self.note(notice),
+            ToTool::Upcall { request, thread, upcall } => {
+                self.called_meanwhile(Pending { request, thread, upcall }).await
+            }
+        }
+    }
+
     /// A question while a command is under way.
-    pub(super) async fn called_meanwhile(&mut self, pending: Pending) -> Result<(), SessionError> {
+    async fn called_meanwhile(&mut self, pending: Pending) -> Result<(), SessionError> {
         match pending.upcall {
             Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
                 let answer = self.rewrite(pending.thread, class, loader, name, bytes);

@@ -1,6 +1,7 @@
 //! The conversation against an agent that is played, for what real JVMs do only when they are very slow.
 
 use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
 
 use headwater_protocol::message::{Greeting, MethodInfo, Notice, Upcall, Welcome};
 use headwater_protocol::segment::Recording;
@@ -137,8 +138,8 @@ impl Agent {
     }
 }
 
-/// Runs a session against an agent's script, until the agent closes the connection.
-async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
+/// A session whose root is instrumented, against an agent that goes on by a script.
+async fn begin(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, JoinHandle<()>) {
     let scratch = Scratch::new("session");
     let path = scratch.file("socket");
     let listener = Listener::bind(&path).unwrap();
@@ -156,6 +157,12 @@ async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
     let mut session = Session::new(link, Arc::new(segment), graph);
     session.list_classes(Reveal::Blocking).await.unwrap();
     session.instrument_roots().await.unwrap();
+    (session, agent)
+}
+
+/// Runs a session against an agent's script, until the agent closes the connection.
+async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
+    let (mut session, agent) = begin(script).await;
     let end = loop {
         match session.next_event().await {
             Ok(message) => session.serve(message).await.unwrap(),
@@ -225,6 +232,31 @@ async fn a_thread_that_hotswaps_does_not_wait_for_itself() {
         assert_eq!(agent.answer(), (13, nothing()));
     })
     .await;
+}
+
+#[tokio::test]
+async fn the_agent_does_not_hotswap_while_a_thread_does() {
+    let (mut session, agent) = begin(|agent| {
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, _) = agent.command();
+        agent.tell_methods(request, &[OTHER]);
+        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+        // Meanwhile the agent's turn comes: only after all that the thread asks.
+        agent.ask(11, 77, Upcall::ClassPrepared(Agent::info(OTHER)));
+        assert_eq!(agent.answer(), (11, nothing()));
+        assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
+        agent.ask(13, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        assert_eq!(agent.answer(), (13, nothing()));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![MAIN] });
+        agent.reply(request, Reply::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+    })
+    .await;
+    let question = session.next_event().await.unwrap();
+    session.serve(question).await.unwrap();
+    session.hotswap_by_agent(vec![MAIN]).await.unwrap();
+    agent.join().expect("the agent's script went as written");
+    assert_eq!(session.hotswap_totals().batches, 3);
 }
 
 #[tokio::test]
