@@ -7,7 +7,8 @@
 //!
 //! A class that is loaded on behalf of the graph is used next, or is needed by the verifier and used later: then most calls of it
 //! become known after it was loaded, and it would be hotswapped when it is linked, hundreds of classes one by one in a program that
-//! has just started. So in such a program its constructors are selected, and what it overrides.
+//! has just started. So in such a program its constructors are selected, and what it overrides; and in a class that was there before and is hotswapped
+//! once more, what it overrides: visitors are, again and again, for each class that is visited.
 
 use headwater_rewriter::{CallKind, CallSite};
 
@@ -25,6 +26,8 @@ pub(super) const MANY_LOADED: usize = 30;
 pub(super) const MANY_LINKED: usize = 4;
 /// Of a constructor, and of a method that overrides another, in a class that is loaded on behalf of the graph.
 const LOADED_FOR_USE: Probability = 0.3;
+/// So often a class is hotswapped before it is taken for one that will be again.
+const HOTSWAPPED_AGAIN: u32 = 2;
 
 impl CallGraph {
     fn is_foreseeing(&self) -> bool {
@@ -40,7 +43,7 @@ impl CallGraph {
             return;
         }
         self.loaded_by_graph += 1;
-        if self.loaded_by_graph < MANY_LOADED || self.link_batches < MANY_LINKED {
+        if !self.loads_much() {
             return;
         }
         let mut names = mirror.super_names.clone();
@@ -54,6 +57,29 @@ impl CallGraph {
                 }
             }
         }
+        self.foresee_used(class, &supertypes, |name| name == "<init>");
+    }
+
+    /// Of a loaded class that is hotswapped so often that it will be again, selects what overrides methods of its supertypes.
+    pub(super) fn foresee_overrides(&mut self, class: ClassKey) {
+        let mirror = self.mirrors.get_mut(class);
+        mirror.hotswaps += 1;
+        if mirror.hotswaps < HOTSWAPPED_AGAIN || !self.is_foreseeing() || !self.loads_much() {
+            return;
+        }
+        let mut supertypes = self.mirrors.supertypes(class);
+        supertypes.retain(|key| *key != class);
+        self.foresee_used(class, &supertypes, |_| false);
+    }
+
+    /// The program has just started.
+    pub(super) fn loads_much(&self) -> bool {
+        self.loaded_by_graph >= MANY_LOADED && self.link_batches >= MANY_LINKED
+    }
+
+    /// Selects a class's methods that override others, and those of certain names.
+    fn foresee_used(&mut self, class: ClassKey, supertypes: &[ClassKey], is_used: impl Fn(&str) -> bool) {
+        let caller = self.options.caller(self.mirrors.get(class).loader);
         let overrides = |graph: &CallGraph, signature| {
             let mut overridden = supertypes.iter().filter_map(|key| graph.mirrors.method(*key, signature));
             overridden.any(|method| method.is_virtual())
@@ -62,9 +88,8 @@ impl CallGraph {
             self.mirrors.methods(class).into_iter().flat_map(|methods| methods.keys().copied()).collect();
         for signature in declared {
             let has_code = self.mirrors.method(class, signature).is_some_and(|method| method.has_code());
-            let is_constructor = &*self.mirrors.signature(signature).0 == "<init>";
             if has_code
-                && (is_constructor || overrides(self, signature))
+                && (is_used(&self.mirrors.signature(signature).0) || overrides(self, signature))
                 && let Some(method) = self.select(class, signature, caller)
             {
                 self.raise(method, LOADED_FOR_USE);
@@ -79,7 +104,7 @@ impl CallGraph {
         if !self.is_foreseeing() {
             return;
         }
-        let least = self.ahead.threshold_within();
+        let least = self.threshold_within();
         let mut at = 0;
         while let Some(method) = self.by_class.get(&class).and_then(|methods| methods.get(at)).copied() {
             at += 1;

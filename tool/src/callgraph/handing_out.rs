@@ -41,6 +41,7 @@ impl CallGraph {
         let Some(key) = self.mirrors.by_id(id) else { return Vec::new() };
         self.code.add(key, Some(bytes.to_vec()));
         let is_due = self.to_hotswap.contains(&key);
+        self.foresee_overrides(key);
         self.foresee_in(key);
         if !is_due {
             // What was foreseen is instrumented right here.

@@ -77,6 +77,8 @@ pub(super) struct Mirror {
     /// It had been initialised when we came: what had not been called by then has had its chance.
     settled: bool,
     pub(super) modifiable: bool,
+    /// How often its file has been handed out for a hotswap.
+    pub(super) hotswaps: u32,
     /// Its hierarchy is known.
     pub(super) linked: bool,
     /// HotSpot refuses to retransform it.
@@ -350,6 +352,7 @@ impl Mirror {
             alive: false,
             settled: false,
             modifiable: true,
+            hotswaps: 0,
             linked: false,
             refused: false,
             methods: None,

@@ -167,12 +167,78 @@ fn what_the_graph_loads_is_instrumented_as_if_it_were_used() {
         class Square implements Shape { public int area() { return 4; } }
         class Disc implements Shape { public int area() { return 3; } int radius() { return 1; } }";
     let mut jvm = PlayedJvm::new(source, ahead()).attach(&["Main", "Shape"]);
-    jvm.graph.link_batches = foresee::MANY_LINKED;
-    jvm.graph.loaded_by_graph = foresee::MANY_LOADED - 1;
+    start_up(&mut jvm);
+    jvm.graph.loaded_by_graph -= 1;
     jvm.define("Square", false);
     assert_eq!(jvm.instrumented(), ["Main.root()V"], "somebody else loads it");
     jvm.define("Disc", true);
     assert_eq!(jvm.instrumented(), ["Disc.<init>()V", "Disc.area()I", "Main.root()V"]);
+}
+
+/// As when a program has just started.
+fn start_up(jvm: &mut PlayedJvm) {
+    jvm.graph.link_batches = foresee::MANY_LINKED;
+    jvm.graph.loaded_by_graph = foresee::MANY_LOADED;
+}
+
+#[test]
+fn a_class_that_is_hotswapped_again_gets_all_that_it_overrides() {
+    let source = "
+        class Main {
+            static void root(Visitor visitor) { visitor.visitOne(); if (visitor != null) first(visitor); }
+            static void first(Visitor visitor) { visitor.visitTwo(); }
+        }
+        class Visitor { void visitOne() { } void visitTwo() { } void visitThree() { } void visitFour() { } }
+        class Printer extends Visitor {
+            void visitOne() { } void visitTwo() { } void visitThree() { } void visitFour() { } void indent() { }
+        }";
+    let others = |is_starting: bool| {
+        let mut jvm = PlayedJvm::new(source, options("Main::root"));
+        jvm.graph.options.look_ahead = true;
+        // So that nothing is selected for the sake of anything but this.
+        jvm.graph.set_batch_cost(Duration::ZERO);
+        let mut jvm = jvm.attach(&["Main", "Visitor", "Printer"]);
+        if is_starting {
+            start_up(&mut jvm);
+        }
+        jvm.enter("Main.root(LVisitor;)V");
+        assert!(jvm.instrumented.contains("Printer.visitOne()V") && !jvm.instrumented.contains("Printer.visitTwo()V"));
+        jvm.enter("Main.first(LVisitor;)V");
+        assert!(jvm.instrumented.contains("Printer.visitTwo()V"));
+        ["visitThree", "visitFour", "indent"].map(|name| jvm.instrumented.contains(&format!("Printer.{name}()V")))
+    };
+    assert_eq!(others(false), [false, false, false]);
+    assert_eq!(others(true), [true, true, false]);
+}
+
+#[test]
+fn while_a_program_starts_more_is_guessed_at() {
+    let source = "
+        class Main { static void root(int x) { if (x > 0) Parts.first(x); } }
+        class Parts { static void first(int x) { if (x > 1) Other.second(x); } }
+        class Other { static void second(int x) { if (x > 2) Last.third(); } }
+        class Last { static void third() { } }";
+    let is_guessed = |is_starting: bool, has_run: bool| {
+        let mut jvm = PlayedJvm::new(source, ahead());
+        jvm.graph.set_batch_cost(Duration::ZERO);
+        if has_run {
+            jvm.run_before(&["Main.root"]);
+        }
+        let mut jvm = jvm.attach(&["Main", "Parts", "Other", "Last"]);
+        assert_eq!(jvm.instrumented().len(), if has_run { 1 } else { 2 });
+        if is_starting {
+            start_up(&mut jvm);
+        }
+        jvm.graph.set_batch_cost(Duration::from_millis(1));
+        jvm.enter("Main.root(I)V");
+        if !has_run {
+            jvm.enter("Parts.first(I)V");
+        }
+        jvm.instrumented.contains("Last.third()V")
+    };
+    assert!(!is_guessed(false, false));
+    assert!(is_guessed(true, false));
+    assert!(!is_guessed(true, true), "what never has run is not expected where the rest has");
 }
 
 #[test]
