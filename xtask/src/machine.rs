@@ -43,6 +43,11 @@ pub(crate) fn ensure(file: &str, package: &str) -> Result<(), String> {
     if Path::new(file).exists() { Ok(()) } else { install(&[package]) }
 }
 
+/// Makes sure that Tomcat's classes are there.
+pub(crate) fn ensure_tomcat() -> Result<(), String> {
+    ensure("/usr/share/java/tomcat10-catalina.jar", "libtomcat10-java")
+}
+
 /// Whether the shell would find a program.
 pub(crate) fn has_program(name: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|place| place.join(name).is_file()))

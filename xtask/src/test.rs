@@ -4,7 +4,7 @@
 use crate::consumers;
 use crate::corpus::{self, Extent};
 use crate::libraries;
-use crate::machine::{call, cargo, ensure, jdk};
+use crate::machine::{call, cargo, ensure_tomcat, jdk};
 use crate::semantics::Programs;
 
 /// Every n-th class of the corpus is linked.
@@ -12,7 +12,7 @@ const SAMPLE: usize = 10;
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     jdk()?;
-    ensure("/usr/share/java/tomcat10-catalina.jar", "libtomcat10-java")?;
+    ensure_tomcat()?;
     consumers::ensure_installed()?;
     // Tests picked by arguments are run alone.
     let is_whole = arguments.is_empty();

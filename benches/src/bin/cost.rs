@@ -43,7 +43,7 @@ fn main() {
     for (jdk, _) in jdks.iter().zip(&versions).filter(|(_, version)| is_chosen(&chosen, &versions, version)) {
         let classes = compile(jdk, "Workload.java");
         for clock in &clocks {
-            let names = WORKLOADS.map(|workload| workload.name.to_owned());
+            let names = WORKLOADS.map(|workload| workload.name);
             for workload in WORKLOADS.iter().filter(|workload| is_chosen(&chosen, &names, workload.name)) {
                 measure(jdk, &classes, clock, workload);
             }

@@ -1,10 +1,11 @@
 //! How far profiles of the same work agree: a root's calls, so many of them, profiled several times in one JVM. The trees with their
-//! counts must be identical, and the ten methods that take most time must take the same part of it, but for a few percent.
+//! counts must be identical, and the ten methods that take most time must take the same part of it, but for a few percent. Arguments pick
+//! from all rows: versions of JDKs, clocks, workloads.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use headwater_benches::{compile, headwater};
+use headwater_benches::{compile, headwater, is_chosen};
 use headwater_tests::{Jdk, Process, jdks, tree};
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ const RUNS: usize = 5;
 const TOP: usize = 10;
 /// Half-second rounds of warm-up, before each profile.
 const WARM_UP: usize = 16;
+const CLOCKS: [&str; 2] = ["exact", "tick"];
 /// Roots, and how many calls a profile is of.
 const WORKLOADS: [(&str, &str); 3] = [("dense", "100000"), ("polymorphic", "100000"), ("javac", "100")];
 
@@ -20,10 +22,14 @@ fn main() {
         "| JDK | clock | workload | profiles | nodes | trees and counts | top ten: part of the time | differ by at most |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for jdk in jdks() {
-        for clock in ["exact", "tick"] {
-            for (workload, calls) in WORKLOADS {
-                measure(&jdk, clock, workload, calls);
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
+    let jdks = jdks();
+    let versions: Vec<String> = jdks.iter().map(|jdk| jdk.version.to_string()).collect();
+    let workloads = WORKLOADS.map(|(workload, _)| workload);
+    for (jdk, _) in jdks.iter().zip(&versions).filter(|(_, version)| is_chosen(&chosen, &versions, version)) {
+        for clock in CLOCKS.into_iter().filter(|clock| is_chosen(&chosen, &CLOCKS, clock)) {
+            for (workload, calls) in WORKLOADS.into_iter().filter(|(workload, _)| is_chosen(&chosen, &workloads, workload)) {
+                measure(jdk, clock, workload, calls);
             }
         }
     }

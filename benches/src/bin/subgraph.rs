@@ -33,24 +33,21 @@ const WARM_UP_REQUESTS: u64 = 2_000;
 
 fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).collect();
-    let is_in = |of: &[&str], this: &str| {
-        is_chosen(&chosen, &of.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), this)
-    };
     println!(
         "| JDK | program | scheme | instrumented | called | ratio | batches | classes | paused ms | longest ms | waits ms | quiet after s |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     let jdks = jdks();
     let versions: Vec<String> = jdks.iter().map(|jdk| jdk.version.to_string()).collect();
-    let schemes: Vec<&str> = SCHEMES.into_iter().filter(|scheme| is_in(&SCHEMES, scheme)).collect();
+    let schemes: Vec<&str> = SCHEMES.into_iter().filter(|scheme| is_chosen(&chosen, &SCHEMES, scheme)).collect();
     for (jdk, _) in jdks.iter().zip(&versions).filter(|(_, version)| is_chosen(&chosen, &versions, version)) {
-        for (name, classes) in SYNTHETIC.into_iter().filter(|(name, _)| is_in(&PROGRAMS, name)) {
+        for (name, classes) in SYNTHETIC.into_iter().filter(|(name, _)| is_chosen(&chosen, &PROGRAMS, name)) {
             measure_synthetic(jdk, name, classes, &schemes);
         }
-        if is_in(&PROGRAMS, JAVAC) {
+        if is_chosen(&chosen, &PROGRAMS, JAVAC) {
             measure_javac(jdk, &schemes);
         }
-        if is_in(&PROGRAMS, TOMCAT) {
+        if is_chosen(&chosen, &PROGRAMS, TOMCAT) {
             measure_tomcat(jdk, &schemes);
         }
     }
