@@ -104,5 +104,6 @@ impl Random {
 
 /// Whether this one of these is among the choices; all are, where none is.
 pub fn is_chosen(choices: &[String], of: &[impl AsRef<str>], this: &str) -> bool {
-    !choices.iter().any(|choice| of.iter().any(|one| one.as_ref() == choice)) || choices.iter().any(|choice| choice == this)
+    !choices.iter().any(|choice| of.iter().any(|one| one.as_ref() == choice))
+        || choices.iter().any(|choice| choice == this)
 }

@@ -444,6 +444,9 @@ impl CallGraph {
             id.is_none()
         });
         classes.sort_unstable();
+        for key in classes.iter().filter_map(|id| self.mirrors.by_id(*id)).collect::<Vec<_>>() {
+            self.mirrors.get_mut(key).hotswaps += 1;
+        }
         classes
     }
 

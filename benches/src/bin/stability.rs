@@ -28,7 +28,9 @@ fn main() {
     let workloads = WORKLOADS.map(|(workload, _)| workload);
     for (jdk, _) in jdks.iter().zip(&versions).filter(|(_, version)| is_chosen(&chosen, &versions, version)) {
         for clock in CLOCKS.into_iter().filter(|clock| is_chosen(&chosen, &CLOCKS, clock)) {
-            for (workload, calls) in WORKLOADS.into_iter().filter(|(workload, _)| is_chosen(&chosen, &workloads, workload)) {
+            for (workload, calls) in
+                WORKLOADS.into_iter().filter(|(workload, _)| is_chosen(&chosen, &workloads, workload))
+            {
                 measure(jdk, clock, workload, calls);
             }
         }

@@ -144,11 +144,6 @@ impl Ahead {
         self.batch < CHEAP_BATCH
     }
 
-    /// From this probability on what a method calls is selected with it where that needs no batch: a batch is what it may save.
-    fn threshold_within(&self, pace: Pace) -> Probability {
-        self.threshold(pace) * WITHIN
-    }
-
     /// From this probability on a method's callees are selected with it.
     fn threshold(&self, pace: Pace) -> Probability {
         let cost_ms = (self.batch.as_secs_f32() * 1e3).max(1e-3);
@@ -173,7 +168,7 @@ impl Ahead {
 /// How much of what the program does is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
-    /// It has just started, and loads one class after the other.
+    /// It has loaded many classes for the graph, and come to much that had never run.
     Starting,
     /// Anything else.
     Steady,
@@ -215,12 +210,19 @@ fn with_odds_times(probability: Probability, factor: f32) -> Probability {
 
 impl CallGraph {
     fn pace(&self) -> Pace {
-        if self.loads_much() && !self.ahead.is_warm() { Pace::Starting } else { Pace::Steady }
+        // Where the JVM does not tell what has run, a program may have run for long.
+        let is_new = self.ahead.knows_calls && !self.ahead.is_warm();
+        if is_new && self.loads_much() { Pace::Starting } else { Pace::Steady }
     }
 
-    /// From this probability on what a method calls in its own class is selected with it.
+    /// The program has just started, by all that is known.
+    pub(super) fn is_starting(&self) -> bool {
+        self.pace() == Pace::Starting
+    }
+
+    /// From this probability on what a method calls is selected with it where that needs no batch: a batch is what it may save.
     pub(super) fn threshold_within(&self) -> Probability {
-        self.ahead.threshold_within(self.pace())
+        self.ahead.threshold(self.pace()) * WITHIN
     }
 
     /// The probability of a root: a name is meant, a wildcard takes what there is.

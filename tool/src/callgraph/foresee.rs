@@ -7,8 +7,8 @@
 //!
 //! A class that is loaded on behalf of the graph is used next, or is needed by the verifier and used later: then most calls of it
 //! become known after it was loaded, and it would be hotswapped when it is linked, hundreds of classes one by one in a program that
-//! has just started. So in such a program its constructors are selected, and what it overrides; and in a class that was there before and is hotswapped
-//! once more, what it overrides: visitors are, again and again, for each class that is visited.
+//! has just started. So in such a program its constructors are selected, and what it overrides; and of a loaded class that is hotswapped
+//! a second time, what it overrides: visitors are, again and again, for each class that is visited.
 
 use headwater_rewriter::{CallKind, CallSite};
 
@@ -24,7 +24,8 @@ const REMEMBERED: Probability = 0.1;
 pub(super) const MANY_LOADED: usize = 30;
 /// ... and in which so many batches were due because classes were linked: otherwise there is nothing to be saved.
 pub(super) const MANY_LINKED: usize = 4;
-/// Of a constructor, and of a method that overrides another, in a class that is loaded on behalf of the graph.
+/// Of a constructor in a class that is loaded on behalf of the graph, and of a method there, or in a class that is hotswapped again, that
+/// overrides another.
 const LOADED_FOR_USE: Probability = 0.3;
 /// So often a class is hotswapped before it is taken for one that will be again.
 const HOTSWAPPED_AGAIN: u32 = 2;
@@ -57,28 +58,27 @@ impl CallGraph {
                 }
             }
         }
-        self.foresee_used(class, &supertypes, |name| name == "<init>");
+        self.foresee_used(class, &supertypes, true);
     }
 
     /// Of a loaded class that is hotswapped so often that it will be again, selects what overrides methods of its supertypes.
     pub(super) fn foresee_overrides(&mut self, class: ClassKey) {
-        let mirror = self.mirrors.get_mut(class);
-        mirror.hotswaps += 1;
-        if mirror.hotswaps < HOTSWAPPED_AGAIN || !self.is_foreseeing() || !self.loads_much() {
+        let is_again = self.mirrors.get(class).hotswaps >= HOTSWAPPED_AGAIN;
+        if !is_again || !self.is_foreseeing() || !self.is_starting() {
             return;
         }
         let mut supertypes = self.mirrors.supertypes(class);
         supertypes.retain(|key| *key != class);
-        self.foresee_used(class, &supertypes, |_| false);
+        self.foresee_used(class, &supertypes, false);
     }
 
-    /// The program has just started.
+    /// The graph has had many classes loaded, and hotswapped because they were linked.
     pub(super) fn loads_much(&self) -> bool {
         self.loaded_by_graph >= MANY_LOADED && self.link_batches >= MANY_LINKED
     }
 
-    /// Selects a class's methods that override others, and those of certain names.
-    fn foresee_used(&mut self, class: ClassKey, supertypes: &[ClassKey], is_used: impl Fn(&str) -> bool) {
+    /// Selects a class's methods that override those of the supertypes that are known, and its constructors if they are wanted.
+    fn foresee_used(&mut self, class: ClassKey, supertypes: &[ClassKey], constructors: bool) {
         let caller = self.options.caller(self.mirrors.get(class).loader);
         let overrides = |graph: &CallGraph, signature| {
             let mut overridden = supertypes.iter().filter_map(|key| graph.mirrors.method(*key, signature));
@@ -88,8 +88,12 @@ impl CallGraph {
             self.mirrors.methods(class).into_iter().flat_map(|methods| methods.keys().copied()).collect();
         for signature in declared {
             let has_code = self.mirrors.method(class, signature).is_some_and(|method| method.has_code());
+            let name = &*self.mirrors.signature(signature).0;
+            let is_used = if name == "<init>" { constructors } else { overrides(self, signature) };
+            // What is hidden is looked through when something calls it.
             if has_code
-                && (is_used(&self.mirrors.signature(signature).0) || overrides(self, signature))
+                && is_used
+                && self.options.shows(&self.mirrors.get(class).name, name, caller)
                 && let Some(method) = self.select(class, signature, caller)
             {
                 self.raise(method, LOADED_FOR_USE);

@@ -77,7 +77,7 @@ pub(super) struct Mirror {
     /// It had been initialised when we came: what had not been called by then has had its chance.
     settled: bool,
     pub(super) modifiable: bool,
-    /// How often its file has been handed out for a hotswap.
+    /// How often it was to be hotswapped.
     pub(super) hotswaps: u32,
     /// Its hierarchy is known.
     pub(super) linked: bool,

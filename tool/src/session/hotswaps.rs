@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use headwater_protocol::message::{Command, HotswapResult, Reply};
+use headwater_protocol::message::{Command, HotswapResult, Reply, ToTool, Upcall};
 use headwater_protocol::{ClassId, ThreadId};
 
+use super::questions::Pending;
 use super::{COMMAND_DEADLINE, Running, Session, SessionError, unexpected};
 use crate::callgraph::Step;
 
@@ -144,8 +145,10 @@ impl Session {
         Ok(())
     }
 
-    /// Fetches class files, a part at a time.
+    /// Fetches class files, a part at a time. To the JVM that is a hotswap, too.
     async fn read_classes(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        // Boxed, because a thread whose hotswap ends may need class files for the next.
+        Box::pin(self.let_hotswap_end()).await?;
         for part in classes.chunks(READ_AT_ONCE) {
             let reply = self.command(Command::ReadClasses { classes: part.to_vec() }, "read class files").await?;
             let Reply::ClassFiles(files) = reply else { return Err(unexpected("read class files", &reply)) };
@@ -172,15 +175,20 @@ impl Session {
         Ok(())
     }
 
-    /// Waits until no thread of the target executes a hotswap. Of two at once one would wait, inside the JVM, for the classes of the
-    /// other, whose thread may wait for an answer from here.
+    /// Waits until no thread of the target executes a hotswap, nor those that it entails. Of two at once one would wait, inside the JVM, for
+    /// the classes of the other: the agent's thread, which reads all answers, for a thread that waits for one.
     async fn let_hotswap_end(&mut self) -> Result<(), SessionError> {
         let deadline = tokio::time::Instant::now() + COMMAND_DEADLINE;
         while self.running.is_some() {
             let message = tokio::time::timeout_at(deadline, self.link.receive())
                 .await
                 .map_err(|_| SessionError::Deadline { what: "end a hotswap" })??;
-            self.hear_meanwhile(message).await?;
+            match message {
+                ToTool::Upcall { request, thread, upcall: upcall @ Upcall::Hotswapped(_) } if !self.stopping => {
+                    self.called(Pending { request, thread, upcall }).await?;
+                }
+                other => self.hear_meanwhile(other).await?,
+            }
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ impl Session {
         Ok(())
     }
 
-    async fn called(&mut self, pending: Pending) -> Result<(), SessionError> {
+    pub(super) async fn called(&mut self, pending: Pending) -> Result<(), SessionError> {
         if let Upcall::FirstCall(_) = pending.upcall {
             self.first_entry.get_or_insert_with(Instant::now);
         }
@@ -65,15 +65,8 @@ impl Session {
                 self.deciding = None;
                 self.tell_to_hotswap(&pending, next?).await
             }
-            Upcall::ClassPrepared(ref info) if self.is_hotswapping(pending.thread) => {
-                self.linked_meanwhile.push(info.clone());
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
-            }
-            Upcall::FirstCall(method) if self.is_hotswapping(pending.thread) => {
-                // It cannot wait for its own hotswap to end.
-                self.entered_meanwhile.push(method);
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
-            }
+            // It cannot wait for its own hotswap to end.
+            upcall if self.is_hotswapping(pending.thread) => self.settle_later(pending.request, upcall).await,
             Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) => {
                 self.queue.push_back(pending);
                 Ok(())
@@ -185,16 +178,23 @@ impl Session {
         }
     }
 
-    /// A question while a command is under way.
+    /// Answers a question of a thread that would wait for itself: what it says is seen to when it has done what it does.
+    async fn settle_later(&mut self, request: RequestId, upcall: Upcall) -> Result<(), SessionError> {
+        match upcall {
+            Upcall::FirstCall(method) => self.entered_meanwhile.push(method),
+            Upcall::Reflected(method) => self.reflected_meanwhile.push(method),
+            Upcall::ClassPrepared(info) => self.linked_meanwhile.push(info),
+            Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => {}
+        }
+        self.answer(request, Answer::Hotswap { classes: Vec::new() }).await
+    }
+
+    /// A question while a command is under way, or a hotswap is waited for.
     async fn called_meanwhile(&mut self, pending: Pending) -> Result<(), SessionError> {
         match pending.upcall {
             Upcall::ClassBytes { class, loader, ref name, ref bytes } => {
                 let answer = self.rewrite(pending.thread, class, loader, name, bytes);
                 self.answer(pending.request, Answer::Bytes(answer)).await
-            }
-            Upcall::ClassPrepared(info) if pending.thread.is_none() || self.is_hotswapping(pending.thread) => {
-                self.linked_meanwhile.push(info);
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }
             Upcall::Hotswapped(ref result) => {
                 // What was linked by it has its turn after the command.
@@ -203,9 +203,8 @@ impl Session {
                 }
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }
-            Upcall::FirstCall(method) if self.is_hotswapping(pending.thread) => {
-                self.entered_meanwhile.push(method);
-                self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
+            upcall if pending.thread.is_none() || self.is_hotswapping(pending.thread) => {
+                self.settle_later(pending.request, upcall).await
             }
             Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) if self.stopping => {
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await

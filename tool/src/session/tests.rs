@@ -10,7 +10,7 @@ use headwater_rewriter::ClassFile;
 use headwater_tests::{PATIENCE, Scratch, compile_text, jdks};
 
 use super::*;
-use crate::callgraph::Options;
+use crate::callgraph::{Options, Step};
 use crate::link::Listener;
 
 const SOURCE: &str = "class Main { static void root() { Other.callee(); } } class Other { static void callee() {} }";
@@ -227,9 +227,12 @@ async fn a_thread_that_hotswaps_does_not_wait_for_itself() {
         assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
         agent.ask(11, 77, Upcall::FirstCall(ROOT));
         assert_eq!(agent.answer(), (11, nothing()));
-        assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
-        agent.ask(13, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
-        assert_eq!(agent.answer(), (13, nothing()));
+        let callee = MethodRef { class: OTHER, name: "callee".to_owned(), descriptor: "()V".to_owned() };
+        agent.ask(12, 77, Upcall::Reflected(callee));
+        assert_eq!(agent.answer(), (12, nothing()));
+        assert!(agent.hook(13, Some(ThreadId(77)), OTHER));
+        agent.ask(14, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        assert_eq!(agent.answer(), (14, nothing()));
     })
     .await;
 }
@@ -245,8 +248,13 @@ async fn the_agent_does_not_hotswap_while_a_thread_does() {
         agent.ask(11, 77, Upcall::ClassPrepared(Agent::info(OTHER)));
         assert_eq!(agent.answer(), (11, nothing()));
         assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
-        agent.ask(13, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
-        assert_eq!(agent.answer(), (13, nothing()));
+        // What it has to hotswap next, it does.
+        let unanswered = HotswapResult { classes: 1, unanswered: vec![OTHER], ..HotswapResult::default() };
+        agent.ask(13, 77, Upcall::Hotswapped(unanswered));
+        assert_eq!(agent.answer(), (13, Answer::Hotswap { classes: vec![OTHER] }));
+        assert!(agent.hook(14, Some(ThreadId(77)), OTHER));
+        agent.ask(15, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        assert_eq!(agent.answer(), (15, nothing()));
         let (request, command) = agent.command();
         assert_eq!(command, Command::Hotswap { classes: vec![MAIN] });
         agent.reply(request, Reply::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
@@ -256,7 +264,28 @@ async fn the_agent_does_not_hotswap_while_a_thread_does() {
     session.serve(question).await.unwrap();
     session.hotswap_by_agent(vec![MAIN]).await.unwrap();
     agent.join().expect("the agent's script went as written");
-    assert_eq!(session.hotswap_totals().batches, 3);
+    assert_eq!(session.hotswap_totals().batches, 4);
+}
+
+#[tokio::test]
+async fn no_class_file_is_read_while_a_thread_hotswaps() {
+    let (mut session, agent) = begin(|agent| {
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, _) = agent.command();
+        agent.tell_methods(request, &[OTHER]);
+        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+        assert!(agent.hook(11, Some(ThreadId(77)), OTHER));
+        agent.ask(12, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        assert_eq!(agent.answer(), (12, nothing()));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::ReadClasses { classes: vec![MAIN] });
+        agent.reply(request, Reply::ClassFiles(Vec::new()));
+    })
+    .await;
+    let question = session.next_event().await.unwrap();
+    session.serve(question).await.unwrap();
+    session.settle(Step::NeedCode(vec![MAIN])).await.unwrap();
+    agent.join().expect("the agent's script went as written");
 }
 
 #[tokio::test]
