@@ -444,8 +444,10 @@ impl CallGraph {
             id.is_none()
         });
         classes.sort_unstable();
-        for key in classes.iter().filter_map(|id| self.mirrors.by_id(*id)).collect::<Vec<_>>() {
-            self.mirrors.get_mut(key).hotswaps += 1;
+        for id in &classes {
+            if let Some(key) = self.mirrors.by_id(*id) {
+                self.mirrors.get_mut(key).hotswaps += 1;
+            }
         }
         classes
     }

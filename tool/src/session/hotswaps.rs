@@ -168,8 +168,12 @@ impl Session {
         while !classes.is_empty() {
             classes = self.batch(classes);
             self.running = Some(Running { request: 0, thread: None, classes: classes.clone() });
-            let reply = self.command(Command::Hotswap { classes }, "hotswap classes").await?;
-            let Reply::Hotswapped(result) = reply else { return Err(unexpected("hotswap classes", &reply)) };
+            let reply = self.command(Command::Hotswap { classes }, "hotswap classes").await;
+            let Ok(Reply::Hotswapped(result)) = reply else {
+                // Nobody is to wait for its end.
+                self.running = None;
+                return Err(reply.map_or_else(|error| error, |other| unexpected("hotswap classes", &other)));
+            };
             classes = self.hotswapped(None, &result).await?;
         }
         Ok(())

@@ -117,6 +117,15 @@ impl Agent {
         }
     }
 
+    /// A thread's first call of the root, up to the point where it is told to hotswap what the root calls.
+    fn first_call(&mut self) {
+        self.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, command) = self.command();
+        assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });
+        self.tell_methods(request, &[OTHER]);
+        assert_eq!(self.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+    }
+
     /// Up to the point where the root is instrumented.
     fn begin(&mut self) {
         let (request, command) = self.command();
@@ -134,7 +143,7 @@ impl Agent {
         let (request, command) = self.command();
         assert_eq!(command, Command::Hotswap { classes: vec![MAIN] });
         assert!(self.hook(1, None, MAIN));
-        self.reply(request, Reply::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        self.reply(request, Reply::Hotswapped(done()));
     }
 }
 
@@ -174,6 +183,11 @@ async fn play(script: impl FnOnce(&mut Agent) + Send + 'static) -> Session {
     session
 }
 
+/// Of a hotswap of one class.
+fn done() -> HotswapResult {
+    HotswapResult { classes: 1, ..HotswapResult::default() }
+}
+
 fn nothing() -> Answer {
     Answer::Hotswap { classes: Vec::new() }
 }
@@ -181,15 +195,11 @@ fn nothing() -> Answer {
 #[tokio::test]
 async fn the_asking_thread_executes_the_hotswap() {
     let session = play(|agent| {
-        agent.ask(10, 77, Upcall::FirstCall(ROOT));
-        let (request, command) = agent.command();
-        assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });
-        agent.tell_methods(request, &[OTHER]);
-        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+        agent.first_call();
         // Somebody else's first call waits its turn.
         agent.ask(11, 78, Upcall::FirstCall(ROOT));
         assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
-        agent.ask(13, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        agent.ask(13, 77, Upcall::Hotswapped(done()));
         assert_eq!(agent.answer(), (13, nothing()));
         assert_eq!(agent.answer(), (11, nothing()));
     })
@@ -208,7 +218,7 @@ async fn a_hotswap_whose_thread_gave_up_is_executed_by_the_agent() {
         let (request, command) = agent.command();
         assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
         assert!(agent.hook(11, None, OTHER));
-        agent.reply(request, Reply::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        agent.reply(request, Reply::Hotswapped(done()));
         // And nobody waits in vain after it.
         agent.ask(12, 78, Upcall::FirstCall(ROOT));
         assert_eq!(agent.answer(), (12, nothing()));
@@ -221,17 +231,14 @@ async fn a_hotswap_whose_thread_gave_up_is_executed_by_the_agent() {
 #[tokio::test]
 async fn a_thread_that_hotswaps_does_not_wait_for_itself() {
     play(|agent| {
-        agent.ask(10, 77, Upcall::FirstCall(ROOT));
-        let (request, _) = agent.command();
-        agent.tell_methods(request, &[OTHER]);
-        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+        agent.first_call();
         agent.ask(11, 77, Upcall::FirstCall(ROOT));
         assert_eq!(agent.answer(), (11, nothing()));
         let callee = MethodRef { class: OTHER, name: "callee".to_owned(), descriptor: "()V".to_owned() };
         agent.ask(12, 77, Upcall::Reflected(callee));
         assert_eq!(agent.answer(), (12, nothing()));
         assert!(agent.hook(13, Some(ThreadId(77)), OTHER));
-        agent.ask(14, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        agent.ask(14, 77, Upcall::Hotswapped(done()));
         assert_eq!(agent.answer(), (14, nothing()));
     })
     .await;
@@ -240,24 +247,21 @@ async fn a_thread_that_hotswaps_does_not_wait_for_itself() {
 #[tokio::test]
 async fn the_agent_does_not_hotswap_while_a_thread_does() {
     let (mut session, agent) = begin(|agent| {
-        agent.ask(10, 77, Upcall::FirstCall(ROOT));
-        let (request, _) = agent.command();
-        agent.tell_methods(request, &[OTHER]);
-        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+        agent.first_call();
         // Meanwhile the agent's turn comes: only after all that the thread asks.
         agent.ask(11, 77, Upcall::ClassPrepared(Agent::info(OTHER)));
         assert_eq!(agent.answer(), (11, nothing()));
         assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
         // What it has to hotswap next, it does.
-        let unanswered = HotswapResult { classes: 1, unanswered: vec![OTHER], ..HotswapResult::default() };
+        let unanswered = HotswapResult { unanswered: vec![OTHER], ..done() };
         agent.ask(13, 77, Upcall::Hotswapped(unanswered));
         assert_eq!(agent.answer(), (13, Answer::Hotswap { classes: vec![OTHER] }));
         assert!(agent.hook(14, Some(ThreadId(77)), OTHER));
-        agent.ask(15, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        agent.ask(15, 77, Upcall::Hotswapped(done()));
         assert_eq!(agent.answer(), (15, nothing()));
         let (request, command) = agent.command();
         assert_eq!(command, Command::Hotswap { classes: vec![MAIN] });
-        agent.reply(request, Reply::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        agent.reply(request, Reply::Hotswapped(done()));
     })
     .await;
     let question = session.next_event().await.unwrap();
@@ -268,14 +272,25 @@ async fn the_agent_does_not_hotswap_while_a_thread_does() {
 }
 
 #[tokio::test]
+async fn nobody_waits_for_a_hotswap_that_the_agent_could_not_execute() {
+    let (mut session, agent) = begin(|agent| {
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![MAIN] });
+        agent.send(&ToTool::Reply { request, reply: Err("no memory".to_owned()) });
+    })
+    .await;
+    let failed = session.hotswap_by_agent(vec![MAIN]).await;
+    assert!(matches!(failed, Err(SessionError::Agent { .. })), "{failed:?}");
+    assert!(session.running.is_none());
+    agent.join().expect("the agent's script went as written");
+}
+
+#[tokio::test]
 async fn no_class_file_is_read_while_a_thread_hotswaps() {
     let (mut session, agent) = begin(|agent| {
-        agent.ask(10, 77, Upcall::FirstCall(ROOT));
-        let (request, _) = agent.command();
-        agent.tell_methods(request, &[OTHER]);
-        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+        agent.first_call();
         assert!(agent.hook(11, Some(ThreadId(77)), OTHER));
-        agent.ask(12, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        agent.ask(12, 77, Upcall::Hotswapped(done()));
         assert_eq!(agent.answer(), (12, nothing()));
         let (request, command) = agent.command();
         assert_eq!(command, Command::ReadClasses { classes: vec![MAIN] });
@@ -298,7 +313,7 @@ async fn what_nobody_waits_for_is_hotswapped_by_the_agent() {
         let (request, command) = agent.command();
         assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
         assert!(agent.hook(10, None, OTHER));
-        agent.reply(request, Reply::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        agent.reply(request, Reply::Hotswapped(done()));
         // The session has understood that before it answers this.
         agent.ask(11, 78, Upcall::FirstCall(ROOT));
         assert_eq!(agent.answer(), (11, nothing()));
@@ -310,15 +325,12 @@ async fn what_nobody_waits_for_is_hotswapped_by_the_agent() {
 #[tokio::test]
 async fn a_class_that_got_no_answer_is_hotswapped_again() {
     play(|agent| {
-        agent.ask(10, 77, Upcall::FirstCall(ROOT));
-        let (request, _) = agent.command();
-        agent.tell_methods(request, &[OTHER]);
-        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
-        let unanswered = HotswapResult { classes: 1, unanswered: vec![OTHER], ..HotswapResult::default() };
+        agent.first_call();
+        let unanswered = HotswapResult { unanswered: vec![OTHER], ..done() };
         agent.ask(11, 77, Upcall::Hotswapped(unanswered));
         assert_eq!(agent.answer(), (11, Answer::Hotswap { classes: vec![OTHER] }));
         assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
-        agent.ask(13, 77, Upcall::Hotswapped(HotswapResult { classes: 1, ..HotswapResult::default() }));
+        agent.ask(13, 77, Upcall::Hotswapped(done()));
         assert_eq!(agent.answer(), (13, nothing()));
     })
     .await;
