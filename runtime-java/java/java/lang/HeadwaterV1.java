@@ -62,12 +62,8 @@ public final class HeadwaterV1 {
     public static void enter(int id) {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null || thread.depth <= 0) {
-            if (thread != null && thread.handed && thread.depth == 0) {
-                enterHanded(thread, id);
-            } else if ((U.getByte(flags + id) & FLAG_ROOT) != 0) {
-                enterRoot(thread, id);
-            } else if (thread != null && thread.open != null) {
-                enterFromOpen(thread, id);
+            if ((U.getByte(flags + id) & FLAG_ROOT) != 0 || thread != null && (thread.handed || thread.open != null)) {
+                enterOutermost(thread, id);
             }
             return;
         }
@@ -82,6 +78,18 @@ public final class HeadwaterV1 {
         long position = thread.position;
         U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | time);
         thread.position = position + 8;
+    }
+
+    /** A thread outside the call graph (or inside the runtime, which does not count) may come into it. */
+    @DontInline
+    private static void enterOutermost(HeadwaterV1Thread thread, int id) {
+        if (thread != null && thread.handed && thread.depth == 0) {
+            enterHanded(thread, id);
+        } else if ((U.getByte(flags + id) & FLAG_ROOT) != 0) {
+            enterRoot(thread, id);
+        } else if (thread != null && thread.open != null) {
+            enterFromOpen(thread, id);
+        }
     }
 
     /** Enters a method for the first time, or one that is some thread's outermost, in the call graph. */
@@ -177,7 +185,7 @@ public final class HeadwaterV1 {
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
         if (thread.depth <= 0) {
-            if (thread.controlDepth > 0 && id == thread.root) {
+            if (thread.depth < 0 && thread.controlDepth > 0 && id == thread.root) {
                 leaveControl(thread, id);
             }
             return;
@@ -220,8 +228,7 @@ public final class HeadwaterV1 {
         outside(thread);
     }
 
-    /** A root is entered by a thread outside the call graph (or inside the runtime, which does not count). */
-    @DontInline
+    /** A root is entered by such a thread. */
     private static void enterRoot(HeadwaterV1Thread thread, int id) {
         if (thread != null && thread.open != null && enterFromOpen(thread, id)) {
             return;
@@ -269,7 +276,6 @@ public final class HeadwaterV1 {
      *
      * @return whether the thread is in the call graph
      */
-    @DontInline
     private static boolean enterFromOpen(HeadwaterV1Thread thread, int id) {
         if (thread.open == null || thread.depth != 0) {
             return false;

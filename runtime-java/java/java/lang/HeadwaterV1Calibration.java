@@ -35,6 +35,8 @@ final class HeadwaterV1Calibration {
         synchronized (HeadwaterV1.LOCK) {
             HeadwaterV1Threads.insert(self);
         }
+        self.owner = Thread.currentThread();
+        HeadwaterV1Threads.use(self);
         HeadwaterV1.markEntered(0);
         // The real chunks, as many as threads go through when the tool keeps up, but hidden from the tool.
         long[] hidden = HeadwaterV1Chunks.hide();
@@ -85,6 +87,7 @@ final class HeadwaterV1Calibration {
             self.depth = 1;
             control[slot] = (double) durations(words, self.position) / controls;
         }
+        self.owner = null;
         self.dead = true;
         self.depth = 0;
         HeadwaterV1Chunks.show(hidden);

@@ -85,6 +85,7 @@ final class HeadwaterV1Chunks {
             if (thread.head != 0) {
                 append(thread, KIND_THREAD << KIND_SHIFT | thread.tid & MAX_THREAD);
                 appendWait(thread, waited);
+                HeadwaterV1Threads.tookChunk(thread);
             }
             return 0;
         } finally {

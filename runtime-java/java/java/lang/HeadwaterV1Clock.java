@@ -3,6 +3,7 @@ package java.lang;
 import static java.lang.HeadwaterV1.ID_SHIFT;
 
 import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.ForceInline;
 
 /** What an event's time is read from: {@code System.nanoTime()}, the time stamp counter, a coarse clock, or the thread's CPU time. */
 final class HeadwaterV1Clock {
@@ -53,7 +54,11 @@ final class HeadwaterV1Clock {
 
     private HeadwaterV1Clock() {}
 
-    /** Nanoseconds since the chunk's base. Negative, or more than fit into a word, when the chunk is too old. */
+    /**
+     * Nanoseconds since the chunk's base. Negative, or more than fit into a word, when the chunk is too old. Inlined also into probes
+     * that were mostly run outside the call graph until they were compiled.
+     */
+    @ForceInline
     static long time(HeadwaterV1Thread thread) {
         int from = source;
         if (from == NANO_TIME) {

@@ -25,6 +25,8 @@ abstract class HeadwaterV1Cursor {
      * leaves none), and must not keep the thread inside.
      */
     int depth;
+    /** The thread, while {@link HeadwaterV1Threads#current} may find its state by it; {@code null} if only by {@link #tid}. */
+    Thread owner;
 
     HeadwaterV1Cursor(long tid) {
         this.tid = tid;

@@ -2,6 +2,7 @@ package java.lang;
 
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.DontInline;
+import jdk.internal.vm.annotation.ForceInline;
 
 /** The threads that have entered the call graph in this session, and the carriers of virtual ones. */
 final class HeadwaterV1Threads {
@@ -13,19 +14,63 @@ final class HeadwaterV1Threads {
     private static final long CARRIER =
             VIRTUAL_THREAD == null ? 0 : U.objectFieldOffset(VIRTUAL_THREAD, "carrierThread");
     private static final HeadwaterV1Thread[] NO_THREADS = new HeadwaterV1Thread[1];
+    private static final HeadwaterV1Thread NOBODY = new HeadwaterV1Thread(0, 0, false);
 
     /** Open-addressing table by thread id, a power of two long, at most half full. */
     private static HeadwaterV1Thread[] threads = NO_THREADS;
     static int count;
+    /**
+     * The thread that took a chunk last: for it {@link #current} need not look into the table. Every thread's probes read this, so it
+     * is nowhere near what is written in an event; the thread's state is.
+     */
+    private static Thread latestOwner;
+    /** Its state, or {@link #NOBODY}. */
+    private static HeadwaterV1Thread latest = NOBODY;
     /** The latest run of any virtual thread that was dropped from the table: it goes on counting from there. */
     private static int forgottenRun;
 
     private HeadwaterV1Threads() {}
 
+    /**
+     * The current thread's state. Its number, the table and what is found there are loads of which each must wait for the one before,
+     * and the clock for all of them; where one thread does most of the work it is half as many.
+     */
     static HeadwaterV1Thread current() {
-        return find(U.getLong(Thread.currentThread(), TID));
+        Thread self = Thread.currentThread();
+        if (latestOwner == self) {
+            HeadwaterV1Thread thread = latest;
+            // The two are not written at once.
+            if (thread.owner == self) {
+                return thread;
+            }
+        }
+        return find(U.getLong(self, TID));
     }
 
+    /** The current thread, which is not virtual, has taken a chunk. */
+    static void tookChunk(HeadwaterV1Thread thread) {
+        if (thread.owner == null) {
+            synchronized (HeadwaterV1.LOCK) {
+                if (!HeadwaterV1.recording || find(thread.tid) != thread) {
+                    // A late writer.
+                    return;
+                }
+                thread.owner = Thread.currentThread();
+            }
+        }
+        use(thread);
+    }
+
+    /** Lets {@link #current} find the state of its owner fast. Threads race here; the others are found by the table. */
+    static void use(HeadwaterV1Thread thread) {
+        if (latest != thread || latestOwner != thread.owner) {
+            latest = thread;
+            latestOwner = thread.owner;
+        }
+    }
+
+    /** Inlined also where most calls are the latest thread's: for the others, a call would be most of what a probe costs. */
+    @ForceInline
     static HeadwaterV1Thread find(long tid) {
         HeadwaterV1Thread[] table = threads;
         HeadwaterV1Thread thread = table[(int) tid & table.length - 1];
@@ -51,6 +96,13 @@ final class HeadwaterV1Threads {
 
     /** Forgets all threads. */
     static void clear() {
+        for (HeadwaterV1Thread thread : threads) {
+            if (thread != null) {
+                thread.owner = null;
+            }
+        }
+        latestOwner = null;
+        latest = NOBODY;
         threads = NO_THREADS;
         count = 0;
     }
@@ -216,6 +268,7 @@ final class HeadwaterV1Threads {
     private static void end(HeadwaterV1Thread thread) {
         if (thread != null) {
             HeadwaterV1Chunks.release(thread);
+            thread.owner = null;
             thread.dead = true;
         }
     }
