@@ -75,6 +75,15 @@ pub struct CallSite {
     pub likelihood: Likelihood,
 }
 
+/// An `invokedynamic` instruction's call site; those that are alike are one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DynamicSite {
+    /// Internal name of the class whose bootstrap method makes it.
+    pub bootstrap: Arc<str>,
+    /// What it is given, and gives back.
+    pub descriptor: Arc<str>,
+}
+
 /// Everything in a method's code that may have other code run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallSites {
@@ -85,8 +94,8 @@ pub struct CallSites {
     pub types: Vec<String>,
     /// Internal names of the classes whose static initialisers the code may trigger (JVMS 5.5), each once.
     pub initialized: Vec<String>,
-    /// There are `invokedynamic` instructions.
-    pub has_invokedynamic: bool,
+    /// The call sites of `invokedynamic` instructions.
+    pub dynamic: Vec<DynamicSite>,
     /// Internal names of the classes as which objects are kept for others to find: what is stored in fields, and in arrays
     /// (`java/lang/Object` for these, whose elements' class the code does not say), each once.
     pub kept: Vec<String>,
@@ -154,7 +163,6 @@ impl<'a> Collector<'_, 'a> {
                 self.call(kind, instruction.operand(code.bytes), at, instruction.offset)?;
             }
             INVOKEDYNAMIC => {
-                self.sites.has_invokedynamic = true;
                 self.dynamic(instruction.operand(code.bytes), at, instruction.offset)?;
             }
             GETSTATIC | PUTSTATIC | GETFIELD | PUTFIELD => {
@@ -247,6 +255,13 @@ impl<'a> Collector<'_, 'a> {
         if !self.constants.insert((index, 0)) {
             return Ok(());
         }
+        let pool = &self.class.pool;
+        let (bootstrap, name_and_type, at_site) = pool.dynamic(index, at)?;
+        let (handle, _) = self.class.bootstrap_method(bootstrap, at_site)?;
+        let (_, member) = self.method_handle(handle, at_site)?;
+        let (_, descriptor) = pool.name_and_type(name_and_type, at_site)?;
+        let bootstrap = pool.member(member, at_site)?.owner.into();
+        self.sites.dynamic.push(DynamicSite { bootstrap, descriptor: descriptor.into() });
         let mut arguments = Vec::new();
         self.arguments(index, at, offset, &mut arguments)?;
         for (index, at) in arguments {

@@ -31,7 +31,9 @@ mod type_annotations;
 mod types;
 mod walk;
 
-pub use call_sites::{CallKind, CallSite, CallSites, call_sites, descriptor_classes, parameters, returned};
+pub use call_sites::{
+    CallKind, CallSite, CallSites, DynamicSite, call_sites, descriptor_classes, parameters, returned,
+};
 pub use class_file::{ClassFile, Method};
 pub use code::{Code, ExceptionRange, Line, Variable};
 pub use error::{Error, Refusal};

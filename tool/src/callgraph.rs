@@ -37,6 +37,7 @@ mod lines;
 mod mirror;
 mod natives;
 mod open_calls;
+mod outward;
 mod reachable;
 mod record;
 mod reflection;

@@ -21,13 +21,14 @@
 //! root, say) and is only ever passed on as one.
 
 use headwater_protocol::{LoaderId, MethodId};
-use headwater_rewriter::{CallKind, CallSite, CallSites, descriptor_classes, parameters, returned};
+use headwater_rewriter::{CallSites, descriptor_classes, parameters, returned};
 use rustc_hash::FxHashSet;
 
 use super::CallGraph;
 use super::ahead::{CALLED_BACK, Callee, HANDED_OVER, Probability};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::outward::calls_what_it_is_given;
 
 /// Types outside the filter that are mentioned everywhere and say nothing about who may be called.
 const SAY_NOTHING: [&str; 10] = [
@@ -43,27 +44,10 @@ const SAY_NOTHING: [&str; 10] = [
     "java/io/Serializable",
 ];
 
-/// Final classes through which nothing can be called back.
-const HARMLESS: [&str; 13] = [
-    "java/lang/String",
-    "java/lang/StringBuilder",
-    "java/lang/StringBuffer",
-    "java/lang/Class",
-    "java/lang/Boolean",
-    "java/lang/Byte",
-    "java/lang/Character",
-    "java/lang/Short",
-    "java/lang/Integer",
-    "java/lang/Long",
-    "java/lang/Float",
-    "java/lang/Double",
-    "java/lang/Math",
-];
-
 /// What executors and threads call.
 const TASKS: [(&str, &str); 2] = [("run", "()V"), ("call", "()Ljava/lang/Object;")];
 
-const OBJECT: &str = "java/lang/Object";
+pub(super) const OBJECT: &str = "java/lang/Object";
 
 /// As what objects leave a method's code, to be called from outside the filter, now or later.
 #[derive(Debug, Default)]
@@ -116,12 +100,12 @@ impl CallGraph {
         loader: LoaderId,
         caller: Caller,
     ) -> Option<WaysOut> {
-        // Code that the JVM makes up may call anything that it is given, and whoever has a handle gets the result.
-        let mut any = sites.has_invokedynamic;
+        // Whoever has a handle gets the result.
+        let mut any = sites.dynamic.iter().any(calls_what_it_is_given);
         // Of these only what the filter does not admit.
         let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
         for call in &sites.calls {
-            any |= call.kind.is_handle() || self.calls_out(call, loader, caller);
+            any |= self.calls_out(call, signature, loader, caller);
             passed_on.extend(descriptor_classes(parameters(&call.descriptor)));
         }
         let descriptor = self.mirrors.signature(signature).1.clone();
@@ -137,33 +121,6 @@ impl CallGraph {
         let passed_on = passed_on.into_iter().flat_map(|name| self.mirrors.visible(name, loader));
         types.extend(passed_on.filter(|key| !self.is_inside(*key, caller)));
         (!types.is_empty()).then_some(WaysOut { any, types })
-    }
-
-    /// Whether a call leaves the filter, for a method that is declared outside, and takes something along that can be called.
-    fn calls_out(&mut self, call: &CallSite, loader: LoaderId, caller: Caller) -> bool {
-        let has_receiver = !matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
-        let takes_along = has_receiver && !HARMLESS.contains(&&*call.owner)
-            || descriptor_classes(parameters(&call.descriptor)).any(|class| !HARMLESS.contains(&class));
-        if !takes_along || &*call.owner == OBJECT && &*call.name == "<init>" {
-            return false;
-        }
-        let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
-        let owners = self.mirrors.visible(&call.owner, loader);
-        let stays = owners.into_iter().any(|owner| {
-            self.mirrors.supertypes(owner).into_iter().any(|key| {
-                let mirror = self.mirrors.get(key);
-                if !self.options.admits(&mirror.name, mirror.loader, &call.name, caller) {
-                    return false;
-                }
-                if self.mirrors.methods(key).is_none() {
-                    self.need(key);
-                    return true;
-                }
-                // Whom a native method calls, nobody sees.
-                self.mirrors.method(key, signature).is_some_and(|method| !method.is_native())
-            })
-        });
-        !stays
     }
 
     fn hand_out_type(&mut self, key: ClassKey, ways: &WaysOut, caller: Caller, selected: &mut Vec<MethodId>) {

@@ -69,7 +69,7 @@ impl CodeStore {
             let method = file.methods().iter().find(|it| it.name() == name && it.descriptor() == descriptor)?;
             let sites = call_sites(&file, method.index).ok()?;
             let own = file.name().ok()?;
-            let calls = !sites.calls.is_empty() || sites.has_invokedynamic;
+            let calls = !sites.calls.is_empty() || !sites.dynamic.is_empty();
             // Its own class is initialised before it is called.
             if calls || method.access & ACC_SYNCHRONIZED != 0 || sites.initialized.iter().any(|class| *class != own) {
                 return Some(false);

@@ -2,15 +2,19 @@
 //!
 //! The object of a lambda (or of a method reference) is of a hidden class that the JVM makes up, whose name begins with that of the class in
 //! whose code the lambda stands, its *host*. A hidden class cannot be changed and its code not be read, but it only passes the call on. So a call
-//! that may run a method of such a class is taken to run all lambdas of its host that implement the same interface.
+//! that may run a method of such a class is taken to run all lambdas of its host that implement the same interface; but for those that have
+//! never run, if each of the classes is accounted for by one that has.
 //!
 //! JDK code that is not looked through may call any object that it was ever handed. Of lambdas that only it calls, those count whose host is in the
 //! graph, or is mentioned by code of the graph that calls out, or passes objects on: a comparator that is a constant of some class. The others are withheld until
 //! that is so. Otherwise every `Runnable` of the program would be in the graph as soon as one of its methods mentions that type.
 
+use headwater_rewriter::Lambda;
+use rustc_hash::FxHashSet;
+
 use super::CallGraph;
 use super::Scheme;
-use super::ahead::Callee;
+use super::ahead::{self, Callee};
 use super::hidden::Due;
 use super::mirror::{ClassKey, Signature};
 
@@ -42,6 +46,30 @@ impl CallGraph {
         }
     }
 
+    /// Whether each lambda class of a host that is loaded is known to be another one's than those that have never run: as many bodies have
+    /// run as there are classes, and a body runs by its own class. What a method reference stands for, anybody may have called.
+    fn have_run_by_classes(&self, lambdas: &[Lambda], host: ClassKey, due: &Due) -> bool {
+        let host_name = &self.mirrors.get(host).name;
+        let is_body = |lambda: &Lambda| lambda.body.owner == *host_name && lambda.body.name.starts_with("lambda$");
+        if !lambdas.iter().all(is_body) {
+            return false;
+        }
+        let classes = self.mirrors.get(due.key).interfaces.iter().flat_map(|key| self.mirrors.subtypes(*key));
+        let classes: FxHashSet<ClassKey> = classes.filter(|class| self.lambda_host(*class) == Some(host)).collect();
+        let run: FxHashSet<_> =
+            lambdas.iter().filter(|it| self.body_has_run(it, host)).map(|it| &it.body.name).collect();
+        run.len() >= classes.len()
+    }
+
+    fn body_has_run(&self, lambda: &Lambda, host: ClassKey) -> bool {
+        let signature = self.mirrors.known_signature(&lambda.body.name, &lambda.body.descriptor);
+        signature.is_some_and(|signature| {
+            let calls = self.mirrors.method(host, signature).and_then(|method| method.calls);
+            let record = self.by_signature.get(&(host, signature)).and_then(|method| self.record(*method));
+            calls.is_some_and(|calls| calls > 0) || record.is_some_and(|record| record.entered)
+        })
+    }
+
     /// Selects the lambdas of a class that one of its lambda classes may stand for.
     pub(super) fn select_lambdas(&mut self, due: &Due, host: ClassKey) -> Vec<Callee> {
         let interfaces = &self.mirrors.get(due.key).interfaces;
@@ -49,15 +77,21 @@ impl CallGraph {
         let name = self.mirrors.signature(due.signature).0.clone();
         let loader = self.mirrors.get(host).loader;
         let caller = self.options.caller(loader);
-        let mut callees = Vec::new();
+        let mut lambdas = self.code.lambdas(host);
+        lambdas.retain(|it| *it.name == *name && interfaces.iter().any(|interface| **interface == *it.interface));
+        if self.have_run_by_classes(&lambdas, host, due) {
+            lambdas.retain(|lambda| self.body_has_run(lambda, host));
+        }
+        // The class stands for one of them.
+        let share = ahead::of_target(1, lambdas.len());
+        let mut callees: Vec<Callee> = Vec::new();
         self.hidden.begin(due.by, due.probability);
-        self.hidden.set_probability(1.0);
-        for lambda in self.code.lambdas(host) {
-            if *lambda.name == *name && interfaces.iter().any(|interface| **interface == *lambda.interface) {
-                self.reach_call(&lambda.body, loader, caller, &mut callees);
-            }
+        self.hidden.set_probability(share);
+        for lambda in &lambdas {
+            self.reach_call(&lambda.body, loader, caller, &mut callees);
         }
         self.hidden.end();
+        callees.iter_mut().for_each(|callee| callee.probability *= share);
         callees
     }
 }

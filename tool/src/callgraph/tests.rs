@@ -142,7 +142,7 @@ impl PlayedJvm {
             interfaces: class.interfaces.iter().map(|name| self.classes[name].id).collect(),
             access: class.access,
             initialized: class.initialized,
-            modifiable: true,
+            modifiable: !name.contains("$$Lambda"),
         }
     }
 
@@ -190,7 +190,10 @@ impl PlayedJvm {
         if self.classes[name].linked {
             return;
         }
-        self.define(name, false);
+        // Hidden classes come by no load hook.
+        if !name.contains("$$Lambda") {
+            self.define(name, false);
+        }
         let class = &self.classes[name];
         for supertype in class.super_class.iter().chain(&class.interfaces).cloned().collect::<Vec<_>>() {
             self.load(&supertype);
@@ -440,6 +443,39 @@ fn what_is_passed_on_as_an_object_may_leave_by_who_does_not_know_it() {
     let mut jvm = attached("Word::held");
     jvm.enter("Word.held(LWord;)I");
     assert!(!jvm.instrumented().contains(&"Word.hashCode()I"), "who gets it knows it: {:?}", jvm.instrumented());
+}
+
+#[test]
+fn what_takes_nothing_along_exposes_nothing() {
+    let source = "
+        class Main {
+            static void check(Key key, int at) {
+                if (at < 0) throw new IllegalArgumentException(\"negative: \" + at);
+                Runnable later = () -> key.touch();
+                try { key.touch(); } catch (Throwable e) { e.addSuppressed(null); }
+            }
+            static String name(Key key) { return \"key \" + key; }
+            static void store(Key key) { new Thread(key); }
+            static Object reference(Key key) { Runnable later = new Thread()::start; return later; }
+        }
+        class Key extends Thread {
+            Key() { super(\"key\"); }
+            void touch() {}
+            public int hashCode() { return 1; }
+        }";
+    let exposes = |root: &str, entered: &str| {
+        let mut jvm = PlayedJvm::new(source, options(root));
+        jvm.add_jdk_class("java/lang/Thread", Some("java/lang/Object"), false, &["<init>()V", "start()V"]);
+        let mut jvm = jvm.attach(&["Main", "Key"]);
+        jvm.enter(entered);
+        jvm.instrumented.contains("Key.hashCode()I")
+    };
+    assert!(!exposes("Main::check", "Main.check(LKey;I)V"), "numbers, a lambda's captured key, and exceptions");
+    assert!(exposes("Main::name", "Main.name(LKey;)Ljava/lang/String;"), "the string is made by calls of the key");
+    assert!(exposes("Main::store", "Main.store(LKey;)V"), "a constructor is given it");
+    assert!(exposes("Key::<init>", "Key.<init>()V"), "a superclass's constructor is: the key itself");
+    let reference = "Main.reference(LKey;)Ljava/lang/Object;";
+    assert!(exposes("Main::reference", reference), "a method outside, by reference");
 }
 
 #[test]

@@ -76,6 +76,40 @@ fn what_has_been_called_is_instrumented_at_once_and_no_more() {
 }
 
 #[test]
+fn a_lambdas_class_stands_for_one_of_its_hosts_lambdas() {
+    let source = "
+        class Main {
+            static void root(Runnable it) { it.run(); }
+            static Runnable make(int kind) {
+                return kind == 0 ? () -> first() : kind == 1 ? () -> second() : () -> third();
+            }
+            static void first() {}
+            static void second() {}
+            static void third() {}
+        }
+        class Main$$Lambda implements Runnable { public void run() {} }
+        class Main$$Lambda2 implements Runnable { public void run() {} }";
+    let mut jvm = PlayedJvm::new(source, ahead());
+    jvm.run_before(&["Main.root"]);
+    jvm.graph.set_batch_cost(Duration::from_millis(10));
+    let mut jvm = jvm.attach(&["Main", "Main$$Lambda"]);
+    jvm.enter("Main.root(Ljava/lang/Runnable;)V");
+    let lambdas = ["Main.lambda$make$0()V", "Main.lambda$make$1()V", "Main.lambda$make$2()V"];
+    let expected = [&lambdas[..], &["Main.root(Ljava/lang/Runnable;)V"]].concat();
+    assert_eq!(jvm.instrumented(), expected, "what never ran is not expected to, and so not what it calls");
+
+    let mut jvm = PlayedJvm::new(source, ahead());
+    jvm.run_before(&["Main.root", "Main$$Lambda.run", "Main.lambda$make$1", "Main.second"]);
+    let mut jvm = jvm.attach(&["Main", "Main$$Lambda"]);
+    jvm.enter("Main.root(Ljava/lang/Runnable;)V");
+    let has = |jvm: &PlayedJvm, lambda: &str| jvm.instrumented.contains(lambda);
+    assert!(has(&jvm, lambdas[1]), "the only class is its");
+    assert!(!has(&jvm, lambdas[0]) && !has(&jvm, lambdas[2]), "{:?}", jvm.instrumented());
+    jvm.load("Main$$Lambda2");
+    assert!(lambdas.iter().all(|lambda| has(&jvm, lambda)), "one of them has a class now");
+}
+
+#[test]
 fn however_long_the_way_what_has_been_called_is_reached() {
     use std::fmt::Write as _;
     const DEEP: usize = 60;

@@ -1,0 +1,80 @@
+//! Calls that leave the filter, and take objects along that may be called back.
+
+use headwater_protocol::LoaderId;
+use headwater_rewriter::{CallKind, CallSite, DynamicSite, descriptor_classes, parameters};
+
+use super::CallGraph;
+use super::callbacks::OBJECT;
+use super::filter::Caller;
+use super::mirror::Signature;
+
+/// Final classes through which nothing can be called back.
+const HARMLESS: [&str; 13] = [
+    "java/lang/String",
+    "java/lang/StringBuilder",
+    "java/lang/StringBuffer",
+    "java/lang/Class",
+    "java/lang/Boolean",
+    "java/lang/Byte",
+    "java/lang/Character",
+    "java/lang/Short",
+    "java/lang/Integer",
+    "java/lang/Long",
+    "java/lang/Float",
+    "java/lang/Double",
+    "java/lang/Math",
+];
+
+/// What makes lambdas: objects are handed to the lambda's body by it, or to what a method reference stands for, and these are calls
+/// of their own.
+const LAMBDAS: &str = "java/lang/invoke/LambdaMetafactory";
+/// What makes strings: `toString` is called.
+const STRINGS: &str = "java/lang/invoke/StringConcatFactory";
+
+/// Whether the code that the JVM makes up for a dynamic call site may call methods of what it is given.
+pub(super) fn calls_what_it_is_given(site: &DynamicSite) -> bool {
+    match &*site.bootstrap {
+        LAMBDAS => false,
+        STRINGS => takes_along(&site.descriptor),
+        _ => true,
+    }
+}
+
+/// Whether anything can be called by what a method of this descriptor is given.
+fn takes_along(descriptor: &str) -> bool {
+    descriptor_classes(parameters(descriptor)).any(|class| !HARMLESS.contains(&class))
+}
+
+impl CallGraph {
+    /// Whether a call that a method makes leaves the filter and takes something along that can be called.
+    pub(super) fn calls_out(&mut self, call: &CallSite, by: Signature, loader: LoaderId, caller: Caller) -> bool {
+        let is_static = matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
+        // What is constructed is of a class outside, unless it is what a constructor constructs by its superclass's.
+        let is_new =
+            call.kind == CallKind::Special && &*call.name == "<init>" && &*self.mirrors.signature(by).0 != "<init>";
+        let takes_receiver = !is_static && !is_new && !HARMLESS.contains(&&*call.owner);
+        let is_harmless = (&*call.owner == OBJECT && &*call.name == "<init>")
+            // Keeps what it is given; every `try` with resources has one, where exceptions go.
+            || (&*call.owner == "java/lang/Throwable" && &*call.name == "addSuppressed");
+        if is_harmless || !(takes_receiver || takes_along(&call.descriptor)) {
+            return false;
+        }
+        let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
+        let owners = self.mirrors.visible(&call.owner, loader);
+        let stays = owners.into_iter().any(|owner| {
+            self.mirrors.supertypes(owner).into_iter().any(|key| {
+                let mirror = self.mirrors.get(key);
+                if !self.options.admits(&mirror.name, mirror.loader, &call.name, caller) {
+                    return false;
+                }
+                if self.mirrors.methods(key).is_none() {
+                    self.need(key);
+                    return true;
+                }
+                // Whom a native method calls, nobody sees.
+                self.mirrors.method(key, signature).is_some_and(|method| !method.is_native())
+            })
+        });
+        !stays
+    }
+}
