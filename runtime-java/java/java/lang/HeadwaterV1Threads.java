@@ -69,6 +69,11 @@ final class HeadwaterV1Threads {
         }
     }
 
+    private static void forgetLatest() {
+        latestOwner = null;
+        latest = NOBODY;
+    }
+
     /** Inlined also where most calls are the latest thread's: for the others, a call would be most of what a probe costs. */
     @ForceInline
     static HeadwaterV1Thread find(long tid) {
@@ -101,8 +106,7 @@ final class HeadwaterV1Threads {
                 thread.owner = null;
             }
         }
-        latestOwner = null;
-        latest = NOBODY;
+        forgetLatest();
         threads = NO_THREADS;
         count = 0;
     }
@@ -269,6 +273,10 @@ final class HeadwaterV1Threads {
         if (thread != null) {
             HeadwaterV1Chunks.release(thread);
             thread.owner = null;
+            if (latest == thread) {
+                // The thread itself is not to be kept, nor what it refers to.
+                forgetLatest();
+            }
             thread.dead = true;
         }
     }
