@@ -243,7 +243,9 @@ impl<'a> Collector<'_, 'a> {
                     (None, member) => self.mention_descriptor(&pool.member(member, at)?.descriptor),
                 },
                 // A constant is made once, however often it is used.
-                DYNAMIC if self.constants.insert((index, 0)) => self.arguments(index, at, offset, &mut pending)?,
+                DYNAMIC if self.constants.insert((index, 0)) => {
+                    self.arguments(index, at, offset, &mut pending)?;
+                }
                 _ => {}
             }
         }
@@ -255,15 +257,9 @@ impl<'a> Collector<'_, 'a> {
         if !self.constants.insert((index, 0)) {
             return Ok(());
         }
-        let pool = &self.class.pool;
-        let (bootstrap, name_and_type, at_site) = pool.dynamic(index, at)?;
-        let (handle, _) = self.class.bootstrap_method(bootstrap, at_site)?;
-        let (_, member) = self.method_handle(handle, at_site)?;
-        let (_, descriptor) = pool.name_and_type(name_and_type, at_site)?;
-        let bootstrap = pool.member(member, at_site)?.owner.into();
-        self.sites.dynamic.push(DynamicSite { bootstrap, descriptor: descriptor.into() });
         let mut arguments = Vec::new();
-        self.arguments(index, at, offset, &mut arguments)?;
+        let site = self.arguments(index, at, offset, &mut arguments)?;
+        self.sites.dynamic.push(site);
         for (index, at) in arguments {
             self.constant(index, at, offset)?;
         }
@@ -276,28 +272,36 @@ impl<'a> Collector<'_, 'a> {
         Ok((CallKind::of_handle(kind, at)?, member))
     }
 
-    /// A bootstrap method, and its arguments, with where they stand.
-    fn arguments(&mut self, index: u16, at: usize, offset: u32, to: &mut Vec<(u16, usize)>) -> Result<(), Error> {
+    /// A bootstrap method, and its arguments, with where they stand; what it is called for.
+    fn arguments(
+        &mut self,
+        index: u16,
+        at: usize,
+        offset: u32,
+        to: &mut Vec<(u16, usize)>,
+    ) -> Result<DynamicSite, Error> {
         let (bootstrap, name_and_type, at) = self.class.pool.dynamic(index, at)?;
         let (_, descriptor) = self.class.pool.name_and_type(name_and_type, at)?;
         self.mention_descriptor(&descriptor);
         let (handle, mut arguments) = self.class.bootstrap_method(bootstrap, at)?;
+        let (kind, member) = self.method_handle(handle, at)?;
+        let owner = self.class.pool.member(member, at)?.owner;
+        let site = DynamicSite { bootstrap: (&*owner).into(), descriptor: descriptor.into() };
         // Many call sites may share a bootstrap method with many arguments.
         if !self.constants.insert((bootstrap, BOOTSTRAP_METHOD)) {
-            return Ok(());
+            return Ok(site);
         }
-        if let (Some(kind), member) = self.method_handle(handle, at)? {
-            let owner = self.class.pool.member(member, at)?.owner;
-            if !JDK_BOOTSTRAPS.iter().any(|package| owner.starts_with(package)) {
-                let bootstrap = self.site(kind, member, at, offset)?;
-                self.sites.bootstraps.push(bootstrap);
-            }
+        if let Some(kind) = kind
+            && !JDK_BOOTSTRAPS.iter().any(|package| owner.starts_with(package))
+        {
+            let bootstrap = self.site(kind, member, at, offset)?;
+            self.sites.bootstraps.push(bootstrap);
         }
         while !arguments.is_empty() {
             let at = arguments.offset();
             to.push((arguments.u2("a bootstrap argument")?, at));
         }
-        Ok(())
+        Ok(site)
     }
 
     fn mention_class(&mut self, name: &str) {

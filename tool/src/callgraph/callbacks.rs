@@ -100,7 +100,6 @@ impl CallGraph {
         loader: LoaderId,
         caller: Caller,
     ) -> Option<WaysOut> {
-        // Whoever has a handle gets the result.
         let mut any = sites.dynamic.iter().any(calls_what_it_is_given);
         // Of these only what the filter does not admit.
         let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
@@ -111,6 +110,7 @@ impl CallGraph {
         let descriptor = self.mirrors.signature(signature).1.clone();
         let results = descriptor_classes(returned(&descriptor));
         let mut given: FxHashSet<&str> = FxHashSet::default();
+        // Whoever has a handle gets the result.
         if self.reachable.by_handle.contains(&signature) { &mut given } else { &mut passed_on }.extend(results);
         any |= given.contains(OBJECT) || passed_on.contains(OBJECT);
         if any {

@@ -46,19 +46,21 @@ impl CallGraph {
         }
     }
 
-    /// Whether each lambda class of a host that is loaded is known to be another one's than those that have never run: as many bodies have
-    /// run as there are classes, and a body runs by its own class. What a method reference stands for, anybody may have called.
-    fn have_run_by_classes(&self, lambdas: &[Lambda], host: ClassKey, due: &Due) -> bool {
+    /// Whether each loaded class of these lambdas is accounted for by one that has run: as many bodies have run as there are classes, and a
+    /// body runs by its own class. What a method reference stands for, anybody may have called.
+    fn are_accounted_for(&self, lambdas: &[Lambda], host: ClassKey, interfaces: &[ClassKey]) -> bool {
         let host_name = &self.mirrors.get(host).name;
         let is_body = |lambda: &Lambda| lambda.body.owner == *host_name && lambda.body.name.starts_with("lambda$");
         if !lambdas.iter().all(is_body) {
             return false;
         }
-        let classes = self.mirrors.get(due.key).interfaces.iter().flat_map(|key| self.mirrors.subtypes(*key));
-        let classes: FxHashSet<ClassKey> = classes.filter(|class| self.lambda_host(*class) == Some(host)).collect();
+        let classes = self.mirrors.lambda_classes(host_name).iter().filter(|class| {
+            let mut declared = self.mirrors.get(**class).interfaces.iter();
+            declared.any(|key| interfaces.contains(key)) && self.lambda_host(**class) == Some(host)
+        });
         let run: FxHashSet<_> =
             lambdas.iter().filter(|it| self.body_has_run(it, host)).map(|it| &it.body.name).collect();
-        run.len() >= classes.len()
+        run.len() >= classes.count()
     }
 
     fn body_has_run(&self, lambda: &Lambda, host: ClassKey) -> bool {
@@ -72,14 +74,14 @@ impl CallGraph {
 
     /// Selects the lambdas of a class that one of its lambda classes may stand for.
     pub(super) fn select_lambdas(&mut self, due: &Due, host: ClassKey) -> Vec<Callee> {
-        let interfaces = &self.mirrors.get(due.key).interfaces;
-        let interfaces: Vec<_> = interfaces.iter().map(|key| self.mirrors.get(*key).name.clone()).collect();
+        let keys = &self.mirrors.get(due.key).interfaces;
+        let interfaces: Vec<_> = keys.iter().map(|key| self.mirrors.get(*key).name.clone()).collect();
         let name = self.mirrors.signature(due.signature).0.clone();
         let loader = self.mirrors.get(host).loader;
         let caller = self.options.caller(loader);
         let mut lambdas = self.code.lambdas(host);
         lambdas.retain(|it| *it.name == *name && interfaces.iter().any(|interface| **interface == *it.interface));
-        if self.have_run_by_classes(&lambdas, host, due) {
+        if self.are_accounted_for(&lambdas, host, &self.mirrors.get(due.key).interfaces) {
             lambdas.retain(|lambda| self.body_has_run(lambda, host));
         }
         // The class stands for one of them.

@@ -115,6 +115,8 @@ pub(super) struct Mirrors {
     classes: Vec<Mirror>,
     by_id: FxHashMap<ClassId, ClassKey>,
     by_name: FxHashMap<Arc<str>, Vec<ClassKey>>,
+    /// Lambdas' classes, by the name of the class in whose code these stand.
+    by_host: FxHashMap<Arc<str>, Vec<ClassKey>>,
     signatures: Vec<(Arc<str>, Arc<str>)>,
     signature_numbers: FxHashMap<(Arc<str>, Arc<str>), Signature>,
     strings: FxHashSet<Arc<str>>,
@@ -190,6 +192,11 @@ impl Mirrors {
         }
         self.classes.push(mirror);
         key
+    }
+
+    /// The classes of lambdas in the code of classes of this name.
+    pub(super) fn lambda_classes(&self, host: &str) -> &[ClassKey] {
+        self.by_host.get(host).map_or(&[], Vec::as_slice)
     }
 
     /// A class whose loading has begun, and not ended.
@@ -275,6 +282,9 @@ impl Mirrors {
         mirror.modifiable = info.modifiable;
         mirror.linked = true;
         mirror.super_names = Vec::new();
+        if let Some(host) = self.get(key).lambda_host().map(Arc::from) {
+            self.by_host.entry(host).or_default().push(key);
+        }
         key
     }
 

@@ -10,6 +10,7 @@ use super::*;
 use crate::pattern::ClassPattern;
 
 mod ahead;
+mod callbacks;
 mod dropping;
 mod guards;
 mod loading;
@@ -397,85 +398,6 @@ fn a_static_initialiser_is_a_callee_while_it_has_not_run() {
     jvm.enter("Main.root()I");
     jvm.load("Fresh");
     assert_eq!(jvm.instrumented(), ["Above.<clinit>()V", "Fresh.<clinit>()V", "Main.root()I"]);
-}
-
-#[test]
-fn what_the_jdk_calls_back_is_found_by_the_types_it_is_given() {
-    let source = "
-        class Main {
-            static void root(Object[] words) { java.util.Arrays.sort(words, new ByLength()); }
-        }
-        class ByLength implements java.util.Comparator<Object> {
-            public int compare(Object a, Object b) { return 0; }
-            void unrelated() {}
-        }
-        class Unused implements Runnable { public void run() {} }
-    ";
-    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "ByLength", "Unused"]);
-    jvm.enter("Main.root([Ljava/lang/Object;)V");
-    assert_eq!(
-        jvm.instrumented(),
-        [
-            "ByLength.<init>()V",
-            "ByLength.compare(Ljava/lang/Object;Ljava/lang/Object;)I",
-            "Main.root([Ljava/lang/Object;)V"
-        ]
-    );
-}
-
-#[test]
-fn what_is_passed_on_as_an_object_may_leave_by_who_does_not_know_it() {
-    let source = "
-        class Main {
-            static int root(Key key, Word word) { return Basket.keep(key) + Basket.count(word); }
-        }
-        class Basket {
-            static java.util.Set<Object> all;
-            static int keep(Object it) { return 1; }
-            static int count(Word word) { return 2; }
-        }
-        class Key { public int hashCode() { return 1; } }
-        class Word { static int held(Word it) { return Basket.count(it); } public int hashCode() { return 1; } }";
-    let attached = |root: &str| PlayedJvm::new(source, options(root)).attach(&["Main", "Basket", "Key", "Word"]);
-    let mut jvm = attached("Main::root");
-    jvm.enter("Main.root(LKey;LWord;)I");
-    assert!(jvm.instrumented().contains(&"Key.hashCode()I"), "{:?}", jvm.instrumented());
-    let mut jvm = attached("Word::held");
-    jvm.enter("Word.held(LWord;)I");
-    assert!(!jvm.instrumented().contains(&"Word.hashCode()I"), "who gets it knows it: {:?}", jvm.instrumented());
-}
-
-#[test]
-fn what_takes_nothing_along_exposes_nothing() {
-    let source = "
-        class Main {
-            static void check(Key key, int at) {
-                if (at < 0) throw new IllegalArgumentException(\"negative: \" + at);
-                Runnable later = () -> key.touch();
-                try { key.touch(); } catch (Throwable e) { e.addSuppressed(null); }
-            }
-            static String name(Key key) { return \"key \" + key; }
-            static void store(Key key) { new Thread(key); }
-            static Object reference(Key key) { Runnable later = new Thread()::start; return later; }
-        }
-        class Key extends Thread {
-            Key() { super(\"key\"); }
-            void touch() {}
-            public int hashCode() { return 1; }
-        }";
-    let exposes = |root: &str, entered: &str| {
-        let mut jvm = PlayedJvm::new(source, options(root));
-        jvm.add_jdk_class("java/lang/Thread", Some("java/lang/Object"), false, &["<init>()V", "start()V"]);
-        let mut jvm = jvm.attach(&["Main", "Key"]);
-        jvm.enter(entered);
-        jvm.instrumented.contains("Key.hashCode()I")
-    };
-    assert!(!exposes("Main::check", "Main.check(LKey;I)V"), "numbers, a lambda's captured key, and exceptions");
-    assert!(exposes("Main::name", "Main.name(LKey;)Ljava/lang/String;"), "the string is made by calls of the key");
-    assert!(exposes("Main::store", "Main.store(LKey;)V"), "a constructor is given it");
-    assert!(exposes("Key::<init>", "Key.<init>()V"), "a superclass's constructor is: the key itself");
-    let reference = "Main.reference(LKey;)Ljava/lang/Object;";
-    assert!(exposes("Main::reference", reference), "a method outside, by reference");
 }
 
 #[test]

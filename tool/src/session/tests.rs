@@ -126,6 +126,16 @@ impl Agent {
         assert_eq!(self.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
     }
 
+    /// That thread's hotswap left a class without an answer: it is told to hotswap that again, and does. Takes three requests.
+    fn hotswap_again(&mut self, request: RequestId) {
+        let unanswered = HotswapResult { unanswered: vec![OTHER], ..done() };
+        self.ask(request, 77, Upcall::Hotswapped(unanswered));
+        assert_eq!(self.answer(), (request, Answer::Hotswap { classes: vec![OTHER] }));
+        assert!(self.hook(request + 1, Some(ThreadId(77)), OTHER));
+        self.ask(request + 2, 77, Upcall::Hotswapped(done()));
+        assert_eq!(self.answer(), (request + 2, nothing()));
+    }
+
     /// Up to the point where the root is instrumented.
     fn begin(&mut self) {
         let (request, command) = self.command();
@@ -253,12 +263,7 @@ async fn the_agent_does_not_hotswap_while_a_thread_does() {
         assert_eq!(agent.answer(), (11, nothing()));
         assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
         // What it has to hotswap next, it does.
-        let unanswered = HotswapResult { unanswered: vec![OTHER], ..done() };
-        agent.ask(13, 77, Upcall::Hotswapped(unanswered));
-        assert_eq!(agent.answer(), (13, Answer::Hotswap { classes: vec![OTHER] }));
-        assert!(agent.hook(14, Some(ThreadId(77)), OTHER));
-        agent.ask(15, 77, Upcall::Hotswapped(done()));
-        assert_eq!(agent.answer(), (15, nothing()));
+        agent.hotswap_again(13);
         let (request, command) = agent.command();
         assert_eq!(command, Command::Hotswap { classes: vec![MAIN] });
         agent.reply(request, Reply::Hotswapped(done()));
@@ -326,12 +331,7 @@ async fn what_nobody_waits_for_is_hotswapped_by_the_agent() {
 async fn a_class_that_got_no_answer_is_hotswapped_again() {
     play(|agent| {
         agent.first_call();
-        let unanswered = HotswapResult { unanswered: vec![OTHER], ..done() };
-        agent.ask(11, 77, Upcall::Hotswapped(unanswered));
-        assert_eq!(agent.answer(), (11, Answer::Hotswap { classes: vec![OTHER] }));
-        assert!(agent.hook(12, Some(ThreadId(77)), OTHER));
-        agent.ask(13, 77, Upcall::Hotswapped(done()));
-        assert_eq!(agent.answer(), (13, nothing()));
+        agent.hotswap_again(11);
     })
     .await;
 }

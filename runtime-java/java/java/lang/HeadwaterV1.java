@@ -80,7 +80,7 @@ public final class HeadwaterV1 {
         thread.position = position + 8;
     }
 
-    /** A thread outside the call graph (or inside the runtime, which does not count) may come into it. */
+    /** A thread outside the call graph enters a method by which it may come into it. */
     @DontInline
     private static void enterOutermost(HeadwaterV1Thread thread, int id) {
         if (thread != null && thread.handed && thread.depth == 0) {
@@ -228,7 +228,7 @@ public final class HeadwaterV1 {
         outside(thread);
     }
 
-    /** A root is entered by such a thread. */
+    /** A root is entered by a thread outside the call graph (or inside the runtime, which does not count). */
     private static void enterRoot(HeadwaterV1Thread thread, int id) {
         if (thread != null && thread.open != null && enterFromOpen(thread, id)) {
             return;
