@@ -323,6 +323,7 @@ fn describe(upcall: &Upcall) -> String {
         Upcall::ClassPrepared(info) => format!("class {} being linked", info.name),
         Upcall::FirstCall(method) => format!("the callees of method {}", method.0),
         Upcall::Reflected(method) => format!("the instrumentation of {}, called by reflection", method.name),
+        Upcall::Received { .. } => "the instrumentation of what is called on a class's objects".to_owned(),
         Upcall::Hotswapped(_) => "the end of a hotswap".to_owned(),
     }
 }

@@ -77,6 +77,27 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_revealHandle(
     });
 }
 
+/// A call is about to be made on an object of a class for the first time, which `number` stands for: what it runs is instrumented
+/// before this returns.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_revealReceiver(
+    env: *mut JNIEnv,
+    _class: Receiver,
+    receiver: jclass,
+    number: jint,
+) {
+    guard((), || {
+        let Some(session) = session::enter() else { return };
+        // SAFETY: the JVM calls with the current thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        let Ok(class) = session.classes.id(receiver) else { return };
+        session.ask_and_follow(jni, Upcall::Received { call: number as u32, class });
+    });
+}
+
 fn reveal(session: &Session, jni: Jni, method: MethodRef) {
     if session.reveals_in_background() {
         session.connection.notice(Notice::Reflected(method));

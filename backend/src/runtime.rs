@@ -150,6 +150,11 @@ fn bind_natives(jni: Jni, class: jclass) -> Result<(), Thrown> {
                 c"(Ljava/lang/Class;Ljava/lang/String;Ljava/lang/String;)V",
                 natives::Java_java_lang_HeadwaterV1_revealHandle as *mut c_void,
             ),
+            native(
+                c"revealReceiver",
+                c"(Ljava/lang/Class;I)V",
+                natives::Java_java_lang_HeadwaterV1_revealReceiver as *mut c_void,
+            ),
             native(c"openCalls", c"(J)I", natives::Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
             native(c"cpuTime", c"()J", natives::Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
             native(c"readTsc", c"()J", natives::Java_java_lang_HeadwaterV1_readTsc as *mut c_void),

@@ -193,6 +193,14 @@ pub enum Upcall {
     /// A method is about to be called by reflection or a method handle, or one that overrides it: for the first time, in the call
     /// graph. Answered by [`Answer::Hotswap`].
     Reflected(MethodRef),
+    /// A virtual call is about to be made, in the call graph, on an object of a class on which it was not before. Answered by
+    /// [`Answer::Hotswap`].
+    Received {
+        /// Stands for the called method's name and descriptor.
+        call: u32,
+        /// The object's class.
+        class: ClassId,
+    },
     /// The hotswap that an [`Answer::Hotswap`] asked for is over. Answered by [`Answer::Hotswap`] again.
     Hotswapped(HotswapResult),
 }

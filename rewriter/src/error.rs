@@ -29,6 +29,9 @@ pub enum Refusal {
     /// There is no room for the operands of the probes.
     #[error("its operand stack is full (65,535 slots)")]
     StackFull,
+    /// There are no more local variables.
+    #[error("its local variables are full (65,535 slots)")]
+    LocalsFull,
     /// There is no room for the rows that the probes need.
     #[error("its exception table is full (65,535 rows)")]
     ExceptionTableFull,
@@ -74,6 +77,7 @@ impl Refusal {
             Refusal::CodeTooLarge => "code-too-large",
             Refusal::ConstantPoolFull => "constant-pool-full",
             Refusal::StackFull => "stack-full",
+            Refusal::LocalsFull => "locals-full",
             Refusal::ExceptionTableFull => "exception-table-full",
             Refusal::StackMapFull => "stack-map-full",
             Refusal::TooComplex => "too-complex",

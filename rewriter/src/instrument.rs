@@ -70,7 +70,7 @@ fn rank(place: Place) -> u32 {
         Place::Call { .. } | Place::Around { call: Some(_), .. } => 3,
         Place::Allocation { .. } => 4,
         Place::FirstArgument | Place::Argument { .. } => 5,
-        Place::Before { .. } => 6,
+        Place::Before { .. } | Place::Receiver { .. } => 6,
     }
 }
 
@@ -169,7 +169,7 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
             appended: &mut self.appended,
             out: &mut self.codes,
         };
-        writer.write(code.max_stack, &rows, &moved_rows, &types)?;
+        writer.write((code.max_stack, code.max_locals), &rows, &moved_rows, &types)?;
         self.replaced.push(Replacement { from, to, content: start..self.codes.len() });
         Ok(())
     }
@@ -203,9 +203,10 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let around = requests.iter().any(|request| matches!(request.place, Place::Around { .. }));
         let more = 1 + u16::from(allocates || around);
         let max_stack = code.max_stack.max(1).checked_add(more).ok_or(all(Refusal::StackFull))?;
+        let max_locals = code.max_locals.checked_add(self.plan.locals).ok_or(all(Refusal::LocalsFull))?;
         let start = self.codes.len();
         let mut writer = CodeWriter { walk, layout: &layout, appended: &mut self.appended, out: &mut self.codes };
-        writer.write(max_stack, &rows, &moved_rows, &types).map_err(all)?;
+        writer.write((max_stack, max_locals), &rows, &moved_rows, &types).map_err(all)?;
         self.shifts = layout.into_shifts();
         self.replaced.push(Replacement { from, to, content: start..self.codes.len() });
         Ok(())
@@ -221,10 +222,16 @@ struct CodeWriter<'w, 'a> {
 }
 
 impl CodeWriter<'_, '_> {
-    fn write(&mut self, max_stack: u16, rows: &[Row], moved_rows: &[u16], types: &[BlockTypes]) -> Result<(), Refusal> {
+    fn write(
+        &mut self,
+        (max_stack, max_locals): (u16, u16),
+        rows: &[Row],
+        moved_rows: &[u16],
+        types: &[BlockTypes],
+    ) -> Result<(), Refusal> {
         let (code, layout) = (self.walk.code, self.layout);
         self.out.extend(max_stack.to_be_bytes());
-        self.out.extend(code.max_locals.to_be_bytes());
+        self.out.extend(max_locals.to_be_bytes());
         self.out.extend(layout.length().to_be_bytes());
         layout.emit(code, self.out)?;
         self.out.extend((rows.len() as u16).to_be_bytes());

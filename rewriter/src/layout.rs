@@ -52,10 +52,13 @@ pub(crate) struct Plan {
     /// In order: the jump's offset and its old target, and the block it goes to instead.
     pub(crate) redirected: Vec<((u32, u32), usize)>,
     pub(crate) tail: Vec<Block>,
+    /// Local variables that what is inserted uses, behind those of the method.
+    pub(crate) locals: u16,
 }
 
 impl Plan {
     pub(crate) fn clear(&mut self) {
+        self.locals = 0;
         self.arena.clear();
         self.insertions.clear();
         self.redirected.clear();

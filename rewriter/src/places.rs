@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use crate::Refusal;
 use crate::constant_pool::Appended;
 use crate::instructions::{
-    self, ACONST_NULL, ALOAD, ANEWARRAY, DUP, INVOKEDYNAMIC, INVOKEVIRTUAL, MULTIANEWARRAY, NEW, NEWARRAY, WIDE,
+    self, ACONST_NULL, ALOAD, ANEWARRAY, ASTORE, DUP, DUP2, ILOAD, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKEVIRTUAL,
+    ISTORE, MULTIANEWARRAY, NEW, NEWARRAY, POP, WIDE,
 };
 use crate::layout::{Piece, Plan};
 use crate::paths::Slot;
 use crate::probes::{Caller, Place, Probe, Push, Request};
 use crate::regions::Region;
-use crate::types::Type;
+use crate::types::{self, Type};
 use crate::walk::Walk;
 
 /// Which request is to blame, if one is, and why.
@@ -49,6 +50,11 @@ impl Places<'_, '_, '_, '_> {
                 }
                 Place::Before { offset } => {
                     let piece = self.before(offset, request.id).map_err(|why| (Some(index), why))?;
+                    pieces.push((offset, Slot::All, piece));
+                    continue;
+                }
+                Place::Receiver { offset } => {
+                    let piece = self.receiver(offset, request.id).map_err(|why| (Some(index), why))?;
                     pieces.push((offset, Slot::All, piece));
                     continue;
                 }
@@ -227,6 +233,32 @@ impl Places<'_, '_, '_, '_> {
         self.caller.call(Probe::Before, &[], &push, self.appended, &mut self.plan.arena)
     }
 
+    /// What hands out the object that a call is made on: it lies below the arguments, which are put aside meanwhile.
+    fn receiver(&mut self, offset: u32, id: u32) -> Result<Piece, Refusal> {
+        let call = self.instruction(offset)?;
+        if !matches!(call.opcode, INVOKEVIRTUAL | INVOKEINTERFACE) {
+            return Err(Refusal::NoSuchPlace);
+        }
+        let code = self.walk.code;
+        let at = code.base + offset as usize + 1;
+        let (_, descriptor) = self.walk.class.pool.signature_bytes(call.operand(code.bytes), at)?;
+        let (arguments, _) = types::parameters(descriptor);
+        let push = Push::new(id, self.appended)?;
+        let (operand, back) = match arguments[..] {
+            [] => (vec![DUP], Vec::new()),
+            [only] if types::slots(&[only]) == 1 => (vec![DUP2, POP], Vec::new()),
+            _ => {
+                let (mut aside, back, locals) = put_aside(&arguments, code.max_locals)?;
+                aside.push(DUP);
+                self.plan.locals = self.plan.locals.max(locals);
+                (aside, back)
+            }
+        };
+        let piece = self.caller.call(Probe::Receiver, &operand, &push, self.appended, &mut self.plan.arena)?;
+        self.plan.arena.extend(back);
+        Ok(piece.start..self.plan.arena.len() as u32)
+    }
+
     /// What hands out an argument.
     fn argument(&mut self, local: u16, id: u32) -> Result<Piece, Refusal> {
         if self.is_unconstructed(local) || local >= self.walk.code.max_locals {
@@ -247,10 +279,36 @@ impl Places<'_, '_, '_, '_> {
     }
 }
 
+/// Instructions that pop values into local variables from a first one on, those that push them again, and how many variables that
+/// takes.
+fn put_aside(values: &[Type<'_>], first: u16) -> Result<(Vec<u8>, Vec<u8>, u16), Refusal> {
+    let (mut pops, mut pushes) = (Vec::new(), Vec::new());
+    let mut local = usize::from(first);
+    for &value in values {
+        let form = match value {
+            Type::Integer => 0,
+            Type::Long => 1,
+            Type::Float => 2,
+            Type::Double => 3,
+            _ => ASTORE - ISTORE,
+        };
+        let index = u16::try_from(local).map_err(|_| Refusal::LocalsFull)?;
+        pops.push(with_local(ISTORE + form, index));
+        pushes.extend(with_local(ILOAD + form, index));
+        local += types::slots(&[value]);
+    }
+    u16::try_from(local).map_err(|_| Refusal::LocalsFull)?;
+    Ok((pops.into_iter().rev().flatten().collect(), pushes, (local - usize::from(first)) as u16))
+}
+
 /// Pushes a reference from a local variable.
 fn load(local: u16) -> Vec<u8> {
+    with_local(ALOAD, local)
+}
+
+fn with_local(opcode: u8, local: u16) -> Vec<u8> {
     match local.to_be_bytes() {
-        [0, low] => vec![ALOAD, low],
-        [high, low] => vec![WIDE, ALOAD, high, low],
+        [0, low] => vec![opcode, low],
+        [high, low] => vec![WIDE, opcode, high, low],
     }
 }

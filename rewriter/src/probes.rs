@@ -29,6 +29,9 @@ pub struct Probes<'p> {
     pub around: Option<Around<'p>>,
     /// Called before an instruction, with the id of the place: `(I)V`. `None` if such places are not probed.
     pub before: Option<&'p str>,
+    /// Called before a call, with the object that it is made on (perhaps `null`), and the id of the place:
+    /// `(Ljava/lang/Object;I)V`. `None` if receivers are not handed out.
+    pub receiver: Option<&'p str>,
 }
 
 impl<'p> Probes<'p> {
@@ -44,6 +47,7 @@ impl<'p> Probes<'p> {
             argument: None,
             around: None,
             before: None,
+            receiver: None,
         }
     }
 }
@@ -100,6 +104,11 @@ pub enum Place {
         /// Of the instruction.
         offset: u32,
     },
+    /// What a call is made on, before it is made.
+    Receiver {
+        /// Of the `invokevirtual` or `invokeinterface` instruction.
+        offset: u32,
+    },
 }
 
 /// Something to be probed.
@@ -141,6 +150,7 @@ pub(crate) enum Probe {
     Begin,
     End,
     Before,
+    Receiver,
 }
 
 /// Makes calls of the probes for one class.
@@ -148,12 +158,12 @@ pub(crate) enum Probe {
 pub(crate) struct Caller<'p> {
     probes: &'p Probes<'p>,
     /// Constant pool index of each probe that has been called.
-    indexes: [Option<u16>; 9],
+    indexes: [Option<u16>; 10],
 }
 
 impl<'p> Caller<'p> {
     pub(crate) fn new(probes: &'p Probes<'p>) -> Caller<'p> {
-        Caller { probes, indexes: [None; 9] }
+        Caller { probes, indexes: [None; 10] }
     }
 
     /// Appends the code of a call to an arena; `operand` is the code that pushes what comes before the id.
@@ -180,6 +190,7 @@ impl<'p> Caller<'p> {
                     Probe::Begin => (around?.begin, WITH_OBJECT),
                     Probe::End => (around?.end, WITH_OBJECT),
                     Probe::Before => (self.probes.before.ok_or(Refusal::NoProbe)?, "(I)V"),
+                    Probe::Receiver => (self.probes.receiver.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                 };
                 let index = appended.method(self.probes.class, name, descriptor)?;
                 self.indexes[probe as usize] = Some(index);
@@ -197,7 +208,7 @@ impl<'p> Caller<'p> {
     /// Forgets what was appended to the constant pool since.
     pub(crate) fn rewind(&mut self, appended: &mut Appended, mark: Mark) {
         appended.rewind(mark);
-        self.indexes = [None; 9];
+        self.indexes = [None; 10];
     }
 }
 

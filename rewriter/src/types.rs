@@ -176,7 +176,8 @@ fn push<'a>(slots: &mut Vec<Type<'a>>, value: Type<'a>) {
     }
 }
 
-fn slots(types: &[Type<'_>]) -> usize {
+/// How many slots values take.
+pub(crate) fn slots(types: &[Type<'_>]) -> usize {
     types.iter().map(|one| 1 + usize::from(one.is_wide())).sum()
 }
 

@@ -17,6 +17,7 @@ const PROBES: Probes<'static> = Probes {
     argument: Some("allocated"),
     around: Some(Around { begin: "begin", end: "ended" }),
     before: Some("enter"),
+    receiver: Some("allocated"),
 };
 
 /// The lines between the marks are the region.

@@ -13,6 +13,10 @@ pub const EXIT: &str = "exit";
 pub const THROWN: &str = "thrown";
 /// `(I)V`: before a call that is not expected to be made.
 pub const APPROACHED: &str = "approached";
+/// `(Ljava/lang/Object;I)V`: before a virtual call, with what it is made on, and a number below [`RECEIVING_CALLS`].
+pub const RECEIVED: &str = "received";
+/// So many numbers there are for such calls.
+pub const RECEIVING_CALLS: u32 = 2048;
 /// `(Ljava/lang/Object;I)V`: in what runs a method by reflection or by a handle, with the object that stands for that method, and
 /// its kind: a sum of [`OF_CONSTRUCTOR`], [`OF_HANDLE`] and [`OF_JDK_TOO`].
 pub const REFLECTED: &str = "reflected";
@@ -70,7 +74,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 15] = [
+pub const CLASSES: [RuntimeClass; 16] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -78,6 +82,7 @@ pub const CLASSES: [RuntimeClass; 15] = [
     class!("HeadwaterV1Clock"),
     class!("HeadwaterV1Chunks"),
     class!("HeadwaterV1Threads"),
+    class!("HeadwaterV1Receivers"),
     class!("HeadwaterV1Revealed"),
     class!("HeadwaterV1Handles"),
     class!("HeadwaterV1Entry"),

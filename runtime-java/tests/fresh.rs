@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use headwater_protocol::{layout, word};
-use headwater_runtime_java::{CLASSES, OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO, handover, javac_arguments};
+use headwater_runtime_java::{
+    CLASSES, OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO, RECEIVING_CALLS, handover, javac_arguments,
+};
 
 fn javac() -> PathBuf {
     let homes = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter();
@@ -96,6 +98,7 @@ fn constants_are_the_protocols() {
         ("STATE_OWNED", layout::STATE_OWNED.into()),
         ("STATE_FULL", layout::STATE_FULL.into()),
         ("CHUNK_BYTES", layout::CHUNK_BYTES as u64),
+        ("CALLS", RECEIVING_CALLS.into()),
         ("OF_CONSTRUCTOR", OF_CONSTRUCTOR.into()),
         ("OF_HANDLE", OF_HANDLE.into()),
         ("OF_JDK_TOO", OF_JDK_TOO.into()),

@@ -39,6 +39,7 @@ mod natives;
 mod open_calls;
 mod outward;
 mod reachable;
+mod receivers;
 mod record;
 mod reflection;
 mod resolve;
@@ -49,7 +50,7 @@ mod suggestions;
 mod tests;
 
 pub use filter::{JdkMethods, Options};
-pub use guards::Guarded;
+pub use guards::{Guarded, Told};
 pub use handing_out::{Occasion, Selected};
 pub use handover::Passage;
 pub use lines::Lines;
@@ -68,6 +69,7 @@ use mirror::{ClassKey, Mirrors, Signature};
 use natives::Natives;
 use reachable::Reachable;
 use reflection::Reflection;
+use select::Code;
 
 /// Names the class initialiser.
 const CLINIT: (&str, &str) = ("<clinit>", "()V");
@@ -107,6 +109,8 @@ enum Work {
     Open(Vec<(ClassKey, Signature, Caller)>),
     /// A method that is called by reflection.
     Reflected(ClassKey, Signature),
+    /// A virtual call is made on an object of a class, for the first time.
+    Received(u32, ClassKey),
     Rest,
 }
 
@@ -310,6 +314,7 @@ impl CallGraph {
             Work::Linked(key) => self.apply_to(*key),
             Work::Reflected(..) if self.roots_only => {}
             Work::Reflected(key, signature) => self.reach_reflected(*key, *signature),
+            Work::Received(call, key) => self.receive(*call, *key),
             Work::Open(methods) => self.enter_open(methods),
             Work::Rest => {}
         }
@@ -407,7 +412,7 @@ impl CallGraph {
         let Some(sites) = self.code.sites(key, &name, &descriptor) else { return false };
         let sites = self.unguarded(method, sites);
         let needs_before = self.needs;
-        let callees = self.select_callees(&sites, (key, signature), Some(method), 1.0);
+        let callees = self.select_callees(&sites, (key, signature), Some(method), Code::Own, 1.0);
         if self.needs != needs_before {
             return false;
         }

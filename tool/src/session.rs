@@ -123,6 +123,8 @@ pub struct Session {
     entered_meanwhile: Vec<MethodId>,
     /// Methods that threads which do not wait have called by reflection for the first time.
     reflected_meanwhile: Vec<MethodRef>,
+    /// ... and on objects of which class.
+    received_meanwhile: Vec<(u32, ClassId)>,
     totals: HotswapTotals,
     cost: BatchCost,
     first_entry: Option<Instant>,
@@ -158,6 +160,7 @@ impl Session {
             linked_meanwhile: Vec::new(),
             entered_meanwhile: Vec::new(),
             reflected_meanwhile: Vec::new(),
+            received_meanwhile: Vec::new(),
             totals: HotswapTotals::default(),
             cost: BatchCost::expected(0),
             first_entry: None,

@@ -13,6 +13,7 @@ pub const PROBES: Probes<'static> = Probes {
     argument: None,
     around: None,
     before: Some("enter"),
+    receiver: Some("allocated"),
 };
 
 /// All methods with code, with ids of every size.
@@ -42,6 +43,7 @@ pub fn all_places(class: &ClassFile<'_>) -> Vec<Request> {
             if CALLS.contains(&instruction.opcode) {
                 add(Place::Call { offset });
                 add(Place::Before { offset });
+                add(Place::Receiver { offset });
             } else if ALLOCATIONS.contains(&instruction.opcode) {
                 add(Place::Allocation { offset });
             }

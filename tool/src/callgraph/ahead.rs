@@ -85,6 +85,8 @@ const FEW_NEW: usize = 32;
 const PART_NEW: usize = 8;
 /// What has run less than once in so many calls of a root has run seldom.
 const SELDOM: u32 = 200;
+/// HotSpot counts a method's calls until it is compiled for good, some ten thousand of them: that a root had more says nothing of what it calls.
+const COUNTED: u32 = 20_000;
 /// So many classes are listed at the beginning for the sake of evidence. HotSpot keeps some 16 bytes for each method that was ever listed.
 const MOST_LISTED: usize = 30_000;
 
@@ -123,7 +125,7 @@ impl Ahead {
     }
 
     /// Whether what has not run yet is not expected to.
-    fn is_warm(&self) -> bool {
+    pub(super) fn is_warm(&self) -> bool {
         self.root_calls > 0 && self.new < FEW_NEW.max((self.old + self.new) / PART_NEW)
     }
 
@@ -263,7 +265,7 @@ impl CallGraph {
     /// The same by the JVM's counters alone, whatever that says of what comes.
     fn had_run(&self, key: ClassKey, signature: Signature) -> Option<bool> {
         let calls = self.mirrors.method(key, signature)?.calls?;
-        Some(calls > 0 && calls.saturating_mul(SELDOM) >= self.ahead.root_calls)
+        Some(calls > 0 && calls.saturating_mul(SELDOM) >= self.ahead.root_calls.min(COUNTED))
     }
 
     /// There are objects of a class: what may be called on them is likelier now.

@@ -15,6 +15,7 @@ use headwater_rewriter::{CallKind, CallSite};
 use super::ahead::{self, Callee, Probability};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::receivers::Spare;
 use super::{CallGraph, Scheme};
 
 /// What has this probability is remembered for classes that are still to come: if one does come, it is likelier than that.
@@ -158,7 +159,7 @@ impl CallGraph {
             }
         } else if from_here >= REMEMBERED && self.is_still_to_come(&call.owner, class) {
             // It is only remembered: there is no class that it could be selected in.
-            self.reach_call(call, loader, caller, &mut Vec::<Callee>::new());
+            self.reach_call(call, loader, caller, Spare::Nothing, &mut Vec::<Callee>::new());
         }
     }
 

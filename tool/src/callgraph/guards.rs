@@ -9,6 +9,9 @@
 //! an exception is thrown or caught, and, in a method that has run before, where there are ways around a call of something that never has.
 //! Where it is only known what the JIT compiler has compiled, that is the evidence, as long as redefinitions are cheap here. One guard stands
 //! for all calls of a target in a method.
+//!
+//! Of a virtual call that is made, but on objects of a few of the classes that it could be made on, what runs on the others is guarded by
+//! what it is made on: see [`receivers`](super::receivers).
 
 use std::sync::Arc;
 
@@ -18,6 +21,8 @@ use rustc_hash::FxHashMap;
 
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::receivers::Receivers;
+use super::select::Code;
 use super::{CallGraph, Callee, Scheme};
 
 /// A probe before a call.
@@ -27,18 +32,65 @@ pub struct Guarded {
     pub method_index: usize,
     /// Of the call, in its code.
     pub offset: u32,
-    /// What the probe tells when it is passed: numbers of guards and of methods are different ones.
-    pub id: MethodId,
+    /// What the probe tells.
+    pub told: Told,
+    /// The caller.
+    method: MethodId,
 }
 
-/// What a guard stands for: the calls of a target in a method.
-#[derive(Clone, Debug)]
-struct Guard {
-    id: MethodId,
+/// What a guard tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// That it is passed, by its number; methods have others.
+    Passed(MethodId),
+    /// What the call is made on, and which call.
+    Receiver(u32),
+}
+
+/// The calls of a target in a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Called {
     owner: Arc<str>,
     name: Arc<str>,
     descriptor: Arc<str>,
+}
+
+impl Called {
+    pub(super) fn by(call: &CallSite) -> Called {
+        Called { owner: call.owner.clone(), name: call.name.clone(), descriptor: call.descriptor.clone() }
+    }
+
+    fn is_of(&self, call: &CallSite) -> bool {
+        !call.kind.is_handle()
+            && self.name == call.name
+            && self.descriptor == call.descriptor
+            && self.owner == call.owner
+    }
+}
+
+/// What a guard stands for.
+#[derive(Clone, Debug)]
+struct Guard {
+    id: MethodId,
+    called: Called,
     state: State,
+}
+
+/// The guards in a method's code.
+#[derive(Clone, Debug, Default)]
+struct InMethod {
+    guards: Vec<Guard>,
+    /// Those that are told what the call is made on, with their numbers.
+    receivers: Vec<(u32, Called)>,
+    in_code: bool,
+}
+
+impl InMethod {
+    fn receiver(&self, call: &CallSite) -> Option<u32> {
+        let is_virtual = matches!(call.kind, CallKind::Virtual | CallKind::Interface);
+        let found = self.receivers.iter().find(|(_, called)| is_virtual && called.is_of(call))?;
+        Some(found.0)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,24 +105,16 @@ enum State {
     Selected,
 }
 
-impl Guard {
-    fn is_of(&self, call: &CallSite) -> bool {
-        !call.kind.is_handle()
-            && self.name == call.name
-            && self.descriptor == call.descriptor
-            && self.owner == call.owner
-    }
-}
-
 /// All guards.
 #[derive(Debug, Default)]
 pub(super) struct Guards {
     /// Nobody waits for instrumentation: a call behind a guard would be made before it is.
     pub(super) forbidden: bool,
-    /// By the methods that have been looked at, with whether their guards are in the code.
-    of: FxHashMap<MethodId, (Vec<Guard>, bool)>,
-    /// The method of each.
+    /// By the methods that have been looked at.
+    of: FxHashMap<MethodId, InMethod>,
+    /// The method of each, but for those that tell receivers.
     methods: FxHashMap<MethodId, MethodId>,
+    pub(super) receivers: Receivers,
 }
 
 impl Guards {
@@ -80,7 +124,19 @@ impl Guards {
 
     fn get_mut(&mut self, id: MethodId) -> Option<&mut Guard> {
         let method = self.methods.get(&id)?;
-        self.of.get_mut(method)?.0.iter_mut().find(|guard| guard.id == id)
+        self.of.get_mut(method)?.guards.iter_mut().find(|guard| guard.id == id)
+    }
+
+    fn is_full(&self) -> bool {
+        self.methods.len() >= MOST_GUARDS
+    }
+
+    /// The number of a method's guard.
+    fn number_in(&mut self, method: MethodId) -> MethodId {
+        // Of those that no method has.
+        let id = MethodId(MethodId::MAX.0 - self.methods.len() as u32);
+        self.methods.insert(id, method);
+        id
     }
 }
 
@@ -93,10 +149,16 @@ impl CallGraph {
     /// A method's calls without those that are guarded. Which ones are is decided now, if it was not before.
     pub(super) fn unguarded(&mut self, method: MethodId, mut sites: CallSites) -> CallSites {
         self.guard(method, &sites);
-        if let Some((guards, _)) = self.guards.of.get(&method) {
-            sites.calls.retain(|call| guards.iter().all(|guard| guard.state != State::Up || !guard.is_of(call)));
+        if let Some(InMethod { guards, .. }) = self.guards.of.get(&method) {
+            let is_up = |guard: &Guard, call: &CallSite| guard.state == State::Up && guard.called.is_of(call);
+            sites.calls.retain(|call| !guards.iter().any(|guard| is_up(guard, call)));
         }
         sites
+    }
+
+    /// Whether a call in a method's own code is told what it is made on.
+    pub(super) fn has_receiver_guard(&self, method: MethodId, call: &CallSite) -> bool {
+        self.guards.of.get(&method).is_some_and(|it| it.receiver(call).is_some())
     }
 
     fn guard(&mut self, method: MethodId, sites: &CallSites) {
@@ -104,28 +166,31 @@ impl CallGraph {
         let (key, signature) = (record.key, record.signature);
         let is_whole = record.lines.is_none();
         let wanted = self.options.look_ahead && self.options.scheme == Scheme::Lazy && !self.guards.forbidden;
-        let mut guards: Vec<Guard> = Vec::new();
+        let mut here = InMethod { in_code: true, ..InMethod::default() };
         if wanted && is_whole {
             let has_run = self.has_run(key, signature) == Some(true);
             let loader = self.mirrors.get(key).loader;
             let caller = self.options.caller(loader);
             for call in &sites.calls {
-                if guards.iter().any(|guard| guard.is_of(call)) {
+                if self.guards.is_full() {
+                    break;
+                }
+                if here.guards.iter().any(|guard| guard.called.is_of(call)) || here.receiver(call).is_some() {
                     continue;
                 }
                 let same = sites.calls.iter().filter(|other| {
                     other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
                 });
                 let unlikely = same.clone().all(|call| !call.kind.is_handle() && self.is_unlikely(call, key, has_run));
-                if unlikely && self.guards.methods.len() < MOST_GUARDS && self.is_inside_and_new(call, key, caller) {
-                    let id = MethodId(MethodId::MAX.0 - self.guards.methods.len() as u32);
-                    self.guards.methods.insert(id, method);
-                    let (owner, name, descriptor) = (call.owner.clone(), call.name.clone(), call.descriptor.clone());
-                    guards.push(Guard { id, owner, name, descriptor, state: State::Up });
+                if unlikely && self.is_inside_and_new(call, key, caller) {
+                    let id = self.guards.number_in(method);
+                    here.guards.push(Guard { id, called: Called::by(call), state: State::Up });
+                } else if let Some(number) = self.number_of_receiving(call, loader, caller) {
+                    here.receivers.push((number, Called::by(call)));
                 }
             }
         }
-        self.guards.of.insert(method, (guards, true));
+        self.guards.of.insert(method, here);
     }
 
     fn is_unlikely(&self, call: &CallSite, by: ClassKey, caller_has_run: bool) -> bool {
@@ -195,15 +260,18 @@ impl CallGraph {
             if self.record(id).is_none_or(|record| record.refused.is_some()) {
                 continue;
             }
-            if self.guards.of.get(&id).is_some_and(|(guards, in_code)| guards.is_empty() || !in_code) {
+            let has_none = |it: &InMethod| it.guards.is_empty() && it.receivers.is_empty() || !it.in_code;
+            if self.guards.of.get(&id).is_some_and(has_none) {
                 continue;
             }
             let Ok(sites) = call_sites(&file, method.index) else { continue };
             self.guard(id, &sites);
-            let Some((guards, true)) = self.guards.of.get(&id) else { continue };
+            let Some(here) = self.guards.of.get(&id).filter(|it| it.in_code) else { continue };
             for call in &sites.calls {
-                if let Some(guard) = guards.iter().find(|guard| guard.is_of(call)) {
-                    guarded.push(Guarded { method_index: method.index, offset: call.offset, id: guard.id });
+                let before = here.guards.iter().find(|guard| guard.called.is_of(call));
+                let told = before.map(|guard| Told::Passed(guard.id));
+                if let Some(told) = told.or_else(|| here.receiver(call).map(Told::Receiver)) {
+                    guarded.push(Guarded { method_index: method.index, offset: call.offset, told, method: id });
                 }
             }
         }
@@ -225,19 +293,23 @@ impl CallGraph {
 
     /// A method's guards are not in its code, or not in that which is being executed.
     pub(super) fn unguard(&mut self, method: MethodId) {
-        let (guards, in_code) = self.guards.of.entry(method).or_default();
-        *in_code = false;
-        let ids: Vec<MethodId> = guards.iter().map(|guard| guard.id).collect();
+        let mut here = self.guards.of.remove(&method).unwrap_or_default();
+        here.in_code = false;
+        for (_, called) in std::mem::take(&mut here.receivers) {
+            // All that it can run is to be selected, like what is behind any other.
+            let id = self.guards.number_in(method);
+            here.guards.push(Guard { id, called, state: State::Up });
+        }
+        let ids: Vec<MethodId> = here.guards.iter().map(|guard| guard.id).collect();
+        self.guards.of.insert(method, here);
         ids.into_iter().for_each(|guard| self.give_up(guard, State::Void));
     }
 
     /// The rewriter has no room for guards: what is behind them is selected with the rest.
     pub fn refuse_guards(&mut self, guarded: &[Guarded]) {
-        for guard in guarded {
-            if let Some(method) = self.guards.methods.get(&guard.id).copied() {
-                self.unguard(method);
-            }
-        }
+        let mut methods: Vec<MethodId> = guarded.iter().map(|guard| guard.method).collect();
+        methods.dedup();
+        methods.into_iter().for_each(|method| self.unguard(method));
     }
 
     /// Selects what the calls behind a guard can run; whether all that had to be known for that was.
@@ -253,14 +325,14 @@ impl CallGraph {
         }
         let (name, descriptor) = self.mirrors.signature(signature).clone();
         let Some(mut sites) = self.code.sites(key, &name, &descriptor) else { return false };
-        sites.calls.retain(|call| passed.is_of(call));
+        sites.calls.retain(|call| passed.called.is_of(call));
         if is_certain {
             sites.calls.iter_mut().for_each(|call| call.likelihood = Likelihood::Certain);
         }
         let needs_before = self.needs;
         // Objects that the method mentions may leave by these calls.
         let only_calls = CallSites { calls: sites.calls, types: sites.types, ..CallSites::default() };
-        let callees = self.select_callees(&only_calls, (key, signature), Some(method), 1.0);
+        let callees = self.select_callees(&only_calls, (key, signature), Some(method), Code::Own, 1.0);
         if self.needs != needs_before {
             return false;
         }

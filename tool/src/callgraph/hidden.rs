@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::CallGraph;
 use super::ahead::{Callee, LOADED_LATER, Probability};
 use super::mirror::{ClassKey, Signature};
+use super::select::Code;
 
 /// A hidden method that shown code comes to.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +105,7 @@ impl CallGraph {
             let callees = if home == due.key {
                 let (name, descriptor) = self.mirrors.signature(due.signature).clone();
                 let Some(sites) = self.code.sites(home, &name, &descriptor) else { continue };
-                self.select_callees(&sites, (home, due.signature), due.by, due.probability)
+                self.select_callees(&sites, (home, due.signature), due.by, Code::Hidden, due.probability)
             } else {
                 self.select_lambdas(&due, home)
             };

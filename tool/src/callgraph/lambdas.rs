@@ -17,6 +17,7 @@ use super::Scheme;
 use super::ahead::{self, Callee};
 use super::hidden::Due;
 use super::mirror::{ClassKey, Signature};
+use super::receivers::Spare;
 
 impl CallGraph {
     /// The class that a lambda's class was made for.
@@ -90,7 +91,7 @@ impl CallGraph {
         self.hidden.begin(due.by, due.probability);
         self.hidden.set_probability(share);
         for lambda in &lambdas {
-            self.reach_call(&lambda.body, loader, caller, &mut callees);
+            self.reach_call(&lambda.body, loader, caller, Spare::Nothing, &mut callees);
         }
         self.hidden.end();
         callees.iter_mut().for_each(|callee| callee.probability *= share);

@@ -13,11 +13,20 @@ use super::mirror::{ClassKey, Signature};
 /// A method that is called, and by whom.
 pub(super) type Target = (Signature, Caller);
 
+/// What a virtual call can run.
+#[derive(Clone, Debug)]
+pub(super) struct Reached {
+    /// The methods that it ran on the classes of that time.
+    pub(super) methods: Arc<[Callee]>,
+    /// None was spared.
+    pub(super) all: bool,
+}
+
 /// The memory of the call graph.
 #[derive(Debug, Default)]
 pub(super) struct Reachable {
-    /// Virtual calls, by the type that they are made on, with the methods that they ran on the classes of that time.
-    pub(super) virtual_on: FxHashMap<ClassKey, FxHashMap<Target, Arc<[Callee]>>>,
+    /// Virtual calls, by the type that they are made on.
+    pub(super) virtual_on: FxHashMap<ClassKey, FxHashMap<Target, Reached>>,
     /// The same, whatever the type: for classes whose supertypes are not known yet.
     pub(super) virtual_anywhere: FxHashMap<Signature, Caller>,
     /// Calls on classes that are not loaded, by name.

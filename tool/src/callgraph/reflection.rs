@@ -16,6 +16,7 @@ use rustc_hash::FxHashSet;
 
 use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
+use super::receivers::Spare;
 use super::{CallGraph, Step, Work};
 
 /// A way of running what an object stands for.
@@ -209,7 +210,7 @@ impl CallGraph {
         let (class, loader) = (self.mirrors.get(key).name.clone(), self.mirrors.get(key).loader);
         let mut callees = Vec::new();
         if is_virtual && !is_constructor {
-            self.reach_virtual(&class, loader, signature, Caller::Application, &mut callees);
+            self.reach_virtual(&class, loader, (signature, Caller::Application), Spare::Nothing, &mut callees);
         }
         // A handle of an overridden method calls just that, if a lookup by `findSpecial` made it.
         self.reach_direct(&class, loader, signature, Caller::Application, &mut callees);

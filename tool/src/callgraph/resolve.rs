@@ -9,17 +9,19 @@ use rustc_hash::FxHashSet;
 use super::ahead::{Callee, INITIALIZER, LEAST_SHARE, LOADED_LATER, of_target};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
-use super::reachable::Target;
+use super::reachable::{Reached, Target};
+use super::receivers::Spare;
 use super::{CLINIT, CallGraph, PatternIndex, Scheme};
 
 impl CallGraph {
-    /// A virtual or interface call: every method that it runs on some loaded subtype.
+    /// A virtual or interface call: every method that it runs on some loaded subtype; or but those that are spared because the
+    /// call is told what it is made on.
     pub(super) fn reach_virtual(
         &mut self,
         owner: &str,
         loader: LoaderId,
-        signature: Signature,
-        caller: Caller,
+        (signature, caller): Target,
+        spare: Spare,
         callees: &mut Vec<Callee>,
     ) {
         self.reachable.virtual_anywhere.insert(signature, caller);
@@ -28,26 +30,32 @@ impl CallGraph {
             self.reachable.virtual_pending.entry(owner.into()).or_default().insert((signature, caller));
         }
         for owner in owners {
-            if let Some(known) = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller))) {
-                callees.extend(known.iter());
+            let known = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller)));
+            if let Some(known) = known.filter(|known| known.all || spare == Spare::Idle) {
+                callees.extend(known.methods.iter());
                 continue;
             }
             let needs_before = self.needs;
             let mut selected = Vec::new();
             for subtype in self.mirrors.subtypes(owner) {
                 if !self.mirrors.get(subtype).is_abstract_class() {
-                    self.select_for(subtype, signature, caller, &mut selected);
+                    let mut places = self.places_of(subtype, signature, caller);
+                    if spare == Spare::Idle {
+                        places.retain(|place| !self.is_idle(*place, signature));
+                    }
+                    self.select_at(places, signature, caller, &mut selected);
                 }
             }
             selected.sort_unstable();
             let classes = selected.len();
-            let targets: Arc<[Callee]> = selected
+            let methods: Arc<[Callee]> = selected
                 .chunk_by(PartialEq::eq)
                 .map(|same| Callee { method: same[0], probability: of_target(same.len(), classes) })
                 .collect();
-            callees.extend(targets.iter());
+            callees.extend(methods.iter());
             if self.needs == needs_before {
-                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), targets);
+                let reached = Reached { methods, all: spare == Spare::Nothing };
+                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
             }
         }
     }
@@ -60,19 +68,32 @@ impl CallGraph {
         caller: Caller,
         selected: &mut Vec<MethodId>,
     ) {
-        let mut places = Vec::new();
-        self.selection(class, signature, caller, &mut places);
+        let places = self.places_of(class, signature, caller);
+        self.select_at(places, signature, caller, selected);
+    }
+
+    fn select_at(&mut self, places: Vec<ClassKey>, signature: Signature, caller: Caller, selected: &mut Vec<MethodId>) {
         selected.extend(places.into_iter().filter_map(|place| self.select(place, signature, caller)));
     }
 
+    /// The classes that declare what a virtual call runs on objects of a class.
+    pub(super) fn places_of(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> Vec<ClassKey> {
+        let (mut places, mut unknown) = (Vec::new(), Vec::new());
+        self.selection(class, signature, caller, &mut places, &mut unknown);
+        unknown.into_iter().for_each(|class| self.need(class));
+        places
+    }
+
     /// The method that a virtual call runs on objects of a class (JVMS 5.4.6): the nearest up the superclasses, which may
-    /// be one that is no subtype of the call's owner; else the superinterfaces' defaults, all of them.
+    /// be one that is no subtype of the call's owner; else the superinterfaces' defaults, all of them. Of `unknown` classes the
+    /// methods would have to be known.
     pub(super) fn selection(
-        &mut self,
+        &self,
         class: ClassKey,
         signature: Signature,
         caller: Caller,
         places: &mut Vec<ClassKey>,
+        unknown: &mut Vec<ClassKey>,
     ) {
         let mut at = Some(class);
         while let Some(key) = at {
@@ -83,9 +104,7 @@ impl CallGraph {
             }
             at = mirror.super_class;
             match self.mirrors.methods(key) {
-                None => {
-                    self.need(key);
-                }
+                None => unknown.push(key),
                 Some(methods) => {
                     if let Some(method) = methods.get(&signature).filter(|method| !method.is_static()) {
                         places.push(key);
@@ -103,9 +122,7 @@ impl CallGraph {
                 continue;
             }
             match self.mirrors.methods(key) {
-                None => {
-                    self.need(key);
-                }
+                None => unknown.push(key),
                 Some(methods) => {
                     if methods.get(&signature).is_some_and(|method| !method.is_static() && method.has_code())
                         && !places.contains(&key)
@@ -224,7 +241,7 @@ impl CallGraph {
             self.reach_direct(&name, loader, signature, caller, &mut callees);
         }
         for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {
-            self.reach_virtual(&name, loader, signature, caller, &mut callees);
+            self.reach_virtual(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
         }
         if let Some(caller) = self.reachable.initializers.get(&name).copied() {
             self.select_initializers(class, caller, &mut callees);

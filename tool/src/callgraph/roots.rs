@@ -74,8 +74,7 @@ impl CallGraph {
     }
 
     pub(super) fn select_implementation(&mut self, class: ClassKey, signature: Signature, pattern: PatternIndex) {
-        let mut places = Vec::new();
-        self.selection(class, signature, Caller::Root, &mut places);
+        let places = self.places_of(class, signature, Caller::Root);
         for place in places {
             if let Some(id) = self.select(place, signature, Caller::Root) {
                 self.mark_root(id, pattern);

@@ -6,9 +6,19 @@ use headwater_rewriter::{CallKind, CallSite, CallSites};
 use super::ahead::{self, Callee, Guess, Probability};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::receivers::Spare;
 use super::record::{Drop, MethodRecord};
 use super::{CallGraph, Lines, Scheme};
 use crate::pattern;
+
+/// In whose code calls are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    /// In that of the method that makes them: it has that method's guards.
+    Own,
+    /// In that of a hidden one, which it comes to.
+    Hidden,
+}
 
 impl CallGraph {
     /// Has a method with code instrumented; its id, if it can be.
@@ -143,6 +153,7 @@ impl CallGraph {
         sites: &CallSites,
         (key, signature): (ClassKey, Signature),
         by: Option<MethodId>,
+        code: Code,
         base: Probability,
     ) -> Vec<Callee> {
         let mut callees = Vec::new();
@@ -156,7 +167,9 @@ impl CallGraph {
             self.watch_reflection(&call.owner, &call.name);
             let first = callees.len();
             self.hidden.set_probability(ahead::of_call(call.likelihood));
-            self.reach_call(call, loader, caller, &mut callees);
+            let is_guarded = code == Code::Own && by.is_some_and(|by| self.has_receiver_guard(by, call));
+            let spare = if is_guarded { Spare::Idle } else { Spare::Nothing };
+            self.reach_call(call, loader, caller, spare, &mut callees);
             for callee in &mut callees[first..] {
                 callee.probability *= ahead::of_call(call.likelihood);
             }
@@ -172,14 +185,21 @@ impl CallGraph {
     }
 
     /// Selects what a call can run.
-    pub(super) fn reach_call(&mut self, call: &CallSite, loader: LoaderId, caller: Caller, callees: &mut Vec<Callee>) {
+    pub(super) fn reach_call(
+        &mut self,
+        call: &CallSite,
+        loader: LoaderId,
+        caller: Caller,
+        spare: Spare,
+        callees: &mut Vec<Callee>,
+    ) {
         let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
         if call.kind.is_handle() {
             self.reachable.by_handle.insert(signature);
         }
         match call.kind {
             CallKind::Virtual | CallKind::Interface | CallKind::HandleVirtual | CallKind::HandleInterface => {
-                self.reach_virtual(&call.owner, loader, signature, caller, callees);
+                self.reach_virtual(&call.owner, loader, (signature, caller), spare, callees);
             }
             CallKind::Static
             | CallKind::Special

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use headwater_protocol::LoaderId;
+use headwater_protocol::message::{Frame, MethodRef, ThreadStack};
+use headwater_protocol::{LoaderId, ThreadId};
 use headwater_rewriter::ClassFile;
 use headwater_tests::{compile_text, jdks};
 
@@ -15,6 +16,7 @@ mod dropping;
 mod guards;
 mod loading;
 mod natives;
+mod receivers;
 
 const APPLICATION: LoaderId = LoaderId(2);
 

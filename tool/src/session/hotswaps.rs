@@ -84,6 +84,10 @@ impl Session {
             let step = self.graph.first_call(method);
             classes.extend(self.settle(step).await?);
         }
+        for (call, class) in std::mem::take(&mut self.received_meanwhile) {
+            let step = self.graph.received(call, class);
+            classes.extend(self.settle(step).await?);
+        }
         for method in std::mem::take(&mut self.reflected_meanwhile) {
             let step = self.graph.reflected(&method);
             classes.extend(self.settle(step).await?);

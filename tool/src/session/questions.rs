@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use headwater_protocol::message::{Answer, Notice, RequestId, ToAgent, ToTool, Upcall};
-use headwater_protocol::{ClassId, MethodId, ThreadId};
+use headwater_protocol::{ClassId, ThreadId};
 
 use super::{Event, Running, Session, SessionError};
 use crate::cpu_share::OsThread;
@@ -67,7 +67,7 @@ impl Session {
             }
             // It cannot wait for its own hotswap to end.
             upcall if self.is_hotswapping(pending.thread) => self.settle_later(pending.request, upcall).await,
-            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) => {
+            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::ClassPrepared(_) => {
                 self.queue.push_back(pending);
                 Ok(())
             }
@@ -79,6 +79,7 @@ impl Session {
         let step = match &pending.upcall {
             Upcall::FirstCall(method) => self.graph.first_call(*method),
             Upcall::Reflected(method) => self.graph.reflected(method),
+            Upcall::Received { call, class } => self.graph.received(*call, *class),
             Upcall::ClassPrepared(info) => self.graph.class_prepared(info.clone()),
             Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => return Ok(()),
         };
@@ -93,14 +94,14 @@ impl Session {
 
     /// What other threads wait for goes into a hotswap that is due anyway; they are answered when it is over.
     async fn settle_queued(&mut self) -> Result<Vec<ClassId>, SessionError> {
-        let first_call = |pending: &Pending| match pending.upcall {
-            Upcall::FirstCall(method) => Some(method),
-            _ => None,
-        };
-        let methods: Vec<MethodId> = self.queue.iter().filter_map(first_call).collect();
+        let calls: Vec<Upcall> = self.queue.iter().map(|pending| pending.upcall.clone()).collect();
         let mut classes = Vec::new();
-        for method in methods {
-            let step = self.graph.first_call(method);
+        for call in calls {
+            let step = match call {
+                Upcall::FirstCall(method) => self.graph.first_call(method),
+                Upcall::Received { call, class } => self.graph.received(call, class),
+                _ => continue,
+            };
             classes.extend(self.settle(step).await?);
         }
         Ok(classes)
@@ -183,6 +184,7 @@ impl Session {
         match upcall {
             Upcall::FirstCall(method) => self.entered_meanwhile.push(method),
             Upcall::Reflected(method) => self.reflected_meanwhile.push(method),
+            Upcall::Received { call, class } => self.received_meanwhile.push((call, class)),
             Upcall::ClassPrepared(info) => self.linked_meanwhile.push(info),
             Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => {}
         }
@@ -206,10 +208,12 @@ impl Session {
             upcall if pending.thread.is_none() || self.is_hotswapping(pending.thread) => {
                 self.settle_later(pending.request, upcall).await
             }
-            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) if self.stopping => {
+            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::ClassPrepared(_)
+                if self.stopping =>
+            {
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }
-            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::ClassPrepared(_) => {
+            Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::ClassPrepared(_) => {
                 self.queue.push_back(pending);
                 Ok(())
             }

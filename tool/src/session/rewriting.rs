@@ -4,7 +4,7 @@ use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
 use headwater_rewriter::{Around, Place, Probes, Refusal, Refused, Request};
 
 use super::Session;
-use crate::callgraph::{Invoker, Lines, Occasion, Selected};
+use crate::callgraph::{Guarded, Invoker, Lines, Occasion, Selected, Told};
 
 /// What the probes call in the target.
 const PROBES: Probes<'static> = Probes {
@@ -17,6 +17,7 @@ const PROBES: Probes<'static> = Probes {
     argument: Some(headwater_runtime_java::HANDED_OVER),
     around: Some(Around { begin: headwater_runtime_java::BEGUN, end: headwater_runtime_java::DONE }),
     before: Some(headwater_runtime_java::APPROACHED),
+    receiver: Some(headwater_runtime_java::RECEIVED),
 };
 
 impl Session {
@@ -60,10 +61,9 @@ impl Session {
         let mut requests: Vec<Request> = methods.chain(arguments).chain(passages).chain(native_calls).collect();
         let guards = self.graph.guards(class, loader, name, bytes);
         let without_guards = requests.len();
-        requests.extend(guards.iter().map(|guard| Request {
-            method_index: guard.method_index,
-            id: guard.id.0,
-            place: Place::Before { offset: guard.offset },
+        requests.extend(guards.iter().map(|&Guarded { method_index, offset, told, .. }| match told {
+            Told::Passed(guard) => Request { method_index, id: guard.0, place: Place::Before { offset } },
+            Told::Receiver(call) => Request { method_index, id: call, place: Place::Receiver { offset } },
         }));
         if requests.is_empty() {
             return None;

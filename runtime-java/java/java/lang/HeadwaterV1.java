@@ -44,7 +44,8 @@ public final class HeadwaterV1 {
     private static final Unsafe U = Unsafe.getUnsafe();
     /** The classes that a session's beginning does not initialise by itself. */
     private static final Class<?>[] USED_BY_PROBES = {
-        HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class
+        HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class,
+        HeadwaterV1Receivers.class
     };
     /** Guards registration, start and stop. Nothing waits while holding it. */
     static final Object LOCK = new Object();
@@ -143,6 +144,15 @@ public final class HeadwaterV1 {
      */
     public static void reflected(Object executable, int kind) {
         HeadwaterV1Revealed.call(executable, kind);
+    }
+
+    /**
+     * A virtual call is about to be made: what it runs on an object of a class that has not been seen there is instrumented before.
+     *
+     * @param call stands for the called method's name and descriptor
+     */
+    public static void received(Object receiver, int call) {
+        HeadwaterV1Receivers.receive(receiver, call);
     }
 
     /**
@@ -400,6 +410,7 @@ public final class HeadwaterV1 {
             HeadwaterV1Clock.attach(segment, readTsc);
             HeadwaterV1Threads.clear();
             HeadwaterV1Revealed.clear();
+            HeadwaterV1Receivers.clear();
             HeadwaterV1HandedOver.clear();
         }
     }
@@ -443,6 +454,7 @@ public final class HeadwaterV1 {
             recording = false;
             HeadwaterV1Threads.close();
             HeadwaterV1Revealed.clear();
+            HeadwaterV1Receivers.clear();
             HeadwaterV1HandedOver.clear();
             return HeadwaterV1Clock.now();
         }
@@ -482,6 +494,9 @@ public final class HeadwaterV1 {
 
     /** The same, by a method handle. */
     static native void revealHandle(Class<?> owner, String name, String descriptor);
+
+    /** A call is made on an object of a class for the first time. Returns as above. */
+    static native void revealReceiver(Class<?> type, int call);
 
     /** How many of the current thread's calls from before recording are still open. */
     private static native int openCalls(long tid);

@@ -27,6 +27,22 @@ final class HeadwaterV1Revealed {
         if (isHandle && handled == null) {
             return;
         }
+        revealOnce(executable, handled, kind);
+    }
+
+    /** The same of a virtual call, that was not made on objects of a class before. */
+    static void receive(Class<?> type, int call) {
+        revealOnce(null, type, call);
+    }
+
+    /**
+     * Reveals what was not, if the thread is in the call graph.
+     *
+     * @param executable what is called by reflection or by a handle; {@code null} for a virtual call
+     * @param handled the method behind a handle, or the class on whose object the call is made; {@code null} for reflection
+     * @param kind what kind of object the executable is, or the virtual call's number
+     */
+    private static void revealOnce(Object executable, Object handled, int kind) {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null) {
             return;
@@ -36,16 +52,27 @@ final class HeadwaterV1Revealed {
             long start = 0;
             thread.depth = depth > 0 ? -depth : -1;
             try {
-                Object owner = isHandle ? handled : ((Executable) executable).getDeclaringClass();
-                int slot = isHandle ? 0 : U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
-                if (!contains(owner, slot)) {
-                    start = HeadwaterV1Clock.stopwatch();
-                    if (isHandle) {
-                        HeadwaterV1Handles.reveal(executable, kind);
-                    } else {
-                        HeadwaterV1.reveal(executable);
+                if (executable == null) {
+                    Class<?> type = (Class<?>) handled;
+                    if (!HeadwaterV1Receivers.contains(type, kind)) {
+                        start = HeadwaterV1Clock.stopwatch();
+                        HeadwaterV1.revealReceiver(type, kind);
+                        HeadwaterV1Receivers.add(type, kind);
                     }
-                    add(owner, slot);
+                } else {
+                    boolean isHandle = handled != null;
+                    Object owner = isHandle ? handled : ((Executable) executable).getDeclaringClass();
+                    int slot =
+                            isHandle ? 0 : U.getInt(executable, kind == 0 ? METHOD_SLOT : CONSTRUCTOR_SLOT) * 2 + kind;
+                    if (!contains(owner, slot)) {
+                        start = HeadwaterV1Clock.stopwatch();
+                        if (isHandle) {
+                            HeadwaterV1Handles.reveal(executable, kind);
+                        } else {
+                            HeadwaterV1.reveal(executable);
+                        }
+                        add(owner, slot);
+                    }
                 }
             } catch (OutOfMemoryError e) {
                 // The program's to meet, not ours to throw: it is revealed again the next time.

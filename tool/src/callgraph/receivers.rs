@@ -1,0 +1,122 @@
+//! What virtual calls are made on.
+//!
+//! Class hierarchy analysis has a virtual call run every implementation there is. In a program that has run for a while most of
+//! them never have, and most of these never will: an interface has hundreds of classes in an interpreter, and a script uses ten of them. But as
+//! nothing is to be missed, all would have to be instrumented before the call. Instead such a call's own code is told what it is made on
+//! ([`Guarded`](super::Guarded)): before it is made on an object of a class for the first time, the thread asks, and what runs there is instrumented.
+//! So methods that have run are selected with the call, and the *idle* ones, that never have, are spared until an object asks for them.
+//!
+//! Only calls in code that has probes anyway can be guarded; for those in hidden methods, by method handles, or from outside the filter
+//! everything is selected as ever. A class that is linked later is no idle one: what it overrides is instrumented when it comes.
+
+use headwater_protocol::{ClassId, LoaderId};
+use headwater_rewriter::{CallKind, CallSite};
+use headwater_runtime_java::RECEIVING_CALLS;
+use rustc_hash::FxHashMap;
+
+use super::filter::Caller;
+use super::mirror::{ClassKey, Signature};
+use super::reachable::Target;
+use super::{CallGraph, Step, Work};
+
+/// So many pairs of a call and a class are remembered in the target; it takes some 20 bytes for each.
+const MOST_SEEN: usize = 2000;
+
+/// What of a virtual call's methods is not selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spare {
+    Nothing,
+    /// What has never run: the call is told what it is made on.
+    Idle,
+}
+
+/// The calls that are told what they are made on.
+#[derive(Debug, Default)]
+pub(super) struct Receivers {
+    numbers: FxHashMap<Target, u32>,
+    /// In the order of the numbers.
+    targets: Vec<Target>,
+    /// Whether a call on a type can run methods that are idle.
+    idle: FxHashMap<(ClassKey, Target), bool>,
+    /// How many pairs of a call and a class have been asked for.
+    seen: usize,
+}
+
+impl Receivers {
+    /// A target's number; `None` when there are no more.
+    fn number(&mut self, target: Target) -> Option<u32> {
+        if let Some(known) = self.numbers.get(&target) {
+            return Some(*known);
+        }
+        let number = self.targets.len() as u32;
+        if number >= RECEIVING_CALLS || self.seen >= MOST_SEEN {
+            return None;
+        }
+        self.numbers.insert(target, number);
+        self.targets.push(target);
+        Some(number)
+    }
+}
+
+impl CallGraph {
+    /// A virtual call is about to be made on an object of a class, for the first time.
+    pub fn received(&mut self, call: u32, class: ClassId) -> Step {
+        match self.mirrors.by_id(class) {
+            Some(key) => {
+                self.guards.receivers.seen += 1;
+                self.begin(Work::Received(call, key))
+            }
+            None => Step::Hotswap(Vec::new()),
+        }
+    }
+
+    /// Selects what a call runs on objects of a class.
+    pub(super) fn receive(&mut self, call: u32, class: ClassKey) {
+        let Some((signature, caller)) = self.guards.receivers.targets.get(call as usize).copied() else { return };
+        let mut selected = Vec::new();
+        self.select_for(class, signature, caller, &mut selected);
+        selected.into_iter().for_each(|method| self.raise(method, 1.0));
+    }
+
+    /// The number of a call that is to be told what it is made on, because that spares something.
+    pub(super) fn number_of_receiving(&mut self, call: &CallSite, loader: LoaderId, caller: Caller) -> Option<u32> {
+        let is_virtual = matches!(call.kind, CallKind::Virtual | CallKind::Interface);
+        let has_evidence = self.ahead.knows_calls && self.ahead.is_warm();
+        if !is_virtual || !has_evidence {
+            return None;
+        }
+        let target = (self.mirrors.known_signature(&call.name, &call.descriptor)?, caller);
+        let owners = self.mirrors.visible(&call.owner, loader);
+        let all_linked = owners.iter().all(|owner| self.mirrors.get(*owner).linked);
+        let spares = all_linked && owners.into_iter().any(|owner| self.runs_idle(owner, target));
+        if spares { self.guards.receivers.number(target) } else { None }
+    }
+
+    /// Whether a call on a type can run methods that are idle.
+    fn runs_idle(&mut self, owner: ClassKey, target: Target) -> bool {
+        let reached = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&target));
+        if let Some(reached) = reached {
+            return !reached.all;
+        }
+        if let Some(known) = self.guards.receivers.idle.get(&(owner, target)) {
+            return *known;
+        }
+        let (signature, caller) = target;
+        let (mut places, mut unknown) = (Vec::new(), Vec::new());
+        for class in self.mirrors.subtypes(owner) {
+            if !self.mirrors.get(class).is_abstract_class() {
+                self.selection(class, signature, caller, &mut places, &mut unknown);
+            }
+        }
+        let runs_idle = places.into_iter().any(|place| self.is_idle(place, signature));
+        self.guards.receivers.idle.insert((owner, target), runs_idle);
+        runs_idle
+    }
+
+    /// Whether a method is known never to have run, and not instrumented.
+    pub(super) fn is_idle(&self, class: ClassKey, signature: Signature) -> bool {
+        self.has_run(class, signature) == Some(false)
+            && self.mirrors.get(class).lambda_host().is_none()
+            && !self.by_signature.contains_key(&(class, signature))
+    }
+}
