@@ -72,6 +72,8 @@ pub mod capability {
     pub const ALL_CLASS_HOOKS: u32 = 26;
     /// `CompiledMethodLoad`.
     pub const COMPILED_METHOD_LOAD: u32 = 27;
+    /// `GetConstantPool`.
+    pub const CONSTANT_POOL: u32 = 35;
     /// `RetransformClasses`.
     pub const RETRANSFORM_CLASSES: u32 = 37;
     /// ... of classes of the JDK, too.
@@ -274,6 +276,7 @@ pub mod slot {
     pub const DISPOSE_ENVIRONMENT: usize = 127;
     pub const GET_SYSTEM_PROPERTY: usize = 131;
     pub const ADD_CAPABILITIES: usize = 142;
+    pub const GET_CONSTANT_POOL: usize = 146;
     pub const RETRANSFORM_CLASSES: usize = 152;
 
     /// For the test against `jvmti.h`.
@@ -306,6 +309,7 @@ pub mod slot {
         (DISPOSE_ENVIRONMENT, "DisposeEnvironment"),
         (GET_SYSTEM_PROPERTY, "GetSystemProperty"),
         (ADD_CAPABILITIES, "AddCapabilities"),
+        (GET_CONSTANT_POOL, "GetConstantPool"),
         (RETRANSFORM_CLASSES, "RetransformClasses"),
     ];
 }
@@ -524,6 +528,14 @@ impl Jvmti {
         Ok(self.take_array(classes, count))
     }
 
+    /// The constant pool's entries, as in a class file; the first has the index 1.
+    pub fn constant_pool(self, class: jclass) -> Result<Vec<u8>, Error> {
+        let (mut count, mut length, mut bytes) = (0, 0, ptr::null_mut());
+        let slot = slot::GET_CONSTANT_POOL;
+        call!(self, slot, (jclass, *mut jint, *mut jint, *mut *mut u8), class, &mut count, &mut length, &mut bytes)?;
+        Ok(self.take_array(bytes, length))
+    }
+
     /// Declared methods.
     pub fn methods(self, class: jclass) -> Result<Vec<jmethodID>, Error> {
         let (mut count, mut methods) = (0, ptr::null_mut());
@@ -726,6 +738,7 @@ mod tests {
                 (capability::TAG_OBJECTS, "tag_objects"),
                 (capability::ALL_CLASS_HOOKS, "generate_all_class_hook_events"),
                 (capability::COMPILED_METHOD_LOAD, "generate_compiled_method_load_events"),
+                (capability::CONSTANT_POOL, "get_constant_pool"),
                 (capability::RETRANSFORM_CLASSES, "retransform_classes"),
                 (capability::RETRANSFORM_ANY_CLASS, "retransform_any_class"),
             ] {

@@ -14,6 +14,7 @@ mod hotswap;
 mod invocations;
 mod jni_env;
 mod jvmti;
+mod mentions;
 mod natives;
 mod open_calls;
 mod peek;
@@ -189,6 +190,7 @@ fn capabilities() -> Capabilities {
         capability::TAG_OBJECTS,
         capability::ALL_CLASS_HOOKS,
         capability::COMPILED_METHOD_LOAD,
+        capability::CONSTANT_POOL,
         capability::RETRANSFORM_CLASSES,
         capability::RETRANSFORM_ANY_CLASS,
     ])

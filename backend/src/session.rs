@@ -19,6 +19,7 @@ use crate::hotswap;
 use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{EventKind, Jvmti};
+use crate::mentions;
 use crate::open_calls::OpenCalls;
 use crate::peek;
 use crate::runtime::Runtime;
@@ -207,6 +208,9 @@ impl Session {
                 .map_err(|error| failed(&error)),
             Command::ReadClasses { classes } => peek::class_files(self.jvmti, jni, &self.classes, &classes)
                 .map(Reply::ClassFiles)
+                .map_err(|error| failed(&error)),
+            Command::ListMentions { except } => mentions::list(self.jvmti, jni, &self.classes, &except)
+                .map(Reply::Mentions)
                 .map_err(|error| failed(&error)),
             Command::ListCompiled => {
                 compiled::list(self.jvmti, jni, &self.classes).map(Reply::Compiled).map_err(|error| failed(&error))

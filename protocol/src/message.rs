@@ -107,6 +107,11 @@ pub enum Command {
         /// Of which classes.
         classes: Vec<ClassId>,
     },
+    /// What the constant pools of the loaded classes name, but for these classes'. Answered by [`Reply::Mentions`].
+    ListMentions {
+        /// The classes that do not count.
+        except: Vec<ClassId>,
+    },
     /// The methods that the JIT compiler has found worth compiling. Answered by [`Reply::Compiled`].
     ListCompiled,
     /// Have these classes retransformed in one go, on the agent's own thread. Answered by [`Reply::Hotswapped`].
@@ -152,6 +157,8 @@ pub enum Reply {
     Methods(Vec<(ClassId, Vec<MethodInfo>)>),
     /// To [`Command::ReadClasses`]: classes whose file cannot be had are missing.
     ClassFiles(Vec<ClassFileBytes>),
+    /// To [`Command::ListMentions`]: each name and descriptor once, by its [`mention`].
+    Mentions(Vec<u64>),
     /// To [`Command::ListCompiled`]: methods that are compiled, by themselves or as a part of their callers.
     Compiled(Vec<(ClassId, Vec<MethodInfo>)>),
     /// To [`Command::Hotswap`].
@@ -317,6 +324,12 @@ pub struct MethodInfo {
     pub access: u16,
     /// At least so often it has been called since its class was loaded, or changed; `None` where the JVM does not tell.
     pub calls: Option<u32>,
+}
+
+/// Stands for a name and a descriptor that a constant pool names together (FNV-1a). Two pairs that share one are taken for each other.
+pub fn mention(name: &[u8], descriptor: &[u8]) -> u64 {
+    let bytes = name.iter().chain(&[0]).chain(descriptor);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// Names a method of a loaded class.

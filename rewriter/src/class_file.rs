@@ -127,6 +127,12 @@ impl<'a> ClassFile<'a> {
         Reader::new(self.bytes.get(at..).unwrap_or_default(), at).u2("a constant's index")
     }
 
+    /// Names and descriptors of all that the class's code can name: fields, methods, call sites. In the constant pool's order, as it
+    /// spells them; what is malformed there is left out.
+    pub fn names_and_types(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + '_ {
+        self.pool.names_and_types()
+    }
+
     /// Internal name (`a/b/C`).
     pub fn name(&self) -> Result<Cow<'a, str>, Error> {
         self.pool.class_name(self.u2_at(self.this_class_at)?, self.this_class_at)

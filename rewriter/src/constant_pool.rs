@@ -90,6 +90,15 @@ impl<'a> ConstantPool<'a> {
         Ok((reader.u1("a constant's tag")?, reader))
     }
 
+    /// All name-and-type constants that can be read.
+    pub(crate) fn names_and_types(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + '_ {
+        (1..self.offsets.len() as u16).filter_map(|index| {
+            let mut pair = self.expect(index, 0, NAME_AND_TYPE, "a name and a descriptor").ok()?;
+            let (name, descriptor) = (pair.u2("a name").ok()?, pair.u2("a descriptor").ok()?);
+            Some((self.utf8_bytes(name, 0).ok()?, self.utf8_bytes(descriptor, 0).ok()?))
+        })
+    }
+
     fn expect(&self, index: u16, at: usize, tag: u8, expected: &'static str) -> Result<Reader<'a>, Error> {
         let (found, reader) = self.entry(index, at)?;
         if found == tag { Ok(reader) } else { Err(Error::new(at, expected)) }

@@ -34,6 +34,7 @@ mod hidden;
 mod lambdas;
 mod late;
 mod lines;
+mod mentions;
 mod mirror;
 mod natives;
 mod open_calls;
@@ -65,6 +66,7 @@ use code_store::CodeStore;
 use filter::Caller;
 use guards::Guards;
 use hidden::Hidden;
+use mentions::Mentions;
 use mirror::{ClassKey, Mirrors, Signature};
 use natives::Natives;
 use reachable::Reachable;
@@ -95,6 +97,11 @@ pub enum Step {
     /// Tell it these classes' files ([`CallGraph::add_code`], for each of them; `None` where they cannot be had), then
     /// [`CallGraph::resume`].
     NeedCode(Vec<ClassId>),
+    /// Tell it what all other loaded classes mention ([`CallGraph::add_mentions`]), then [`CallGraph::resume`].
+    NeedMentions {
+        /// Those that do not count.
+        except: Vec<ClassId>,
+    },
     /// Have these classes retransformed; there may be none.
     Hotswap(Vec<ClassId>),
 }
@@ -140,6 +147,7 @@ pub struct CallGraph {
     hidden: Hidden,
     guards: Guards,
     reflection: Reflection,
+    mentions: Mentions,
     natives: Natives,
     /// The classes in which work passes from thread to thread, as far as they are probed.
     passed: FxHashSet<ClassKey>,
@@ -182,6 +190,7 @@ impl CallGraph {
             hidden: Hidden::default(),
             guards: Guards::default(),
             reflection: Reflection::default(),
+            mentions: Mentions::default(),
             natives: Natives::default(),
             passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
@@ -334,6 +343,10 @@ impl CallGraph {
         if !needed.is_empty() {
             self.work = Some(work);
             return Step::NeedMethods(needed);
+        }
+        if let Some(except) = self.wanted_mentions() {
+            self.work = Some(work);
+            return Step::NeedMentions { except };
         }
         let missing = self.code.take_needed();
         let missing: Vec<ClassId> = missing.into_iter().filter_map(|key| self.mirrors.get(key).id).collect();

@@ -46,6 +46,10 @@ const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 const LIST_AT_ONCE: usize = 1_000;
 /// How often the stacks of threads inside the roots are looked at, at most, while methods found there are being instrumented.
 const MOST_LOOKS: usize = 8;
+/// So long it is waited for calls that are open when we come, of roots that return soon; ...
+const PASSING: Duration = Duration::from_millis(40);
+/// ... and looked so often whether they still are.
+const PASSING_LOOK: Duration = Duration::from_millis(4);
 
 /// Why a session ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -270,10 +274,16 @@ impl Session {
             return Ok(Vec::new());
         }
         let mut looks = 0;
+        let passing = self.graph.roots_return_soon().then(|| tokio::time::Instant::now() + PASSING);
         loop {
             let command = Command::ListStacks { roots: roots.clone() };
             let reply = self.command(command, "list the threads' stacks").await?;
             let Reply::Stacks(stacks) = reply else { return Err(unexpected("list the threads' stacks", &reply)) };
+            // What an open call may come to has to be instrumented without any guard. One that is over by then took no part.
+            if !stacks.is_empty() && passing.is_some_and(|until| tokio::time::Instant::now() < until) {
+                self.serve_for(PASSING_LOOK).await?;
+                continue;
+            }
             let step = self.graph.open_calls(&stacks);
             let classes = self.settle(step).await?;
             looks += 1;
@@ -288,6 +298,15 @@ impl Session {
             self.hotswap_by_agent(classes).await?;
             self.turn().await?;
         }
+    }
+
+    /// Serves what comes, for so long.
+    async fn serve_for(&mut self, time: Duration) -> Result<(), SessionError> {
+        let until = tokio::time::Instant::now() + time;
+        while let Ok(event) = tokio::time::timeout_at(until, self.next_event()).await {
+            self.serve(event?).await?;
+        }
+        Ok(())
     }
 
     /// Has the target record what these threads call from now on, and tell when they have returned.

@@ -85,6 +85,8 @@ const FEW_NEW: usize = 32;
 const PART_NEW: usize = 8;
 /// What has run less than once in so many calls of a root has run seldom.
 const SELDOM: u32 = 200;
+/// A root that has been called so often returns soon.
+const OFTEN: u32 = 100;
 /// HotSpot counts a method's calls until it is compiled for good, some ten thousand of them: that a root had more says nothing of what it calls.
 const COUNTED: u32 = 20_000;
 /// So many classes are listed at the beginning for the sake of evidence. HotSpot keeps some 16 bytes for each method that was ever listed.
@@ -292,6 +294,11 @@ impl CallGraph {
     pub(super) fn learn_of_root(&mut self, root: MethodId) {
         let calls = self.record(root).and_then(|root| self.mirrors.method(root.key, root.signature)?.calls);
         self.ahead.root_calls = self.ahead.root_calls.max(calls.unwrap_or(0));
+    }
+
+    /// Whether the roots have been called so often that a call of them that is open is soon over.
+    pub fn roots_return_soon(&self) -> bool {
+        self.ahead.root_calls >= OFTEN
     }
 
     /// Whether the JVM has told which methods have been called.

@@ -177,13 +177,24 @@ impl CallGraph {
             for signature in signatures {
                 let name = &self.mirrors.signature(signature).0;
                 // Constructors are called by name, finalizers on a thread of their own.
-                if !matches!(&**name, "<init>" | "finalize") {
-                    self.hidden.set_exposing(true);
-                    self.select_for(class, signature, caller, selected);
-                    self.hidden.set_exposing(false);
+                if !matches!(&**name, "<init>" | "finalize") && !self.withholds(class, signature, caller) {
+                    self.select_exposed(class, signature, caller, selected);
                 }
             }
         }
+    }
+
+    fn select_exposed(&mut self, class: ClassKey, signature: Signature, caller: Caller, selected: &mut Vec<MethodId>) {
+        self.hidden.set_exposing(true);
+        self.select_for(class, signature, caller, selected);
+        self.hidden.set_exposing(false);
+    }
+
+    /// Code outside the filter can call a method on objects of a class after all.
+    pub(super) fn expose_method(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
+        let mut selected = Vec::new();
+        self.select_exposed(class, signature, caller, &mut selected);
+        selected.into_iter().for_each(|method| self.raise(method, self.of_callback(method)));
     }
 
     fn is_inside(&self, key: ClassKey, caller: Caller) -> bool {

@@ -62,6 +62,9 @@ impl CallGraph {
         file: &ClassFile<'_>,
     ) -> Vec<Selected> {
         let key = self.mirrors.loading(loader, name, file);
+        if loader.is_jdk() {
+            self.jdk_class_comes(file);
+        }
         self.code.add(key, Some(bytes.to_vec()));
         self.apply_while_loading(key, name);
         if self.options.scheme == Scheme::Total {

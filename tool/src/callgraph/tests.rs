@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use headwater_protocol::message::{Frame, MethodRef, ThreadStack};
+use headwater_protocol::message::{Frame, MethodRef, ThreadStack, mention};
 use headwater_protocol::{LoaderId, ThreadId};
 use headwater_rewriter::ClassFile;
 use headwater_tests::{compile_text, jdks};
@@ -15,6 +15,7 @@ mod callbacks;
 mod dropping;
 mod guards;
 mod loading;
+mod mentions;
 mod natives;
 mod receivers;
 
@@ -43,6 +44,8 @@ struct PlayedJvm {
     hotswaps: usize,
     /// Classes and methods that the JIT compiler has compiled when we attach.
     compiled: Vec<(&'static str, &'static str)>,
+    /// Names of methods that the JDK declares, and none of its classes that are loaded mentions.
+    unmentioned: Vec<&'static str>,
 }
 
 impl PlayedJvm {
@@ -56,6 +59,7 @@ impl PlayedJvm {
             instrumented: BTreeSet::new(),
             hotswaps: 0,
             compiled: Vec::new(),
+            unmentioned: Vec::new(),
         };
         for (name, super_class, interface, methods) in [
             ("java/lang/Object", None, false, &["<init>()V", "hashCode()I", "toString()Ljava/lang/String;"][..]),
@@ -228,6 +232,17 @@ impl PlayedJvm {
                         let class = self.classes.values().find(|class| class.id == id).expect("a class we told of");
                         self.graph.add_code(id, Some(class.bytes.clone()).filter(|bytes| !bytes.is_empty()));
                     }
+                    step = self.graph.resume();
+                }
+                Step::NeedMentions { except } => {
+                    let mut others = self.classes.values().filter(|class| except.contains(&class.id));
+                    assert!(others.all(|class| class.loader == APPLICATION), "the JDK's classes count");
+                    let declared = self.classes.values().filter(|class| class.loader == LoaderId::BOOT);
+                    let declared = declared.flat_map(|class| &class.methods);
+                    let mentioned = declared.filter(|method| !self.unmentioned.contains(&&*method.name));
+                    let mentions =
+                        mentioned.map(|method| mention(method.name.as_bytes(), method.descriptor.as_bytes()));
+                    self.graph.add_mentions(mentions.collect());
                     step = self.graph.resume();
                 }
                 Step::Hotswap(classes) => {

@@ -1,0 +1,98 @@
+//! What code of the JDK can call at all.
+//!
+//! Of an object that is handed out to the JDK, whatever types of the JDK's declare may be called, by all that is known of the JDK's code: it is
+//! not looked through. A driver's connections, statements and results have hundreds of such methods. But a class calls nothing that its
+//! constant pool does not name, and most of these are named by no class of the JDK that is loaded. So what has never run, and cannot be called
+//! by what is loaded, is *withheld* until a class comes that names it: it is there before any of that class's code runs.
+//!
+//! What can be missed so is a method that the JDK calls by reflection or out of native code, that it calls in no other way, and that had
+//! never been called when we came.
+
+use headwater_protocol::ClassId;
+use headwater_protocol::message::mention;
+use headwater_rewriter::ClassFile;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::filter::{Caller, JdkMethods};
+use super::mirror::{ClassKey, Signature};
+use super::{CallGraph, Scheme};
+
+/// A method that objects of a class have.
+type Exposed = (ClassKey, Signature, Caller);
+
+/// The names and descriptors in the constant pools of the JDK's classes.
+#[derive(Debug, Default)]
+pub(super) struct Mentions {
+    known: FxHashSet<u64>,
+    /// Those of the classes that were loaded when we came are among them.
+    listed: bool,
+    wanted: bool,
+    withheld: FxHashMap<u64, Vec<Exposed>>,
+}
+
+impl CallGraph {
+    /// The classes whose mentions do not count, if those of the others are wanted.
+    pub(super) fn wanted_mentions(&mut self) -> Option<Vec<ClassId>> {
+        if !std::mem::take(&mut self.mentions.wanted) {
+            return None;
+        }
+        let others = self.mirrors.keys().map(|key| self.mirrors.get(key)).filter(|mirror| !mirror.loader.is_jdk());
+        Some(others.filter_map(|mirror| mirror.id).collect())
+    }
+
+    /// What the JDK's loaded classes mention, each by its [`mention`].
+    pub fn add_mentions(&mut self, mentions: Vec<u64>) {
+        self.mentions.listed = true;
+        self.mentions.known.extend(mentions);
+    }
+
+    /// Whether a method of a class's objects is not selected on account of the JDK's code, because nothing there can call it yet. If that
+    /// is not known, it is asked for.
+    pub(super) fn withholds(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
+        let has_evidence = self.ahead.knows_calls && self.ahead.is_warm();
+        if !self.asks_for_mentions() || !has_evidence || self.guards.forbidden {
+            return false;
+        }
+        let (mut places, mut unknown) = (Vec::new(), Vec::new());
+        self.selection(class, signature, caller, &mut places, &mut unknown);
+        if !unknown.is_empty() || !places.iter().all(|place| self.is_idle(*place, signature)) {
+            return false;
+        }
+        if !self.mentions.listed {
+            self.mentions.wanted = true;
+            self.needs += 1;
+            return true;
+        }
+        let (name, descriptor) = self.mirrors.signature(signature);
+        let mention = mention(name.as_bytes(), descriptor.as_bytes());
+        if self.mentions.known.contains(&mention) {
+            return false;
+        }
+        let withheld = self.mentions.withheld.entry(mention).or_default();
+        let exposed = (class, signature, caller);
+        if !withheld.contains(&exposed) {
+            withheld.push(exposed);
+        }
+        true
+    }
+
+    fn asks_for_mentions(&self) -> bool {
+        self.options.jdk == JdkMethods::None && self.options.scheme == Scheme::Lazy && self.options.look_ahead
+    }
+
+    /// A class of the JDK's is being loaded: what it mentions can be called from now on.
+    pub(super) fn jdk_class_comes(&mut self, file: &ClassFile<'_>) {
+        if !self.asks_for_mentions() || self.roots_only {
+            return;
+        }
+        for (name, descriptor) in file.names_and_types() {
+            let mention = mention(name, descriptor);
+            if !self.mentions.known.insert(mention) {
+                continue;
+            }
+            for (class, signature, caller) in self.mentions.withheld.remove(&mention).into_iter().flatten() {
+                self.expose_method(class, signature, caller);
+            }
+        }
+    }
+}

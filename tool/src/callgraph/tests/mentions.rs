@@ -1,0 +1,83 @@
+//! What is handed out to the JDK, and what of it the JDK's loaded classes can call.
+
+use super::*;
+
+const SOURCE: &str = "
+    import java.util.concurrent.Flow;
+    class Main {
+        static java.util.Set<Object> all;
+        static void root(Reader it) { all.add(it); }
+    }
+    class Reader implements Flow.Subscriber<Object> {
+        public void onSubscribe(Flow.Subscription it) { }
+        public void onNext(Object it) { }
+        public void onError(Throwable it) { failed(); }
+        public void onComplete() { }
+        static void failed() { }
+    }
+    class Publisher { static void end(Flow.Subscriber<Object> it) { it.onError(null); } }
+";
+const SUBSCRIBER: &str = "java/util/concurrent/Flow$Subscriber";
+const ROOT: &str = "Main.root(LReader;)V";
+const NEXT: &str = "Reader.onNext(Ljava/lang/Object;)V";
+const ERROR: &str = "Reader.onError(Ljava/lang/Throwable;)V";
+const COMPLETE: &str = "Reader.onComplete()V";
+
+/// A JVM none of whose JDK classes mentions `onError` yet.
+fn reading(options: Options) -> PlayedJvm {
+    let mut jvm = PlayedJvm::new(SOURCE, options);
+    let methods = ["onNext(Ljava/lang/Object;)V", "onError(Ljava/lang/Throwable;)V", "onComplete()V"];
+    jvm.add_jdk_class(SUBSCRIBER, Some("java/lang/Object"), true, &methods);
+    jvm.classes.get_mut("Publisher").expect("of the source").loader = LoaderId::BOOT;
+    jvm.unmentioned = vec!["onError"];
+    jvm
+}
+
+#[test]
+fn what_never_ran_and_nothing_in_the_jdk_can_call_waits_until_something_can() {
+    let mut jvm = reading(ahead());
+    jvm.run_before(&["Main.root", "Reader.onNext"]);
+    let mut jvm = jvm.attach(&["Main", "Reader"]);
+    jvm.enter(ROOT);
+    assert!(jvm.instrumented.contains(NEXT), "it has run");
+    assert!(jvm.instrumented.contains(COMPLETE), "a class of the JDK mentions it");
+    assert!(!jvm.instrumented.contains(ERROR));
+    // A class that mentions it comes.
+    let bytes = jvm.classes["Publisher"].bytes.clone();
+    let by_graph = Occasion::Loading { by_graph: true };
+    assert!(jvm.graph.class_bytes(by_graph, LoaderId::BOOT, "Publisher", &bytes).is_empty());
+    let step = jvm.graph.class_prepared(jvm.info("Publisher"));
+    jvm.settle(step);
+    assert!(jvm.instrumented.contains(ERROR), "before any of that class's code runs");
+}
+
+#[test]
+fn what_a_class_mentions_that_came_before_we_asked_counts() {
+    let mut jvm = reading(ahead());
+    jvm.run_before(&["Main.root", "Reader.onNext"]);
+    let mut jvm = jvm.attach(&["Main", "Reader"]);
+    // It is being loaded when we list what the loaded ones mention.
+    let bytes = jvm.classes["Publisher"].bytes.clone();
+    let by_graph = Occasion::Loading { by_graph: false };
+    assert!(jvm.graph.class_bytes(by_graph, LoaderId::BOOT, "Publisher", &bytes).is_empty());
+    jvm.enter(ROOT);
+    assert!(jvm.instrumented.contains(ERROR));
+}
+
+#[test]
+fn nothing_waits_where_nothing_says_that_it_will_not_run() {
+    for (before, forbidden) in [
+        (&["Reader.onNext"][..], false),
+        (&["Main.root", "Reader.onNext", "Reader.onError"], false),
+        (&["Main.root", "Reader.onNext"], true),
+    ] {
+        let mut jvm = reading(ahead());
+        jvm.run_before(before);
+        if forbidden {
+            jvm.graph.forbid_guards();
+        }
+        let mut jvm = jvm.attach(&["Main", "Reader"]);
+        jvm.enter(ROOT);
+        assert!(jvm.instrumented.contains(ERROR), "{before:?}");
+    }
+}
