@@ -2,23 +2,20 @@
 
 use std::collections::HashSet;
 
-use headwater_protocol::ClassId;
+use headwater_protocol::LoaderId;
 use headwater_protocol::message::mention;
+use jni::sys::jclass;
 
 use crate::classes::Classes;
 use crate::jni_env::Jni;
-use crate::jvmti::{Error, Jvmti, class_status};
+use crate::jvmti::{Error, Jvmti};
 
-/// What all loaded classes mention, linked or not, but for these.
-pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes, except: &[ClassId]) -> Result<Vec<u64>, Error> {
-    let except: HashSet<ClassId> = except.iter().copied().collect();
+/// What all loaded classes of the JDK mention, linked or not.
+pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Vec<u64>, Error> {
     let mut mentions = HashSet::new();
     for class in jvmti.loaded_classes()? {
-        let has_pool =
-            jvmti.class_status(class).is_ok_and(|status| status & (class_status::ARRAY | class_status::PRIMITIVE) == 0);
-        // A class that fails here is being unloaded.
-        if has_pool
-            && classes.id(class).is_ok_and(|id| !except.contains(&id))
+        // A class that fails here is an array, or being unloaded.
+        if is_of_jdk(jvmti, jni, classes, class)
             && let Ok(pool) = jvmti.constant_pool(class)
         {
             add(&pool, &mut mentions);
@@ -26,6 +23,13 @@ pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes, except: &[ClassId]) -> Re
         jni.delete_local(class);
     }
     Ok(mentions.into_iter().collect())
+}
+
+fn is_of_jdk(jvmti: Jvmti, jni: Jni, classes: &Classes, class: jclass) -> bool {
+    let Ok(loader) = jvmti.class_loader(class) else { return true };
+    let id = classes.loader_id(jni, loader);
+    jni.delete_local(loader);
+    id.map_or(true, LoaderId::is_jdk)
 }
 
 /// Adds what a constant pool mentions (JVMS 4.4), as far as it can be read.

@@ -209,9 +209,9 @@ impl Session {
             Command::ReadClasses { classes } => peek::class_files(self.jvmti, jni, &self.classes, &classes)
                 .map(Reply::ClassFiles)
                 .map_err(|error| failed(&error)),
-            Command::ListMentions { except } => mentions::list(self.jvmti, jni, &self.classes, &except)
-                .map(Reply::Mentions)
-                .map_err(|error| failed(&error)),
+            Command::ListMentions => {
+                mentions::list(self.jvmti, jni, &self.classes).map(Reply::Mentions).map_err(|error| failed(&error))
+            }
             Command::ListCompiled => {
                 compiled::list(self.jvmti, jni, &self.classes).map(Reply::Compiled).map_err(|error| failed(&error))
             }

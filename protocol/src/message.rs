@@ -107,11 +107,8 @@ pub enum Command {
         /// Of which classes.
         classes: Vec<ClassId>,
     },
-    /// What the constant pools of the loaded classes name, but for these classes'. Answered by [`Reply::Mentions`].
-    ListMentions {
-        /// The classes that do not count.
-        except: Vec<ClassId>,
-    },
+    /// What the constant pools of the JDK's loaded classes name. Answered by [`Reply::Mentions`].
+    ListMentions,
     /// The methods that the JIT compiler has found worth compiling. Answered by [`Reply::Compiled`].
     ListCompiled,
     /// Have these classes retransformed in one go, on the agent's own thread. Answered by [`Reply::Hotswapped`].

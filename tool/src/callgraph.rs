@@ -97,11 +97,8 @@ pub enum Step {
     /// Tell it these classes' files ([`CallGraph::add_code`], for each of them; `None` where they cannot be had), then
     /// [`CallGraph::resume`].
     NeedCode(Vec<ClassId>),
-    /// Tell it what all other loaded classes mention ([`CallGraph::add_mentions`]), then [`CallGraph::resume`].
-    NeedMentions {
-        /// Those that do not count.
-        except: Vec<ClassId>,
-    },
+    /// Tell it what the JDK's loaded classes mention ([`CallGraph::add_mentions`]), then [`CallGraph::resume`].
+    NeedMentions,
     /// Have these classes retransformed; there may be none.
     Hotswap(Vec<ClassId>),
 }
@@ -344,9 +341,9 @@ impl CallGraph {
             self.work = Some(work);
             return Step::NeedMethods(needed);
         }
-        if let Some(except) = self.wanted_mentions() {
+        if self.mentions.take_wanted() {
             self.work = Some(work);
-            return Step::NeedMentions { except };
+            return Step::NeedMentions;
         }
         let missing = self.code.take_needed();
         let missing: Vec<ClassId> = missing.into_iter().filter_map(|key| self.mirrors.get(key).id).collect();

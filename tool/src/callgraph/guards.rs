@@ -182,11 +182,14 @@ impl CallGraph {
                     other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
                 });
                 let unlikely = same.clone().all(|call| !call.kind.is_handle() && self.is_unlikely(call, key, has_run));
-                if unlikely && self.is_inside_and_new(call, key, caller) {
+                let is_guarded = unlikely && self.is_inside_and_new(call, key, caller);
+                // If a guard is passed, all is selected that the call can run.
+                let least = if is_guarded { MANY_BEHIND } else { 1 };
+                if let Some(number) = self.number_of_receiving(call, loader, caller, least) {
+                    here.receivers.push((number, Called::by(call)));
+                } else if is_guarded {
                     let id = self.guards.number_in(method);
                     here.guards.push(Guard { id, called: Called::by(call), state: State::Up });
-                } else if let Some(number) = self.number_of_receiving(call, loader, caller) {
-                    here.receivers.push((number, Called::by(call)));
                 }
             }
         }
@@ -351,5 +354,7 @@ impl CallGraph {
     }
 }
 
+/// A guard is told what the call is made on if there are so many methods behind it that never have run.
+const MANY_BEHIND: usize = 4;
 /// Of so many numbers, some have to be left for methods.
 const MOST_GUARDS: usize = MethodId::MAX.0 as usize / 2;

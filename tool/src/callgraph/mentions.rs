@@ -8,7 +8,6 @@
 //! What can be missed so is a method that the JDK calls by reflection or out of native code, that it calls in no other way, and that had
 //! never been called when we came.
 
-use headwater_protocol::ClassId;
 use headwater_protocol::message::mention;
 use headwater_rewriter::ClassFile;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,16 +29,14 @@ pub(super) struct Mentions {
     withheld: FxHashMap<u64, Vec<Exposed>>,
 }
 
-impl CallGraph {
-    /// The classes whose mentions do not count, if those of the others are wanted.
-    pub(super) fn wanted_mentions(&mut self) -> Option<Vec<ClassId>> {
-        if !std::mem::take(&mut self.mentions.wanted) {
-            return None;
-        }
-        let others = self.mirrors.keys().map(|key| self.mirrors.get(key)).filter(|mirror| !mirror.loader.is_jdk());
-        Some(others.filter_map(|mirror| mirror.id).collect())
+impl Mentions {
+    /// Whether they have become wanted.
+    pub(super) fn take_wanted(&mut self) -> bool {
+        std::mem::take(&mut self.wanted)
     }
+}
 
+impl CallGraph {
     /// What the JDK's loaded classes mention, each by its [`mention`].
     pub fn add_mentions(&mut self, mentions: Vec<u64>) {
         self.mentions.listed = true;

@@ -36,8 +36,8 @@ pub(super) struct Receivers {
     numbers: FxHashMap<Target, u32>,
     /// In the order of the numbers.
     targets: Vec<Target>,
-    /// Whether a call on a type can run methods that are idle.
-    idle: FxHashMap<(ClassKey, Target), bool>,
+    /// How many idle methods a call on a type can run.
+    idle: FxHashMap<(ClassKey, Target), usize>,
     /// How many pairs of a call and a class have been asked for.
     seen: usize,
 }
@@ -78,8 +78,14 @@ impl CallGraph {
         selected.into_iter().for_each(|method| self.raise(method, 1.0));
     }
 
-    /// The number of a call that is to be told what it is made on, because that spares something.
-    pub(super) fn number_of_receiving(&mut self, call: &CallSite, loader: LoaderId, caller: Caller) -> Option<u32> {
+    /// The number of a call that is to be told what it is made on, because that spares so many methods.
+    pub(super) fn number_of_receiving(
+        &mut self,
+        call: &CallSite,
+        loader: LoaderId,
+        caller: Caller,
+        least: usize,
+    ) -> Option<u32> {
         let is_virtual = matches!(call.kind, CallKind::Virtual | CallKind::Interface);
         let has_evidence = self.ahead.knows_calls && self.ahead.is_warm();
         if !is_virtual || !has_evidence {
@@ -88,15 +94,14 @@ impl CallGraph {
         let target = (self.mirrors.known_signature(&call.name, &call.descriptor)?, caller);
         let owners = self.mirrors.visible(&call.owner, loader);
         let all_linked = owners.iter().all(|owner| self.mirrors.get(*owner).linked);
-        let spares = all_linked && owners.into_iter().any(|owner| self.runs_idle(owner, target));
+        let spares = all_linked && owners.into_iter().any(|owner| self.idle_on(owner, target) >= least);
         if spares { self.guards.receivers.number(target) } else { None }
     }
 
-    /// Whether a call on a type can run methods that are idle.
-    fn runs_idle(&mut self, owner: ClassKey, target: Target) -> bool {
-        let reached = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&target));
-        if let Some(reached) = reached {
-            return !reached.all;
+    /// How many idle methods a call on a type can run.
+    fn idle_on(&mut self, owner: ClassKey, target: Target) -> usize {
+        if self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&target)).is_some_and(|reached| reached.all) {
+            return 0;
         }
         if let Some(known) = self.guards.receivers.idle.get(&(owner, target)) {
             return *known;
@@ -108,9 +113,11 @@ impl CallGraph {
                 self.selection(class, signature, caller, &mut places, &mut unknown);
             }
         }
-        let runs_idle = places.into_iter().any(|place| self.is_idle(place, signature));
-        self.guards.receivers.idle.insert((owner, target), runs_idle);
-        runs_idle
+        places.sort_unstable();
+        places.dedup();
+        let idle = places.into_iter().filter(|place| self.is_idle(*place, signature)).count();
+        self.guards.receivers.idle.insert((owner, target), idle);
+        idle
     }
 
     /// Whether a method is known never to have run, and not instrumented.

@@ -130,8 +130,8 @@ impl Session {
                     self.read_classes(classes).await?;
                     step = self.graph.resume();
                 }
-                Step::NeedMentions { except } => {
-                    let reply = self.command(Command::ListMentions { except }, "list mentions").await?;
+                Step::NeedMentions => {
+                    let reply = self.command(Command::ListMentions, "list mentions").await?;
                     let Reply::Mentions(mentions) = reply else { return Err(unexpected("list mentions", &reply)) };
                     self.graph.add_mentions(mentions);
                     step = self.graph.resume();
