@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
-use headwater_protocol::message::{Greeting, MethodInfo, Notice, Upcall, Welcome};
+use headwater_protocol::message::{Frame, Greeting, MethodInfo, MethodRef, Notice, ThreadStack, Upcall, Welcome};
 use headwater_protocol::segment::Recording;
 use headwater_protocol::{LoaderId, PROTOCOL_VERSION, wire};
 use headwater_rewriter::ClassFile;
@@ -95,7 +95,8 @@ impl Agent {
             let bytes = self.bytes(*class);
             let file = ClassFile::parse(&bytes).unwrap();
             let methods = file.methods().iter().map(|method| MethodInfo {
-                calls: None,
+                // The root has been called before.
+                calls: (method.name() == "root").then_some(1000),
                 name: method.name().into_owned(),
                 descriptor: method.descriptor().into_owned(),
                 access: method.access,
@@ -334,4 +335,22 @@ async fn a_class_that_got_no_answer_is_hotswapped_again() {
         agent.hotswap_again(11);
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_call_that_was_open_and_returns_soon_is_no_part_of_the_profile() {
+    let (mut session, agent) = begin(|agent| {
+        let method = MethodRef { class: MAIN, name: "root".into(), descriptor: "()V".into() };
+        let frames = vec![Frame { method, replaced: true }];
+        let inside = ThreadStack { thread: ThreadId(77), name: "main".into(), frames };
+        for stacks in [vec![inside.clone()], vec![inside], Vec::new()] {
+            let (request, command) = agent.command();
+            assert!(matches!(command, Command::ListStacks { .. }), "{command:?}");
+            agent.reply(request, Reply::Stacks(stacks));
+        }
+    })
+    .await;
+    assert_eq!(session.find_open_calls().await.unwrap(), []);
+    agent.join().expect("the agent's script went as written");
+    assert_eq!(session.graph().methods().len(), 1, "what it was about to call is not looked for");
 }
