@@ -33,41 +33,47 @@ fn is_of_jdk(jvmti: Jvmti, jni: Jni, classes: &Classes, class: jclass) -> bool {
 }
 
 /// Adds what a constant pool mentions (JVMS 4.4), as far as it can be read.
-fn add(pool: &[u8], mentions: &mut HashSet<u64>) -> Option<()> {
-    const UTF8: u8 = 1;
-    const NAME_AND_TYPE: u8 = 12;
-    let mut texts: Vec<&[u8]> = vec![&[]];
-    let mut pairs = Vec::new();
+fn add(pool: &[u8], mentions: &mut HashSet<u64>) {
+    let (mut texts, mut pairs) = (vec![&[][..]], Vec::new());
     let mut rest = pool;
-    while let Some((tag, behind)) = rest.split_first() {
-        let short = |at: usize| Some(usize::from(u16::from_be_bytes([*behind.get(at)?, *behind.get(at + 1)?])));
-        let mut text: &[u8] = &[];
-        let length = match *tag {
-            UTF8 => {
-                let length = 2 + short(0)?;
-                text = behind.get(2..length)?;
-                length
-            }
-            7 | 8 | 16 | 19 | 20 => 2,
-            15 => 3,
-            NAME_AND_TYPE => {
-                pairs.push((short(0)?, short(2)?));
-                4
-            }
-            // A long and a double are two entries.
-            5 | 6 => {
-                texts.push(&[]);
-                8
-            }
-            _ => 4,
-        };
-        texts.push(text);
-        rest = behind.get(length..)?;
+    while let Some(behind) = entry(rest, &mut texts, &mut pairs) {
+        rest = behind;
     }
-    mentions.extend(
-        pairs.iter().filter_map(|(name, descriptor)| Some(mention(texts.get(*name)?, texts.get(*descriptor)?))),
-    );
-    Some(())
+    let text = |index: &u16| texts.get(usize::from(*index)).copied();
+    mentions.extend(pairs.iter().filter_map(|(name, descriptor)| Some(mention(text(name)?, text(descriptor)?))));
+}
+
+/// Reads an entry: what stands behind it. Strings are kept by their index, of names with descriptors the indexes of both.
+fn entry<'p>(pool: &'p [u8], texts: &mut Vec<&'p [u8]>, pairs: &mut Vec<(u16, u16)>) -> Option<&'p [u8]> {
+    const UTF8: u8 = 1;
+    const LONG: u8 = 5;
+    const DOUBLE: u8 = 6;
+    const NAME_AND_TYPE: u8 = 12;
+    let (tag, content) = pool.split_first()?;
+    let short = |at: usize| Some(u16::from_be_bytes([*content.get(at)?, *content.get(at + 1)?]));
+    let mut text: &[u8] = &[];
+    let length = match *tag {
+        UTF8 => {
+            let length = 2 + usize::from(short(0)?);
+            text = content.get(2..length)?;
+            length
+        }
+        // Classes, strings, method types, modules, packages; method handles.
+        7 | 8 | 16 | 19 | 20 => 2,
+        15 => 3,
+        LONG | DOUBLE => {
+            // They take two indexes.
+            texts.push(&[]);
+            8
+        }
+        NAME_AND_TYPE => {
+            pairs.push((short(0)?, short(2)?));
+            4
+        }
+        _ => 4,
+    };
+    texts.push(text);
+    content.get(length..)
 }
 
 #[cfg(test)]
@@ -83,10 +89,13 @@ mod tests {
         pool.extend(b"()I");
         pool.extend([12, 0, 3, 0, 5, 12, 0, 3, 0, 99]);
         let mut mentions = HashSet::new();
-        assert_eq!(add(&pool, &mut mentions), Some(()));
+        add(&pool, &mut mentions);
         assert_eq!(mentions, HashSet::from([mention(b"get", b"()I")]));
         for length in 0..pool.len() {
-            add(&pool[..length], &mut HashSet::new());
+            // What is cut off is not there, and no more.
+            let mut fewer = HashSet::new();
+            add(&pool[..length], &mut fewer);
+            assert!(fewer.is_subset(&mentions));
         }
     }
 }

@@ -320,6 +320,7 @@ impl CallGraph {
             Work::Linked(key) => self.apply_to(*key),
             Work::Reflected(..) if self.roots_only => {}
             Work::Reflected(key, signature) => self.reach_reflected(*key, *signature),
+            Work::Received(..) if self.roots_only => {}
             Work::Received(call, key) => self.receive(*call, *key),
             Work::Open(methods) => self.enter_open(methods),
             Work::Rest => {}

@@ -52,7 +52,8 @@ impl CallGraph {
         }
         let (mut places, mut unknown) = (Vec::new(), Vec::new());
         self.selection(class, signature, caller, &mut places, &mut unknown);
-        if !unknown.is_empty() || !places.iter().all(|place| self.is_idle(*place, signature)) {
+        let has_others = places.is_empty() || places.iter().any(|place| !self.is_idle(*place, signature));
+        if has_others || !unknown.is_empty() {
             return false;
         }
         if !self.mentions.listed {

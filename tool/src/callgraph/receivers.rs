@@ -12,7 +12,7 @@
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{CallKind, CallSite};
 use headwater_runtime_java::RECEIVING_CALLS;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
@@ -38,8 +38,8 @@ pub(super) struct Receivers {
     targets: Vec<Target>,
     /// How many idle methods a call on a type can run.
     idle: FxHashMap<(ClassKey, Target), usize>,
-    /// How many pairs of a call and a class have been asked for.
-    seen: usize,
+    /// The pairs of a call and a class that have been asked for.
+    seen: FxHashSet<(u32, ClassKey)>,
 }
 
 impl Receivers {
@@ -49,7 +49,7 @@ impl Receivers {
             return Some(*known);
         }
         let number = self.targets.len() as u32;
-        if number >= RECEIVING_CALLS || self.seen >= MOST_SEEN {
+        if number >= RECEIVING_CALLS || self.seen.len() >= MOST_SEEN {
             return None;
         }
         self.numbers.insert(target, number);
@@ -63,7 +63,7 @@ impl CallGraph {
     pub fn received(&mut self, call: u32, class: ClassId) -> Step {
         match self.mirrors.by_id(class) {
             Some(key) => {
-                self.guards.receivers.seen += 1;
+                self.guards.receivers.seen.insert((call, key));
                 self.begin(Work::Received(call, key))
             }
             None => Step::Hotswap(Vec::new()),

@@ -14,9 +14,14 @@ final class HeadwaterV1Receivers {
     /** So many calls can be told. */
     private static final int CALLS = 2048;
     private static final int FIRST_TABLE = 8;
+    /** Nanoseconds after which, at the next class, all are forgotten and asked for again: some may be kept loaded by this alone. */
+    private static final long LONGEST_KEPT = 60_000_000_000L;
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final HeadwaterV1Receivers NONE = new HeadwaterV1Receivers();
     private static final HeadwaterV1Receivers[] SEEN = new HeadwaterV1Receivers[CALLS];
+
+    /** When all were forgotten. */
+    private static long cleared;
 
     private Class<?> first;
     private Class<?> second;
@@ -74,6 +79,9 @@ final class HeadwaterV1Receivers {
             if (!HeadwaterV1.recording || contains(type, call)) {
                 return;
             }
+            if (System.nanoTime() - cleared > LONGEST_KEPT) {
+                clear();
+            }
             HeadwaterV1Receivers seen = SEEN[call];
             if (seen == NONE) {
                 seen = new HeadwaterV1Receivers();
@@ -119,6 +127,7 @@ final class HeadwaterV1Receivers {
 
     /** Forgets it all: classes are not to be kept loaded on our account. */
     static void clear() {
+        cleared = System.nanoTime();
         for (int call = 0; call < CALLS; call++) {
             SEEN[call] = NONE;
         }
