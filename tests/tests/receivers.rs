@@ -82,10 +82,12 @@ class Wide implements Shape {
         if (i != 1 || l != 2 || d != 3 || o != this || f != 4) throw new IllegalStateException();
         return part(l);
     }
-    long part(long l) { return l; }
+    private long part(long l) { return l; }
     public int none() { return 2; }
 }
-class Narrow extends Wide { public int named(char c) { return super.named(c); } }
+class Narrow extends Wide {
+    private long part(long l) { return -l; }
+    public int named(char c) { return super.named(c); } }
 class Other extends Narrow { public Iterator<Integer> numbers() { return new Twice(4); } }
 ";
 

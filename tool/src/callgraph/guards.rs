@@ -171,6 +171,7 @@ impl CallGraph {
             let has_run = self.has_run(key, signature) == Some(true);
             let loader = self.mirrors.get(key).loader;
             let caller = self.options.caller(loader);
+            let length = sites.calls.iter().map(|call| call.offset).max().unwrap_or(0);
             for call in &sites.calls {
                 if self.guards.is_full() {
                     break;
@@ -183,9 +184,16 @@ impl CallGraph {
                 });
                 let unlikely = same.clone().all(|call| !call.kind.is_handle() && self.is_unlikely(call, key, has_run));
                 let is_guarded = unlikely && self.is_inside_and_new(call, key, caller);
-                // If a guard is passed, all is selected that the call can run.
-                let least = if is_guarded { MANY_BEHIND } else { 1 };
-                if let Some(number) = self.number_of_receiving(call, loader, caller, least) {
+                // If a guard is passed, all is selected that the call can run; but what has run is selected before, if it is told the receiver.
+                let least = match is_guarded {
+                    true if self.can_run_what_has(call, key) => usize::MAX,
+                    true => MANY_BEHIND,
+                    false => 1,
+                };
+                let is_huge = length + (here.receivers.len() as u32 + 1) * RECEIVER_BYTES > HUGE;
+                // Without these it may still be compiled.
+                let number = if is_huge { None } else { self.number_of_receiving(call, loader, caller, least) };
+                if let Some(number) = number {
                     here.receivers.push((number, Called::by(call)));
                 } else if is_guarded {
                     let id = self.guards.number_in(method);
@@ -210,6 +218,12 @@ impl CallGraph {
                 }
             }
         }
+    }
+
+    /// Whether something that a call can run has run before, or may have.
+    fn can_run_what_has(&self, call: &CallSite, by: ClassKey) -> bool {
+        let signature = self.mirrors.known_signature(&call.name, &call.descriptor);
+        signature.is_some_and(|signature| !self.has_never_run(call, by, signature))
     }
 
     /// Whether nothing that a call can run has run before.
@@ -356,5 +370,9 @@ impl CallGraph {
 
 /// A guard is told what the call is made on if there are so many methods behind it that never have run.
 const MANY_BEHIND: usize = 4;
+/// HotSpot compiles no method that is longer (`HugeMethodLimit`, 8,000 bytes); other probes take room as well.
+const HUGE: u32 = 7_000;
+/// A call that is told what it is made on is so much longer, if it has two or three arguments.
+const RECEIVER_BYTES: u32 = 16;
 /// Of so many numbers, some have to be left for methods.
 const MOST_GUARDS: usize = MethodId::MAX.0 as usize / 2;

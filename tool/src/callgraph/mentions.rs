@@ -5,6 +5,7 @@
 //! constant pool does not name, and most of these are named by no class of the JDK that is loaded. So what has never run, and cannot be called
 //! by what is loaded, is *withheld* until a class comes that names it: it is there before any of that class's code runs.
 //!
+//! What native methods of the application call is not known at all; where the graph has such calls, nothing is withheld.
 //! What can be missed so is a method that the JDK calls by reflection or out of native code, that it calls in no other way, and that had
 //! never been called when we came.
 
@@ -13,7 +14,7 @@ use headwater_rewriter::ClassFile;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::{Caller, JdkMethods};
-use super::mirror::{ClassKey, Signature};
+use super::mirror::{ClassKey, Declared, Signature};
 use super::{CallGraph, Scheme};
 
 /// A method that objects of a class have.
@@ -27,6 +28,8 @@ pub(super) struct Mentions {
     listed: bool,
     wanted: bool,
     withheld: FxHashMap<u64, Vec<Exposed>>,
+    /// Native methods of the application are given objects: nobody sees what these call.
+    blind: bool,
 }
 
 impl Mentions {
@@ -47,12 +50,15 @@ impl CallGraph {
     /// is not known, it is asked for.
     pub(super) fn withholds(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
         let has_evidence = self.ahead.knows_calls && self.ahead.is_warm();
-        if !self.asks_for_mentions() || !has_evidence || self.guards.forbidden {
+        if !self.asks_for_mentions() || !has_evidence || self.guards.forbidden || self.mentions.blind {
             return false;
         }
         let (mut places, mut unknown) = (Vec::new(), Vec::new());
         self.selection(class, signature, caller, &mut places, &mut unknown);
-        let has_others = places.is_empty() || places.iter().any(|place| !self.is_idle(*place, signature));
+        // Seldom is not never here: nobody tells when it is called.
+        let was_called = |place: &ClassKey| self.mirrors.method(*place, signature).and_then(|it| it.calls) != Some(0);
+        let is_other = |place: &ClassKey| was_called(place) || !self.is_idle(*place, signature);
+        let has_others = places.is_empty() || places.iter().any(is_other);
         if has_others || !unknown.is_empty() {
             return false;
         }
@@ -72,6 +78,22 @@ impl CallGraph {
             withheld.push(exposed);
         }
         true
+    }
+
+    /// Native methods of the application's own are given objects: nothing is withheld any more.
+    pub(super) fn stop_withholding(&mut self) {
+        self.mentions.blind = true;
+        for (class, signature, caller) in std::mem::take(&mut self.mentions.withheld).into_values().flatten() {
+            self.expose_method(class, signature, caller);
+        }
+    }
+
+    /// A class has been linked: what was looked at before may call its methods.
+    pub(super) fn look_for_blind_spots(&mut self, class: ClassKey) {
+        let is_native = |methods: &FxHashMap<_, Declared>| methods.values().any(|method| method.is_native());
+        if !self.mirrors.get(class).loader.is_jdk() && self.mirrors.methods(class).is_some_and(is_native) {
+            self.stop_withholding();
+        }
     }
 
     fn asks_for_mentions(&self) -> bool {

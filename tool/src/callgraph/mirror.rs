@@ -23,7 +23,9 @@ pub(super) struct Declared {
     pub(super) calls: Option<u32>,
 }
 
+const ACC_PUBLIC: u16 = 0x0001;
 const ACC_PRIVATE: u16 = 0x0002;
+const ACC_PROTECTED: u16 = 0x0004;
 const ACC_STATIC: u16 = 0x0008;
 const ACC_FINAL: u16 = 0x0010;
 const ACC_NATIVE: u16 = 0x0100;
@@ -50,6 +52,15 @@ impl Declared {
 
     pub(super) fn is_final(self) -> bool {
         self.access & ACC_FINAL != 0
+    }
+
+    pub(super) fn is_private(self) -> bool {
+        self.access & ACC_PRIVATE != 0
+    }
+
+    /// Whatever class declares the same, it overrides this: so the receiver's class tells what a call runs.
+    pub(super) fn is_overridden_by_all(self) -> bool {
+        self.access & (ACC_PUBLIC | ACC_PROTECTED) != 0
     }
 
     pub(super) fn is_static(self) -> bool {

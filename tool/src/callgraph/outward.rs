@@ -61,6 +61,7 @@ impl CallGraph {
         }
         let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
         let owners = self.mirrors.visible(&call.owner, loader);
+        let mut is_native = false;
         let stays = owners.into_iter().any(|owner| {
             self.mirrors.supertypes(owner).into_iter().any(|key| {
                 let mirror = self.mirrors.get(key);
@@ -72,9 +73,14 @@ impl CallGraph {
                     return true;
                 }
                 // Whom a native method calls, nobody sees.
-                self.mirrors.method(key, signature).is_some_and(|method| !method.is_native())
+                let method = self.mirrors.method(key, signature);
+                is_native |= method.is_some_and(|method| method.is_native());
+                method.is_some_and(|method| !method.is_native())
             })
         });
+        if is_native && !stays {
+            self.stop_withholding();
+        }
         !stays
     }
 }

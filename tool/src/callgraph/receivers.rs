@@ -7,7 +7,7 @@
 //! So methods that have run are selected with the call, and the *idle* ones, that never have, are spared until an object asks for them.
 //!
 //! Only calls in code that has probes anyway can be guarded; for those in hidden methods, by method handles, or from outside the filter
-//! everything is selected as ever. A class that is linked later is no idle one: what it overrides is instrumented when it comes.
+//! everything is selected as ever. So are private methods, and those of a package: what a call of them runs is not for the object to say. A class that is linked later is no idle one: what it overrides is instrumented when it comes.
 
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{CallKind, CallSite};
@@ -123,6 +123,7 @@ impl CallGraph {
     /// Whether a method is known never to have run, and not instrumented.
     pub(super) fn is_idle(&self, class: ClassKey, signature: Signature) -> bool {
         self.has_run(class, signature) == Some(false)
+            && self.mirrors.method(class, signature).is_some_and(|method| method.is_overridden_by_all())
             && self.mirrors.get(class).lambda_host().is_none()
             && !self.by_signature.contains_key(&(class, signature))
     }

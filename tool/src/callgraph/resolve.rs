@@ -37,7 +37,12 @@ impl CallGraph {
             }
             let needs_before = self.needs;
             let mut selected = Vec::new();
-            for subtype in self.mirrors.subtypes(owner) {
+            // A private method is the one that runs, whatever the object's class declares (JVMS 5.4.6).
+            let runs_own = self.mirrors.method(owner, signature).is_some_and(|it| it.is_private() && !it.is_static());
+            if runs_own {
+                self.select_at(vec![owner], signature, caller, &mut selected);
+            }
+            for subtype in self.mirrors.subtypes(owner).into_iter().filter(|_| !runs_own) {
                 if !self.mirrors.get(subtype).is_abstract_class() {
                     let mut places = self.places_of(subtype, signature, caller);
                     if spare == Spare::Idle {
@@ -229,6 +234,7 @@ impl CallGraph {
             return;
         }
         self.probe_invokers();
+        self.look_for_blind_spots(class);
         self.look_at_native_calls_again(class);
         self.probe_passages();
         let name = self.mirrors.get(class).name.clone();

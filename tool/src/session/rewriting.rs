@@ -1,7 +1,7 @@
 //! Class files in, class files out: what the call graph selected, put in by the rewriter.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
-use headwater_rewriter::{Around, Place, Probes, Refusal, Refused, Request};
+use headwater_rewriter::{Around, Place, Probes, Refusal, Refused, Request, Rewritten};
 
 use super::Session;
 use crate::callgraph::{Guarded, Invoker, Lines, Occasion, Selected, Told};
@@ -59,20 +59,22 @@ impl Session {
             place: passage.place,
         });
         let mut requests: Vec<Request> = methods.chain(arguments).chain(passages).chain(native_calls).collect();
-        let guards = self.graph.guards(class, loader, name, bytes);
+        let mut guards = self.graph.guards(class, loader, name, bytes);
         let without_guards = requests.len();
-        requests.extend(guards.iter().map(|&Guarded { method_index, offset, told, .. }| match told {
-            Told::Passed(guard) => Request { method_index, id: guard.0, place: Place::Before { offset } },
-            Told::Receiver(call) => Request { method_index, id: call, place: Place::Receiver { offset } },
-        }));
+        requests.extend(guards.iter().map(guard_request));
         if requests.is_empty() {
             return None;
         }
         let mut rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
-        if !guards.is_empty() && rewritten.as_ref().is_ok_and(|it| !it.refused.is_empty()) {
-            // Perhaps there is room without them.
-            self.graph.refuse_guards(&guards);
+        // Perhaps there is room without them. Other methods keep theirs: they may be running.
+        while let Ok(Rewritten { refused, .. }) = &rewritten
+            && let (crowded, fit) = guards.iter().partition::<Vec<Guarded>, _>(|guard| is_in_the_way(guard, refused))
+            && !crowded.is_empty()
+        {
+            self.graph.refuse_guards(&crowded);
+            guards = fit;
             requests.truncate(without_guards);
+            requests.extend(guards.iter().map(guard_request));
             rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
         }
         let full = rewritten.as_ref().map_or(Vec::new(), |rewritten| crowded(&rewritten.refused));
@@ -117,6 +119,19 @@ impl Session {
             self.segment.mark_root(method);
         }
     }
+}
+
+fn guard_request(guard: &Guarded) -> Request {
+    let &Guarded { method_index, offset, told, .. } = guard;
+    match told {
+        Told::Passed(guard) => Request { method_index, id: guard.0, place: Place::Before { offset } },
+        Told::Receiver(call) => Request { method_index, id: call, place: Place::Receiver { offset } },
+    }
+}
+
+/// Whether something was refused that might not be without a guard.
+fn is_in_the_way(guard: &Guarded, refused: &[Refused]) -> bool {
+    refused.iter().any(|it| it.request.method_index == guard.method_index || it.refusal == Refusal::ConstantPoolFull)
 }
 
 fn is_call(place: Place) -> bool {

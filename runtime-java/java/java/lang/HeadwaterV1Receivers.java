@@ -14,6 +14,8 @@ final class HeadwaterV1Receivers {
     /** So many calls can be told. */
     private static final int CALLS = 2048;
     private static final int FIRST_TABLE = 8;
+    /** Pairs of a call and a class that are remembered: after so many all are forgotten, because of the heap that they take. */
+    private static final int MOST_PAIRS = 4000;
     /** Nanoseconds after which, at the next class, all are forgotten and asked for again: some may be kept loaded by this alone. */
     private static final long LONGEST_KEPT = 60_000_000_000L;
     private static final Unsafe U = Unsafe.getUnsafe();
@@ -22,6 +24,8 @@ final class HeadwaterV1Receivers {
 
     /** When all were forgotten. */
     private static long cleared;
+    /** How many pairs of a call and a class there are since. */
+    private static int pairs;
 
     private Class<?> first;
     private Class<?> second;
@@ -45,7 +49,7 @@ final class HeadwaterV1Receivers {
 
     @DontInline
     private static void receiveOther(HeadwaterV1Receivers seen, Class<?> type, int call) {
-        if (!seen.contains(type)) {
+        if (HeadwaterV1.recording && !seen.contains(type)) {
             HeadwaterV1Revealed.receive(type, call);
         }
     }
@@ -79,7 +83,7 @@ final class HeadwaterV1Receivers {
             if (!HeadwaterV1.recording || contains(type, call)) {
                 return;
             }
-            if (System.nanoTime() - cleared > LONGEST_KEPT) {
+            if (++pairs > MOST_PAIRS || System.nanoTime() - cleared > LONGEST_KEPT) {
                 clear();
             }
             HeadwaterV1Receivers seen = SEEN[call];
@@ -128,6 +132,7 @@ final class HeadwaterV1Receivers {
     /** Forgets it all: classes are not to be kept loaded on our account. */
     static void clear() {
         cleared = System.nanoTime();
+        pairs = 0;
         for (int call = 0; call < CALLS; call++) {
             SEEN[call] = NONE;
         }

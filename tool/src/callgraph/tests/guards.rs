@@ -28,7 +28,7 @@ fn shop(options: Options) -> PlayedJvm {
 
 impl PlayedJvm {
     /// The guards in a class's code, each with the method that it is in.
-    fn guards(&mut self, class: &str) -> Vec<(String, MethodId)> {
+    pub(super) fn guards(&mut self, class: &str) -> Vec<(String, MethodId)> {
         let (id, bytes) = (self.classes[class].id, self.classes[class].bytes.clone());
         let guards = self.graph.guards(Some(id), APPLICATION, class, &bytes);
         let name = |guard: &Guarded| self.classes[class].methods[guard.method_index].name.clone();
@@ -40,7 +40,7 @@ impl PlayedJvm {
     }
 
     /// A thread comes to a call that is guarded.
-    fn pass(&mut self, guard: MethodId) {
+    pub(super) fn pass(&mut self, guard: MethodId) {
         let step = self.graph.first_call(guard);
         self.settle(step);
     }

@@ -6,7 +6,8 @@ const SOURCE: &str = "
     import java.util.concurrent.Flow;
     class Main {
         static java.util.Set<Object> all;
-        static void root(Reader it) { all.add(it); }
+        static void root(Reader it) { all.add(it); later(it); }
+        static void later(Reader it) { Native.each(it); }
     }
     class Reader implements Flow.Subscriber<Object> {
         public void onSubscribe(Flow.Subscription it) { }
@@ -15,6 +16,7 @@ const SOURCE: &str = "
         public void onComplete() { }
         static void failed() { }
     }
+    class Native { static native void each(Flow.Subscriber<Object> it); }
     class Publisher { static void end(Flow.Subscriber<Object> it) { it.onError(null); } }
 ";
 const SUBSCRIBER: &str = "java/util/concurrent/Flow$Subscriber";
@@ -80,4 +82,16 @@ fn nothing_waits_where_nothing_says_that_it_will_not_run() {
         jvm.enter(ROOT);
         assert!(jvm.instrumented.contains(ERROR), "{before:?}");
     }
+}
+
+#[test]
+fn nothing_waits_where_native_methods_of_the_application_are_given_objects() {
+    let mut jvm = reading(ahead());
+    jvm.run_before(&["Main.root", "Main.later", "Reader.onNext"]);
+    let mut jvm = jvm.attach(&["Main", "Reader"]);
+    jvm.enter(ROOT);
+    assert!(!jvm.instrumented.contains(ERROR));
+    jvm.load("Native");
+    jvm.enter("Main.later(LReader;)V");
+    assert!(jvm.instrumented.contains(ERROR));
 }

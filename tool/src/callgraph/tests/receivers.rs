@@ -144,3 +144,45 @@ fn a_class_that_comes_later_is_not_spared() {
     jvm.load("Hole");
     assert!(jvm.instrumented.contains(DISC) && !jvm.instrumented.contains(ODD));
 }
+
+#[test]
+fn private_methods_are_not_for_the_object_to_say() {
+    let source = "
+        class Main { static void root(Base it) { it.work(); } }
+        abstract class Base {
+            void work() { helper(); near(); }
+            private void helper() { }
+            void near() { }
+        }
+        class Derived extends Base { private void helper() { } }";
+    let mut jvm = PlayedJvm::new(source, ahead());
+    jvm.run_before(&["Main.root", "Base.work"]);
+    let mut jvm = jvm.attach(&["Main", "Base", "Derived"]);
+    jvm.enter("Main.root(LBase;)V");
+    jvm.enter("Base.work()V");
+    for call in jvm.receiving("Base") {
+        jvm.receive(call, "Derived");
+    }
+    for guard in jvm.guards("Base") {
+        jvm.pass(guard.1);
+    }
+    assert!(jvm.instrumented.contains("Base.helper()V") && jvm.instrumented.contains("Base.near()V"));
+    assert!(!jvm.instrumented.contains("Derived.helper()V"), "{:?}", jvm.instrumented);
+}
+
+#[test]
+fn a_method_that_would_become_too_long_to_be_compiled_is_not_told() {
+    let calls = "sum += it.area(); ".repeat(900);
+    let source = format!(
+        "class Main {{ static int root(Shape it) {{ int sum = 0; {calls} return sum; }} }}
+        interface Shape {{ int area(); }}
+        class Square implements Shape {{ public int area() {{ return 4; }} }}
+        class Disc implements Shape {{ public int area() {{ return 3; }} }}"
+    );
+    let mut jvm = PlayedJvm::new(&source, ahead());
+    jvm.run_before(&["Main.root", "Square.area"]);
+    let mut jvm = jvm.attach(&["Main", "Shape", "Square", "Disc"]);
+    jvm.enter(ROOT);
+    assert!(jvm.receiving("Main").is_empty());
+    assert!(jvm.instrumented.contains(DISC));
+}
