@@ -58,9 +58,9 @@ impl Declared {
         self.access & ACC_PRIVATE != 0
     }
 
-    /// Whatever class declares the same, it overrides this: so the receiver's class tells what a call runs.
-    pub(super) fn is_overridden_by_all(self) -> bool {
-        self.access & (ACC_PUBLIC | ACC_PROTECTED) != 0
+    /// Only classes of its package override it.
+    pub(super) fn is_of_package(self) -> bool {
+        self.access & (ACC_PUBLIC | ACC_PROTECTED | ACC_PRIVATE) == 0
     }
 
     pub(super) fn is_static(self) -> bool {
@@ -330,6 +330,13 @@ impl Mirrors {
 
     pub(super) fn method(&self, key: ClassKey, signature: Signature) -> Option<Declared> {
         self.methods(key)?.get(&signature).copied()
+    }
+
+    /// Whether two classes are of one package, as the JVM sees it (JVMS 5.3).
+    pub(super) fn share_package(&self, one: ClassKey, other: ClassKey) -> bool {
+        let (one, other) = (self.get(one), self.get(other));
+        let package = |mirror: &Mirror| mirror.name.rfind('/').map_or(0, |slash| slash);
+        one.loader == other.loader && one.name[..package(one)] == other.name[..package(other)]
     }
 
     /// A class and everything below it.

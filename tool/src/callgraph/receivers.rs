@@ -7,7 +7,7 @@
 //! So methods that have run are selected with the call, and the *idle* ones, that never have, are spared until an object asks for them.
 //!
 //! Only calls in code that has probes anyway can be guarded; for those in hidden methods, by method handles, or from outside the filter
-//! everything is selected as ever. So are private methods, and those of a package: what a call of them runs is not for the object to say. A class that is linked later is no idle one: what it overrides is instrumented when it comes.
+//! everything is selected as ever. So are private methods: what a call of them runs is not for the object to say. A class that is linked later is no idle one: what it overrides is instrumented when it comes.
 
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{CallKind, CallSite};
@@ -73,8 +73,16 @@ impl CallGraph {
     /// Selects what a call runs on objects of a class.
     pub(super) fn receive(&mut self, call: u32, class: ClassKey) {
         let Some((signature, caller)) = self.guards.receivers.targets.get(call as usize).copied() else { return };
+        let places = self.places_of(class, signature, caller);
+        // What only classes of its package override, and a class of another has declared anew, is run where it is meant.
+        let is_hidden = |key: &ClassKey| {
+            let is_of_package = self.mirrors.method(*key, signature).is_some_and(|method| method.is_of_package());
+            is_of_package && !places.iter().all(|place| self.mirrors.share_package(*key, *place))
+        };
+        let hidden: Vec<ClassKey> = self.mirrors.supertypes(class).into_iter().filter(is_hidden).collect();
         let mut selected = Vec::new();
-        self.select_for(class, signature, caller, &mut selected);
+        self.select_at(places, signature, caller, &mut selected);
+        self.select_at(hidden, signature, caller, &mut selected);
         selected.into_iter().for_each(|method| self.raise(method, 1.0));
     }
 
@@ -123,7 +131,7 @@ impl CallGraph {
     /// Whether a method is known never to have run, and not instrumented.
     pub(super) fn is_idle(&self, class: ClassKey, signature: Signature) -> bool {
         self.has_run(class, signature) == Some(false)
-            && self.mirrors.method(class, signature).is_some_and(|method| method.is_overridden_by_all())
+            && self.mirrors.method(class, signature).is_some_and(|method| !method.is_private())
             && self.mirrors.get(class).lambda_host().is_none()
             && !self.by_signature.contains_key(&(class, signature))
     }

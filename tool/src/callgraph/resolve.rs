@@ -77,7 +77,13 @@ impl CallGraph {
         self.select_at(places, signature, caller, selected);
     }
 
-    fn select_at(&mut self, places: Vec<ClassKey>, signature: Signature, caller: Caller, selected: &mut Vec<MethodId>) {
+    pub(super) fn select_at(
+        &mut self,
+        places: Vec<ClassKey>,
+        signature: Signature,
+        caller: Caller,
+        selected: &mut Vec<MethodId>,
+    ) {
         selected.extend(places.into_iter().filter_map(|place| self.select(place, signature, caller)));
     }
 

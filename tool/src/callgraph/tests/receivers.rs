@@ -150,9 +150,8 @@ fn private_methods_are_not_for_the_object_to_say() {
     let source = "
         class Main { static void root(Base it) { it.work(); } }
         abstract class Base {
-            void work() { helper(); near(); }
+            void work() { helper(); }
             private void helper() { }
-            void near() { }
         }
         class Derived extends Base { private void helper() { } }";
     let mut jvm = PlayedJvm::new(source, ahead());
@@ -166,7 +165,7 @@ fn private_methods_are_not_for_the_object_to_say() {
     for guard in jvm.guards("Base") {
         jvm.pass(guard.1);
     }
-    assert!(jvm.instrumented.contains("Base.helper()V") && jvm.instrumented.contains("Base.near()V"));
+    assert!(jvm.instrumented.contains("Base.helper()V"));
     assert!(!jvm.instrumented.contains("Derived.helper()V"), "{:?}", jvm.instrumented);
 }
 
@@ -185,4 +184,26 @@ fn a_method_that_would_become_too_long_to_be_compiled_is_not_told() {
     jvm.enter(ROOT);
     assert!(jvm.receiving("Main").is_empty());
     assert!(jvm.instrumented.contains(DISC));
+}
+
+#[test]
+fn what_only_its_package_overrides_runs_on_objects_of_others() {
+    let source = "
+        class Main { static void root(Base it) { it.near(); } }
+        class Base { void near() { } }
+        class Friend extends Base { void near() { } }
+        class Stranger extends Base { void near() { } }
+        class Used extends Base { void near() { } }";
+    let mut jvm = PlayedJvm::new(source, ahead());
+    // As if it were of a package of the same name, in another loader.
+    jvm.classes.get_mut("Stranger").expect("of the source").loader = LoaderId(3);
+    jvm.run_before(&["Main.root", "Used.near"]);
+    let mut jvm = jvm.attach(&["Main", "Base", "Friend", "Stranger", "Used"]);
+    jvm.enter("Main.root(LBase;)V");
+    let near = jvm.receiving("Main")[0];
+    assert!(!jvm.instrumented.contains("Base.near()V") && jvm.instrumented.contains("Used.near()V"));
+    jvm.receive(near, "Friend");
+    assert!(jvm.instrumented.contains("Friend.near()V") && !jvm.instrumented.contains("Base.near()V"));
+    jvm.receive(near, "Stranger");
+    assert!(jvm.instrumented.contains("Base.near()V"), "it is that which runs");
 }
