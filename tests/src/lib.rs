@@ -360,6 +360,23 @@ pub fn profile(target: &Process, arguments: &[&str]) -> Process {
     tool
 }
 
+/// What a profile of a root says, whose program is told these lines meanwhile: it says `READY` before it is profiled, and `RESULT` to each.
+pub fn profile_while_told(mut target: Process, root: &str, lines: &[&str]) -> Value {
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let tool = profile(&target, &["--root", root, "-o", &file.to_string_lossy()]);
+    for line in lines {
+        target.say(line);
+        target.await_line("RESULT");
+    }
+    tool.signal(rustix::process::Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    assert!(target.finish().status.success());
+    read_report(&file)
+}
+
 /// Calls per method of a JSON report: sums over the tree's nodes.
 pub fn calls_by_method(report: &Value) -> BTreeMap<String, u64> {
     let mut calls = BTreeMap::new();

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
-use rustix::process::Signal;
+use headwater_tests::{
+    Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, profile_while_told, read_report,
+};
 use serde_json::Value;
 
 /// Runs its root for each digit that it is told, with that; before, so often with 0 as its argument says.
@@ -63,20 +64,8 @@ class Odd implements Shape { public int area(int x) { return helper(x); } int he
 fn runs(jdk: &Jdk, before: &str, digits: &[&str]) -> Value {
     let classes = compile_text(jdk, SOURCE);
     // The compiler is waited for: what was called so often is compiled.
-    let mut target = java(jdk, &classes, &["-Xbatch"], &["Main", before]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let tool = profile(&target, &["--root", "Start::root", "-o", &file.to_string_lossy()]);
-    for digit in digits {
-        target.say(digit);
-        target.await_line("RESULT");
-    }
-    tool.signal(Signal::INT);
-    let tool = tool.finish();
-    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-    assert!(target.finish().status.success(), "JDK {}", jdk.version);
-    read_report(&file)
+    let target = java(jdk, &classes, &["-Xbatch"], &["Main", before]);
+    profile_while_told(target, "Start::root", digits)
 }
 
 #[test]

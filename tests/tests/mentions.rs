@@ -1,8 +1,7 @@
 //! What objects that are handed out to the JDK could have called on them, and no loaded class of the JDK can call: it is not instrumented until
 //! one comes that can, and then no call is missed.
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
-use rustix::process::Signal;
+use headwater_tests::{Jdk, calls_by_method, compile_text, java, jdks, profile_while_told};
 use serde_json::Value;
 
 /// Hands a subscriber out to the JDK in each call of its root, and, told so, to a publisher, which the JDK has not loaded before.
@@ -55,20 +54,7 @@ class Reader implements Flow.Subscriber<Integer> {
 
 fn told(jdk: &Jdk, lines: &[&str]) -> Value {
     let classes = compile_text(jdk, SOURCE);
-    let mut target = java(jdk, &classes, &[], &["Main"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let tool = profile(&target, &["--root", "Start::root", "-o", &file.to_string_lossy()]);
-    for line in lines {
-        target.say(line);
-        target.await_line("RESULT");
-    }
-    tool.signal(Signal::INT);
-    let tool = tool.finish();
-    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-    assert!(target.finish().status.success(), "JDK {}", jdk.version);
-    read_report(&file)
+    profile_while_told(java(jdk, &classes, &[], &["Main"]), "Start::root", lines)
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
+use headwater_tests::{
+    Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, profile_while_told, read_report,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -141,20 +143,8 @@ fn expected(kinds: &str) -> BTreeMap<String, u64> {
 fn told(jdk: &Jdk, before: &str, lines: &[&str]) -> Value {
     let classes = compile_text(jdk, SOURCE);
     // The compiler is waited for: what was called so often is compiled.
-    let mut target = java(jdk, &classes, &["-Xbatch"], &["Main", before]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let tool = profile(&target, &["--root", "Start::root", "-o", &file.to_string_lossy()]);
-    for line in lines {
-        target.say(line);
-        target.await_line("RESULT");
-    }
-    tool.signal(Signal::INT);
-    let tool = tool.finish();
-    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-    assert!(target.finish().status.success(), "JDK {}", jdk.version);
-    read_report(&file)
+    let target = java(jdk, &classes, &["-Xbatch"], &["Main", before]);
+    profile_while_told(target, "Start::root", lines)
 }
 
 #[test]
