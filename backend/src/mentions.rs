@@ -1,4 +1,5 @@
-//! What classes can call at all: the names and descriptors in their constant pools, without a redefinition.
+//! What the JDK's classes can call at all: the names and descriptors in their constant pools, without a redefinition. These are read here, because
+//! the agent does not carry the rewriter, which reads class files.
 
 use std::collections::HashSet;
 

@@ -9,12 +9,11 @@ use headwater_tests::{
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Runs its root for each letter that it is told, by four threads at once where it is a capital; `w` before, so often as its argument says.
-/// What is told in one line belongs to one call of the root.
+/// Calls its root for each line that it is told, by four threads at once where that begins with `4`: the root uses an object of each kind that the
+/// line names. Before, it has called it so often as its argument says, with the first kind only.
 const SOURCE: &str = "
 import java.util.Iterator;
 class Main {
-    static final String LETTERS = \"abcdef\";
     public static void main(String[] args) throws Exception {
         for (int i = 0; i < Integer.parseInt(args[0]); i++) Start.root(\"a\");
         if (args.length > 1) Start.told();
@@ -89,7 +88,8 @@ class Wide implements Shape {
 }
 class Narrow extends Wide {
     private long part(long l) { return -l; }
-    public int named(char c) { return super.named(c); } }
+    public int named(char c) { return super.named(c); }
+}
 class Other extends Narrow { public Iterator<Integer> numbers() { return new Twice(4); } }
 ";
 

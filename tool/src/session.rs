@@ -46,10 +46,10 @@ const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 const LIST_AT_ONCE: usize = 1_000;
 /// How often the stacks of threads inside the roots are looked at, at most, while methods found there are being instrumented.
 const MOST_LOOKS: usize = 8;
-/// So often it is looked whether calls of roots that return soon, and were open when we came, still are; ...
-const PASSING_LOOKS: usize = 10;
-/// ... with so much time in between.
-const PASSING: Duration = Duration::from_millis(4);
+/// After each of these times it is looked once more whether calls of roots that return soon, and were open when we came, still are. A look
+/// is a safepoint.
+const PASSING: [Duration; 4] =
+    [Duration::from_millis(3), Duration::from_millis(6), Duration::from_millis(12), Duration::from_millis(20)];
 
 /// Why a session ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -274,15 +274,16 @@ impl Session {
             return Ok(Vec::new());
         }
         let mut looks = 0;
-        let mut passing = if self.graph.roots_return_soon() { PASSING_LOOKS } else { 0 };
+        let mut passing = if self.graph.roots_return_soon() { &PASSING[..] } else { &[] }.iter();
         loop {
             let command = Command::ListStacks { roots: roots.clone() };
             let reply = self.command(command, "list the threads' stacks").await?;
             let Reply::Stacks(stacks) = reply else { return Err(unexpected("list the threads' stacks", &reply)) };
             // What an open call may come to has to be instrumented without any guard. One that is over by then took no part.
-            if !stacks.is_empty() && passing > 0 {
-                passing -= 1;
-                self.serve_for(PASSING).await?;
+            if !stacks.is_empty()
+                && let Some(time) = passing.next()
+            {
+                self.serve_for(*time).await?;
                 continue;
             }
             let step = self.graph.open_calls(&stacks);

@@ -126,8 +126,13 @@ impl Ahead {
         self.frontier.push(method);
     }
 
+    /// Whether it is known what has never run, and that it is not expected to.
+    pub(super) fn knows_what_is_idle(&self) -> bool {
+        self.knows_calls && self.is_warm()
+    }
+
     /// Whether what has not run yet is not expected to.
-    pub(super) fn is_warm(&self) -> bool {
+    fn is_warm(&self) -> bool {
         self.root_calls > 0 && self.new < FEW_NEW.max((self.old + self.new) / PART_NEW)
     }
 

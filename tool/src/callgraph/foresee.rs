@@ -32,7 +32,7 @@ const LOADED_FOR_USE: Probability = 0.3;
 const HOTSWAPPED_AGAIN: u32 = 2;
 
 impl CallGraph {
-    fn is_foreseeing(&self) -> bool {
+    pub(super) fn is_foreseeing(&self) -> bool {
         self.options.look_ahead && self.options.scheme == Scheme::Lazy && !self.roots_only
     }
 

@@ -48,15 +48,15 @@ pub enum Told {
 }
 
 /// The calls of a target in a method.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Called {
+#[derive(Clone, Debug)]
+struct Called {
     owner: Arc<str>,
     name: Arc<str>,
     descriptor: Arc<str>,
 }
 
 impl Called {
-    pub(super) fn by(call: &CallSite) -> Called {
+    fn by(call: &CallSite) -> Called {
         Called { owner: call.owner.clone(), name: call.name.clone(), descriptor: call.descriptor.clone() }
     }
 
@@ -82,6 +82,7 @@ struct InMethod {
     guards: Vec<Guard>,
     /// Those that are told what the call is made on, with their numbers.
     receivers: Vec<(u32, Called)>,
+    /// They are in the code that is executed.
     in_code: bool,
 }
 
@@ -171,7 +172,7 @@ impl CallGraph {
             let has_run = self.has_run(key, signature) == Some(true);
             let loader = self.mirrors.get(key).loader;
             let caller = self.options.caller(loader);
-            let length = sites.calls.iter().map(|call| call.offset).max().unwrap_or(0);
+            let mut length = sites.calls.iter().map(|call| call.offset).max().unwrap_or(0);
             for call in &sites.calls {
                 if self.guards.is_full() {
                     break;
@@ -190,10 +191,12 @@ impl CallGraph {
                     true => MANY_BEHIND,
                     false => 1,
                 };
-                let is_huge = length + (here.receivers.len() as u32 + 1) * RECEIVER_BYTES > HUGE;
+                let longer = length + same.count() as u32 * RECEIVER_BYTES;
                 // Without these it may still be compiled.
-                let number = if is_huge { None } else { self.number_of_receiving(call, loader, caller, least) };
+                let fits = longer <= HUGE;
+                let number = if fits { self.number_of_receiving(call, loader, caller, least) } else { None };
                 if let Some(number) = number {
+                    length = longer;
                     here.receivers.push((number, Called::by(call)));
                 } else if is_guarded {
                     let id = self.guards.number_in(method);

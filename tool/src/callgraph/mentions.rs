@@ -13,9 +13,9 @@ use headwater_protocol::message::mention;
 use headwater_rewriter::ClassFile;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::CallGraph;
 use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Declared, Signature};
-use super::{CallGraph, Scheme};
 
 /// A method that objects of a class have.
 type Exposed = (ClassKey, Signature, Caller);
@@ -49,8 +49,8 @@ impl CallGraph {
     /// Whether a method of a class's objects is not selected on account of the JDK's code, because nothing there can call it yet. If that
     /// is not known, it is asked for.
     pub(super) fn withholds(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
-        let has_evidence = self.ahead.knows_calls && self.ahead.is_warm();
-        if !self.asks_for_mentions() || !has_evidence || self.guards.forbidden || self.mentions.blind {
+        let may_wait = self.ahead.knows_what_is_idle() && !self.guards.forbidden && !self.mentions.blind;
+        if !self.asks_for_mentions() || !may_wait {
             return false;
         }
         let (mut places, mut unknown) = (Vec::new(), Vec::new());
@@ -97,12 +97,12 @@ impl CallGraph {
     }
 
     fn asks_for_mentions(&self) -> bool {
-        self.options.jdk == JdkMethods::None && self.options.scheme == Scheme::Lazy && self.options.look_ahead
+        self.options.jdk == JdkMethods::None && self.is_foreseeing()
     }
 
     /// A class of the JDK's is being loaded: what it mentions can be called from now on.
     pub(super) fn jdk_class_comes(&mut self, file: &ClassFile<'_>) {
-        if !self.asks_for_mentions() || self.roots_only {
+        if !self.asks_for_mentions() {
             return;
         }
         for (name, descriptor) in file.names_and_types() {

@@ -7,7 +7,8 @@
 //! So methods that have run are selected with the call, and the *idle* ones, that never have, are spared until an object asks for them.
 //!
 //! Only calls in code that has probes anyway can be guarded; for those in hidden methods, by method handles, or from outside the filter
-//! everything is selected as ever. So are private methods: what a call of them runs is not for the object to say. A class that is linked later is no idle one: what it overrides is instrumented when it comes.
+//! everything is selected as ever. So are private methods: what a call of them runs is not for the object to say. A class that is
+//! linked later has no idle methods: what it overrides is instrumented when it comes.
 
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{CallKind, CallSite};
@@ -19,7 +20,7 @@ use super::mirror::{ClassKey, Signature};
 use super::reachable::Target;
 use super::{CallGraph, Step, Work};
 
-/// So many pairs of a call and a class are remembered in the target; it takes some 20 bytes for each.
+/// After so many pairs of a call and a class no further call gets a number: the target remembers them, in its heap.
 const MOST_SEEN: usize = 2000;
 
 /// What of a virtual call's methods is not selected.
@@ -95,8 +96,7 @@ impl CallGraph {
         least: usize,
     ) -> Option<u32> {
         let is_virtual = matches!(call.kind, CallKind::Virtual | CallKind::Interface);
-        let has_evidence = self.ahead.knows_calls && self.ahead.is_warm();
-        if !is_virtual || !has_evidence {
+        if !is_virtual || !self.ahead.knows_what_is_idle() {
             return None;
         }
         let target = (self.mirrors.known_signature(&call.name, &call.descriptor)?, caller);

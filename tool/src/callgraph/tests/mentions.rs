@@ -86,12 +86,22 @@ fn nothing_waits_where_nothing_says_that_it_will_not_run() {
 
 #[test]
 fn nothing_waits_where_native_methods_of_the_application_are_given_objects() {
-    let mut jvm = reading(ahead());
-    jvm.run_before(&["Main.root", "Main.later", "Reader.onNext"]);
-    let mut jvm = jvm.attach(&["Main", "Reader"]);
-    jvm.enter(ROOT);
-    assert!(!jvm.instrumented.contains(ERROR));
-    jvm.load("Native");
+    let attached = |loaded: &[&str]| {
+        let mut jvm = reading(ahead());
+        jvm.run_before(&["Main.root", "Reader.onNext"]);
+        let mut jvm = jvm.attach(loaded);
+        jvm.enter(ROOT);
+        assert!(!jvm.instrumented.contains(ERROR), "{loaded:?}");
+        jvm
+    };
+    // It is called.
+    let mut jvm = attached(&["Main", "Reader", "Native"]);
+    let guards = jvm.guards("Main");
+    guards.iter().for_each(|guard| jvm.pass(guard.1));
     jvm.enter("Main.later(LReader;)V");
+    assert!(jvm.instrumented.contains(ERROR));
+    // Its class comes after what calls it was looked at.
+    let mut jvm = attached(&["Main", "Reader"]);
+    jvm.load("Native");
     assert!(jvm.instrumented.contains(ERROR));
 }
