@@ -50,6 +50,12 @@ impl CallKind {
         }))
     }
 
+    /// Whether the object's class decides what runs.
+    pub fn is_virtual(self) -> bool {
+        use CallKind::{HandleInterface, HandleVirtual, Interface, Virtual};
+        matches!(self, Virtual | Interface | HandleVirtual | HandleInterface)
+    }
+
     /// Whether it is a constant, by which others call.
     pub fn is_handle(self) -> bool {
         !matches!(self, CallKind::Static | CallKind::Special | CallKind::Virtual | CallKind::Interface)

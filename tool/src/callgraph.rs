@@ -25,6 +25,7 @@ mod ahead;
 mod callbacks;
 mod code_store;
 mod dropping;
+mod expansion;
 mod filter;
 mod foresee;
 mod guards;
@@ -61,7 +62,7 @@ pub use record::{MethodRecord, PatternIndex};
 pub use reflection::Invoker;
 pub use roots::RootMatch;
 
-use ahead::{Ahead, Callee};
+use ahead::Ahead;
 use code_store::CodeStore;
 use filter::Caller;
 use guards::Guards;
@@ -71,7 +72,6 @@ use mirror::{ClassKey, Mirrors, Signature};
 use natives::Natives;
 use reachable::Reachable;
 use reflection::Reflection;
-use select::Code;
 
 /// Names the class initialiser.
 const CLINIT: (&str, &str) = ("<clinit>", "()V");
@@ -377,69 +377,6 @@ impl CallGraph {
         if self.options.scheme == Scheme::Lazy {
             self.due.push(method);
         }
-    }
-
-    /// Selects the callees of all methods that are due, and what the methods call that the filters hide. What cannot be
-    /// decided yet stays due: classes' methods or code are asked for first.
-    fn expand_due(&mut self) {
-        loop {
-            let mut waiting = Vec::new();
-            while let Some(method) = self.due.pop() {
-                if self.guards.is_guard(method) {
-                    if !self.expand_guard(method) {
-                        waiting.push(method);
-                    }
-                    continue;
-                }
-                let Some(record) = self.record(method) else { continue };
-                if record.expanded || record.refused.is_some() {
-                    continue;
-                }
-                let key = record.key;
-                // Without its code a method is asked for again when it is handed out.
-                if !self.has_code(key) || !self.expand(method) {
-                    waiting.push(method);
-                }
-            }
-            self.due = waiting;
-            if !self.look_through() {
-                return;
-            }
-        }
-    }
-
-    /// Whether a class's code is there; if not, it is asked for.
-    fn has_code(&mut self, key: ClassKey) -> bool {
-        let mirror = self.mirrors.get(key);
-        self.code.has(key, mirror.linked && mirror.modifiable && mirror.id.is_some())
-    }
-
-    /// Selects a method's callees; whether all that had to be known for that was.
-    fn expand(&mut self, method: MethodId) -> bool {
-        let Some(record) = self.record(method) else { return false };
-        let (key, signature, probability) = (record.key, record.signature, record.probability);
-        let (name, descriptor) = self.mirrors.signature(signature).clone();
-        // A method whose code cannot be read is refused by the rewriter, with the reason.
-        let Some(sites) = self.code.sites(key, &name, &descriptor) else { return false };
-        let sites = self.unguarded(method, sites);
-        let needs_before = self.needs;
-        let callees = self.select_callees(&sites, (key, signature), Some(method), Code::Own, 1.0);
-        if self.needs != needs_before {
-            return false;
-        }
-        let callees: Vec<Callee> = callees
-            .into_iter()
-            .map(|callee| Callee { probability: self.weigh(Some(method), callee), ..callee })
-            .collect();
-        for callee in &callees {
-            self.raise(callee.method, probability * callee.probability);
-        }
-        if let Some(record) = self.record_mut(method) {
-            record.expanded = true;
-            record.callees.extend(callees);
-        }
-        self.mark_late(method);
-        true
     }
 
     /// There are loaded classes with methods to be instrumented.

@@ -68,7 +68,7 @@ impl CallGraph {
         caller: Caller,
         callees: &mut Vec<Callee>,
     ) {
-        let Some(ways) = self.ways_out(sites, method.1, loader, caller) else { return };
+        let Some(ways) = self.ways_out(sites, method, loader, caller) else { return };
         let mut selected = Vec::new();
         self.hand_out_type(method.0, &ways, caller, &mut selected);
         for name in &sites.types {
@@ -96,7 +96,7 @@ impl CallGraph {
     fn ways_out(
         &mut self,
         sites: &CallSites,
-        signature: Signature,
+        (key, signature): (ClassKey, Signature),
         loader: LoaderId,
         caller: Caller,
     ) -> Option<WaysOut> {
@@ -115,6 +115,10 @@ impl CallGraph {
         any |= given.contains(OBJECT) || passed_on.contains(OBJECT);
         if any {
             return Some(WaysOut { any, types: FxHashSet::default() });
+        }
+        for call in sites.calls.iter().filter(|call| call.kind.is_virtual()) {
+            let called = self.mirrors.intern_signature(&call.name, &call.descriptor);
+            self.reachable.staying.entry(called).or_default().insert((key, signature));
         }
         let mut types: FxHashSet<ClassKey> =
             given.into_iter().flat_map(|name| self.mirrors.visible(name, loader)).collect();

@@ -118,9 +118,4 @@ impl Options {
             || (self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(class, method)))
                 && !self.exclude.iter().any(|pattern| pattern.matches(class, method))
     }
-
-    /// Whether a method may be instrumented when it is reached so.
-    pub(super) fn admits(&self, class: &str, loader: LoaderId, method: &str, caller: Caller) -> bool {
-        self.admits_class(class, loader, caller) && self.shows(class, method, caller)
-    }
 }

@@ -16,14 +16,15 @@
 use std::sync::Arc;
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
-use headwater_rewriter::{CallKind, CallSite, CallSites, ClassFile, Likelihood, call_sites};
+use headwater_rewriter::{CallSite, CallSites, ClassFile, Likelihood, call_sites};
 use rustc_hash::FxHashMap;
 
+use super::ahead::Callee;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::receivers::Receivers;
 use super::select::Code;
-use super::{CallGraph, Callee, Scheme};
+use super::{CallGraph, Scheme};
 
 /// A probe before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +89,7 @@ struct InMethod {
 
 impl InMethod {
     fn receiver(&self, call: &CallSite) -> Option<u32> {
-        let is_virtual = matches!(call.kind, CallKind::Virtual | CallKind::Interface);
+        let is_virtual = call.kind.is_virtual() && !call.kind.is_handle();
         let found = self.receivers.iter().find(|(_, called)| is_virtual && called.is_of(call))?;
         Some(found.0)
     }
@@ -234,7 +235,7 @@ impl CallGraph {
         let owners = self.mirrors.visible(&call.owner, self.mirrors.get(by).loader);
         owners.iter().all(|owner| {
             let mut classes = self.mirrors.supertypes(*owner);
-            if matches!(call.kind, CallKind::Virtual | CallKind::Interface) {
+            if call.kind.is_virtual() && !call.kind.is_handle() {
                 classes.extend(self.mirrors.subtypes(*owner));
             }
             classes.into_iter().all(|class| match self.mirrors.methods(class) {
@@ -307,6 +308,15 @@ impl CallGraph {
     fn give_up(&mut self, guard: MethodId, state: State) {
         if let Some(guard) = self.guards.get_mut(guard).filter(|guard| guard.state == State::Up) {
             guard.state = state;
+            self.due.push(guard.id);
+        }
+    }
+
+    /// What is behind a method's guards, as far as it is selected, is so once more.
+    pub(super) fn expand_guards_again(&mut self, method: MethodId) {
+        let guards = self.guards.of.get_mut(&method).map_or(&mut [][..], |here| &mut here.guards);
+        for guard in guards.iter_mut().filter(|guard| guard.state == State::Selected) {
+            guard.state = State::Void;
             self.due.push(guard.id);
         }
     }

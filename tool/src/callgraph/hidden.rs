@@ -87,6 +87,18 @@ impl Hidden {
             self.due.push(Due { key, signature, by: self.by, probability: self.probability });
         }
     }
+
+    /// Of which classes a method has been looked through.
+    pub(super) fn declarers(&self, signature: Signature) -> impl Iterator<Item = ClassKey> {
+        self.seen.iter().filter(move |seen| seen.1 == signature).map(|seen| seen.0)
+    }
+
+    /// What it calls is to be selected once more.
+    pub(super) fn push_again(&mut self, key: ClassKey, signature: Signature) {
+        if self.seen.remove(&(key, signature)) {
+            self.push(key, signature);
+        }
+    }
 }
 
 impl CallGraph {

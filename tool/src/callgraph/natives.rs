@@ -179,7 +179,7 @@ impl CallGraph {
         if !method.is_native() || !self.options.shows(&self.mirrors.get(key).name, &name, caller) {
             return None;
         }
-        let by_receiver = matches!(call.kind, CallKind::Virtual | CallKind::Interface);
+        let by_receiver = call.kind.is_virtual();
         let is_final = method.is_final() || self.mirrors.get(key).is_final() || self.mirrors.get(owner).is_final();
         if by_receiver && method.is_virtual() && !is_final {
             // Every class is below `Object`, and most have these methods.

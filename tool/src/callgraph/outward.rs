@@ -1,12 +1,13 @@
 //! Calls that leave the filter, and take objects along that may be called back.
 
 use headwater_protocol::LoaderId;
-use headwater_rewriter::{CallKind, CallSite, DynamicSite, descriptor_classes, parameters};
+use headwater_rewriter::{CallKind, CallSite, DynamicSite, descriptor_classes, parameters, returned};
 
 use super::CallGraph;
 use super::callbacks::OBJECT;
 use super::filter::Caller;
-use super::mirror::Signature;
+use super::mirror::{ClassKey, Signature};
+use super::reachable::Target;
 
 /// Final classes through which nothing can be called back.
 const HARMLESS: [&str; 13] = [
@@ -61,11 +62,15 @@ impl CallGraph {
         }
         let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
         let owners = self.mirrors.visible(&call.owner, loader);
+        let on = |owner| self.reachable.virtual_on.get(owner)?.get(&(signature, caller));
+        if call.kind.is_virtual() && owners.iter().any(|owner| on(owner).is_some_and(|reached| reached.leaves)) {
+            return true;
+        }
         let mut is_native = false;
         let stays = owners.into_iter().any(|owner| {
             self.mirrors.supertypes(owner).into_iter().any(|key| {
                 let mirror = self.mirrors.get(key);
-                if !self.options.admits(&mirror.name, mirror.loader, &call.name, caller) {
+                if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
                     return false;
                 }
                 if self.mirrors.methods(key).is_none() {
@@ -82,5 +87,46 @@ impl CallGraph {
             self.stop_withholding();
         }
         !stays
+    }
+
+    /// Whether a virtual call on objects of a class runs a method that a superclass outside the filter has. That may implement an
+    /// interface which its own class knows nothing of.
+    pub(super) fn inherits_from_outside(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
+        // No object is of an interface itself.
+        let mut at = Some(class).filter(|class| !self.mirrors.get(*class).is_interface());
+        let mut outside = false;
+        while let Some(key) = at {
+            let mirror = self.mirrors.get(key);
+            outside |= !self.options.admits_class(&mirror.name, mirror.loader, caller);
+            at = mirror.super_class;
+            let Some(methods) = self.mirrors.methods(key) else {
+                self.need(key);
+                return false;
+            };
+            if methods.get(&signature).is_some_and(|method| method.is_virtual() && !method.is_abstract()) {
+                return outside;
+            }
+        }
+        false
+    }
+
+    /// A class has come on whose objects a virtual call leaves the filter.
+    pub(super) fn begin_to_leave(&mut self, owner: ClassKey, target: Target) {
+        let reached = self.reachable.virtual_on.get_mut(&owner).and_then(|on| on.get_mut(&target));
+        if let Some(reached) = reached.filter(|reached| !reached.leaves) {
+            reached.leaves = true;
+            let staying = self.reachable.staying.remove(&target.0).unwrap_or_default();
+            staying.into_iter().for_each(|(key, signature)| self.expand_again(key, signature));
+        }
+    }
+
+    /// Methods that somebody has a handle of give their results to who knows whom.
+    pub(super) fn give_results_out(&mut self, signature: Signature) {
+        if descriptor_classes(returned(&self.mirrors.signature(signature).1)).next().is_none() {
+            return;
+        }
+        let expanded = self.methods.iter().filter(|method| method.signature == signature && method.expanded);
+        let keys: Vec<ClassKey> = expanded.map(|method| method.key).chain(self.hidden.declarers(signature)).collect();
+        keys.into_iter().for_each(|key| self.expand_again(key, signature));
     }
 }

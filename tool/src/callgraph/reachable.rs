@@ -20,6 +20,8 @@ pub(super) struct Reached {
     pub(super) methods: Arc<[Callee]>,
     /// None was spared.
     pub(super) all: bool,
+    /// On objects of some class it runs what a superclass outside the filter has.
+    pub(super) leaves: bool,
 }
 
 /// The memory of the call graph.
@@ -41,6 +43,8 @@ pub(super) struct Reachable {
     pub(super) initializers: FxHashMap<Arc<str>, Caller>,
     /// What is called by method handles, whatever the class: bodies of lambdas, and what method references stand for.
     pub(super) by_handle: FxHashSet<Signature>,
+    /// Methods from which nothing leaves the filter as long as none of their virtual calls does, by what these call.
+    pub(super) staying: FxHashMap<Signature, FxHashSet<(ClassKey, Signature)>>,
     /// Types that methods mention by which objects leave the filter, or are passed on.
     pub(super) mentioned: FxHashSet<ClassKey>,
     /// Types that are handed out to code outside the filter.

@@ -11,7 +11,7 @@
 //! linked later has no idle methods: what it overrides is instrumented when it comes.
 
 use headwater_protocol::{ClassId, LoaderId};
-use headwater_rewriter::{CallKind, CallSite};
+use headwater_rewriter::CallSite;
 use headwater_runtime_java::RECEIVING_CALLS;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -95,7 +95,7 @@ impl CallGraph {
         caller: Caller,
         least: usize,
     ) -> Option<u32> {
-        let is_virtual = matches!(call.kind, CallKind::Virtual | CallKind::Interface);
+        let is_virtual = call.kind.is_virtual() && !call.kind.is_handle();
         if !is_virtual || !self.ahead.knows_what_is_idle() {
             return None;
         }

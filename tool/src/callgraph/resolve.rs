@@ -36,7 +36,7 @@ impl CallGraph {
                 continue;
             }
             let needs_before = self.needs;
-            let mut selected = Vec::new();
+            let (mut selected, mut leaves) = (Vec::new(), false);
             // A private method is the one that runs, whatever the object's class declares (JVMS 5.4.6).
             let runs_own = self.mirrors.method(owner, signature).is_some_and(|it| it.is_private() && !it.is_static());
             if runs_own {
@@ -49,6 +49,7 @@ impl CallGraph {
                         places.retain(|place| !self.is_idle(*place, signature));
                     }
                     self.select_at(places, signature, caller, &mut selected);
+                    leaves = leaves || self.inherits_from_outside(subtype, signature, caller);
                 }
             }
             selected.sort_unstable();
@@ -59,7 +60,7 @@ impl CallGraph {
                 .collect();
             callees.extend(methods.iter());
             if self.needs == needs_before {
-                let reached = Reached { methods, all: spare == Spare::Nothing };
+                let reached = Reached { methods, all: spare == Spare::Nothing, leaves };
                 self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
             }
         }
@@ -259,11 +260,15 @@ impl CallGraph {
             self.select_initializers(class, caller, &mut callees);
         }
         callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability * LOADED_LATER));
+        let is_abstract = self.mirrors.get(class).is_abstract_class();
         for supertype in self.mirrors.supertypes(class) {
             for (signature, caller) in self.virtual_calls_on(supertype) {
                 let mut selected = Vec::new();
                 self.select_for(class, signature, caller, &mut selected);
                 selected.into_iter().for_each(|method| self.raise(method, LEAST_SHARE));
+                if !is_abstract && self.inherits_from_outside(class, signature, caller) {
+                    self.begin_to_leave(supertype, (signature, caller));
+                }
             }
             self.hand_out_again(class, supertype);
         }

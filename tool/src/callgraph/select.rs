@@ -1,7 +1,7 @@
 //! Selection: what a method can call next, and whether a method is instrumented.
 
 use headwater_protocol::{LoaderId, MethodId};
-use headwater_rewriter::{CallKind, CallSite, CallSites};
+use headwater_rewriter::{CallSite, CallSites};
 
 use super::ahead::{self, Callee, Guess, Probability};
 use super::filter::Caller;
@@ -194,18 +194,13 @@ impl CallGraph {
         callees: &mut Vec<Callee>,
     ) {
         let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
-        if call.kind.is_handle() {
-            self.reachable.by_handle.insert(signature);
+        if call.kind.is_handle() && self.reachable.by_handle.insert(signature) {
+            self.give_results_out(signature);
         }
-        match call.kind {
-            CallKind::Virtual | CallKind::Interface | CallKind::HandleVirtual | CallKind::HandleInterface => {
-                self.reach_virtual(&call.owner, loader, (signature, caller), spare, callees);
-            }
-            CallKind::Static
-            | CallKind::Special
-            | CallKind::HandleStatic
-            | CallKind::HandleSpecial
-            | CallKind::HandleNew => self.reach_direct(&call.owner, loader, signature, caller, callees),
+        if call.kind.is_virtual() {
+            self.reach_virtual(&call.owner, loader, (signature, caller), spare, callees);
+        } else {
+            self.reach_direct(&call.owner, loader, signature, caller, callees);
         }
     }
 }

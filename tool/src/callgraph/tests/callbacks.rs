@@ -79,3 +79,54 @@ fn what_takes_nothing_along_exposes_nothing() {
     assert!(exposes("Key::<init>", "Key.<init>()V"), "a superclass's constructor is: the key itself");
     assert!(exposes("Main::reference", "Main.reference(LKey;)V"), "a method outside, by reference");
 }
+
+#[test]
+fn what_a_superclass_of_the_jdk_implements_calls_back() {
+    let source = "
+        class Main {
+            static int root(Texted it) { return it.hash() + other(it).length(); }
+            static String other(Texted it) { return it.toString(); }
+        }
+        interface Texted { int hash(); String toString(); }
+        class Key implements Texted { public int hash() { return 1; } public int hashCode() { return 2; } }
+        class Told implements Texted {
+            public int hash() { return 1; } public int hashCode() { return 2; } public String toString() { return \"\"; }
+        }";
+    let text = "Main.other(LTexted;)Ljava/lang/String;";
+    let entered = |options: Options, loaded: &[&str]| {
+        let mut jvm = PlayedJvm::new(source, options).attach(loaded);
+        jvm.enter("Main.root(LTexted;)I");
+        if jvm.instrumented.contains(text) {
+            jvm.enter(text);
+        }
+        jvm
+    };
+    // `Object.toString` calls `hashCode`.
+    let hash = |jvm: &PlayedJvm, class: &str| jvm.instrumented.contains(&format!("{class}.hashCode()I"));
+    let jvm = entered(options("Main::root"), &["Main", "Texted", "Key"]);
+    assert!(hash(&jvm, "Key"));
+    let hiding = Options { exclude: vec!["Main::other".parse().expect("a pattern")], ..options("Main::root") };
+    for options in [options("Main::root"), hiding] {
+        let mut jvm = entered(options, &["Main", "Texted", "Told"]);
+        assert!(!hash(&jvm, "Told"), "its own is run");
+        jvm.load("Key");
+        assert!(hash(&jvm, "Key"), "but a class has come that inherits it");
+    }
+}
+
+#[test]
+fn what_a_method_returns_to_a_handle_leaves_although_it_was_called_before() {
+    let source = "
+        class Main {
+            static void root() { make(); later(); }
+            static Key make() { return new Key(); }
+            static java.util.function.Supplier<Key> later() { return Main::make; }
+        }
+        class Key { public int hashCode() { return 1; } }";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Key"]);
+    jvm.enter("Main.root()V");
+    jvm.enter("Main.make()LKey;");
+    assert!(!jvm.instrumented.contains("Key.hashCode()I"));
+    jvm.enter("Main.later()Ljava/util/function/Supplier;");
+    assert!(jvm.instrumented.contains("Key.hashCode()I"), "who has the reference gets a key");
+}
