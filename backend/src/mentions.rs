@@ -1,10 +1,10 @@
-//! What the JDK's classes can call at all: the names and descriptors in their constant pools, without a redefinition. These are read here, because
-//! the agent does not carry the rewriter, which reads class files.
+//! What the JDK's classes can call at all: the names and descriptors in their constant pools, and the texts, without a redefinition. These
+//! are read here, because the agent does not carry the rewriter, which reads class files.
 
 use std::collections::HashSet;
 
 use headwater_protocol::LoaderId;
-use headwater_protocol::message::mention;
+use headwater_protocol::message::{mention, mention_by_text};
 use jni::sys::jclass;
 
 use crate::classes::Classes;
@@ -35,46 +35,65 @@ fn is_of_jdk(jvmti: Jvmti, jni: Jni, classes: &Classes, class: jclass) -> bool {
 
 /// Adds what a constant pool mentions (JVMS 4.4), as far as it can be read.
 fn add(pool: &[u8], mentions: &mut HashSet<u64>) {
-    let (mut texts, mut pairs) = (vec![&[][..]], Vec::new());
+    let mut read = Entries { texts: vec![&[]], ..Entries::default() };
     let mut rest = pool;
-    while let Some(behind) = entry(rest, &mut texts, &mut pairs) {
+    while let Some(behind) = read.entry(rest) {
         rest = behind;
     }
-    let text = |index: &u16| texts.get(usize::from(*index)).copied();
-    mentions.extend(pairs.iter().filter_map(|(name, descriptor)| Some(mention(text(name)?, text(descriptor)?))));
+    let text = |index: &u16| read.texts.get(usize::from(*index)).copied();
+    mentions.extend(read.pairs.iter().filter_map(|(name, descriptor)| Some(mention(text(name)?, text(descriptor)?))));
+    mentions.extend(read.strings.iter().filter_map(|string| mention_by_text(text(string)?)));
 }
 
-/// Reads an entry: what stands behind it. Strings are kept by their index, of names with descriptors the indexes of both.
-fn entry<'p>(pool: &'p [u8], texts: &mut Vec<&'p [u8]>, pairs: &mut Vec<(u16, u16)>) -> Option<&'p [u8]> {
-    const UTF8: u8 = 1;
-    const LONG: u8 = 5;
-    const DOUBLE: u8 = 6;
-    const NAME_AND_TYPE: u8 = 12;
-    let (tag, content) = pool.split_first()?;
-    let short = |at: usize| Some(u16::from_be_bytes([*content.get(at)?, *content.get(at + 1)?]));
-    let mut text: &[u8] = &[];
-    let length = match *tag {
-        UTF8 => {
-            let length = 2 + usize::from(short(0)?);
-            text = content.get(2..length)?;
-            length
-        }
-        // Classes, strings, method types, modules, packages; method handles.
-        7 | 8 | 16 | 19 | 20 => 2,
-        15 => 3,
-        LONG | DOUBLE => {
-            // They take two indexes.
-            texts.push(&[]);
-            8
-        }
-        NAME_AND_TYPE => {
-            pairs.push((short(0)?, short(2)?));
-            4
-        }
-        _ => 4,
-    };
-    texts.push(text);
-    content.get(length..)
+/// What has been read of a constant pool.
+#[derive(Default)]
+struct Entries<'p> {
+    /// By the index.
+    texts: Vec<&'p [u8]>,
+    /// Of names with descriptors the indexes of both.
+    pairs: Vec<(u16, u16)>,
+    /// Of string constants the indexes of their texts.
+    strings: Vec<u16>,
+}
+
+impl<'p> Entries<'p> {
+    /// Reads an entry: what stands behind it.
+    fn entry(&mut self, pool: &'p [u8]) -> Option<&'p [u8]> {
+        const UTF8: u8 = 1;
+        const LONG: u8 = 5;
+        const DOUBLE: u8 = 6;
+        const STRING: u8 = 8;
+        const NAME_AND_TYPE: u8 = 12;
+        let (tag, content) = pool.split_first()?;
+        let short = |at: usize| Some(u16::from_be_bytes([*content.get(at)?, *content.get(at + 1)?]));
+        let mut text: &[u8] = &[];
+        let length = match *tag {
+            UTF8 => {
+                let length = 2 + usize::from(short(0)?);
+                text = content.get(2..length)?;
+                length
+            }
+            STRING => {
+                self.strings.push(short(0)?);
+                2
+            }
+            // Classes, method types, modules, packages; method handles.
+            7 | 16 | 19 | 20 => 2,
+            15 => 3,
+            LONG | DOUBLE => {
+                // They take two indexes.
+                self.texts.push(&[]);
+                8
+            }
+            NAME_AND_TYPE => {
+                self.pairs.push((short(0)?, short(2)?));
+                4
+            }
+            _ => 4,
+        };
+        self.texts.push(text);
+        content.get(length..)
+    }
 }
 
 #[cfg(test)]
@@ -82,16 +101,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_of_names_and_descriptors_are_read() {
-        // A long, the name, a class, the descriptor, the pair, and one that nothing stands behind.
+    fn pairs_of_names_and_descriptors_are_read_and_texts() {
+        // A long, the name, a class, the descriptor, the pair, one that nothing stands behind, and strings: of the name, and of what is none.
         let mut pool = vec![5, 0, 0, 0, 0, 0, 0, 0, 9, 1, 0, 3];
         pool.extend(b"get");
         pool.extend([7, 0, 3, 1, 0, 3]);
         pool.extend(b"()I");
-        pool.extend([12, 0, 3, 0, 5, 12, 0, 3, 0, 99]);
+        pool.extend([12, 0, 3, 0, 5, 12, 0, 3, 0, 99, 8, 0, 3, 8, 0, 5]);
         let mut mentions = HashSet::new();
         add(&pool, &mut mentions);
-        assert_eq!(mentions, HashSet::from([mention(b"get", b"()I")]));
+        assert_eq!(mentions, HashSet::from([mention(b"get", b"()I"), mention(b"get", b"")]));
         for length in 0..pool.len() {
             // What is cut off is not there, and no more.
             let mut fewer = HashSet::new();

@@ -154,7 +154,7 @@ pub enum Reply {
     Methods(Vec<(ClassId, Vec<MethodInfo>)>),
     /// To [`Command::ReadClasses`]: classes whose file cannot be had are missing.
     ClassFiles(Vec<ClassFileBytes>),
-    /// To [`Command::ListMentions`]: each name and descriptor once, by its [`mention`].
+    /// To [`Command::ListMentions`]: each name and descriptor once, by its [`mention`], and each text, by [`mention_by_text`].
     Mentions(Vec<u64>),
     /// To [`Command::ListCompiled`]: methods that are compiled, by themselves or as a part of their callers.
     Compiled(Vec<(ClassId, Vec<MethodInfo>)>),
@@ -327,6 +327,12 @@ pub struct MethodInfo {
 pub fn mention(name: &[u8], descriptor: &[u8]) -> u64 {
     let bytes = name.iter().chain(&[0]).chain(descriptor);
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// Stands for a text among a class's constants by which it may call a method of that name by reflection.
+pub fn mention_by_text(text: &[u8]) -> Option<u64> {
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
+    (!text.is_empty() && text.iter().all(is_of_name)).then(|| mention(text, b""))
 }
 
 /// Names a method of a loaded class.

@@ -133,6 +133,11 @@ impl<'a> ClassFile<'a> {
         self.pool.names_and_types()
     }
 
+    /// The texts of the class's string constants, likewise.
+    pub fn texts(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        self.pool.texts()
+    }
+
     /// Internal name (`a/b/C`).
     pub fn name(&self) -> Result<Cow<'a, str>, Error> {
         self.pool.class_name(self.u2_at(self.this_class_at)?, self.this_class_at)

@@ -99,6 +99,14 @@ impl<'a> ConstantPool<'a> {
         })
     }
 
+    /// The texts of all string constants that can be read.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        (1..self.offsets.len() as u16).filter_map(|index| {
+            let mut string = self.expect(index, 0, STRING, "a string").ok()?;
+            self.utf8_bytes(string.u2("a text").ok()?, 0).ok()
+        })
+    }
+
     fn expect(&self, index: u16, at: usize, tag: u8, expected: &'static str) -> Result<Reader<'a>, Error> {
         let (found, reader) = self.entry(index, at)?;
         if found == tag { Ok(reader) } else { Err(Error::new(at, expected)) }

@@ -6,10 +6,10 @@
 //! by what is loaded, is *withheld* until a class comes that names it: it is there before any of that class's code runs.
 //!
 //! What native methods of the application call is not known at all; where the graph has such calls, nothing is withheld.
-//! What can be missed so is a method that the JDK calls by reflection or out of native code, that it calls in no other way, and that had
-//! never been called when we came.
+//! A text among its constants counts as well: it may be the name of what is called by reflection. What can be missed so is a method that the
+//! JDK calls by a name that it puts together, or out of native code, in no other way, and that had never been called when we came.
 
-use headwater_protocol::message::mention;
+use headwater_protocol::message::{mention, mention_by_text};
 use headwater_rewriter::ClassFile;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -20,7 +20,7 @@ use super::mirror::{ClassKey, Declared, Signature};
 /// A method that objects of a class have.
 type Exposed = (ClassKey, Signature, Caller);
 
-/// The names and descriptors in the constant pools of the JDK's classes.
+/// The names and descriptors, and the texts, in the constant pools of the JDK's classes.
 #[derive(Debug, Default)]
 pub(super) struct Mentions {
     known: FxHashSet<u64>,
@@ -68,14 +68,17 @@ impl CallGraph {
             return true;
         }
         let (name, descriptor) = self.mirrors.signature(signature);
-        let mention = mention(name.as_bytes(), descriptor.as_bytes());
-        if self.mentions.known.contains(&mention) {
+        let called = mention(name.as_bytes(), descriptor.as_bytes());
+        let mentions = [Some(called), mention_by_text(name.as_bytes())].into_iter().flatten();
+        if mentions.clone().any(|mention| self.mentions.known.contains(&mention)) {
             return false;
         }
-        let withheld = self.mentions.withheld.entry(mention).or_default();
         let exposed = (class, signature, caller);
-        if !withheld.contains(&exposed) {
-            withheld.push(exposed);
+        for mention in mentions {
+            let withheld = self.mentions.withheld.entry(mention).or_default();
+            if !withheld.contains(&exposed) {
+                withheld.push(exposed);
+            }
         }
         true
     }
@@ -105,8 +108,8 @@ impl CallGraph {
         if !self.asks_for_mentions() {
             return;
         }
-        for (name, descriptor) in file.names_and_types() {
-            let mention = mention(name, descriptor);
+        let called = file.names_and_types().map(|(name, descriptor)| mention(name, descriptor));
+        for mention in called.chain(file.texts().filter_map(mention_by_text)) {
             if !self.mentions.known.insert(mention) {
                 continue;
             }

@@ -18,6 +18,7 @@ const SOURCE: &str = "
     }
     class Native { static native void each(Flow.Subscriber<Object> it); }
     class Publisher { static void end(Flow.Subscriber<Object> it) { it.onError(null); } }
+    class Reflecting { static String name() { return \"onError\"; } }
 ";
 const SUBSCRIBER: &str = "java/util/concurrent/Flow$Subscriber";
 const ROOT: &str = "Main.root(LReader;)V";
@@ -30,27 +31,32 @@ fn reading(options: Options) -> PlayedJvm {
     let mut jvm = PlayedJvm::new(SOURCE, options);
     let methods = ["onNext(Ljava/lang/Object;)V", "onError(Ljava/lang/Throwable;)V", "onComplete()V"];
     jvm.add_jdk_class(SUBSCRIBER, Some("java/lang/Object"), true, &methods);
-    jvm.classes.get_mut("Publisher").expect("of the source").loader = LoaderId::BOOT;
+    for name in ["Publisher", "Reflecting"] {
+        jvm.classes.get_mut(name).expect("of the source").loader = LoaderId::BOOT;
+    }
     jvm.unmentioned = vec!["onError"];
     jvm
 }
 
 #[test]
 fn what_never_ran_and_nothing_in_the_jdk_can_call_waits_until_something_can() {
-    let mut jvm = reading(ahead());
-    jvm.run_before(&["Main.root", "Reader.onNext"]);
-    let mut jvm = jvm.attach(&["Main", "Reader"]);
-    jvm.enter(ROOT);
-    assert!(jvm.instrumented.contains(NEXT), "it has run");
-    assert!(jvm.instrumented.contains(COMPLETE), "a class of the JDK mentions it");
-    assert!(!jvm.instrumented.contains(ERROR));
-    // A class that mentions it comes.
-    let bytes = jvm.classes["Publisher"].bytes.clone();
-    let by_graph = Occasion::Loading { by_graph: true };
-    assert!(jvm.graph.class_bytes(by_graph, LoaderId::BOOT, "Publisher", &bytes).is_empty());
-    let step = jvm.graph.class_prepared(jvm.info("Publisher"));
-    jvm.settle(step);
-    assert!(jvm.instrumented.contains(ERROR), "before any of that class's code runs");
+    // One calls it, the other may by reflection.
+    for mentioning in ["Publisher", "Reflecting"] {
+        let mut jvm = reading(ahead());
+        jvm.run_before(&["Main.root", "Reader.onNext"]);
+        let mut jvm = jvm.attach(&["Main", "Reader"]);
+        jvm.enter(ROOT);
+        assert!(jvm.instrumented.contains(NEXT), "it has run");
+        assert!(jvm.instrumented.contains(COMPLETE), "a class of the JDK mentions it");
+        assert!(!jvm.instrumented.contains(ERROR));
+        // A class that mentions it comes.
+        let bytes = jvm.classes[mentioning].bytes.clone();
+        let by_graph = Occasion::Loading { by_graph: true };
+        assert!(jvm.graph.class_bytes(by_graph, LoaderId::BOOT, mentioning, &bytes).is_empty());
+        let step = jvm.graph.class_prepared(jvm.info(mentioning));
+        jvm.settle(step);
+        assert!(jvm.instrumented.contains(ERROR), "before any code of {mentioning} runs");
+    }
 }
 
 #[test]
