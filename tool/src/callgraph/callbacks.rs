@@ -76,7 +76,7 @@ impl CallGraph {
                 continue;
             }
             let types = self.mirrors.visible(name, loader);
-            if types.iter().all(|key| !self.mirrors.get(*key).linked) {
+            if self.mirrors.may_come(&types, loader) {
                 self.reachable.handed_out_pending.insert(name.as_str().into(), caller);
             }
             for key in types {

@@ -196,6 +196,12 @@ impl Mirrors {
         }
     }
 
+    /// Whether the class that a name means in a class of this loader may be yet another than these, which are [visible](Self::visible) by it: one that
+    /// is not linked yet.
+    pub(super) fn may_come(&self, visible: &[ClassKey], from: LoaderId) -> bool {
+        !visible.iter().map(|key| self.get(*key)).any(|it| it.linked && (it.loader == from || it.loader.is_jdk()))
+    }
+
     fn add(&mut self, mirror: Mirror) -> ClassKey {
         let key = ClassKey(self.classes.len() as u32);
         if !mirror.name.is_empty() {

@@ -74,16 +74,8 @@ impl CallGraph {
     /// Selects what a call runs on objects of a class.
     pub(super) fn receive(&mut self, call: u32, class: ClassKey) {
         let Some((signature, caller)) = self.guards.receivers.targets.get(call as usize).copied() else { return };
-        let places = self.places_of(class, signature, caller);
-        // What only classes of its package override, and a class of another has declared anew, is run where it is meant.
-        let is_hidden = |key: &ClassKey| {
-            let is_of_package = self.mirrors.method(*key, signature).is_some_and(|method| method.is_of_package());
-            is_of_package && !places.iter().all(|place| self.mirrors.share_package(*key, *place))
-        };
-        let hidden: Vec<ClassKey> = self.mirrors.supertypes(class).into_iter().filter(is_hidden).collect();
         let mut selected = Vec::new();
-        self.select_at(places, signature, caller, &mut selected);
-        self.select_at(hidden, signature, caller, &mut selected);
+        self.select_for(class, signature, caller, &mut selected);
         selected.into_iter().for_each(|method| self.raise(method, 1.0));
     }
 

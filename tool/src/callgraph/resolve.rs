@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::ahead::{Callee, INITIALIZER, LEAST_SHARE, LOADED_LATER, of_target};
 use super::filter::Caller;
-use super::mirror::{ClassKey, Signature};
+use super::mirror::{ClassKey, Declared, Signature};
 use super::reachable::{Reached, Target};
 use super::receivers::Spare;
 use super::{CLINIT, CallGraph, PatternIndex, Scheme};
@@ -26,7 +26,7 @@ impl CallGraph {
     ) {
         self.reachable.virtual_anywhere.insert(signature, caller);
         let owners = self.mirrors.visible(owner, loader);
-        if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
+        if self.mirrors.may_come(&owners, loader) {
             self.reachable.virtual_pending.entry(owner.into()).or_default().insert((signature, caller));
         }
         for owner in owners {
@@ -97,8 +97,8 @@ impl CallGraph {
     }
 
     /// The method that a virtual call runs on objects of a class (JVMS 5.4.6): the nearest up the superclasses, which may
-    /// be one that is no subtype of the call's owner; else the superinterfaces' defaults, all of them. Of `unknown` classes the
-    /// methods would have to be known.
+    /// be one that is no subtype of the call's owner, and any above it that only classes of another package could have overridden; else the
+    /// superinterfaces' defaults, all of them. Of `unknown` classes the methods would have to be known.
     pub(super) fn selection(
         &self,
         class: ClassKey,
@@ -108,6 +108,7 @@ impl CallGraph {
         unknown: &mut Vec<ClassKey>,
     ) {
         let mut at = Some(class);
+        let mut nearest = None;
         while let Some(key) = at {
             let mirror = self.mirrors.get(key);
             if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
@@ -118,15 +119,20 @@ impl CallGraph {
             match self.mirrors.methods(key) {
                 None => unknown.push(key),
                 Some(methods) => {
-                    if let Some(method) = methods.get(&signature).filter(|method| !method.is_static()) {
+                    let found = methods.get(&signature).filter(|method| !method.is_static() && !method.is_abstract());
+                    let is_another = |method: &&Declared| {
+                        nearest
+                            .is_none_or(|nearest| method.is_of_package() && !self.mirrors.share_package(key, nearest))
+                    };
+                    if found.filter(is_another).is_some() {
                         places.push(key);
-                        if !method.is_abstract() {
-                            return;
-                        }
-                        places.pop();
+                        nearest = nearest.or(Some(key));
                     }
                 }
             }
+        }
+        if nearest.is_some() {
+            return;
         }
         for key in self.mirrors.supertypes(class) {
             let mirror = self.mirrors.get(key);
@@ -156,7 +162,7 @@ impl CallGraph {
         callees: &mut Vec<Callee>,
     ) {
         let owners = self.mirrors.visible(owner, loader);
-        if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
+        if self.mirrors.may_come(&owners, loader) {
             self.reachable.direct_pending.entry(owner.into()).or_default().insert((signature, caller));
         }
         for owner in owners {
@@ -186,7 +192,8 @@ impl CallGraph {
                 }
             }
             callees.extend(selected.map(|method| Callee { method, probability: 1.0 }));
-            if self.needs == needs_before {
+            // Before it is linked, what is above it is not known.
+            if self.needs == needs_before && self.mirrors.get(owner).linked {
                 self.reachable.direct_done.insert((owner, signature, caller), selected);
             }
         }
@@ -201,7 +208,7 @@ impl CallGraph {
         callees: &mut Vec<Callee>,
     ) {
         let classes = self.mirrors.visible(class, loader);
-        if classes.iter().all(|key| !self.mirrors.get(*key).linked) {
+        if self.mirrors.may_come(&classes, loader) {
             self.reachable.initializers.insert(class.into(), caller);
         }
         for class in classes {

@@ -325,6 +325,20 @@ fn a_constructor_and_a_method_of_the_same_class_are_both_found() {
     assert_eq!(jvm.instrumented(), ["Main.root()I", "Square.<init>()V", "Square.area()I"]);
 }
 
+#[test]
+fn what_only_its_package_overrides_runs_on_objects_of_other_packages() {
+    let source = "
+        class Main { static void root(Base it) { it.near(); } }
+        abstract class Base { void near() { } }
+        class Stranger extends Base { void near() { } }";
+    let mut jvm = PlayedJvm::new(source, options("Main::root"));
+    // As if it were of a package of the same name, in another loader.
+    jvm.classes.get_mut("Stranger").expect("of the source").loader = LoaderId(3);
+    let mut jvm = jvm.attach(&["Main", "Base", "Stranger"]);
+    jvm.enter("Main.root(LBase;)V");
+    assert!(jvm.instrumented.contains("Base.near()V"));
+}
+
 const CHAIN: &str = "
     class Main {
         static int root(Shape shape) { return first() + shape.area(); }

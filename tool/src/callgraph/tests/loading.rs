@@ -42,3 +42,18 @@ fn a_root_may_be_loaded_later() {
     assert_eq!(jvm.instrumented(), ["Square.area()I"]);
     assert_eq!(jvm.graph.take_new_roots().len(), 1);
 }
+
+#[test]
+fn what_a_class_inherits_is_found_when_it_is_linked_after_its_caller_was_looked_at() {
+    let source = "
+        class Main { static int root() { return Lower.inherited() + new Lower().both(); } }
+        class Upper { static int inherited() { return 1; } int sup() { return 2; } }
+        class Lower extends Upper { int both() { return super.sup(); } }
+    ";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Upper"]);
+    // The verifier of another class may have loaded it long before it is linked.
+    jvm.define("Lower", false);
+    jvm.enter("Main.root()I");
+    jvm.load("Lower");
+    assert!(jvm.instrumented.contains("Upper.inherited()I"), "{:?}", jvm.instrumented);
+}
