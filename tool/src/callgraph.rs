@@ -38,6 +38,7 @@ mod lines;
 mod mentions;
 mod mirror;
 mod natives;
+mod opaque;
 mod open_calls;
 mod outward;
 mod reachable;
@@ -372,6 +373,7 @@ impl CallGraph {
             }
             self.raise(method, 1.0);
             self.learn(method);
+            self.look_at_idle_again();
             self.mark_late(method);
         }
         if self.options.scheme == Scheme::Lazy {

@@ -131,6 +131,12 @@ impl Ahead {
         self.knows_calls && self.is_warm()
     }
 
+    /// As if the roots had never run.
+    #[cfg(test)]
+    pub(super) fn forget(&mut self) {
+        self.root_calls = 0;
+    }
+
     /// Whether what has not run yet is not expected to.
     fn is_warm(&self) -> bool {
         self.root_calls > 0 && self.new < FEW_NEW.max((self.old + self.new) / PART_NEW)

@@ -69,6 +69,9 @@ impl CallGraph {
         callees: &mut Vec<Callee>,
     ) {
         let Some(ways) = self.ways_out(sites, method, loader, caller) else { return };
+        if ways.any {
+            self.open_up(caller);
+        }
         let mut selected = Vec::new();
         self.hand_out_type(method.0, &ways, caller, &mut selected);
         for name in &sites.types {
@@ -103,8 +106,9 @@ impl CallGraph {
         let mut any = sites.dynamic.iter().any(calls_what_it_is_given);
         // Of these only what the filter does not admit.
         let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
+        let is_constructor = &*self.mirrors.signature(signature).0 == "<init>";
         for call in &sites.calls {
-            any |= self.calls_out(call, signature, loader, caller);
+            any |= self.calls_out(call, is_constructor, loader, caller);
             passed_on.extend(descriptor_classes(parameters(&call.descriptor)));
         }
         let descriptor = self.mirrors.signature(signature).1.clone();
@@ -201,7 +205,7 @@ impl CallGraph {
         selected.into_iter().for_each(|method| self.raise(method, self.of_callback(method)));
     }
 
-    fn is_inside(&self, key: ClassKey, caller: Caller) -> bool {
+    pub(super) fn is_inside(&self, key: ClassKey, caller: Caller) -> bool {
         let mirror = self.mirrors.get(key);
         self.options.admits_class(&mirror.name, mirror.loader, caller)
     }

@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::CallGraph;
 use super::ahead::{Callee, LOADED_LATER, Probability};
 use super::mirror::{ClassKey, Signature};
+use super::opaque::UNNAMED;
 use super::select::Code;
 
 /// A hidden method that shown code comes to.
@@ -23,6 +24,8 @@ pub(super) struct Due {
     pub(super) by: Option<MethodId>,
     /// Of being called when that is.
     pub(super) probability: Probability,
+    /// It is a lambda's, in an object that nobody names.
+    pub(super) unnamed: bool,
 }
 
 /// The hidden methods that are reachable.
@@ -30,6 +33,7 @@ pub(super) struct Due {
 pub(super) struct Hidden {
     due: Vec<Due>,
     seen: FxHashSet<(ClassKey, Signature)>,
+    seen_unnamed: FxHashSet<(ClassKey, Signature)>,
     by: Option<MethodId>,
     base: Probability,
     probability: Probability,
@@ -84,8 +88,20 @@ impl Hidden {
     /// A hidden method is reachable.
     pub(super) fn push(&mut self, key: ClassKey, signature: Signature) {
         if self.seen.insert((key, signature)) {
-            self.due.push(Due { key, signature, by: self.by, probability: self.probability });
+            self.due.push(Due { key, signature, by: self.by, probability: self.probability, unnamed: false });
         }
+    }
+
+    /// A lambda's method may be called on an object that nobody names.
+    pub(super) fn push_unnamed(&mut self, key: ClassKey, signature: Signature) {
+        if !self.seen.contains(&(key, signature)) && self.seen_unnamed.insert((key, signature)) {
+            self.due.push(Due { key, signature, by: None, probability: UNNAMED, unnamed: true });
+        }
+    }
+
+    /// It may be, also if it has never run.
+    pub(super) fn forget_unnamed(&mut self) {
+        self.seen_unnamed.clear();
     }
 
     /// Of which classes a method has been looked through.

@@ -48,11 +48,16 @@ fn takes_along(descriptor: &str) -> bool {
 
 impl CallGraph {
     /// Whether a call that a method makes leaves the filter and takes something along that can be called.
-    pub(super) fn calls_out(&mut self, call: &CallSite, by: Signature, loader: LoaderId, caller: Caller) -> bool {
+    pub(super) fn calls_out(
+        &mut self,
+        call: &CallSite,
+        by_constructor: bool,
+        loader: LoaderId,
+        caller: Caller,
+    ) -> bool {
         let is_static = matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
         // What is constructed is of a class outside, unless it is what a constructor constructs by its superclass's.
-        let is_new =
-            call.kind == CallKind::Special && &*call.name == "<init>" && &*self.mirrors.signature(by).0 != "<init>";
+        let is_new = call.kind == CallKind::Special && &*call.name == "<init>" && !by_constructor;
         let takes_receiver = !is_static && !is_new && !HARMLESS.contains(&&*call.owner);
         let is_harmless = (&*call.owner == OBJECT && &*call.name == "<init>")
             // Keeps what it is given; every `try` with resources has one, where exceptions go.

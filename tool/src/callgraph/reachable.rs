@@ -9,6 +9,7 @@ use super::PatternIndex;
 use super::ahead::Callee;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::opaque::Opaque;
 
 /// A method that is called, and by whom.
 pub(super) type Target = (Signature, Caller);
@@ -45,6 +46,10 @@ pub(super) struct Reachable {
     pub(super) by_handle: FxHashSet<Signature>,
     /// Methods from which nothing leaves the filter as long as none of their virtual calls does, by what these call.
     pub(super) staying: FxHashMap<Signature, FxHashSet<(ClassKey, Signature)>>,
+    /// Whose objects are called from outside the filter, whoever made them.
+    pub(super) opaque: Opaque,
+    /// What is called on these.
+    pub(super) exposed: FxHashSet<Signature>,
     /// Types that methods mention by which objects leave the filter, or are passed on.
     pub(super) mentioned: FxHashSet<ClassKey>,
     /// Types that are handed out to code outside the filter.

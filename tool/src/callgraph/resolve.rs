@@ -279,6 +279,7 @@ impl CallGraph {
             }
             self.hand_out_again(class, supertype);
         }
+        self.expose_if_open(class);
     }
 
     fn virtual_calls_on(&self, owner: ClassKey) -> Vec<Target> {
@@ -327,13 +328,15 @@ impl CallGraph {
                     });
                     self.hand_out_again(class, supertype);
                 }
+                self.expose_if_open(class);
                 // What was not known is asked for when the class has been linked.
                 self.needed.clear();
             }
             None => {
                 self.select_declared(class, |graph, signature| {
                     let method = graph.mirrors.method(class, signature)?;
-                    graph.reachable.virtual_anywhere.get(&signature).copied().filter(|_| method.is_virtual())
+                    let called = graph.reachable.virtual_anywhere.get(&signature).copied();
+                    called.or_else(|| graph.is_called_from_outside(signature)).filter(|_| method.is_virtual())
                 });
             }
         }
@@ -354,7 +357,7 @@ impl CallGraph {
     }
 
     /// The supertypes of a class that is being loaded; `None` when some are not loaded.
-    fn known_supertypes(&self, class: ClassKey) -> Option<Vec<ClassKey>> {
+    pub(super) fn known_supertypes(&self, class: ClassKey) -> Option<Vec<ClassKey>> {
         let mirror = self.mirrors.get(class);
         let mut found = Vec::new();
         let mut known = FxHashSet::default();

@@ -17,6 +17,7 @@ mod guards;
 mod loading;
 mod mentions;
 mod natives;
+mod opaque;
 mod receivers;
 
 const APPLICATION: LoaderId = LoaderId(2);

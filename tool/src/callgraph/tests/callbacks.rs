@@ -12,7 +12,7 @@ fn what_the_jdk_calls_back_is_found_by_the_types_it_is_given() {
             public int compare(Object a, Object b) { return 0; }
             void unrelated() {}
         }
-        class Unused implements Runnable { public void run() {} }
+        class Unused { public void run() {} }
     ";
     let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "ByLength", "Unused"]);
     jvm.enter("Main.root([Ljava/lang/Object;)V");

@@ -1,0 +1,134 @@
+//! Objects that the graph's code says nothing of.
+//!
+//! Who calls the JDK gives it objects, and these have others: a list its elements, a map its keys and their order, a stream the streams below it, a
+//! task what it runs. They may have been put together long before, by code outside the graph, and no code of the graph need ever name their
+//! types: `Collections.sort(list)`, in a method that is given the list, runs somebody's `compareTo`. So as soon as anything leaves the filter
+//! with an object, whatever types outside it declare may be called on objects of all classes, whoever made them.
+//!
+//! Where the JVM tells what has run, that is hardly more than what the types say that are mentioned ([`callbacks`](super::callbacks)): of
+//! classes that nobody mentions, what has never run in a program that had been running for long is left alone. That is all that can be
+//! missed so.
+
+use headwater_protocol::MethodId;
+use headwater_rewriter::Lambda;
+
+use super::CallGraph;
+use super::ahead::Probability;
+use super::filter::Caller;
+use super::mirror::{ClassKey, Signature};
+
+/// That code outside the filter calls a method of an object that the graph says nothing of: most belong to other parts of the program.
+pub(super) const UNNAMED: Probability = 0.002;
+
+/// Whose objects are called from outside the filter.
+#[derive(Debug, Default)]
+pub(super) struct Opaque {
+    /// By whom they leave it, if any do.
+    by: Vec<Caller>,
+    /// But for what has never run.
+    spares_idle: bool,
+}
+
+impl CallGraph {
+    /// Objects leave the filter, and with them any others.
+    pub(super) fn open_up(&mut self, caller: Caller) {
+        if self.reachable.opaque.by.contains(&caller) {
+            return;
+        }
+        let needs_before = self.needs;
+        self.reachable.opaque.spares_idle = self.ahead.knows_what_is_idle();
+        self.mirrors.keys().for_each(|class| self.expose_unnamed(class, caller));
+        if self.needs == needs_before {
+            self.reachable.opaque.by.push(caller);
+        }
+    }
+
+    /// What never ran may run now, if the program does something new.
+    pub(super) fn look_at_idle_again(&mut self) {
+        if self.reachable.opaque.spares_idle && !self.ahead.knows_what_is_idle() {
+            self.hidden.forget_unnamed();
+            std::mem::take(&mut self.reachable.opaque.by).into_iter().for_each(|caller| self.open_up(caller));
+        }
+    }
+
+    /// A class has come whose objects may be among those.
+    pub(super) fn expose_if_open(&mut self, class: ClassKey) {
+        self.reachable.opaque.by.clone().into_iter().for_each(|caller| self.expose_unnamed(class, caller));
+    }
+
+    /// Whether code outside the filter may call a method by its signature, as far as it is known.
+    pub(super) fn is_called_from_outside(&self, signature: Signature) -> Option<Caller> {
+        let caller = self.reachable.opaque.by.first().copied()?;
+        self.reachable.exposed.contains(&signature).then_some(caller)
+    }
+
+    /// Selects what a class has of what types outside the filter declare.
+    fn expose_unnamed(&mut self, class: ClassKey, caller: Caller) {
+        let mirror = self.mirrors.get(class);
+        let is_lambda = mirror.lambda_host().is_some();
+        let has_objects = !mirror.is_abstract_class() && !mirror.is_interface();
+        if !has_objects || !self.options.admits_class(&mirror.name, mirror.loader, caller) {
+            return;
+        }
+        let supertypes = match mirror.linked {
+            true => self.mirrors.supertypes(class),
+            // It is just being loaded.
+            false => self.known_supertypes(class).unwrap_or_default().into_iter().chain([class]).collect(),
+        };
+        let (inside, outside): (Vec<ClassKey>, Vec<ClassKey>) =
+            supertypes.into_iter().partition(|key| self.is_inside(*key, caller));
+        // Of a lambda's class it is known what it has: what its interface lacks.
+        let own: &[ClassKey] = if is_lambda { &outside } else { &inside };
+        let unknown: Vec<ClassKey> =
+            own.iter().chain(&outside).copied().filter(|key| self.mirrors.methods(*key).is_none()).collect();
+        unknown.into_iter().for_each(|key| self.need(key));
+        let declared = own.iter().filter_map(|key| self.mirrors.methods(*key)).flatten();
+        let mut overriding: Vec<Signature> = if is_lambda {
+            declared.filter(|(_, method)| method.is_abstract()).map(|(signature, _)| *signature).collect()
+        } else {
+            let is_declared_outside = |signature: &Signature| {
+                let methods = outside.iter().filter_map(|key| self.mirrors.method(*key, *signature));
+                methods.into_iter().any(|method| method.is_virtual())
+            };
+            let methods = declared.filter(|(_, method)| method.is_virtual() && method.has_code());
+            methods.map(|(signature, _)| *signature).filter(is_declared_outside).collect()
+        };
+        overriding.sort_unstable();
+        overriding.dedup();
+        for signature in overriding {
+            // Constructors are called by name, finalizers on a thread of their own.
+            if !matches!(&*self.mirrors.signature(signature).0, "<init>" | "finalize") {
+                self.expose_method_of_unnamed(class, signature, caller);
+            }
+        }
+    }
+
+    fn expose_method_of_unnamed(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
+        self.reachable.exposed.insert(signature);
+        if self.mirrors.get(class).lambda_host().is_some() {
+            self.hidden.push_unnamed(class, signature);
+            return;
+        }
+        let places = self.places_of(class, signature, caller);
+        let never_ran = |place: &ClassKey| self.has_never_run_here(*place, signature);
+        if self.reachable.opaque.spares_idle && places.iter().all(never_ran) {
+            return;
+        }
+        let mut selected: Vec<MethodId> = Vec::new();
+        self.select_at(places, signature, caller, &mut selected);
+        selected.into_iter().for_each(|method| self.raise(method, UNNAMED));
+    }
+
+    /// Whether a method is known never to have run, seldom not being never: nobody would tell when it is called.
+    fn has_never_run_here(&self, class: ClassKey, signature: Signature) -> bool {
+        let is_entered =
+            self.by_signature.get(&(class, signature)).and_then(|it| self.record(*it)).is_some_and(|it| it.entered);
+        !is_entered && self.mirrors.method(class, signature).and_then(|method| method.calls) == Some(0)
+    }
+
+    /// Whether a lambda's body may be left alone in objects that nobody names.
+    pub(super) fn spares_body(&self, lambda: &Lambda, host: ClassKey) -> bool {
+        let signature = self.mirrors.known_signature(&lambda.body.name, &lambda.body.descriptor);
+        self.reachable.opaque.spares_idle && signature.is_some_and(|signature| self.has_never_run_here(host, signature))
+    }
+}

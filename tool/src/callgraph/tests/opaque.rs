@@ -1,0 +1,62 @@
+//! Objects that nobody in the graph names.
+
+use super::*;
+
+const SOURCE: &str = "
+    class Main {
+        static java.util.Set<Object> all;
+        static void root(Object it) { all.add(it); }
+        static void stays(int by) { }
+    }
+    class Key { public int hashCode() { return 1; } public String toString() { return \"\"; } int other() { return 2; } }
+    class Lower extends Key { int other() { return 3; } }
+    abstract class Above { public int hashCode() { return 1; } }
+    class Below extends Above { public int hashCode() { return 2; } }
+    class Host { static Runnable make() { return () -> first(); } static void first() { } static Runnable other() { return () -> second(); }
+                 static void second() { } }
+    class Host$$Lambda implements Runnable { public void run() { } }
+    class Host$$Lambda2 implements Runnable { public void run() { } }
+";
+const ROOT: &str = "Main.root(Ljava/lang/Object;)V";
+const ALL: [&str; 8] = ["Main", "Key", "Lower", "Above", "Below", "Host", "Host$$Lambda", "Host$$Lambda2"];
+
+#[test]
+fn once_one_leaves_any_may_be_called() {
+    let mut jvm =
+        PlayedJvm::new(SOURCE, options("Main::*")).attach(&["Main", "Above", "Below", "Host", "Host$$Lambda"]);
+    jvm.enter("Main.stays(I)V");
+    assert!(!jvm.instrumented.contains("Below.hashCode()I"), "nothing has left");
+    jvm.enter(ROOT);
+    for (method, expected) in [
+        ("Below.hashCode()I", true),
+        ("Above.hashCode()I", false),
+        ("Host.lambda$make$0()V", true),
+        ("Host.lambda$other$1()V", true),
+        ("Host.make()Ljava/lang/Runnable;", false),
+    ] {
+        assert_eq!(jvm.instrumented.contains(method), expected, "{method}");
+    }
+    let hotswaps = jvm.hotswaps;
+    jvm.load("Lower");
+    assert!(
+        jvm.instrumented.contains("Key.hashCode()I") && jvm.instrumented.contains("Key.toString()Ljava/lang/String;")
+    );
+    assert!(!jvm.instrumented.iter().any(|method| method.contains("other()I")), "only the graph could call it");
+    assert_eq!(jvm.hotswaps, hotswaps, "they are instrumented while they are loaded");
+}
+
+#[test]
+fn what_never_ran_is_left_alone_until_the_program_does_new_things() {
+    let mut jvm = PlayedJvm::new(SOURCE, ahead());
+    jvm.run_before(&["Main.root", "Key.hashCode", "Host.lambda$make$0"]);
+    let mut jvm = jvm.attach(&ALL);
+    jvm.enter(ROOT);
+    let ran = ["Key.hashCode()I", "Host.lambda$make$0()V"];
+    let never = ["Key.toString()Ljava/lang/String;", "Below.hashCode()I", "Host.lambda$other$1()V"];
+    assert!(ran.iter().all(|method| jvm.instrumented.contains(*method)), "{:?}", jvm.instrumented);
+    assert!(!never.iter().any(|method| jvm.instrumented.contains(*method)), "{:?}", jvm.instrumented);
+    // It is not as warm as it looked.
+    jvm.graph.ahead.forget();
+    jvm.enter("Key.hashCode()I");
+    assert!(never.iter().all(|method| jvm.instrumented.contains(*method)), "{:?}", jvm.instrumented);
+}
