@@ -1,6 +1,7 @@
 //! Loaded classes by number: a class's id is its JVMTI tag, so that the agent holds no reference to any class.
 
 use std::collections::HashSet;
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -149,6 +150,29 @@ impl Classes {
         jni.delete_local(class);
         let (name, descriptor) = self.jvmti.method_name(method).ok()?;
         Some(MethodRef { class: id.ok()?, name, descriptor })
+    }
+
+    /// Names what a `Method` or a `Constructor` stands for. JNI's `FromReflectedMethod` would initialise its class, before anybody
+    /// calls it.
+    pub fn reflected(&self, jni: Jni, executable: jobject) -> Option<MethodRef> {
+        const CLASS: &CStr = c"Ljava/lang/Class;";
+        let class = jni.object_field(executable, c"clazz", CLASS).ok()?;
+        let parameters = jni.object_field(executable, c"parameterTypes", c"[Ljava/lang/Class;").ok()?;
+        // A constructor has neither.
+        let name = jni.object_field(executable, c"name", c"Ljava/lang/String;").ok();
+        let result = jni.object_field(executable, c"returnType", CLASS).ok();
+        let type_of = |class| self.jvmti.class_signature(class).ok();
+        let types = jni.elements(parameters).ok()?;
+        let descriptor = types.iter().map(|class| type_of(*class)).collect::<Option<String>>();
+        let returned = result.map_or(Some("V".into()), type_of);
+        let method = MethodRef {
+            class: self.id(class).ok()?,
+            name: name.map_or("<init>".into(), |name| jni.string(name)),
+            descriptor: format!("({}){}", descriptor?, returned?),
+        };
+        let references = types.into_iter().chain([class, parameters]).chain(name).chain(result);
+        references.for_each(|reference| jni.delete_local(reference));
+        Some(method)
     }
 
     fn methods_of(&self, class: jclass, invocations: Option<&Invocations>) -> Result<Vec<MethodInfo>, Error> {

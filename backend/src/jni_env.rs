@@ -1,7 +1,7 @@
 //! The few JNI functions that the agent needs, over `jni::sys`: raw, because the agent's threads are the JVM's own and
 //! must be able to go away at any moment.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::ptr;
 
 use jni::sys::{JNIEnv, JNINativeMethod, jclass, jint, jlong, jmethodID, jobject, jvalue};
@@ -132,9 +132,20 @@ impl Jni {
         self.checked(jni!(self, GetLongField, thread, field), "Thread.tid")
     }
 
-    /// The method that a `Method` or a `Constructor` stands for.
-    pub fn reflected_method(self, executable: jobject) -> jmethodID {
-        jni!(self, FromReflectedMethod, executable)
+    /// What an object has in a field of its own class: a local reference, or null.
+    pub fn object_field(self, object: jobject, name: &'static CStr, descriptor: &CStr) -> Result<jobject, Thrown> {
+        let class = self.object_class(object);
+        let field = jni!(self, GetFieldID, class, name.as_ptr(), descriptor.as_ptr());
+        self.delete_local(class);
+        let field = self.checked(field, "GetFieldID")?;
+        self.checked(jni!(self, GetObjectField, object, field), "GetObjectField")
+    }
+
+    /// An array's elements: local references.
+    pub fn elements(self, array: jobject) -> Result<Vec<jobject>, Thrown> {
+        let length = jni!(self, GetArrayLength, array);
+        let element = |at| self.checked(jni!(self, GetObjectArrayElement, array, at), "GetObjectArrayElement");
+        (0..length).map(element).collect()
     }
 
     /// A string's text; lone surrogates are replaced.

@@ -49,8 +49,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_reveal(
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        let method = jni.reflected_method(executable);
-        let Some(method) = session.classes.reference(jni, method) else { return };
+        let Some(method) = session.classes.reflected(jni, executable) else { return };
         reveal(&session, jni, method);
     });
 }

@@ -360,12 +360,12 @@ pub fn profile(target: &Process, arguments: &[&str]) -> Process {
     tool
 }
 
-/// What a profile of a root says, whose program is told these lines meanwhile: it says `READY` before it is profiled, and `RESULT` to each.
-pub fn profile_while_told(mut target: Process, root: &str, lines: &[&str]) -> Value {
+/// What a profile says, whose program is told these lines meanwhile: it says `READY` before it is profiled, and `RESULT` to each.
+pub fn profile_while_told(mut target: Process, options: &[&str], lines: &[&str]) -> Value {
     target.await_line("READY");
     let out = Scratch::new("report");
     let file = out.file("profile.json");
-    let tool = profile(&target, &["--root", root, "-o", &file.to_string_lossy()]);
+    let tool = profile(&target, &[options, &["-o", &file.to_string_lossy()]].concat());
     for line in lines {
         target.say(line);
         target.await_line("RESULT");

@@ -65,7 +65,7 @@ fn runs(jdk: &Jdk, before: &str, digits: &[&str]) -> Value {
     let classes = compile_text(jdk, SOURCE);
     // The compiler is waited for: what was called so often is compiled.
     let target = java(jdk, &classes, &["-Xbatch"], &["Main", before]);
-    profile_while_told(target, "Start::root", digits)
+    profile_while_told(target, &["--root", "Start::root"], digits)
 }
 
 #[test]

@@ -54,7 +54,7 @@ class Reader implements Flow.Subscriber<Integer> {
 
 fn told(jdk: &Jdk, lines: &[&str]) -> Value {
     let classes = compile_text(jdk, SOURCE);
-    profile_while_told(java(jdk, &classes, &[], &["Main"]), "Start::root", lines)
+    profile_while_told(java(jdk, &classes, &[], &["Main"]), &["--root", "Start::root"], lines)
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn told(jdk: &Jdk, before: &str, lines: &[&str]) -> Value {
     let classes = compile_text(jdk, SOURCE);
     // The compiler is waited for: what was called so often is compiled.
     let target = java(jdk, &classes, &["-Xbatch"], &["Main", before]);
-    profile_while_told(target, "Start::root", lines)
+    profile_while_told(target, &["--root", "Start::root"], lines)
 }
 
 #[test]

@@ -68,6 +68,7 @@ impl CallGraph {
         caller: Caller,
         callees: &mut Vec<Callee>,
     ) {
+        self.expose_loaders(caller);
         let Some(ways) = self.ways_out(sites, method, loader, caller) else { return };
         if ways.any {
             self.open_up(caller);

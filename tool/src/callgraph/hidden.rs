@@ -24,8 +24,6 @@ pub(super) struct Due {
     pub(super) by: Option<MethodId>,
     /// Of being called when that is.
     pub(super) probability: Probability,
-    /// It is a lambda's, in an object that nobody names.
-    pub(super) unnamed: bool,
 }
 
 /// The hidden methods that are reachable.
@@ -33,6 +31,7 @@ pub(super) struct Due {
 pub(super) struct Hidden {
     due: Vec<Due>,
     seen: FxHashSet<(ClassKey, Signature)>,
+    /// Those that may be called on objects that nobody names; who names one of them is likelier to call it.
     seen_unnamed: FxHashSet<(ClassKey, Signature)>,
     by: Option<MethodId>,
     base: Probability,
@@ -88,20 +87,15 @@ impl Hidden {
     /// A hidden method is reachable.
     pub(super) fn push(&mut self, key: ClassKey, signature: Signature) {
         if self.seen.insert((key, signature)) {
-            self.due.push(Due { key, signature, by: self.by, probability: self.probability, unnamed: false });
+            self.due.push(Due { key, signature, by: self.by, probability: self.probability });
         }
     }
 
     /// A lambda's method may be called on an object that nobody names.
     pub(super) fn push_unnamed(&mut self, key: ClassKey, signature: Signature) {
         if !self.seen.contains(&(key, signature)) && self.seen_unnamed.insert((key, signature)) {
-            self.due.push(Due { key, signature, by: None, probability: UNNAMED, unnamed: true });
+            self.due.push(Due { key, signature, by: None, probability: UNNAMED });
         }
-    }
-
-    /// It may be, also if it has never run.
-    pub(super) fn forget_unnamed(&mut self) {
-        self.seen_unnamed.clear();
     }
 
     /// Of which classes a method has been looked through.

@@ -84,11 +84,9 @@ impl CallGraph {
         lambdas.retain(|it| *it.name == *name && interfaces.iter().any(|interface| **interface == *it.interface));
         if self.are_accounted_for(&lambdas, host, &self.mirrors.get(due.key).interfaces) {
             lambdas.retain(|lambda| self.body_has_run(lambda, host));
-        } else if due.unnamed {
-            lambdas.retain(|lambda| !self.spares_body(lambda, host));
         }
         // What a reference stands for may be a method outside the filter.
-        if !due.unnamed && lambdas.iter().any(|lambda| self.calls_out(&lambda.body, false, loader, caller)) {
+        if lambdas.iter().any(|lambda| self.calls_out(&lambda.body, false, loader, caller)) {
             self.open_up(caller);
         }
         // The class stands for one of them.

@@ -6,14 +6,14 @@
 //! with an object, whatever types outside it declare may be called on objects of all classes, whoever made them.
 //!
 //! Where the JVM tells what has run, that is hardly more than what the types say that are mentioned ([`callbacks`](super::callbacks)): of
-//! classes that nobody mentions, what has never run in a program that had been running for long is left alone. That is all that can be
-//! missed so.
+//! classes that nobody mentions, `hashCode`, `equals` and `toString` are left alone where they have never run in a program that had been running
+//! for long. That is all that can be missed so.
 
-use headwater_protocol::MethodId;
-use headwater_rewriter::Lambda;
+use headwater_protocol::{LoaderId, MethodId};
 
 use super::CallGraph;
 use super::ahead::Probability;
+use super::callbacks::OBJECT;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 
@@ -25,11 +25,27 @@ pub(super) const UNNAMED: Probability = 0.002;
 pub(super) struct Opaque {
     /// By whom they leave it, if any do.
     by: Vec<Caller>,
-    /// But for what has never run.
+    /// But for what has never run, of some.
     spares_idle: bool,
+    /// The class loaders' are, at least.
+    loaders: bool,
 }
 
+const CLASS_LOADER: &str = "java/lang/ClassLoader";
+
 impl CallGraph {
+    /// The JVM has the application's class loaders load what code of the graph names.
+    pub(super) fn expose_loaders(&mut self, caller: Caller) {
+        if self.reachable.opaque.loaders {
+            return;
+        }
+        let needs_before = self.needs;
+        let loaders = self.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
+        let classes: Vec<ClassKey> = loaders.into_iter().flat_map(|loader| self.mirrors.subtypes(loader)).collect();
+        classes.into_iter().for_each(|class| self.expose_unnamed(class, caller));
+        self.reachable.opaque.loaders = self.needs == needs_before;
+    }
+
     /// Objects leave the filter, and with them any others.
     pub(super) fn open_up(&mut self, caller: Caller) {
         if self.reachable.opaque.by.contains(&caller) {
@@ -46,14 +62,18 @@ impl CallGraph {
     /// What never ran may run now, if the program does something new.
     pub(super) fn look_at_idle_again(&mut self) {
         if self.reachable.opaque.spares_idle && !self.ahead.knows_what_is_idle() {
-            self.hidden.forget_unnamed();
             std::mem::take(&mut self.reachable.opaque.by).into_iter().for_each(|caller| self.open_up(caller));
         }
     }
 
     /// A class has come whose objects may be among those.
     pub(super) fn expose_if_open(&mut self, class: ClassKey) {
-        self.reachable.opaque.by.clone().into_iter().for_each(|caller| self.expose_unnamed(class, caller));
+        let is_loader = |key: &ClassKey| &*self.mirrors.get(*key).name == CLASS_LOADER;
+        let mut by = self.reachable.opaque.by.clone();
+        if by.is_empty() && self.reachable.opaque.loaders && self.mirrors.supertypes(class).iter().any(is_loader) {
+            by.push(Caller::Application);
+        }
+        by.into_iter().for_each(|caller| self.expose_unnamed(class, caller));
     }
 
     /// Whether code outside the filter may call a method by its signature, as far as it is known.
@@ -111,7 +131,8 @@ impl CallGraph {
         }
         let places = self.places_of(class, signature, caller);
         let never_ran = |place: &ClassKey| self.has_never_run_here(*place, signature);
-        if self.reachable.opaque.spares_idle && places.iter().all(never_ran) {
+        let is_idle = self.reachable.opaque.spares_idle && places.iter().all(never_ran);
+        if is_idle && (self.is_of_object(signature) || self.withholds(class, signature, caller)) {
             return;
         }
         let mut selected: Vec<MethodId> = Vec::new();
@@ -119,16 +140,16 @@ impl CallGraph {
         selected.into_iter().for_each(|method| self.raise(method, UNNAMED));
     }
 
+    /// Whether every object has such a method.
+    fn is_of_object(&self, signature: Signature) -> bool {
+        let objects = self.mirrors.visible(OBJECT, LoaderId::BOOT);
+        objects.into_iter().any(|object| self.mirrors.method(object, signature).is_some())
+    }
+
     /// Whether a method is known never to have run, seldom not being never: nobody would tell when it is called.
     fn has_never_run_here(&self, class: ClassKey, signature: Signature) -> bool {
         let is_entered =
             self.by_signature.get(&(class, signature)).and_then(|it| self.record(*it)).is_some_and(|it| it.entered);
         !is_entered && self.mirrors.method(class, signature).and_then(|method| method.calls) == Some(0)
-    }
-
-    /// Whether a lambda's body may be left alone in objects that nobody names.
-    pub(super) fn spares_body(&self, lambda: &Lambda, host: ClassKey) -> bool {
-        let signature = self.mirrors.known_signature(&lambda.body.name, &lambda.body.descriptor);
-        self.reachable.opaque.spares_idle && signature.is_some_and(|signature| self.has_never_run_here(host, signature))
     }
 }

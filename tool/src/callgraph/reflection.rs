@@ -1,7 +1,8 @@
 //! Methods that are called by reflection and by method handles.
 //!
 //! No code says which ones these are; the objects that stand for them do, when they are used. So as soon as code of the graph
-//! uses reflection, `Method.invoke` and `Constructor.newInstance` themselves get a probe that is handed their receiver, and whatever
+//! calls any that may use reflection, and that is nearly all of the JDK (an enumeration's `values`, what a stream writes, a bundle's resources),
+//! `Method.invoke` and `Constructor.newInstance` themselves get a probe that is handed their receiver, and whatever
 //! a thread in the graph uses for the first time is told here, before it runs. JFluid 6.1 does so for `Method.invoke`.
 //!
 //! `MethodHandle.invokeExact` has no code, but what it comes to in the end has: however a handle was made and whatever it was combined
@@ -14,6 +15,7 @@ use headwater_rewriter::ClassFile;
 use headwater_runtime_java::{OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO};
 use rustc_hash::FxHashSet;
 
+use super::ahead::Probability;
 use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
 use super::receivers::Spare;
@@ -67,28 +69,55 @@ const GATES: [Gate; 4] = [
     },
 ];
 
-/// What code of the graph calls when it goes these ways. Those that come to the gates by code of the JDK, which is not looked
-/// through, are named too. A name that ends in `*` is any that begins so.
-const ENTRANCES: [(Way, &str, &str); 7] = [
+/// What code of the graph calls when it goes these ways, besides [what leaves the filter](CallGraph::watch_reflection). Those that come to the
+/// gates by code of the JDK, which is not looked through, are named too. A name that ends in `*` is any that begins so.
+const ENTRANCES: [(Way, &str, &str); 6] = [
     (Way::Reflection, "java/lang/reflect/Method", "invoke"),
     (Way::Reflection, "java/lang/reflect/Constructor", "newInstance*"),
-    (Way::Reflection, "java/lang/Class", "newInstance"),
-    (Way::Reflection, "java/util/ServiceLoader", "*"),
     (Way::Handles, "java/lang/invoke/MethodHandle", "invoke*"),
-    (Way::Handles, HANDLE_PROXIES, "*"),
+    (Way::Handles, "java/lang/invoke/MethodHandleProxies", "*"),
     (Way::Handles, "java/lang/invoke/LambdaMetafactory", "*"),
+    // A record's constructor.
+    (Way::Handles, "java/io/ObjectInputStream", "read*"),
 ];
 
-/// Makes objects that run a handle when they are called, which no code shows. Who does not use it has not loaded it.
-const HANDLE_PROXIES: &str = "java/lang/invoke/MethodHandleProxies";
+/// Make, or are, objects that run a handle when they are used, which no code shows. Who does not use them has not loaded them.
+const HANDLES_WITHIN: [&str; 2] = ["java/lang/invoke/MethodHandleProxies", "java/lang/invoke/IndirectVarHandle"];
+
+/// Classes of the JDK of which no method calls anything by reflection.
+const WITHOUT_REFLECTION: [&str; 15] = [
+    "java/lang/Object",
+    "java/lang/String",
+    "java/lang/StringBuilder",
+    "java/lang/StringBuffer",
+    "java/lang/Boolean",
+    "java/lang/Byte",
+    "java/lang/Character",
+    "java/lang/Short",
+    "java/lang/Integer",
+    "java/lang/Long",
+    "java/lang/Float",
+    "java/lang/Double",
+    "java/lang/Math",
+    "java/lang/System",
+    "java/lang/Throwable",
+];
 
 /// Methods of the JDK that run the initialiser of a class that only their argument names.
-const INITIALIZE: [(&str, &str); 4] = [
+const INITIALIZE: [(&str, &str); 9] = [
     ("java/lang/Class", "forName"),
     ("java/lang/Class", "newInstance"),
     ("java/util/ServiceLoader", "*"),
+    ("java/util/ResourceBundle", "getBundle"),
     ("java/lang/invoke/MethodHandles$Lookup", "*"),
+    ("java/lang/reflect/Field", "*"),
+    ("java/lang/reflect/Proxy", "newProxyInstance"),
+    ("java/io/ObjectInputStream", "read*"),
+    ("sun/misc/Unsafe", "*"),
 ];
+
+/// That a class is initialised which is loaded already, because something of the kind is.
+const BY_NAME: Probability = 0.01;
 
 /// A method that runs what its first argument stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,15 +153,36 @@ fn names(pattern: &str, name: &str) -> bool {
 }
 
 impl CallGraph {
-    /// A call in the graph: if it leads to reflection or handles, these are probed from now on.
-    pub(super) fn watch_reflection(&mut self, owner: &str, name: &str) {
+    /// A call in the graph: if it leads to reflection or handles, these are probed from now on. All code outside the filter may.
+    pub(super) fn watch_reflection(&mut self, owner: &str, name: &str, loader: LoaderId, caller: Caller) {
         let is_it = |class: &str, method: &str| class == owner && names(method, name);
-        self.reflection.initializes |= INITIALIZE.iter().any(|(class, method)| is_it(class, method));
+        if INITIALIZE.iter().any(|(class, method)| is_it(class, method)) {
+            self.initialize_any(caller);
+        }
         for (way, class, method) in ENTRANCES {
             if is_it(class, method) {
                 self.use_way(way);
             }
         }
+        if !self.reflection.is_used(Way::Reflection) && !WITHOUT_REFLECTION.contains(&owner) {
+            let owners = self.mirrors.visible(owner, loader);
+            // What is not loaded yet may be the JDK's.
+            if !owners.into_iter().any(|key| self.is_inside(key, caller)) {
+                self.use_way(Way::Reflection);
+            }
+        }
+    }
+
+    /// Code of the graph may initialise classes that it does not name: those that are loaded already, and those that come.
+    fn initialize_any(&mut self, caller: Caller) {
+        if self.reflection.initializes {
+            return;
+        }
+        let needs_before = self.needs;
+        let mut callees = Vec::new();
+        self.mirrors.keys().for_each(|key| self.select_initializers(key, caller, &mut callees));
+        callees.into_iter().for_each(|callee| self.raise(callee.method, BY_NAME));
+        self.reflection.initializes = self.needs == needs_before;
     }
 
     /// Code of the graph has call sites of which a method that is not the JDK's says what they run.
@@ -150,7 +200,7 @@ impl CallGraph {
 
     /// Has the invokers probed whose classes are linked, of the ways that are used in the graph.
     pub(super) fn probe_invokers(&mut self) {
-        self.reflection.handles_used |= !self.mirrors.named(HANDLE_PROXIES).is_empty();
+        self.reflection.handles_used |= HANDLES_WITHIN.iter().any(|class| !self.mirrors.named(class).is_empty());
         for gate in &GATES {
             if !self.reflection.is_used(gate.way) {
                 continue;

@@ -216,7 +216,7 @@ impl CallGraph {
         }
     }
 
-    fn select_initializers(&mut self, class: ClassKey, caller: Caller, callees: &mut Vec<Callee>) {
+    pub(super) fn select_initializers(&mut self, class: ClassKey, caller: Caller, callees: &mut Vec<Callee>) {
         let signature = self.mirrors.intern_signature(CLINIT.0, CLINIT.1);
         for key in self.mirrors.supertypes(class) {
             let mirror = self.mirrors.get(key);
@@ -263,7 +263,8 @@ impl CallGraph {
         for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {
             self.reach_virtual(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
         }
-        if let Some(caller) = self.reachable.initializers.get(&name).copied() {
+        let by_reflection = self.reflection.initializes.then_some(Caller::Application);
+        if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
             self.select_initializers(class, caller, &mut callees);
         }
         callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability * LOADED_LATER));
