@@ -528,12 +528,12 @@ impl Jvmti {
         Ok(self.take_array(classes, count))
     }
 
-    /// The constant pool's entries, as in a class file; the first has the index 1.
-    pub fn constant_pool(self, class: jclass) -> Result<Vec<u8>, Error> {
+    /// The constant pool as in a class file: what stands in front of the entries (how many they are, and one more), and these.
+    pub fn constant_pool(self, class: jclass) -> Result<(u16, Vec<u8>), Error> {
         let (mut count, mut length, mut bytes) = (0, 0, ptr::null_mut());
         let slot = slot::GET_CONSTANT_POOL;
         call!(self, slot, (jclass, *mut jint, *mut jint, *mut *mut u8), class, &mut count, &mut length, &mut bytes)?;
-        Ok(self.take_array(bytes, length))
+        Ok((count as u16, self.take_array(bytes, length)))
     }
 
     /// Declared methods.

@@ -17,7 +17,7 @@ pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Vec<u64>, Error
     for class in jvmti.loaded_classes()? {
         // A class that fails here is an array, or being unloaded.
         if is_of_jdk(jvmti, jni, classes, class)
-            && let Ok(pool) = jvmti.constant_pool(class)
+            && let Ok((_, pool)) = jvmti.constant_pool(class)
         {
             add(&pool, &mut mentions);
         }

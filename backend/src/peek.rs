@@ -8,6 +8,7 @@ use std::cell::RefCell;
 
 use headwater_protocol::ClassId;
 use headwater_protocol::message::ClassFileBytes;
+use jni::sys::jclass;
 
 use crate::classes::Classes;
 use crate::jni_env::Jni;
@@ -31,14 +32,27 @@ pub fn took(bytes: &[u8]) -> bool {
     })
 }
 
-/// The class files of those of these classes that are still loaded.
+/// A class file that has nothing but the constants of a class: those of a hidden one are all that the JVM hands out.
+fn constants_only(jvmti: Jvmti, class: jclass) -> Result<Vec<u8>, Error> {
+    /// Magic number, minor and major version: of JDK 17, the first whose hidden classes have constants that are read.
+    const BEGINNING: [u8; 8] = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 61];
+    /// Flags, class, superclass, numbers of interfaces, fields, methods, and attributes.
+    const END: [u8; 14] = [0; 14];
+    let (count, pool) = jvmti.constant_pool(class)?;
+    Ok([&BEGINNING, &count.to_be_bytes()[..], &pool, &END].concat())
+}
+
+/// The class files of those of these classes that are still loaded; of hidden ones only the constants.
 pub fn class_files(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> Result<Vec<ClassFileBytes>, Error> {
     let mut files = Vec::new();
     for (class, id) in classes.find(ids)? {
         TAKEN.set(Some(Vec::new()));
         // Refused, as it is meant to be.
         let _ = jvmti.retransform(&[class]);
-        let bytes = TAKEN.take().unwrap_or_default();
+        let mut bytes = TAKEN.take().unwrap_or_default();
+        if bytes.is_empty() && jvmti.is_modifiable(class) == Ok(false) {
+            bytes = constants_only(jvmti, class)?;
+        }
         if !bytes.is_empty() {
             files.push(ClassFileBytes { class: id, bytes });
         }

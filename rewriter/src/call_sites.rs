@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Error;
 use crate::class_file::ClassFile;
 use crate::code::Code;
-use crate::constant_pool::{CLASS, DYNAMIC, METHOD_HANDLE};
+use crate::constant_pool::{CLASS, DYNAMIC, FIELDREF, INTERFACE_METHODREF, METHOD_HANDLE, METHODREF, NAME_AND_TYPE};
 use crate::instructions::{
     AASTORE, ANEWARRAY, CHECKCAST, GETFIELD, GETSTATIC, INSTANCEOF, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESPECIAL,
     INVOKESTATIC, INVOKEVIRTUAL, Instruction, LDC, LDC_W, LDC2_W, MULTIANEWARRAY, NEW, PUTFIELD, PUTSTATIC,
@@ -115,19 +115,42 @@ pub struct CallSites {
 pub fn call_sites(class: &ClassFile<'_>, method_index: usize) -> Result<CallSites, Error> {
     let Some(method) = class.methods().get(method_index) else { return Ok(CallSites::default()) };
     let Some(code) = class.code(method)? else { return Ok(CallSites::default()) };
-    let mut collector = Collector {
-        class,
-        sites: CallSites::default(),
-        types: HashSet::new(),
-        initialized: HashSet::new(),
-        members: HashMap::new(),
-        constants: HashSet::new(),
-        likelihoods: Likelihoods::of(&code),
-    };
+    let mut collector = Collector::of(class, Likelihoods::of(&code));
     collector.mention_descriptor(&method.descriptor());
     for instruction in code.instructions() {
         collector.instruction(&code, &instruction)?;
     }
+    Ok(collector.sites)
+}
+
+/// What the code of a class can call at most, by its constants alone: for one whose code cannot be had. How is not known, so a method counts as
+/// called in each way that its constant allows.
+pub fn constant_sites(class: &ClassFile<'_>) -> Result<CallSites, Error> {
+    let mut collector = Collector::of(class, Likelihoods::default());
+    for index in 1..class.pool.len() as u16 {
+        // The second half of a long constant is no entry.
+        let Ok((tag, _)) = class.pool.entry(index, 0) else { continue };
+        match tag {
+            METHODREF | INTERFACE_METHODREF => {
+                let is_constructor = class.pool.member(index, 0)?.name == "<init>";
+                let by_object = if tag == METHODREF { CallKind::Virtual } else { CallKind::Interface };
+                let kinds = [CallKind::Special, CallKind::Static, by_object];
+                for kind in kinds.into_iter().take(if is_constructor { 1 } else { 3 }) {
+                    collector.call(kind, index, 0, 0)?;
+                }
+            }
+            FIELDREF => collector.initialize(&class.pool.member(index, 0)?.owner),
+            NAME_AND_TYPE => collector.mention_descriptor(&class.pool.name_and_type(index, 0)?.1),
+            CLASS => {
+                collector.constant(index, 0, 0)?;
+                collector.initialize(&class.pool.class_name(index, 0)?);
+            }
+            METHOD_HANDLE => collector.constant(index, 0, 0)?,
+            _ => {}
+        }
+    }
+    // What it keeps, and what its call sites are given, is not known.
+    add_classes(&mut collector.sites.kept, "Ljava/lang/Object;");
     Ok(collector.sites)
 }
 
@@ -154,7 +177,19 @@ struct Collector<'c, 'a> {
     likelihoods: Likelihoods,
 }
 
-impl<'a> Collector<'_, 'a> {
+impl<'c, 'a> Collector<'c, 'a> {
+    fn of(class: &'c ClassFile<'a>, likelihoods: Likelihoods) -> Self {
+        Collector {
+            class,
+            sites: CallSites::default(),
+            types: HashSet::new(),
+            initialized: HashSet::new(),
+            members: HashMap::new(),
+            constants: HashSet::new(),
+            likelihoods,
+        }
+    }
+
     fn instruction(&mut self, code: &Code<'_>, instruction: &Instruction) -> Result<(), Error> {
         let at = code.base + instruction.offset as usize + 1;
         let pool = &self.class.pool;

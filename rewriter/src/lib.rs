@@ -32,7 +32,7 @@ mod types;
 mod walk;
 
 pub use call_sites::{
-    CallKind, CallSite, CallSites, DynamicSite, call_sites, descriptor_classes, parameters, returned,
+    CallKind, CallSite, CallSites, DynamicSite, call_sites, constant_sites, descriptor_classes, parameters, returned,
 };
 pub use class_file::{ClassFile, Method};
 pub use code::{Code, ExceptionRange, Line, Variable};

@@ -16,7 +16,8 @@ pub enum Likelihood {
     Certain,
 }
 
-/// The likelihoods of a method's instructions.
+/// The likelihoods of a method's instructions; of others all are possible.
+#[derive(Default)]
 pub(crate) struct Likelihoods {
     /// In the order of the code, with their offsets.
     instructions: Vec<(u32, Likelihood)>,

@@ -1,6 +1,6 @@
 //! What a method calls, by its instructions and by the method handles that bootstrap methods are given.
 
-use headwater_rewriter::{CallKind, CallSites, ClassFile, call_sites};
+use headwater_rewriter::{CallKind, CallSites, ClassFile, call_sites, constant_sites};
 use headwater_tests::{compile_text, jdks};
 
 #[path = "support/assembly.rs"]
@@ -47,6 +47,9 @@ fn every_kind_of_call_and_what_invokedynamic_is_given() {
     let classes = compile_text(&jdks()[0], source);
     let bytes = std::fs::read(classes.file("Sites.class")).expect("a class file");
     let sites = sites(&bytes, "run");
+    let by_constants = constant_sites(&ClassFile::parse(&bytes).expect("a sound class file")).expect("likewise");
+    assert!(sites.types.iter().all(|class| by_constants.types.contains(class)), "{by_constants:#?}");
+    assert!(sites.initialized.iter().all(|class| by_constants.initialized.contains(class)), "{by_constants:#?}");
     for (kind, owner, name) in [
         (CallKind::Static, "Sites", "own"),
         (CallKind::Virtual, "java/lang/Object", "hashCode"),
@@ -59,6 +62,7 @@ fn every_kind_of_call_and_what_invokedynamic_is_given() {
         (CallKind::HandleInterface, "java/util/List", "size"),
     ] {
         assert!(has(&sites, kind, owner, name), "{kind:?} {owner}.{name} in {:#?}", called(&sites));
+        assert!(has(&by_constants, kind, owner, name), "{kind:?} {owner}.{name} in {:#?}", called(&by_constants));
     }
     let lambdas = sites.dynamic.iter().filter(|site| &*site.bootstrap == "java/lang/invoke/LambdaMetafactory");
     assert!(lambdas.into_iter().any(|site| &*site.descriptor == "()Ljava/lang/Runnable;"), "{:#?}", sites.dynamic);

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use headwater_rewriter::{ClassFile, Rewritten, call_sites, instrument, reassemble};
+use headwater_rewriter::{ClassFile, Rewritten, call_sites, constant_sites, instrument, reassemble};
 use headwater_tests::{class_files, compile, jdks};
 
 #[path = "support/assembly.rs"]
@@ -34,10 +34,9 @@ fn exercise(bytes: &[u8]) -> bool {
         Ok(again) => assert!(again == bytes, "taken apart and put together it is not the same"),
         Err(error) => assert!(error.offset <= bytes.len(), "{error}"),
     }
-    for method in class.methods() {
-        if let Err(error) = call_sites(&class, method.index) {
-            assert!(error.offset <= bytes.len(), "{error}");
-        }
+    let sites = class.methods().iter().map(|method| call_sites(&class, method.index));
+    for error in sites.chain([constant_sites(&class)]).filter_map(Result::err) {
+        assert!(error.offset <= bytes.len(), "{error}");
     }
     for requests in [all_methods(&class), all_places(&class)] {
         let Ok(rewritten) = instrument(bytes, &PROBES, &requests) else { continue };

@@ -88,6 +88,10 @@ public class Loading {
         return 7;
     }
 
+    static int seenByHidden() {
+        return 2;
+    }
+
     static int arrays(Base[] bases) {
         Object[] copy = bases.clone();
         int sum = copy.length + copy.getClass().getName().hashCode() * 0;
@@ -200,7 +204,13 @@ class Late extends Base {
 
 class Hidden implements IntSupplier {
     public int getAsInt() {
-        return 3;
+        return Loading.seenByHidden() + new Made().number();
+    }
+}
+
+class Made {
+    int number() {
+        return 1;
     }
 }
 

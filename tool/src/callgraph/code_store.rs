@@ -1,6 +1,6 @@
 //! Class files: what methods call is read from them when it is asked for.
 
-use headwater_rewriter::{CallSites, ClassFile, Lambda, call_sites, lambdas};
+use headwater_rewriter::{CallSites, ClassFile, Lambda, call_sites, constant_sites, lambdas};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::mirror::ClassKey;
@@ -81,11 +81,14 @@ impl CodeStore {
         trivial().unwrap_or(false)
     }
 
-    /// What a method calls; `None` when its class is not known, nothing when it cannot be read.
+    /// What a method calls; `None` when its class is not known, nothing when it cannot be read. Of a hidden class, what any of its methods may.
     pub(super) fn sites(&self, key: ClassKey, name: &str, descriptor: &str) -> Option<CallSites> {
         let bytes = self.files.get(&key)?.as_ref()?;
         let sites = || {
             let file = ClassFile::parse(bytes).ok()?;
+            if file.methods().is_empty() {
+                return constant_sites(&file).ok();
+            }
             let method = file.methods().iter().find(|it| it.name() == name && it.descriptor() == descriptor)?;
             call_sites(&file, method.index).ok()
         };

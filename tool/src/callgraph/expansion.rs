@@ -40,7 +40,7 @@ impl CallGraph {
     /// Whether a class's code is there; if not, it is asked for.
     pub(super) fn has_code(&mut self, key: ClassKey) -> bool {
         let mirror = self.mirrors.get(key);
-        self.code.has(key, mirror.linked && mirror.modifiable && mirror.id.is_some())
+        self.code.has(key, mirror.linked && mirror.id.is_some())
     }
 
     /// Selects a method's callees; whether all that had to be known for that was.

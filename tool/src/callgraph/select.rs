@@ -68,6 +68,8 @@ impl CallGraph {
         } else if self.mirrors.method(key, signature).is_some_and(|method| !method.has_code()) {
             return None;
         } else if !mirror.modifiable {
+            // A hidden class: it calls others all the same.
+            self.hidden.push(key, signature);
             Some("the JVM does not let its class be changed")
         } else if mirror.refused {
             Some("its class was refused before")
