@@ -110,6 +110,11 @@ impl Mirror {
         Some(host)
     }
 
+    /// The JVM made it for an instruction of somebody's code, and it has no code of the application's.
+    pub(super) fn is_made_for_code(&self) -> bool {
+        !self.modifiable && ["$$Lambda", "$$TypeSwitch", "$$StringConcat"].iter().any(|part| self.name.contains(part))
+    }
+
     /// No object is of this very class. Of an interface there may be objects whose class nobody knows: lambdas.
     pub(super) fn is_abstract_class(&self) -> bool {
         self.access & ACC_ABSTRACT != 0 && !self.is_interface()

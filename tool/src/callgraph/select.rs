@@ -79,7 +79,7 @@ impl CallGraph {
             None
         };
         if let Some(reason) = refusal {
-            if self.skipped_before.insert((key, signature)) {
+            if !mirror.is_made_for_code() && self.skipped_before.insert((key, signature)) {
                 let java_name = pattern::java_name(&self.mirrors.get(key).name, name, descriptor);
                 self.skipped.push((java_name, reason.to_owned()));
             }

@@ -150,7 +150,7 @@ impl PlayedJvm {
             interfaces: class.interfaces.iter().map(|name| self.classes[name].id).collect(),
             access: class.access,
             initialized: class.initialized,
-            modifiable: !name.contains("$$Lambda"),
+            modifiable: !name.contains("$$"),
         }
     }
 
@@ -456,6 +456,19 @@ fn a_refused_class_is_left_alone_and_named() {
     jvm.graph.class_refused(square, "no".into());
     assert_eq!(jvm.graph.skipped(), [("Square.area()I".to_owned(), "no".to_owned())]);
     assert_eq!(jvm.graph.instrumented(), 2);
+}
+
+#[test]
+fn hidden_classes_are_named_but_for_those_that_the_jvm_makes_for_code() {
+    let source = "
+        class Main { static void root(Runnable it) { it.run(); } static void called() { } }
+        class Main$$Hidden implements Runnable { public void run() { Main.called(); } }
+        class Main$$TypeSwitch implements Runnable { public void run() { } }";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Main$$Hidden", "Main$$TypeSwitch"]);
+    jvm.enter("Main.root(Ljava/lang/Runnable;)V");
+    let reason = "the JVM does not let its class be changed".to_owned();
+    assert_eq!(jvm.graph.skipped(), [("Main$$Hidden.run()V".to_owned(), reason)]);
+    assert!(jvm.instrumented.contains("Main.called()V"), "it is looked through");
 }
 
 #[test]
