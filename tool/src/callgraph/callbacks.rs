@@ -17,8 +17,7 @@
 //! nothing of it. So of such a method the same holds for every T that is a subtype of a type outside the filter as which it
 //! passes objects on or keeps them, or of what it returns to those who call it by a method handle, as a lambda's body.
 //!
-//! What can still be missed is an object whose types nobody in the graph mentions: a key that came in as an `Object` (from outside the
-//! root, say) and is only ever passed on as one.
+//! This says what is likely. Objects may also be within others, and come from outside the graph: [`opaque`](super::opaque) has those.
 
 use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::{CallSites, descriptor_classes, parameters, returned};
@@ -133,9 +132,7 @@ impl CallGraph {
     }
 
     fn hand_out_type(&mut self, key: ClassKey, ways: &WaysOut, caller: Caller, selected: &mut Vec<MethodId>) {
-        if self.reachable.mentioned.insert(key) {
-            self.hidden.release(key);
-        }
+        self.reachable.mentioned.insert(key);
         let leaves = |key: &ClassKey| ways.any || ways.types.contains(key);
         if self.reachable.handed_out.contains_key(&key) || !self.mirrors.supertypes(key).iter().any(leaves) {
             return;

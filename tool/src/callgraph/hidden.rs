@@ -7,7 +7,7 @@
 //! So are lambdas' classes: see [`lambdas`](super::lambdas).
 
 use headwater_protocol::MethodId;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::CallGraph;
 use super::ahead::{Callee, LOADED_LATER, Probability};
@@ -37,26 +37,9 @@ pub(super) struct Hidden {
     base: Probability,
     probability: Probability,
     exposing: bool,
-    /// Methods of lambdas' classes, by their host.
-    withheld: FxHashMap<ClassKey, Vec<(ClassKey, Signature)>>,
 }
 
 impl Hidden {
-    /// A hidden method counts only if this class has to do with the graph.
-    pub(super) fn withhold(&mut self, host: ClassKey, key: ClassKey, signature: Signature) {
-        let withheld = self.withheld.entry(host).or_default();
-        if !withheld.contains(&(key, signature)) {
-            withheld.push((key, signature));
-        }
-    }
-
-    /// It has.
-    pub(super) fn release(&mut self, host: ClassKey) {
-        for (key, signature) in self.withheld.remove(&host).into_iter().flatten() {
-            self.push(key, signature);
-        }
-    }
-
     /// Whether what is pushed is called only by code that is not looked through.
     pub(super) fn set_exposing(&mut self, exposing: bool) {
         self.exposing = exposing;

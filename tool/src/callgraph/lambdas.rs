@@ -5,9 +5,9 @@
 //! that may run a method of such a class is taken to run all lambdas of its host that implement the same interface; but for those that have
 //! never run, if each of the classes is accounted for by one that has.
 //!
-//! JDK code that is not looked through may call any object that it was ever handed. Of lambdas that only it calls, those count whose host is in the
-//! graph, or is mentioned by code of the graph that calls out, or passes objects on: a comparator that is a constant of some class. The others are withheld until
-//! that is so. Otherwise every `Runnable` of the program would be in the graph as soon as one of its methods mentions that type.
+//! JDK code that is not looked through may call any object that it was ever handed. Of lambdas that only it calls, those are likely whose host is in the
+//! graph, or is mentioned by code of the graph that calls out, or passes objects on: a comparator that is a constant of some class. The others are
+//! objects like any [that nobody names](super::opaque).
 
 use headwater_rewriter::Lambda;
 use rustc_hash::FxHashSet;
@@ -42,8 +42,6 @@ impl CallGraph {
         let is_known = self.by_class.contains_key(&host) || self.reachable.mentioned.contains(&host);
         if is_known || !self.hidden.is_exposing() {
             self.hidden.push(lambda, signature);
-        } else {
-            self.hidden.withhold(host, lambda, signature);
         }
     }
 

@@ -99,7 +99,6 @@ impl CallGraph {
     pub(super) fn add_record(&mut self, key: ClassKey, signature: Signature, lines: Option<Lines>) -> MethodId {
         let id = self.new_record(key, signature, lines);
         self.by_class.entry(key).or_default().push(id);
-        self.hidden.release(key);
         self.to_hotswap.insert(key);
         self.want_native_calls(key, signature);
         id
