@@ -120,7 +120,7 @@ impl CallGraph {
         if any {
             return Some(WaysOut { any, types: FxHashSet::default() });
         }
-        for call in sites.calls.iter().filter(|call| call.kind.is_virtual()) {
+        for call in &sites.calls {
             let called = self.mirrors.intern_signature(&call.name, &call.descriptor);
             self.reachable.staying.entry(called).or_default().insert((key, signature));
         }

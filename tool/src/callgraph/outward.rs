@@ -26,6 +26,22 @@ const HARMLESS: [&str; 13] = [
     "java/lang/Math",
 ];
 
+/// What the names of the JDK's classes begin with.
+const JDK_NAMES: [&str; 12] = [
+    "java/",
+    "javax/",
+    "jdk/",
+    "sun/",
+    "com/sun/",
+    "com/oracle/",
+    "oracle/",
+    "netscape/",
+    "org/ietf/",
+    "org/jcp/",
+    "org/w3c/",
+    "org/xml/",
+];
+
 /// What makes lambdas: objects are handed to the lambda's body by it, or to what a method reference stands for, and these are calls
 /// of their own.
 const LAMBDAS: &str = "java/lang/invoke/LambdaMetafactory";
@@ -44,6 +60,11 @@ pub(super) fn calls_what_it_is_given(site: &DynamicSite) -> bool {
 /// Whether anything can be called by what a method of this descriptor is given.
 fn takes_along(descriptor: &str) -> bool {
     descriptor_classes(parameters(descriptor)).any(|class| !HARMLESS.contains(&class))
+}
+
+/// Whether a class that is not loaded yet may be one of the JDK's.
+pub(super) fn may_be_of_jdk(class: &str) -> bool {
+    JDK_NAMES.iter().any(|beginning| class.starts_with(beginning))
 }
 
 impl CallGraph {
@@ -67,6 +88,9 @@ impl CallGraph {
         }
         let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
         let owners = self.mirrors.visible(&call.owner, loader);
+        if owners.is_empty() {
+            return may_be_of_jdk(&call.owner);
+        }
         let on = |owner| self.reachable.virtual_on.get(owner)?.get(&(signature, caller));
         if call.kind.is_virtual() && owners.iter().any(|owner| on(owner).is_some_and(|reached| reached.leaves)) {
             return true;
@@ -120,9 +144,23 @@ impl CallGraph {
         let reached = self.reachable.virtual_on.get_mut(&owner).and_then(|on| on.get_mut(&target));
         if let Some(reached) = reached.filter(|reached| !reached.leaves) {
             reached.leaves = true;
-            let staying = self.reachable.staying.remove(&target.0).unwrap_or_default();
-            staying.into_iter().for_each(|(key, signature)| self.expand_again(key, signature));
+            self.no_longer_stays(target.0);
         }
+    }
+
+    /// A class has come that calls name: what they run may be what it inherits from outside the filter.
+    pub(super) fn begin_to_leave_if_inherited(&mut self, owner: ClassKey, (signature, caller): Target) {
+        let declares = |key: ClassKey| {
+            self.is_inside(key, caller) && self.mirrors.methods(key).is_none_or(|it| it.contains_key(&signature))
+        };
+        if !self.mirrors.supertypes(owner).into_iter().any(declares) {
+            self.no_longer_stays(signature);
+        }
+    }
+
+    fn no_longer_stays(&mut self, called: Signature) {
+        let staying = self.reachable.staying.remove(&called).unwrap_or_default();
+        staying.into_iter().for_each(|(key, signature)| self.expand_again(key, signature));
     }
 
     /// Methods that somebody has a handle of give their results to who knows whom.

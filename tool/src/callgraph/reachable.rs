@@ -44,7 +44,7 @@ pub(super) struct Reachable {
     pub(super) initializers: FxHashMap<Arc<str>, Caller>,
     /// What is called by method handles, whatever the class: bodies of lambdas, and what method references stand for.
     pub(super) by_handle: FxHashSet<Signature>,
-    /// Methods from which nothing leaves the filter as long as none of their virtual calls does, by what these call.
+    /// Methods from which nothing leaves the filter as long as none of their calls does, by what these call.
     pub(super) staying: FxHashMap<Signature, FxHashSet<(ClassKey, Signature)>>,
     /// Whose objects are called from outside the filter, whoever made them.
     pub(super) opaque: Opaque,

@@ -18,6 +18,7 @@ use rustc_hash::FxHashSet;
 use super::ahead::Probability;
 use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
+use super::outward::may_be_of_jdk;
 use super::receivers::Spare;
 use super::{CallGraph, Step, Work};
 
@@ -166,8 +167,11 @@ impl CallGraph {
         }
         if !self.reflection.is_used(Way::Reflection) && !WITHOUT_REFLECTION.contains(&owner) {
             let owners = self.mirrors.visible(owner, loader);
-            // What is not loaded yet may be the JDK's.
-            if !owners.into_iter().any(|key| self.is_inside(key, caller)) {
+            let is_outside = match owners.is_empty() {
+                true => may_be_of_jdk(owner),
+                false => !owners.into_iter().any(|key| self.is_inside(key, caller)),
+            };
+            if is_outside {
                 self.use_way(Way::Reflection);
             }
         }

@@ -259,9 +259,11 @@ impl CallGraph {
         let mut callees = Vec::new();
         for (signature, caller) in pending(self.reachable.direct_pending.get(&name)) {
             self.reach_direct(&name, loader, signature, caller, &mut callees);
+            self.begin_to_leave_if_inherited(class, (signature, caller));
         }
         for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {
             self.reach_virtual(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
+            self.begin_to_leave_if_inherited(class, (signature, caller));
         }
         let by_reflection = self.reflection.initializes.then_some(Caller::Application);
         if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {

@@ -57,3 +57,27 @@ fn what_a_class_inherits_is_found_when_it_is_linked_after_its_caller_was_looked_
     jvm.load("Lower");
     assert!(jvm.instrumented.contains("Upper.inherited()I"), "{:?}", jvm.instrumented);
 }
+
+#[test]
+fn what_a_class_inherits_from_the_jdk_leaves_though_the_class_comes_later() {
+    let source = "
+        class Main { static void root() { new Later().start(); } static void within() { new Own().start(); } }
+        class Later extends Thread { public void run() { } }
+        class Own { void start() { } }
+        class Key { public int hashCode() { return 1; } }
+    ";
+    let attached = || {
+        let mut jvm = PlayedJvm::new(source, options("Main::*"));
+        jvm.add_jdk_class("java/lang/Thread", Some("java/lang/Object"), false, &["<init>()V", "start()V", "run()V"]);
+        jvm.attach(&["Main", "Key"])
+    };
+    let mut jvm = attached();
+    jvm.enter("Main.within()V");
+    jvm.load("Own");
+    assert!(!jvm.instrumented.contains("Key.hashCode()I"), "nothing leaves");
+    let mut jvm = attached();
+    jvm.enter("Main.root()V");
+    assert!(!jvm.instrumented.contains("Key.hashCode()I"), "not yet, as far as it is known");
+    jvm.load("Later");
+    assert!(jvm.instrumented.contains("Later.run()V") && jvm.instrumented.contains("Key.hashCode()I"));
+}
