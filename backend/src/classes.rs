@@ -156,23 +156,30 @@ impl Classes {
     /// calls it.
     pub fn reflected(&self, jni: Jni, executable: jobject) -> Option<MethodRef> {
         const CLASS: &CStr = c"Ljava/lang/Class;";
-        let class = jni.object_field(executable, c"clazz", CLASS).ok()?;
-        let parameters = jni.object_field(executable, c"parameterTypes", c"[Ljava/lang/Class;").ok()?;
-        // A constructor has neither.
-        let name = jni.object_field(executable, c"name", c"Ljava/lang/String;").ok();
-        let result = jni.object_field(executable, c"returnType", CLASS).ok();
-        let type_of = |class| self.jvmti.class_signature(class).ok();
-        let types = jni.elements(parameters).ok()?;
-        let descriptor = types.iter().map(|class| type_of(*class)).collect::<Option<String>>();
-        let returned = result.map_or(Some("V".into()), type_of);
-        let method = MethodRef {
-            class: self.id(class).ok()?,
-            name: name.map_or("<init>".into(), |name| jni.string(name)),
-            descriptor: format!("({}){}", descriptor?, returned?),
+        let kind = jni.object_class(executable);
+        let is_constructor = self.jvmti.class_signature(kind).ok()? == "Ljava/lang/reflect/Constructor;";
+        jni.delete_local(kind);
+        let descriptor_of = |class: jclass| {
+            let descriptor = self.jvmti.class_signature(class).ok();
+            jni.delete_local(class);
+            descriptor
         };
-        let references = types.into_iter().chain([class, parameters]).chain(name).chain(result);
-        references.for_each(|reference| jni.delete_local(reference));
-        Some(method)
+        let class = jni.object_field(executable, c"clazz", CLASS).ok()?;
+        let id = self.id(class).ok();
+        jni.delete_local(class);
+        let types = jni.object_field(executable, c"parameterTypes", c"[Ljava/lang/Class;").ok()?;
+        let parameters: Option<String> =
+            (0..jni.length(types)).map(|at| descriptor_of(jni.element(types, at).ok()?)).collect();
+        jni.delete_local(types);
+        let (name, result) = if is_constructor {
+            ("<init>".to_owned(), "V".to_owned())
+        } else {
+            let text = jni.object_field(executable, c"name", c"Ljava/lang/String;").ok()?;
+            let name = jni.string(text);
+            jni.delete_local(text);
+            (name, descriptor_of(jni.object_field(executable, c"returnType", CLASS).ok()?)?)
+        };
+        Some(MethodRef { class: id?, name, descriptor: format!("({}){result}", parameters?) })
     }
 
     fn methods_of(&self, class: jclass, invocations: Option<&Invocations>) -> Result<Vec<MethodInfo>, Error> {

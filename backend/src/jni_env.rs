@@ -141,11 +141,14 @@ impl Jni {
         self.checked(jni!(self, GetObjectField, object, field), "GetObjectField")
     }
 
-    /// An array's elements: local references.
-    pub fn elements(self, array: jobject) -> Result<Vec<jobject>, Thrown> {
-        let length = jni!(self, GetArrayLength, array);
-        let element = |at| self.checked(jni!(self, GetObjectArrayElement, array, at), "GetObjectArrayElement");
-        (0..length).map(element).collect()
+    /// How many elements an array has.
+    pub fn length(self, array: jobject) -> jint {
+        jni!(self, GetArrayLength, array)
+    }
+
+    /// An element of an array of objects: a local reference.
+    pub fn element(self, array: jobject, at: jint) -> Result<jobject, Thrown> {
+        self.checked(jni!(self, GetObjectArrayElement, array, at), "GetObjectArrayElement")
     }
 
     /// A string's text; lone surrogates are replaced.

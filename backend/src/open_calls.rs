@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use headwater_protocol::message::{Frame, MethodRef, Notice, ThreadStack};
+use headwater_protocol::message::{Frame, MethodRef, Notice, RunningCall, ThreadStack};
 use headwater_protocol::{MethodId, ThreadId};
 use jni::sys::{jmethodID, jobject};
 use rustix::time::{ClockId, clock_gettime};
@@ -89,6 +89,29 @@ impl State {
         followed.open = same.count();
         followed.open
     }
+}
+
+/// The calls that all threads are in.
+pub fn running(jni: Jni, session: &Session) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, crate::jvmti::Error> {
+    let mut known: HashMap<usize, Option<RunningCall>> = HashMap::new();
+    let mut call_of = |version: jmethodID| {
+        let call = known.entry(version as usize).or_insert_with(|| {
+            let class = session.jvmti.declaring_class(version).ok()?;
+            let id = session.classes.id(class);
+            jni.delete_local(class);
+            Some(RunningCall { version: version as u64, class: id.ok()? })
+        });
+        *call
+    };
+    let mut threads = Vec::new();
+    for (thread, stack) in session.jvmti.all_stacks(USUAL_DEPTH)? {
+        if let Ok(id) = jni.thread_id(thread) {
+            let calls = stack.into_iter().filter_map(&mut call_of).collect();
+            threads.push((ThreadId(id as u64), calls));
+        }
+        jni.delete_local(thread);
+    }
+    Ok(threads)
 }
 
 impl OpenCalls {

@@ -20,7 +20,7 @@ use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{EventKind, Jvmti};
 use crate::mentions;
-use crate::open_calls::OpenCalls;
+use crate::open_calls::{self, OpenCalls};
 use crate::peek;
 use crate::runtime::Runtime;
 
@@ -217,6 +217,7 @@ impl Session {
             }
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
+            Command::ListCalls => open_calls::running(jni, self).map(Reply::Calls).map_err(|error| failed(&error)),
             Command::ListStacks { roots } => {
                 self.open_calls.list(jni, self, &roots).map(Reply::Stacks).map_err(|error| failed(&error))
             }

@@ -124,6 +124,8 @@ pub enum Command {
         /// Which methods.
         roots: Vec<MethodRef>,
     },
+    /// The calls that all threads are in. Answered by [`Reply::Calls`].
+    ListCalls,
     /// These threads are inside calls that began before recording: what they call from there is to be recorded, and their
     /// returns told ([`Notice::FramesLeft`]). Answered by [`Reply::Done`].
     FollowOpen {
@@ -160,6 +162,8 @@ pub enum Reply {
     Compiled(Vec<(ClassId, Vec<MethodInfo>)>),
     /// To [`Command::Hotswap`].
     Hotswapped(HotswapResult),
+    /// To [`Command::ListCalls`]: each thread's, the outermost first.
+    Calls(Vec<(ThreadId, Vec<RunningCall>)>),
     /// To [`Command::ListStacks`].
     Stacks(Vec<ThreadStack>),
     /// To [`Command::Stop`].
@@ -355,6 +359,15 @@ pub struct ThreadStack {
     pub name: String,
     /// The calls, the outermost first.
     pub frames: Vec<Frame>,
+}
+
+/// A call that a thread is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningCall {
+    /// Stands for the version of the method that it runs.
+    pub version: u64,
+    /// The method's class.
+    pub class: ClassId,
 }
 
 /// A call on a thread's stack.

@@ -38,6 +38,7 @@ public class Unnamed {
                 case "stream" -> sum += Streams.copy(made.stored).hashCode();
                 case "initialiser" -> Class.forName("Unnamed$Initialised");
                 case "loader" -> made.plugins.get("next").run();
+                case "driver" -> sum += java.sql.DriverManager.getDriver("unnamed:").getMajorVersion();
                 case "failing" -> Failing.call();
                 default -> sum++;
             }
@@ -282,6 +283,36 @@ public class Unnamed {
         }
     }
 
+    static class Driver implements java.sql.Driver {
+        public java.sql.Connection connect(String url, Properties info) {
+            return null;
+        }
+
+        public boolean acceptsURL(String url) {
+            return url.startsWith("unnamed:");
+        }
+
+        public java.sql.DriverPropertyInfo[] getPropertyInfo(String url, Properties info) {
+            return new java.sql.DriverPropertyInfo[0];
+        }
+
+        public int getMajorVersion() {
+            return 1;
+        }
+
+        public int getMinorVersion() {
+            return 0;
+        }
+
+        public boolean jdbcCompliant() {
+            return false;
+        }
+
+        public java.util.logging.Logger getParentLogger() {
+            return null;
+        }
+    }
+
     /** Everything that is made before the root is called. */
     static class Made {
         final List<Key> list = new ArrayList<>();
@@ -314,6 +345,7 @@ public class Unnamed {
             sink = set::add;
             // What every object has, and has never been called, would not be expected.
             sum += String.valueOf(any).length() + cause.toString().length() + (any.equals(list.get(3)) ? 1 : 0);
+            java.sql.DriverManager.registerDriver(new Driver());
             for (String name : new String[] {"first", "next"}) {
                 Class<?> plugin = new Plugins().loadClass("Unnamed$Plugin");
                 plugins.put(name, (Runnable) plugin.getDeclaredConstructor().newInstance());

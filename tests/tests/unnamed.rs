@@ -3,10 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, calls_by_method, compile, java, jdks, profile_while_told};
+use headwater_tests::{Jdk, calls_by_method, compile, compile_text, java, jdks, profile_while_told};
 
-const LINES: [&str; 10] =
-    ["elements", "within", "hooks", "reference", "cause", "enum", "stream", "initialiser", "failing", "loader"];
+const LINES: [&str; 11] = [
+    "driver",
+    "elements",
+    "within",
+    "hooks",
+    "reference",
+    "cause",
+    "enum",
+    "stream",
+    "initialiser",
+    "failing",
+    "loader",
+];
 
 /// The calls by method below the root, which had been called so often before.
 fn calls(jdk: &Jdk, warm: &str, scheme: &str) -> BTreeMap<String, u64> {
@@ -38,4 +49,42 @@ fn what_the_graph_does_not_name_is_counted() {
 #[test]
 fn what_the_graph_does_not_name_and_never_ran_is_counted_in_a_program_that_has_run_for_long() {
     check("300");
+}
+
+/// A worker that loops for ever in a method which the JDK may call: were its class changed, the loop would be interpreted from then on.
+const WORKER: &str = "
+class Main {
+    public static void main(String[] args) throws Exception {
+        Thread thread = new Thread(new Worker());
+        thread.setDaemon(true);
+        thread.start();
+        while (Worker.rounds == 0) Thread.onSpinWait();
+        Class.forName(\"Start\");
+        System.out.println(\"READY\");
+        while (System.in.read() >= 0) {
+            if (System.in.read() >= 0) Start.root(new Object());
+            System.out.println(\"RESULT\");
+        }
+    }
+}
+class Start {
+    static java.util.List<Object> all = new java.util.ArrayList<>();
+    static void root(Object it) { all.add(it); }
+}
+class Worker implements Runnable {
+    static volatile long rounds;
+    public void run() { while (true) rounds++; }
+    public int hashCode() { return 1; }
+}
+";
+
+#[test]
+fn a_class_in_whose_loop_a_thread_is_stays_as_it_is() {
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, WORKER);
+        let target = java(&jdk, &classes, &[], &["Main"]);
+        let report = profile_while_told(target, &["--root", "Start::root"], &["x", "x"]);
+        let counts = (&report["methods"]["called"], &report["methods"]["instrumented"]);
+        assert_eq!(counts, (&1.into(), &1.into()), "JDK {}: {}", jdk.version, report["methods"]);
+    }
 }

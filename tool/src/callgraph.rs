@@ -330,6 +330,7 @@ impl CallGraph {
             self.mark_late_from(known);
         }
         if !self.roots_only {
+            self.look_at_idle_again();
             self.expand_due();
         }
         if !self.roots_only && self.needed.is_empty() && self.code.is_complete() && self.wants_hotswap() {
@@ -373,7 +374,6 @@ impl CallGraph {
             }
             self.raise(method, 1.0);
             self.learn(method);
-            self.look_at_idle_again();
             self.mark_late(method);
         }
         if self.options.scheme == Scheme::Lazy {

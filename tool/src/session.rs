@@ -5,15 +5,15 @@
 //! at once; first calls by other threads wait their turn (a method that is being instrumented just now must not be called
 //! before it is), and classes that the hotswap itself loads are looked at when it is over.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Reply, RequestId, Reveal, ToAgent,
-    ToTool,
+    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Reply, RequestId, Reveal,
+    RunningCall, ToAgent, ToTool,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::wire::WireError;
@@ -50,6 +50,9 @@ const MOST_LOOKS: usize = 8;
 /// is a safepoint.
 const PASSING: [Duration; 4] =
     [Duration::from_millis(3), Duration::from_millis(6), Duration::from_millis(12), Duration::from_millis(20)];
+
+/// A call that a thread is in for longer is taken for one that lasts.
+const STAYING: Duration = Duration::from_millis(20);
 
 /// Why a session ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -259,6 +262,9 @@ impl Session {
     /// Lets instrumented methods record, and instruments the roots that are loaded.
     pub async fn instrument_roots(&mut self) -> Result<(), SessionError> {
         self.learn_what_runs().await?;
+        if self.graph.changes_unnamed() {
+            self.find_running().await?;
+        }
         self.command(Command::Record, "begin recording").await?;
         let step = self.graph.start();
         let classes = self.settle(step).await?;
@@ -343,6 +349,29 @@ impl Session {
                 Ok(())
             }
             other => Err(unexpected("list compiled methods", &other)),
+        }
+    }
+
+    /// Finds the classes in whose code threads stay.
+    async fn find_running(&mut self) -> Result<(), SessionError> {
+        let before: HashMap<ThreadId, Vec<RunningCall>> = self.list_calls().await?.into_iter().collect();
+        if before.is_empty() {
+            return Ok(());
+        }
+        self.serve_for(STAYING).await?;
+        let mut classes = Vec::new();
+        for (thread, calls) in self.list_calls().await? {
+            let known = before.get(&thread).into_iter().flatten();
+            classes.extend(calls.iter().zip(known).take_while(|(now, then)| now == then).map(|(now, _)| now.class));
+        }
+        self.graph.set_running(classes);
+        Ok(())
+    }
+
+    async fn list_calls(&mut self) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, SessionError> {
+        match self.command(Command::ListCalls, "list its threads' calls").await? {
+            Reply::Calls(calls) => Ok(calls),
+            other => Err(unexpected("list its threads' calls", &other)),
         }
     }
 

@@ -27,7 +27,7 @@ use super::CallGraph;
 use super::ahead::{CALLED_BACK, Callee, HANDED_OVER, Probability};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
-use super::outward::calls_what_it_is_given;
+use super::outward::{Leaving, calls_what_it_is_given};
 
 /// Types outside the filter that are mentioned everywhere and say nothing about who may be called.
 const SAY_NOTHING: [&str; 10] = [
@@ -69,9 +69,6 @@ impl CallGraph {
     ) {
         self.expose_loaders(caller);
         let Some(ways) = self.ways_out(sites, method, loader, caller) else { return };
-        if ways.any {
-            self.open_up(caller);
-        }
         let mut selected = Vec::new();
         self.hand_out_type(method.0, &ways, caller, &mut selected);
         for name in &sites.types {
@@ -95,7 +92,7 @@ impl CallGraph {
         if is_task && !self.options.follow_threads { HANDED_OVER } else { CALLED_BACK }
     }
 
-    /// As what objects leave a method; `None` if nothing does that could be called.
+    /// As what objects leave a method; `None` if nothing does that could be called. If its thread leaves the filter, that opens it.
     fn ways_out(
         &mut self,
         sites: &CallSites,
@@ -106,10 +103,21 @@ impl CallGraph {
         let mut any = sites.dynamic.iter().any(calls_what_it_is_given);
         // Of these only what the filter does not admit.
         let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
+        let mut opens = any;
         let is_constructor = &*self.mirrors.signature(signature).0 == "<init>";
         for call in &sites.calls {
-            any |= self.calls_out(call, is_constructor, loader, caller);
+            let leaving = self.leaving_by(call, is_constructor, loader, caller);
+            any |= leaving == Leaving::Objects;
+            opens |= leaving != Leaving::Nothing;
             passed_on.extend(descriptor_classes(parameters(&call.descriptor)));
+        }
+        if opens {
+            self.open_up(caller);
+        } else {
+            for call in &sites.calls {
+                let called = self.mirrors.intern_signature(&call.name, &call.descriptor);
+                self.reachable.staying.entry(called).or_default().insert((key, signature));
+            }
         }
         let descriptor = self.mirrors.signature(signature).1.clone();
         let results = descriptor_classes(returned(&descriptor));
@@ -119,10 +127,6 @@ impl CallGraph {
         any |= given.contains(OBJECT) || passed_on.contains(OBJECT);
         if any {
             return Some(WaysOut { any, types: FxHashSet::default() });
-        }
-        for call in &sites.calls {
-            let called = self.mirrors.intern_signature(&call.name, &call.descriptor);
-            self.reachable.staying.entry(called).or_default().insert((key, signature));
         }
         let mut types: FxHashSet<ClassKey> =
             given.into_iter().flat_map(|name| self.mirrors.visible(name, loader)).collect();

@@ -31,7 +31,8 @@ impl CallGraph {
                 }
             }
             self.due = waiting;
-            if !self.look_through() {
+            let has_exposed = self.expose_released();
+            if !self.look_through() && !has_exposed {
                 return;
             }
         }

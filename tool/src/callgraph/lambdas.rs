@@ -17,6 +17,7 @@ use super::Scheme;
 use super::ahead::{self, Callee};
 use super::hidden::Due;
 use super::mirror::{ClassKey, Signature};
+use super::outward::Leaving;
 use super::receivers::Spare;
 
 impl CallGraph {
@@ -84,7 +85,8 @@ impl CallGraph {
             lambdas.retain(|lambda| self.body_has_run(lambda, host));
         }
         // What a reference stands for may be a method outside the filter.
-        if lambdas.iter().any(|lambda| self.calls_out(&lambda.body, false, loader, caller)) {
+        let leaves = |it: &Lambda| self.leaving_by(&it.body, false, loader, caller) != Leaving::Nothing;
+        if lambdas.iter().any(leaves) {
             self.open_up(caller);
         }
         // The class stands for one of them.

@@ -28,6 +28,8 @@ pub(super) struct Mentions {
     listed: bool,
     wanted: bool,
     withheld: FxHashMap<u64, Vec<Exposed>>,
+    /// Those that are not, any more, and are to be selected.
+    released: Vec<Exposed>,
     /// Native methods of the application are given objects: nobody sees what these call.
     blind: bool,
 }
@@ -86,9 +88,8 @@ impl CallGraph {
     /// Native methods of the application's own are given objects: nothing is withheld any more.
     pub(super) fn stop_withholding(&mut self) {
         self.mentions.blind = true;
-        for (class, signature, caller) in std::mem::take(&mut self.mentions.withheld).into_values().flatten() {
-            self.expose_method(class, signature, caller);
-        }
+        let released = std::mem::take(&mut self.mentions.withheld).into_values().flatten();
+        self.mentions.released.extend(released);
     }
 
     /// A class has been linked: what was looked at before may call its methods.
@@ -113,9 +114,23 @@ impl CallGraph {
             if !self.mentions.known.insert(mention) {
                 continue;
             }
-            for (class, signature, caller) in self.mentions.withheld.remove(&mention).into_iter().flatten() {
-                self.expose_method(class, signature, caller);
+            let released = self.mentions.withheld.remove(&mention).into_iter().flatten();
+            self.mentions.released.extend(released);
+        }
+    }
+
+    /// Selects what is no longer withheld, and says whether there was any. That for which more has to be known stays.
+    pub(super) fn expose_released(&mut self) -> bool {
+        let mut has_exposed = false;
+        for (class, signature, caller) in std::mem::take(&mut self.mentions.released) {
+            let needs_before = self.needs;
+            self.expose_method(class, signature, caller);
+            if self.needs == needs_before {
+                has_exposed = true;
+            } else {
+                self.mentions.released.push((class, signature, caller));
             }
         }
+        has_exposed
     }
 }

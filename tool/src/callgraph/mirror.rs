@@ -88,6 +88,8 @@ pub(super) struct Mirror {
     /// It had been initialised when we came: what had not been called by then has had its chance.
     settled: bool,
     pub(super) modifiable: bool,
+    /// A thread was in its code when we came, and for longer than a moment.
+    pub(super) running: bool,
     /// How often it was to be hotswapped.
     pub(super) hotswaps: u32,
     /// Its hierarchy is known.
@@ -391,6 +393,7 @@ impl Mirror {
             alive: false,
             settled: false,
             modifiable: true,
+            running: false,
             hotswaps: 0,
             linked: false,
             refused: false,

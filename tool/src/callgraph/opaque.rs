@@ -7,15 +7,16 @@
 //!
 //! Where the JVM tells what has run, that is hardly more than what the types say that are mentioned ([`callbacks`](super::callbacks)): of
 //! classes that nobody mentions, `hashCode`, `equals` and `toString` are left alone where they have never run in a program that had been running
-//! for long. That is all that can be missed so.
+//! for long. And classes are left alone in whose code a thread had been for a while when we came, unless they are in the graph: a worker's loop
+//! would go on in the old code, interpreted, for as long as it lasts.
 
-use headwater_protocol::{LoaderId, MethodId};
+use headwater_protocol::{ClassId, LoaderId, MethodId};
 
-use super::CallGraph;
 use super::ahead::Probability;
 use super::callbacks::OBJECT;
-use super::filter::Caller;
+use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
+use super::{CallGraph, Scheme};
 
 /// That code outside the filter calls a method of an object that the graph says nothing of: most belong to other parts of the program.
 pub(super) const UNNAMED: Probability = 0.002;
@@ -24,7 +25,7 @@ pub(super) const UNNAMED: Probability = 0.002;
 #[derive(Debug, Default)]
 pub(super) struct Opaque {
     /// By whom they leave it, if any do.
-    by: Vec<Caller>,
+    callers: Vec<Caller>,
     /// But for what has never run, of some.
     spares_idle: bool,
     /// The class loaders' are, at least.
@@ -32,6 +33,7 @@ pub(super) struct Opaque {
 }
 
 const CLASS_LOADER: &str = "java/lang/ClassLoader";
+const LOAD_CLASS: (&str, &str) = ("loadClass", "(Ljava/lang/String;)Ljava/lang/Class;");
 
 impl CallGraph {
     /// The JVM has the application's class loaders load what code of the graph names.
@@ -42,43 +44,60 @@ impl CallGraph {
         let needs_before = self.needs;
         let loaders = self.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
         let classes: Vec<ClassKey> = loaders.into_iter().flat_map(|loader| self.mirrors.subtypes(loader)).collect();
-        classes.into_iter().for_each(|class| self.expose_unnamed(class, caller));
+        classes.into_iter().for_each(|class| self.expose_loader(class, caller));
         self.reachable.opaque.loaders = self.needs == needs_before;
+    }
+
+    fn expose_loader(&mut self, class: ClassKey, caller: Caller) {
+        self.expose_unnamed(class, caller);
+        let mirror = self.mirrors.get(class);
+        if mirror.linked && !mirror.is_abstract_class() && !mirror.loader.is_jdk() {
+            // The JVM calls it, also where the JDK's code is instrumented.
+            let signature = self.mirrors.intern_signature(LOAD_CLASS.0, LOAD_CLASS.1);
+            let mut selected = Vec::new();
+            self.select_for(class, signature, caller, &mut selected);
+            selected.into_iter().for_each(|method| self.raise(method, UNNAMED));
+        }
     }
 
     /// Objects leave the filter, and with them any others.
     pub(super) fn open_up(&mut self, caller: Caller) {
-        if self.reachable.opaque.by.contains(&caller) {
+        if self.reachable.opaque.callers.contains(&caller) {
             return;
         }
         let needs_before = self.needs;
         self.reachable.opaque.spares_idle = self.ahead.knows_what_is_idle();
         self.mirrors.keys().for_each(|class| self.expose_unnamed(class, caller));
         if self.needs == needs_before {
-            self.reachable.opaque.by.push(caller);
+            self.reachable.opaque.callers.push(caller);
         }
     }
 
     /// What never ran may run now, if the program does something new.
     pub(super) fn look_at_idle_again(&mut self) {
-        if self.reachable.opaque.spares_idle && !self.ahead.knows_what_is_idle() {
-            std::mem::take(&mut self.reachable.opaque.by).into_iter().for_each(|caller| self.open_up(caller));
+        if !self.reachable.opaque.spares_idle || self.ahead.knows_what_is_idle() {
+            return;
         }
+        let needs_before = self.needs;
+        for caller in self.reachable.opaque.callers.clone() {
+            self.mirrors.keys().for_each(|class| self.expose_unnamed(class, caller));
+        }
+        self.reachable.opaque.spares_idle = self.needs != needs_before;
     }
 
     /// A class has come whose objects may be among those.
     pub(super) fn expose_if_open(&mut self, class: ClassKey) {
         let is_loader = |key: &ClassKey| &*self.mirrors.get(*key).name == CLASS_LOADER;
-        let mut by = self.reachable.opaque.by.clone();
-        if by.is_empty() && self.reachable.opaque.loaders && self.mirrors.supertypes(class).iter().any(is_loader) {
-            by.push(Caller::Application);
+        let callers = self.reachable.opaque.callers.clone();
+        if self.reachable.opaque.loaders && self.mirrors.supertypes(class).iter().any(is_loader) {
+            self.expose_loader(class, Caller::Application);
         }
-        by.into_iter().for_each(|caller| self.expose_unnamed(class, caller));
+        callers.into_iter().for_each(|caller| self.expose_unnamed(class, caller));
     }
 
     /// Whether code outside the filter may call a method by its signature, as far as it is known.
     pub(super) fn is_called_from_outside(&self, signature: Signature) -> Option<Caller> {
-        let caller = self.reachable.opaque.by.first().copied()?;
+        let caller = self.reachable.opaque.callers.first().copied()?;
         self.reachable.exposed.contains(&signature).then_some(caller)
     }
 
@@ -126,18 +145,40 @@ impl CallGraph {
     fn expose_method_of_unnamed(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
         self.reachable.exposed.insert(signature);
         if self.mirrors.get(class).lambda_host().is_some() {
-            self.hidden.push_unnamed(class, signature);
+            if self.home(class).is_some_and(|host| !self.is_left_running(host)) {
+                self.hidden.push_unnamed(class, signature);
+            }
             return;
         }
-        let places = self.places_of(class, signature, caller);
+        let mut places = self.places_of(class, signature, caller);
+        places.retain(|place| !self.is_left_running(*place));
         let never_ran = |place: &ClassKey| self.has_never_run_here(*place, signature);
-        let is_idle = self.reachable.opaque.spares_idle && places.iter().all(never_ran);
+        let spares_idle = self.reachable.opaque.spares_idle && self.ahead.knows_what_is_idle();
+        let is_idle = spares_idle && places.iter().all(never_ran);
         if is_idle && (self.is_of_object(signature) || self.withholds(class, signature, caller)) {
             return;
         }
         let mut selected: Vec<MethodId> = Vec::new();
         self.select_at(places, signature, caller, &mut selected);
         selected.into_iter().for_each(|method| self.raise(method, UNNAMED));
+    }
+
+    /// Whether a class is not to be changed for the sake of objects that nobody names.
+    fn is_left_running(&self, class: ClassKey) -> bool {
+        self.mirrors.get(class).running && !self.by_class.contains_key(&class)
+    }
+
+    /// Whether classes may be changed because of objects that nobody names.
+    pub fn changes_unnamed(&self) -> bool {
+        !self.roots_only && self.options.scheme != Scheme::Total && self.options.jdk != JdkMethods::All
+    }
+
+    /// Threads are in these classes' code, and stay there: HotSpot would never compile it again for a loop that goes on in it, once the class
+    /// is changed.
+    pub fn set_running(&mut self, classes: Vec<ClassId>) {
+        for key in classes.into_iter().filter_map(|class| self.mirrors.by_id(class)).collect::<Vec<_>>() {
+            self.mirrors.get_mut(key).running = true;
+        }
     }
 
     /// Whether every object has such a method.

@@ -26,6 +26,19 @@ const HARMLESS: [&str; 13] = [
     "java/lang/Math",
 ];
 
+/// Methods of `System` that call nobody.
+const SYSTEM: [&str; 5] = ["nanoTime", "currentTimeMillis", "arraycopy", "identityHashCode", "lineSeparator"];
+
+/// What leaves the filter by a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leaving {
+    Nothing,
+    /// The thread alone: what it comes to may call objects that were there before.
+    Control,
+    /// Objects as well, that can be called.
+    Objects,
+}
+
 /// What the names of the JDK's classes begin with.
 const JDK_NAMES: [&str; 12] = [
     "java/",
@@ -68,24 +81,38 @@ pub(super) fn may_be_of_jdk(class: &str) -> bool {
 }
 
 impl CallGraph {
-    /// Whether a call that a method makes leaves the filter and takes something along that can be called.
-    pub(super) fn calls_out(
+    /// What leaves the filter by a call that a method makes.
+    pub(super) fn leaving_by(
         &mut self,
         call: &CallSite,
         by_constructor: bool,
         loader: LoaderId,
         caller: Caller,
-    ) -> bool {
+    ) -> Leaving {
         let is_static = matches!(call.kind, CallKind::Static | CallKind::HandleStatic | CallKind::HandleNew);
+        let is_construction = &*call.name == "<init>";
         // What is constructed is of a class outside, unless it is what a constructor constructs by its superclass's.
-        let is_new = call.kind == CallKind::Special && &*call.name == "<init>" && !by_constructor;
+        let is_new = call.kind == CallKind::Special && is_construction && !by_constructor;
         let takes_receiver = !is_static && !is_new && !HARMLESS.contains(&&*call.owner);
-        let is_harmless = (&*call.owner == OBJECT && &*call.name == "<init>")
+        let calls_nobody = match &*call.owner {
+            OBJECT => matches!(&*call.name, "<init>" | "getClass" | "wait" | "notify" | "notifyAll"),
             // Keeps what it is given; every `try` with resources has one, where exceptions go.
-            || (&*call.owner == "java/lang/Throwable" && &*call.name == "addSuppressed");
-        if is_harmless || !(takes_receiver || takes_along(&call.descriptor)) {
-            return false;
+            "java/lang/Throwable" => &*call.name == "addSuppressed",
+            "java/lang/System" => SYSTEM.contains(&&*call.name),
+            _ => false,
+        };
+        let takes_along = takes_receiver || takes_along(&call.descriptor);
+        // An exception keeps a text, and a value has nobody to call.
+        let is_exception = call.owner.ends_with("Exception") || call.owner.ends_with("Error");
+        let is_value = HARMLESS.contains(&&*call.owner) || is_construction && is_exception;
+        if calls_nobody || is_value && !takes_along || !self.leads_outside(call, loader, caller) {
+            return Leaving::Nothing;
         }
+        if takes_along { Leaving::Objects } else { Leaving::Control }
+    }
+
+    /// Whether a call runs code outside the filter.
+    fn leads_outside(&mut self, call: &CallSite, loader: LoaderId, caller: Caller) -> bool {
         let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
         let owners = self.mirrors.visible(&call.owner, loader);
         if owners.is_empty() {

@@ -47,6 +47,8 @@ struct PlayedJvm {
     compiled: Vec<(&'static str, &'static str)>,
     /// Names of methods that the JDK declares, and none of its classes that are loaded mentions.
     unmentioned: Vec<&'static str>,
+    /// Classes in whose code threads are when we attach.
+    running: Vec<&'static str>,
 }
 
 impl PlayedJvm {
@@ -61,6 +63,7 @@ impl PlayedJvm {
             hotswaps: 0,
             compiled: Vec::new(),
             unmentioned: Vec::new(),
+            running: Vec::new(),
         };
         for (name, super_class, interface, methods) in [
             ("java/lang/Object", None, false, &["<init>()V", "hashCode()I", "toString()Ljava/lang/String;"][..]),
@@ -172,6 +175,7 @@ impl PlayedJvm {
             let methods = class.methods.iter().filter(|info| info.name == *method).cloned().collect();
             self.graph.add_compiled(class.id, methods);
         }
+        self.graph.set_running(self.running.iter().map(|name| self.classes[*name].id).collect());
         let step = self.graph.start();
         self.settle(step);
         self

@@ -146,6 +146,9 @@ impl Agent {
         assert_eq!(command, Command::ListCompiled);
         self.reply(request, Reply::Compiled(Vec::new()));
         let (request, command) = self.command();
+        assert_eq!(command, Command::ListCalls);
+        self.reply(request, Reply::Calls(Vec::new()));
+        let (request, command) = self.command();
         assert_eq!(command, Command::Record);
         self.reply(request, Reply::Done);
         let (request, command) = self.command();

@@ -7,6 +7,8 @@ const SOURCE: &str = "
         static java.util.Set<Object> all;
         static void root(Object it) { all.add(it); }
         static void stays(int by) { }
+    static Object control(String name) throws Exception { return java.sql.DriverManager.getConnection(name); }
+    static Object value(String name, Object of) { return of.getClass() == null ? Math.abs(name.length()) : new RuntimeException(name); }
     }
     class Key { public int hashCode() { return 1; } public String toString() { return \"\"; } int other() { return 2; } }
     class Lower extends Key { int other() { return 3; } }
@@ -25,6 +27,7 @@ fn once_one_leaves_any_may_be_called() {
     let mut jvm =
         PlayedJvm::new(SOURCE, options("Main::*")).attach(&["Main", "Above", "Below", "Host", "Host$$Lambda"]);
     jvm.enter("Main.stays(I)V");
+    jvm.enter("Main.value(Ljava/lang/String;Ljava/lang/Object;)Ljava/lang/Object;");
     assert!(!jvm.instrumented.contains("Below.hashCode()I"), "nothing has left");
     jvm.enter(ROOT);
     for (method, expected) in [
@@ -60,4 +63,50 @@ fn what_never_ran_is_left_alone_until_the_program_does_new_things() {
     jvm.graph.ahead.forget();
     jvm.enter("Key.hashCode()I");
     assert!(never.iter().all(|method| jvm.instrumented.contains(*method)), "{:?}", jvm.instrumented);
+}
+
+#[test]
+fn who_calls_the_jdk_with_nothing_comes_to_what_it_has() {
+    let mut jvm = PlayedJvm::new(SOURCE, options("Main::*")).attach(&["Main", "Above", "Below"]);
+    jvm.enter("Main.control(Ljava/lang/String;)Ljava/lang/Object;");
+    assert!(jvm.instrumented.contains("Below.hashCode()I"), "a driver, say");
+}
+
+#[test]
+fn classes_in_whose_code_threads_stay_are_not_changed_because_of_them() {
+    let attached = |roots: &str| {
+        let mut jvm = PlayedJvm::new(SOURCE, options(roots));
+        jvm.running = vec!["Below", "Host"];
+        let mut jvm = jvm.attach(&ALL);
+        jvm.enter(ROOT);
+        jvm
+    };
+    let jvm = attached("Main::root");
+    assert!(jvm.instrumented.contains("Key.hashCode()I"));
+    assert!(!jvm.instrumented.iter().any(|method| method.starts_with("Below.") || method.starts_with("Host.")));
+    let mut jvm = PlayedJvm::new(
+        SOURCE,
+        Options {
+            roots: vec!["Main::root".parse().expect("a pattern"), "Below::*".parse().expect("a pattern")],
+            ..Options::default()
+        },
+    );
+    jvm.running = vec!["Below"];
+    let mut jvm = jvm.attach(&ALL);
+    jvm.enter(ROOT);
+    assert!(jvm.instrumented.contains("Below.hashCode()I"), "it is changed anyway");
+}
+
+#[test]
+fn what_needs_code_first_is_not_forgotten() {
+    let trivial = Options { skip_trivial: true, ..ahead() };
+    let mut jvm = PlayedJvm::new(SOURCE, trivial);
+    jvm.run_before(&["Main.root", "Host.lambda$make$0"]);
+    let mut jvm = jvm.attach(&ALL);
+    jvm.enter(ROOT);
+    jvm.graph.ahead.forget();
+    jvm.enter("Host.lambda$make$0()V");
+    let selected =
+        |graph: &CallGraph, class: &str| graph.trivial.iter().any(|(key, _)| &*graph.mirrors.get(*key).name == class);
+    assert!(selected(&jvm.graph, "Below"), "its `hashCode` was looked at: {:?}", jvm.graph.trivial);
 }
