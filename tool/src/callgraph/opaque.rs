@@ -2,8 +2,9 @@
 //!
 //! Who calls the JDK gives it objects, and these have others: a list its elements, a map its keys and their order, a stream the streams below it, a
 //! task what it runs. They may have been put together long before, by code outside the graph, and no code of the graph need ever name their
-//! types: `Collections.sort(list)`, in a method that is given the list, runs somebody's `compareTo`. So as soon as anything leaves the filter
-//! with an object, whatever types outside it declare may be called on objects of all classes, whoever made them.
+//! types: `Collections.sort(list)`, in a method that is given the list, runs somebody's `compareTo`. Nor need any be given: a connection's address
+//! comes to a driver that was registered at start-up. So as soon as a thread leaves the filter, whatever types outside it declare may be called on
+//! objects of all classes, whoever made them.
 //!
 //! Where the JVM tells what has run, that is hardly more than what the types say that are mentioned ([`callbacks`](super::callbacks)): of
 //! classes that nobody mentions, `hashCode`, `equals` and `toString` are left alone where they have never run in a program that had been running
@@ -60,7 +61,7 @@ impl CallGraph {
         }
     }
 
-    /// Objects leave the filter, and with them any others.
+    /// The thread leaves the filter, and comes to any objects there.
     pub(super) fn open_up(&mut self, caller: Caller) {
         if self.reachable.opaque.callers.contains(&caller) {
             return;

@@ -1,4 +1,4 @@
-//! Calls that leave the filter, and take objects along that may be called back.
+//! Calls that leave the filter, and whether they take objects along that may be called back.
 
 use headwater_protocol::LoaderId;
 use headwater_rewriter::{CallKind, CallSite, DynamicSite, descriptor_classes, parameters, returned};
