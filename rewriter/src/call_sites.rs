@@ -6,12 +6,15 @@ use std::sync::Arc;
 use crate::Error;
 use crate::class_file::ClassFile;
 use crate::code::Code;
-use crate::constant_pool::{CLASS, DYNAMIC, FIELDREF, INTERFACE_METHODREF, METHOD_HANDLE, METHODREF, NAME_AND_TYPE};
+use crate::constant_pool::{
+    CLASS, DYNAMIC, FIELDREF, INTERFACE_METHODREF, METHOD_HANDLE, METHODREF, NAME_AND_TYPE, decode_modified_utf8,
+};
 use crate::instructions::{
     AASTORE, ANEWARRAY, CHECKCAST, GETFIELD, GETSTATIC, INSTANCEOF, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESPECIAL,
     INVOKESTATIC, INVOKEVIRTUAL, Instruction, LDC, LDC_W, LDC2_W, MULTIANEWARRAY, NEW, PUTFIELD, PUTSTATIC,
 };
 use crate::likelihood::{Likelihood, Likelihoods};
+use crate::signatures::signature_classes;
 
 /// How a method is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,8 +98,8 @@ pub struct DynamicSite {
 pub struct CallSites {
     /// Calls, in the order of the code; calls on arrays are left out.
     pub calls: Vec<CallSite>,
-    /// Internal names of all classes that the code and the method's descriptor mention, each once; of arrays, the
-    /// elements' class.
+    /// Internal names of all classes that the code, the method's descriptor, and the generic signatures of the method and of its own
+    /// class's fields that it uses mention, each once; of arrays, the elements' class.
     pub types: Vec<String>,
     /// Internal names of the classes whose static initialisers the code may trigger (JVMS 5.5), each once.
     pub initialized: Vec<String>,
@@ -117,6 +120,7 @@ pub fn call_sites(class: &ClassFile<'_>, method_index: usize) -> Result<CallSite
     let Some(code) = class.code(method)? else { return Ok(CallSites::default()) };
     let mut collector = Collector::of(class, Likelihoods::of(&code));
     collector.mention_descriptor(&method.descriptor());
+    method.signature.into_iter().for_each(|signature| collector.mention_signature(signature));
     for instruction in code.instructions() {
         collector.instruction(&code, &instruction)?;
     }
@@ -213,6 +217,12 @@ impl<'c, 'a> Collector<'c, 'a> {
                     let member = pool.member(index, at)?;
                     self.mention_class(&member.owner);
                     self.mention_descriptor(&member.descriptor);
+                    let signatures = self.class.field_signatures.iter();
+                    if let Some((_, signature)) =
+                        signatures.into_iter().find(|it| decode_modified_utf8(it.0) == member.name)
+                    {
+                        self.mention_signature(signature);
+                    }
                     if is_static == 1 {
                         self.initialize(&member.owner);
                     }
@@ -356,6 +366,12 @@ impl<'c, 'a> Collector<'c, 'a> {
 
     fn mention_descriptor(&mut self, descriptor: &str) {
         descriptor_classes(descriptor).for_each(|class| self.mention_class(class));
+    }
+
+    /// What a container is said to hold leaves with it.
+    fn mention_signature(&mut self, signature: &[u8]) {
+        let classes = signature_classes(&decode_modified_utf8(signature));
+        classes.iter().for_each(|class| self.mention_class(class));
     }
 
     fn initialize(&mut self, name: &str) {

@@ -20,6 +20,8 @@ pub struct ClassFile<'a> {
     pub(crate) this_class_at: usize,
     interfaces_at: usize,
     methods: Vec<Method<'a>>,
+    /// Names and generic signatures of the fields that have one.
+    pub(crate) field_signatures: Vec<(&'a [u8], &'a [u8])>,
     /// Absolute offsets of the BootstrapMethods attribute's content.
     bootstrap_methods: Option<(usize, usize)>,
     /// Absolute offset of each bootstrap method, once somebody has asked.
@@ -37,6 +39,8 @@ pub struct Method<'a> {
     pub(crate) descriptor: &'a [u8],
     /// Absolute offset of the Code attribute's length field, and of its content's end.
     pub(crate) code: Option<(usize, usize)>,
+    /// Its generic signature.
+    pub(crate) signature: Option<&'a [u8]>,
 }
 
 impl<'a> Method<'a> {
@@ -78,10 +82,17 @@ impl<'a> ClassFile<'a> {
         let interfaces = reader.u2("the number of interfaces")?;
         reader.bytes(usize::from(interfaces) * 2, "the interfaces")?;
 
+        let mut field_signatures = Vec::new();
         for _ in 0..reader.u2("the number of fields")? {
-            reader.bytes(6, "a field")?;
+            reader.u2("a field's access flags")?;
+            let at = reader.offset();
+            let name = reader.u2("a field's name")?;
+            reader.u2("a field's descriptor")?;
             for _ in 0..reader.u2("a field's number of attributes")? {
-                attribute(&mut reader)?;
+                let attribute = attribute(&mut reader)?;
+                if let Some(signature) = signature(&pool, attribute) {
+                    field_signatures.push((pool.utf8_bytes(name, at)?, signature));
+                }
             }
         }
         let count = reader.u2("the number of methods")?;
@@ -108,6 +119,7 @@ impl<'a> ClassFile<'a> {
             this_class_at,
             interfaces_at,
             methods,
+            field_signatures,
             bootstrap_methods,
             bootstrap_index: OnceLock::new(),
         })
@@ -203,6 +215,12 @@ pub(crate) fn attribute<'a>(reader: &mut Reader<'a>) -> Result<(u16, Reader<'a>)
     Ok((name, reader.part(length as usize, "an attribute")?))
 }
 
+/// What a Signature attribute says; nothing, if it is another one, or cannot be read: the JVM does not check these.
+fn signature<'a>(pool: &ConstantPool<'a>, (name, mut content): (u16, Reader<'a>)) -> Option<&'a [u8]> {
+    let is_signature = pool.utf8_bytes(name, 0).ok()? == b"Signature";
+    pool.utf8_bytes(content.u2("a signature").ok().filter(|_| is_signature)?, 0).ok()
+}
+
 /// A bootstrap method's handle and arguments; the reader stands behind it.
 fn bootstrap_method<'a>(table: &mut Reader<'a>) -> Result<(u16, Reader<'a>), Error> {
     let handle = table.u2("a bootstrap method")?;
@@ -215,7 +233,7 @@ fn method<'a>(reader: &mut Reader<'a>, pool: &ConstantPool<'a>, index: usize) ->
     let at = reader.offset();
     let name = pool.utf8_bytes(reader.u2("a method's name")?, at)?;
     let descriptor = pool.utf8_bytes(reader.u2("a method's descriptor")?, at + 2)?;
-    let mut code = None;
+    let (mut code, mut generic) = (None, None);
     for _ in 0..reader.u2("a method's number of attributes")? {
         let at = reader.offset();
         let (attribute_name, content) = attribute(reader)?;
@@ -224,7 +242,9 @@ fn method<'a>(reader: &mut Reader<'a>, pool: &ConstantPool<'a>, index: usize) ->
                 return Err(Error::new(at, "at most one Code attribute"));
             }
             code = Some((content.offset() - 4, reader.offset()));
+        } else {
+            generic = generic.or(signature(pool, (attribute_name, content)));
         }
     }
-    Ok(Method { index, access, name, descriptor, code })
+    Ok(Method { index, access, name, descriptor, code, signature: generic })
 }

@@ -27,6 +27,7 @@ mod places;
 mod probes;
 mod reader;
 mod regions;
+mod signatures;
 mod type_annotations;
 mod types;
 mod walk;

@@ -158,3 +158,24 @@ fn lambdas_say_what_their_objects_implement_and_run() {
         assert!(found.starts_with(expected), "{found}");
     }
 }
+
+#[test]
+fn what_generic_signatures_name_is_mentioned() {
+    let source = "
+        import java.util.*;
+        class Sites<T extends Value> {
+            Map<Key, ? super Value[]> map;
+            Map<Other, Object> other;
+            int sizes(Collection<? extends Outer<String>.Inner> them) { return them.size() + map.size(); }
+            <B extends Bound> void bounded(B it) { }
+        }
+        class Key { } class Value { } class Other { } class Bound { } class Outer<T> { class Inner { } }";
+    let classes = compile_text(&jdks()[0], source);
+    let bytes = std::fs::read(classes.file("Sites.class")).expect("a class file");
+    let sizes = sites(&bytes, "sizes");
+    for class in ["Key", "Value", "Outer$Inner"] {
+        assert!(sizes.types.iter().any(|it| it == class), "{class}: {:?}", sizes.types);
+    }
+    assert!(!sizes.types.iter().any(|it| it == "Other"), "that field is not used: {:?}", sizes.types);
+    assert!(sites(&bytes, "bounded").types.iter().any(|it| it == "Bound"));
+}
