@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use serde_json::Value;
 
 pub mod load;
@@ -259,9 +260,19 @@ impl Process {
     }
 
     /// Sends a signal.
-    pub fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_raw(self.pid().cast_signed()).expect("a pid");
-        rustix::process::kill_process(pid, signal).expect("the process is there");
+    pub fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(self.raw_pid(), signal).expect("the process is there");
+    }
+
+    /// Stops it: its threads stand still when this returns.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+        let waited = waitpid(Some(self.raw_pid()), WaitOptions::UNTRACED).expect("our own child");
+        assert!(waited.is_some_and(|(_, status)| status.stopped()), "it has not stopped");
+    }
+
+    fn raw_pid(&self) -> Pid {
+        Pid::from_raw(self.pid().cast_signed()).expect("a pid")
     }
 
     /// Closes its standard input and waits for its end; the rest of its output.
@@ -370,7 +381,7 @@ pub fn profile_while_told(mut target: Process, options: &[&str], lines: &[&str])
         target.say(line);
         target.await_line("RESULT");
     }
-    tool.signal(rustix::process::Signal::INT);
+    tool.signal(Signal::INT);
     let tool = tool.finish();
     assert!(tool.status.success(), "{:#?}", tool.stderr);
     assert!(target.finish().status.success());

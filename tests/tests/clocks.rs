@@ -135,7 +135,7 @@ fn check(jdk: &Jdk, classes: &Scratch, options: &[&str], clock: &[&str], source:
     // Long enough for the code to have been interpreted and compiled, as far as it may be.
     let claims = segment.claims();
     migrate_until(&target, || segment.claims() > claims + 300);
-    tool.signal(Signal::STOP);
+    tool.stop();
     // The signal is on its way; a chunk that is recycled while it is looked at would have another's times.
     migrate_until(&target, || is_stopped(&tool) && !segment.has_free_chunk());
     let count = check_times(&segment, began_ns, &context);

@@ -85,7 +85,7 @@ fn a_stopped_jvm_and_one_with_a_session_are_told() {
     assert_eq!((code, &check(&diagnosis, "other sessions")["verdict"]), (Some(0), &Value::from("ok")), "{diagnosis:#}");
     assert_eq!(check(&diagnosis, "compiled code")["verdict"], "ok", "it has been flushed");
 
-    target.signal(Signal::STOP);
+    target.stop();
     let (diagnosis, code) = examine(&pid);
     assert_eq!((code, &check(&diagnosis, "state")["verdict"]), (Some(3), &Value::from("failure")), "{diagnosis:#}");
     target.signal(Signal::CONT);

@@ -116,7 +116,7 @@ fn a_tool_that_is_stopped_does_not_hold_the_target() {
         let expected = undisturbed(&jdk, 2);
         let mut target = Target::start(&jdk);
         let tool = profile(&target.process, &["--root", "Counting::root", "--format", "json"]);
-        tool.signal(Signal::STOP);
+        tool.stop();
         let mut results = vec![target.go()];
         tool.signal(Signal::CONT);
         results.push(target.go());

@@ -137,7 +137,7 @@ fn what_is_dropped_is_counted() {
         let tool = storm.profile(&["--buffer", "1", "--on-overflow", "drop"]);
         // The first round finds the graph; in the second nobody reads.
         storm.go();
-        tool.signal(Signal::STOP);
+        tool.stop();
         assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
         tool.signal(Signal::CONT);
         let report = storm.report(tool);

@@ -52,7 +52,7 @@ fn in_the_background_nobody_waits_and_the_report_says_so() {
         let options = ["--calls", &ROOTS.to_string(), "--reveal", "background"];
         let (report, theirs) = counting_while(&jdk, &options, |target, tool| {
             // While it is stopped the tool instruments nothing: what is called then is called without it.
-            tool.signal(Signal::STOP);
+            tool.stop();
             target.say("go");
             target.await_line("RESULT");
             tool.signal(Signal::CONT);
