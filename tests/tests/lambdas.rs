@@ -32,11 +32,12 @@ const SOURCE: &str = "
         final int base = 4;
         final IntSupplier run = () -> body();
         final IntUnaryOperator reference = Handlers::twice;
-        final Runnable other = () -> never();
+        final Other other = () -> never();
         int body() { return base; }
         static int twice(int x) { return 2 * x; }
         static void never() { }
     }
+    interface Other { void go(); }
     class Orders {
         static final Comparator<Integer> ORDER = (a, b) -> order(a, b);
         static int order(int a, int b) { return a - b; }

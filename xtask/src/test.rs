@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         libraries::ensure_installed()?;
     }
     call(cargo().args(["build", "--package", "headwater"]))?;
-    call(cargo().args(["test", "--workspace"]).args(arguments))?;
+    call(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(arguments))?;
     if is_whole {
         // How chunks pass between target and tool, in every order that memory accesses can have.
         let model = ["test", "--package", "headwater-protocol", "--lib", "--release", "--target-dir", "target/loom"];
