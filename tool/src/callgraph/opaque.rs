@@ -9,7 +9,7 @@
 //! Where the JVM tells what has run, that is hardly more than what the types say that are mentioned ([`callbacks`](super::callbacks)): of
 //! classes that nobody mentions, `hashCode`, `equals` and `toString` are left alone where they have never run in a program that had been running
 //! for long. And classes are left alone in whose code a thread had been for a while when we came, unless they are in the graph: a worker's loop
-//! would go on in the old code, interpreted, for as long as it lasts.
+//! would go on in the old code, interpreted, for as long as it lasts. So is what [hundreds](MOST_CLASSES) of classes have.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 
@@ -21,6 +21,10 @@ use super::{CallGraph, Scheme};
 
 /// That code outside the filter calls a method of an object that the graph says nothing of: most belong to other parts of the program.
 pub(super) const UNNAMED: Probability = 0.002;
+
+/// What more classes have than these is left alone on objects that nobody names: most of so many belong to something else, and all would be
+/// instrumented at once.
+const MOST_CLASSES: usize = 256;
 
 /// Whose objects are called from outside the filter.
 #[derive(Debug, Default)]
@@ -50,7 +54,7 @@ impl CallGraph {
     }
 
     fn expose_loader(&mut self, class: ClassKey, caller: Caller) {
-        self.expose_unnamed(class, caller);
+        self.expose_unnamed([class], caller);
         let mirror = self.mirrors.get(class);
         if mirror.linked && !mirror.is_abstract_class() && !mirror.loader.is_jdk() {
             // The JVM calls it, also where the JDK's code is instrumented.
@@ -68,7 +72,7 @@ impl CallGraph {
         }
         let needs_before = self.needs;
         self.reachable.opaque.spares_idle = self.ahead.knows_what_is_idle();
-        self.mirrors.keys().for_each(|class| self.expose_unnamed(class, caller));
+        self.expose_unnamed(self.mirrors.keys(), caller);
         if self.needs == needs_before {
             self.reachable.opaque.callers.push(caller);
         }
@@ -81,7 +85,7 @@ impl CallGraph {
         }
         let needs_before = self.needs;
         for caller in self.reachable.opaque.callers.clone() {
-            self.mirrors.keys().for_each(|class| self.expose_unnamed(class, caller));
+            self.expose_unnamed(self.mirrors.keys(), caller);
         }
         self.reachable.opaque.spares_idle = self.needs != needs_before;
     }
@@ -93,22 +97,40 @@ impl CallGraph {
         if self.reachable.opaque.loaders && self.mirrors.supertypes(class).iter().any(is_loader) {
             self.expose_loader(class, Caller::Application);
         }
-        callers.into_iter().for_each(|caller| self.expose_unnamed(class, caller));
+        callers.into_iter().for_each(|caller| self.expose_unnamed([class], caller));
     }
 
     /// Whether code outside the filter may call a method by its signature, as far as it is known.
     pub(super) fn is_called_from_outside(&self, signature: Signature) -> Option<Caller> {
         let caller = self.reachable.opaque.callers.first().copied()?;
-        self.reachable.exposed.contains(&signature).then_some(caller)
+        self.reachable.exposed.get(&signature).filter(|classes| classes.len() <= MOST_CLASSES).map(|_| caller)
     }
 
-    /// Selects what a class has of what types outside the filter declare.
-    fn expose_unnamed(&mut self, class: ClassKey, caller: Caller) {
+    /// Selects what classes have of what types outside the filter declare.
+    fn expose_unnamed(&mut self, classes: impl IntoIterator<Item = ClassKey>, caller: Caller) {
+        let mut found = Vec::new();
+        for class in classes {
+            for signature in self.declared_outside(class, caller) {
+                if !self.is_spared(class, signature, caller) {
+                    found.push((class, signature));
+                    self.reachable.exposed.entry(signature).or_default().insert(class);
+                }
+            }
+        }
+        for (class, signature) in found {
+            if self.reachable.exposed[&signature].len() <= MOST_CLASSES {
+                self.expose_method_of_unnamed(class, signature, caller);
+            }
+        }
+    }
+
+    /// What a class has of what types outside the filter declare.
+    fn declared_outside(&mut self, class: ClassKey, caller: Caller) -> Vec<Signature> {
         let mirror = self.mirrors.get(class);
         let is_lambda = mirror.lambda_host().is_some();
         let has_objects = !mirror.is_abstract_class() && !mirror.is_interface();
         if !has_objects || !self.options.admits_class(&mirror.name, mirror.loader, caller) {
-            return;
+            return Vec::new();
         }
         let supertypes = match mirror.linked {
             true => self.mirrors.supertypes(class),
@@ -135,33 +157,38 @@ impl CallGraph {
         };
         overriding.sort_unstable();
         overriding.dedup();
-        for signature in overriding {
-            // Constructors are called by name, finalizers on a thread of their own.
-            if !matches!(&*self.mirrors.signature(signature).0, "<init>" | "finalize") {
-                self.expose_method_of_unnamed(class, signature, caller);
-            }
-        }
+        // Constructors are called by name, finalizers on a thread of their own.
+        overriding.retain(|signature| !matches!(&*self.mirrors.signature(*signature).0, "<init>" | "finalize"));
+        overriding
     }
 
-    fn expose_method_of_unnamed(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
-        self.reachable.exposed.insert(signature);
+    /// Whether a method is left alone on objects of a class that nobody names.
+    fn is_spared(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
         if self.mirrors.get(class).lambda_host().is_some() {
-            if self.home(class).is_some_and(|host| !self.is_left_running(host)) {
-                self.hidden.push_unnamed(class, signature);
-            }
-            return;
+            return self.home(class).is_none_or(|host| self.is_left_running(host));
         }
-        let mut places = self.places_of(class, signature, caller);
-        places.retain(|place| !self.is_left_running(*place));
+        let places = self.places_of_unnamed(class, signature, caller);
         let never_ran = |place: &ClassKey| self.has_never_run_here(*place, signature);
         let spares_idle = self.reachable.opaque.spares_idle && self.ahead.knows_what_is_idle();
         let is_idle = spares_idle && places.iter().all(never_ran);
-        if is_idle && (self.is_of_object(signature) || self.withholds(class, signature, caller)) {
+        is_idle && (self.is_of_object(signature) || self.withholds(class, signature, caller))
+    }
+
+    fn expose_method_of_unnamed(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
+        if self.mirrors.get(class).lambda_host().is_some() {
+            self.hidden.push_unnamed(class, signature);
             return;
         }
+        let places = self.places_of_unnamed(class, signature, caller);
         let mut selected: Vec<MethodId> = Vec::new();
         self.select_at(places, signature, caller, &mut selected);
         selected.into_iter().for_each(|method| self.raise(method, UNNAMED));
+    }
+
+    fn places_of_unnamed(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> Vec<ClassKey> {
+        let mut places = self.places_of(class, signature, caller);
+        places.retain(|place| !self.is_left_running(*place));
+        places
     }
 
     /// Whether a class is not to be changed for the sake of objects that nobody names.

@@ -110,3 +110,20 @@ fn what_needs_code_first_is_not_forgotten() {
         |graph: &CallGraph, class: &str| graph.trivial.iter().any(|(key, _)| &*graph.mirrors.get(*key).name == class);
     assert!(selected(&jvm.graph, "Below"), "its `hashCode` was looked at: {:?}", jvm.graph.trivial);
 }
+
+#[test]
+fn what_hundreds_of_classes_have_is_left_alone() {
+    let instrumented = |count: usize| {
+        let class = |at| format!("class C{at} {{ public int hashCode() {{ return {at}; }} }} ");
+        let classes: String = (0..count).map(class).collect();
+        let main =
+            "class Main { static java.util.Set<Object> all; static void root(Object it) { all.add(it); } }".to_owned();
+        let jvm = PlayedJvm::new(&(main + &classes), options("Main::root"));
+        let names: Vec<String> = jvm.classes.keys().filter(|name| !name.contains('/')).cloned().collect();
+        let mut jvm = jvm.attach(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        jvm.enter(ROOT);
+        jvm.instrumented.len()
+    };
+    assert_eq!(instrumented(200), 1 + 200);
+    assert_eq!(instrumented(300), 1);
+}
