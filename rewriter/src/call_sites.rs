@@ -217,9 +217,10 @@ impl<'c, 'a> Collector<'c, 'a> {
                     let member = pool.member(index, at)?;
                     self.mention_class(&member.owner);
                     self.mention_descriptor(&member.descriptor);
-                    let signatures = self.class.field_signatures.iter();
-                    if let Some((_, signature)) =
-                        signatures.into_iter().find(|it| decode_modified_utf8(it.0) == member.name)
+                    let mut signatures = self.class.field_signatures.iter();
+                    let generic = signatures.find(|(name, _)| decode_modified_utf8(name) == member.name);
+                    if let Some((_, signature)) = generic
+                        && self.class.name().is_ok_and(|own| own == member.owner)
                     {
                         self.mention_signature(signature);
                     }

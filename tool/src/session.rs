@@ -355,7 +355,8 @@ impl Session {
     /// Finds the classes in whose code threads stay.
     async fn find_running(&mut self) -> Result<(), SessionError> {
         let before: HashMap<ThreadId, Vec<RunningCall>> = self.list_calls().await?.into_iter().collect();
-        if before.is_empty() {
+        // A program that has not begun has nobody to wait for.
+        if before.values().all(Vec::is_empty) {
             return Ok(());
         }
         self.serve_for(STAYING).await?;
@@ -368,9 +369,13 @@ impl Session {
         Ok(())
     }
 
+    /// The calls of the application's methods that all threads are in, the outermost first.
     async fn list_calls(&mut self) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, SessionError> {
         match self.command(Command::ListCalls, "list its threads' calls").await? {
-            Reply::Calls(calls) => Ok(calls),
+            Reply::Calls(mut threads) => {
+                threads.iter_mut().for_each(|it| it.1.retain(|call| self.graph.is_of_application(call.class)));
+                Ok(threads)
+            }
             other => Err(unexpected("list its threads' calls", &other)),
         }
     }

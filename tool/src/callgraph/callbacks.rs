@@ -4,8 +4,8 @@
 //! The JDK's code is not instrumented by default, so its callees are not revealed by its first calls, and analysing it would
 //! find nearly everything reachable. Instead: an object that code outside the filter can call must have been handed out to
 //! it, by a method of the graph, whose code then mentions a type of the object's: in a `new`, a cast, the descriptor of a call or a
-//! field, their generic signatures, or as its own class. It may be there already: a queue that was filled before calls `compareTo` of what the graph takes
-//! out of it. So when a method that calls out is entered for the first time, for every type T that it mentions,
+//! field, their generic signatures, or as its own class. It may be there already: a queue that was filled before calls `compareTo` of what
+//! the graph takes out of it. So when a method that calls out is entered for the first time, for every type T that it mentions,
 //!
 //! * if T passes the filter, its subtypes' implementations of whatever types outside the filter declare are reachable (a key's
 //!   `hashCode`, a list's `get`);

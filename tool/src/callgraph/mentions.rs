@@ -30,7 +30,7 @@ pub(super) struct Mentions {
     withheld: FxHashMap<u64, Vec<Exposed>>,
     /// Those that are not, any more, and are to be selected.
     released: Vec<Exposed>,
-    /// Native methods of the application are given objects: nobody sees what these call.
+    /// Native methods of the application are called: nobody sees what these call.
     blind: bool,
 }
 
@@ -85,7 +85,7 @@ impl CallGraph {
         true
     }
 
-    /// Native methods of the application's own are given objects: nothing is withheld any more.
+    /// Native methods of the application's own are called: nothing is withheld any more.
     pub(super) fn stop_withholding(&mut self) {
         self.mentions.blind = true;
         let released = std::mem::take(&mut self.mentions.withheld).into_values().flatten();

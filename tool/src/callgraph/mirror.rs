@@ -112,9 +112,9 @@ impl Mirror {
         Some(host)
     }
 
-    /// The JVM made it for an instruction of somebody's code, and it has no code of the application's.
+    /// The JDK made it for an instruction of somebody's code, and it has no code of the application's.
     pub(super) fn is_made_for_code(&self) -> bool {
-        !self.modifiable && ["$$Lambda", "$$TypeSwitch", "$$StringConcat"].iter().any(|part| self.name.contains(part))
+        !self.modifiable && ["$$TypeSwitch", "$$StringConcat"].iter().any(|part| self.name.contains(part))
     }
 
     /// No object is of this very class. Of an interface there may be objects whose class nobody knows: lambdas.

@@ -12,6 +12,7 @@
 //! would go on in the old code, interpreted, for as long as it lasts. So is what [hundreds](MOST_CLASSES) of classes have.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ahead::Probability;
 use super::callbacks::OBJECT;
@@ -31,6 +32,8 @@ const MOST_CLASSES: usize = 256;
 pub(super) struct Opaque {
     /// By whom they leave it, if any do.
     callers: Vec<Caller>,
+    /// The classes that have what may be called, by its signature.
+    having: FxHashMap<Signature, FxHashSet<ClassKey>>,
     /// But for what has never run, of some.
     spares_idle: bool,
     /// The class loaders' are, at least.
@@ -70,6 +73,7 @@ impl CallGraph {
         if self.reachable.opaque.callers.contains(&caller) {
             return;
         }
+        self.expect_reflection();
         let needs_before = self.needs;
         self.reachable.opaque.spares_idle = self.ahead.knows_what_is_idle();
         self.expose_unnamed(self.mirrors.keys(), caller);
@@ -103,7 +107,7 @@ impl CallGraph {
     /// Whether code outside the filter may call a method by its signature, as far as it is known.
     pub(super) fn is_called_from_outside(&self, signature: Signature) -> Option<Caller> {
         let caller = self.reachable.opaque.callers.first().copied()?;
-        self.reachable.exposed.get(&signature).filter(|classes| classes.len() <= MOST_CLASSES).map(|_| caller)
+        self.reachable.opaque.having.get(&signature).filter(|classes| classes.len() <= MOST_CLASSES).map(|_| caller)
     }
 
     /// Selects what classes have of what types outside the filter declare.
@@ -113,12 +117,12 @@ impl CallGraph {
             for signature in self.declared_outside(class, caller) {
                 if !self.is_spared(class, signature, caller) {
                     found.push((class, signature));
-                    self.reachable.exposed.entry(signature).or_default().insert(class);
+                    self.reachable.opaque.having.entry(signature).or_default().insert(class);
                 }
             }
         }
         for (class, signature) in found {
-            if self.reachable.exposed[&signature].len() <= MOST_CLASSES {
+            if self.reachable.opaque.having[&signature].len() <= MOST_CLASSES {
                 self.expose_method_of_unnamed(class, signature, caller);
             }
         }
@@ -199,6 +203,11 @@ impl CallGraph {
     /// Whether classes may be changed because of objects that nobody names.
     pub fn changes_unnamed(&self) -> bool {
         !self.roots_only && self.options.scheme != Scheme::Total && self.options.jdk != JdkMethods::All
+    }
+
+    /// Whether a class is the application's, as far as it is known.
+    pub fn is_of_application(&self, class: ClassId) -> bool {
+        self.mirrors.by_id(class).is_some_and(|key| !self.mirrors.get(key).loader.is_jdk())
     }
 
     /// Threads are in these classes' code, and stay there: HotSpot would never compile it again for a loop that goes on in it, once the class

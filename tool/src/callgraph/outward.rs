@@ -76,7 +76,7 @@ fn takes_along(descriptor: &str) -> bool {
 }
 
 /// Whether a class that is not loaded yet may be one of the JDK's.
-pub(super) fn may_be_of_jdk(class: &str) -> bool {
+fn may_be_of_jdk(class: &str) -> bool {
     JDK_NAMES.iter().any(|beginning| class.starts_with(beginning))
 }
 

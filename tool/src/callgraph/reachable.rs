@@ -48,8 +48,6 @@ pub(super) struct Reachable {
     pub(super) staying: FxHashMap<Signature, FxHashSet<(ClassKey, Signature)>>,
     /// Whose objects are called from outside the filter, whoever made them.
     pub(super) opaque: Opaque,
-    /// What is called on these, and by which classes they may be that have it.
-    pub(super) exposed: FxHashMap<Signature, FxHashSet<ClassKey>>,
     /// Types that methods mention by which objects leave the filter, or are passed on.
     pub(super) mentioned: FxHashSet<ClassKey>,
     /// Types that are handed out to code outside the filter.

@@ -18,7 +18,6 @@ use rustc_hash::FxHashSet;
 use super::ahead::Probability;
 use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
-use super::outward::may_be_of_jdk;
 use super::receivers::Spare;
 use super::{CallGraph, Step, Work};
 
@@ -70,9 +69,10 @@ const GATES: [Gate; 4] = [
     },
 ];
 
-/// What code of the graph calls when it goes these ways, besides [what leaves the filter](CallGraph::watch_reflection). Those that come to the
+/// What code of the graph calls when it goes these ways, besides [what leaves the filter](CallGraph::expect_reflection). Those that come to the
 /// gates by code of the JDK, which is not looked through, are named too. A name that ends in `*` is any that begins so.
-const ENTRANCES: [(Way, &str, &str); 6] = [
+const ENTRANCES: [(Way, &str, &str); 7] = [
+    (Way::Reflection, "java/lang/Class", "*"),
     (Way::Reflection, "java/lang/reflect/Method", "invoke"),
     (Way::Reflection, "java/lang/reflect/Constructor", "newInstance*"),
     (Way::Handles, "java/lang/invoke/MethodHandle", "invoke*"),
@@ -84,25 +84,6 @@ const ENTRANCES: [(Way, &str, &str); 6] = [
 
 /// Make, or are, objects that run a handle when they are used, which no code shows. Who does not use them has not loaded them.
 const HANDLES_WITHIN: [&str; 2] = ["java/lang/invoke/MethodHandleProxies", "java/lang/invoke/IndirectVarHandle"];
-
-/// Classes of the JDK of which no method calls anything by reflection.
-const WITHOUT_REFLECTION: [&str; 15] = [
-    "java/lang/Object",
-    "java/lang/String",
-    "java/lang/StringBuilder",
-    "java/lang/StringBuffer",
-    "java/lang/Boolean",
-    "java/lang/Byte",
-    "java/lang/Character",
-    "java/lang/Short",
-    "java/lang/Integer",
-    "java/lang/Long",
-    "java/lang/Float",
-    "java/lang/Double",
-    "java/lang/Math",
-    "java/lang/System",
-    "java/lang/Throwable",
-];
 
 /// Methods of the JDK that run the initialiser of a class that only their argument names.
 const INITIALIZE: [(&str, &str); 9] = [
@@ -154,8 +135,8 @@ fn names(pattern: &str, name: &str) -> bool {
 }
 
 impl CallGraph {
-    /// A call in the graph: if it leads to reflection or handles, these are probed from now on. All code outside the filter may.
-    pub(super) fn watch_reflection(&mut self, owner: &str, name: &str, loader: LoaderId, caller: Caller) {
+    /// A call in the graph: if it leads to reflection or handles, these are probed from now on.
+    pub(super) fn watch_reflection(&mut self, owner: &str, name: &str, caller: Caller) {
         let is_it = |class: &str, method: &str| class == owner && names(method, name);
         if INITIALIZE.iter().any(|(class, method)| is_it(class, method)) {
             self.initialize_any(caller);
@@ -165,16 +146,11 @@ impl CallGraph {
                 self.use_way(way);
             }
         }
-        if !self.reflection.is_used(Way::Reflection) && !WITHOUT_REFLECTION.contains(&owner) {
-            let owners = self.mirrors.visible(owner, loader);
-            let is_outside = match owners.is_empty() {
-                true => may_be_of_jdk(owner),
-                false => !owners.into_iter().any(|key| self.is_inside(key, caller)),
-            };
-            if is_outside {
-                self.use_way(Way::Reflection);
-            }
-        }
+    }
+
+    /// A thread in the graph leaves the filter: there, anything may be called by reflection.
+    pub(super) fn expect_reflection(&mut self) {
+        self.use_way(Way::Reflection);
     }
 
     /// Code of the graph may initialise classes that it does not name: those that are loaded already, and those that come.

@@ -165,7 +165,7 @@ impl CallGraph {
             self.watch_bootstraps();
         }
         for call in sites.calls.iter().chain(&sites.bootstraps) {
-            self.watch_reflection(&call.owner, &call.name, loader, caller);
+            self.watch_reflection(&call.owner, &call.name, caller);
             let first = callees.len();
             self.hidden.set_probability(ahead::of_call(call.likelihood));
             let is_guarded = code == Code::Own && by.is_some_and(|by| self.has_receiver_guard(by, call));

@@ -111,3 +111,17 @@ fn nothing_waits_where_native_methods_of_the_application_are_given_objects() {
     jvm.load("Native");
     assert!(jvm.instrumented.contains(ERROR));
 }
+
+#[test]
+fn what_can_be_called_now_is_not_forgotten_for_want_of_code() {
+    let mut jvm = reading(Options { skip_trivial: true, ..ahead() });
+    jvm.run_before(&["Main.root"]);
+    let mut jvm = jvm.attach(&["Main", "Reader"]);
+    jvm.enter(ROOT);
+    assert!(!jvm.instrumented.contains(ERROR));
+    let bytes = jvm.classes["Publisher"].bytes.clone();
+    jvm.graph.class_bytes(Occasion::Loading { by_graph: true }, LoaderId::BOOT, "Publisher", &bytes);
+    let step = jvm.graph.class_prepared(jvm.info("Publisher"));
+    jvm.settle(step);
+    assert!(jvm.instrumented.contains(ERROR), "its code was asked for first");
+}
