@@ -7,7 +7,7 @@ use headwater_protocol::message::Calibration;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId, layout, word};
-use headwater_runtime_java::{CLASSES, PROBE_CLASS};
+use headwater_runtime_java::{CLASSES, PROBE_CLASS, PROBES};
 use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jobject, jvalue};
 
 use crate::jni_env::{Jni, Thrown};
@@ -34,16 +34,32 @@ unsafe impl Sync for Runtime {}
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
+/// Why the runtime's classes cannot be used.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub enum InstallError {
+    /// The JVM does not take them.
+    #[error("the runtime class could not be defined in the target: {0}. Is its heap or metaspace exhausted?")]
+    Thrown(#[from] Thrown),
+    /// They are there already, and instrumented code could not call them.
+    #[error(
+        "the classes of another Headwater version are in this JVM, which keeps them until it ends: use that version for it, or restart it"
+    )]
+    OtherVersion,
+}
+
 impl Runtime {
     /// Defines the runtime's classes, or finds those that an earlier session left.
-    pub fn install(jni: Jni) -> Result<&'static Runtime, Thrown> {
+    pub fn install(jni: Jni) -> Result<&'static Runtime, InstallError> {
         if let Some(runtime) = RUNTIME.get() {
             return Ok(runtime);
         }
         let class = match jni.find_class(PROBE_CLASS) {
             Ok(class) => {
                 // Defined by another build's agent, to which its native methods are bound.
-                bind_natives(jni, class)?;
+                let has = |(name, descriptor): &(&str, &str)| jni.static_method(class, name, descriptor).is_ok();
+                if !PROBES.iter().all(has) || bind_natives(jni, class).is_err() {
+                    return Err(InstallError::OtherVersion);
+                }
                 class
             }
             Err(_) => {

@@ -123,9 +123,7 @@ pub fn end(patience: Duration) -> bool {
 
 /// Connects to the tool and makes ready; nothing in the target is changed yet.
 pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<Session>, String> {
-    let runtime = Runtime::install(jni).map_err(|error| {
-        format!("the runtime class could not be defined in the target: {error}. Is its heap or metaspace exhausted?")
-    })?;
+    let runtime = Runtime::install(jni).map_err(|error| error.to_string())?;
     let greeting = Greeting {
         protocol: PROTOCOL_VERSION,
         pid: std::process::id(),
@@ -227,8 +225,10 @@ impl Session {
                 .map(|()| Reply::Done)
                 .map_err(|error| failed(&error)),
             Command::Stop => {
+                // In this order: a thread that finds its open calls forgotten knows that recording has ended.
+                let stopped = self.runtime.stop(jni);
                 self.open_calls.forget(jni);
-                let time_ns = self.runtime.stop(jni).map_err(|error| failed(&error))?;
+                let time_ns = stopped.map_err(|error| failed(&error))?;
                 Ok(Reply::Stopped { time_ns })
             }
             Command::Release => {

@@ -21,6 +21,8 @@ const UNINITIALIZED: u8 = 8;
 const SAME_LOCALS_EXTENDED: u8 = 247;
 const SAME_EXTENDED: u8 = 251;
 const FULL: u8 = 255;
+/// So many types are in a frame that appends them, at most.
+const MOST_APPENDED: usize = 3;
 
 /// A frame as it stands in the table: relative to the one before it.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +124,15 @@ impl Frame<'_> {
         Ok(())
     }
 
+    fn has_same_locals(&self) -> bool {
+        matches!(self.tag, 0..=127 | SAME_LOCALS_EXTENDED | SAME_EXTENDED)
+    }
+
+    /// Has an empty stack, and the locals of the frame before it or some more.
+    fn only_appends(&self) -> bool {
+        matches!(self.tag, 0..=63 | SAME_EXTENDED..=254)
+    }
+
     /// So many locals are as they were.
     fn apply(&self, state: &mut State<'_>) -> Result<usize, Error> {
         let mut types = self.types;
@@ -182,76 +193,117 @@ fn push_types(reader: &mut Reader<'_>, count: u16, to: &mut Vec<Type<'_>>) -> Re
 pub(crate) struct Full(Vec<u8>);
 
 impl Full {
-    /// Of a handler of ours: `this` in a local, if it has to be there, and a `Throwable` on the stack.
-    pub(crate) fn of_handler(uninitialized_this: Option<u16>, throwable: u16) -> Full {
-        let mut bytes = Vec::new();
-        match uninitialized_this {
-            Some(local) => {
-                bytes.extend((local + 1).to_be_bytes());
-                bytes.extend(std::iter::repeat_n(TOP, local.into()));
-                bytes.push(UNINITIALIZED_THIS);
-            }
-            None => bytes.extend([0, 0]),
+    /// Of a handler of ours: `this` in a local, if it has to be there, the tokens, and a `Throwable` on the stack.
+    pub(crate) fn of_handler(uninitialized_this: Option<u16>, throwable: u16, tokens: &Tokens) -> Full {
+        let mut bytes = vec![0, 0];
+        let mut locals = 0;
+        if let Some(local) = uninitialized_this {
+            bytes.extend(std::iter::repeat_n(TOP, local.into()));
+            bytes.push(UNINITIALIZED_THIS);
+            locals = local + 1;
         }
+        locals += tokens.write(locals, &mut bytes);
+        bytes[..2].copy_from_slice(&locals.to_be_bytes());
         bytes.extend([0, 1, OBJECT]);
         bytes.extend(throwable.to_be_bytes());
         Full(bytes)
     }
+}
 
-    /// Of a state between instructions, in code that has been laid out.
-    pub(crate) fn of_state(
-        class: &ClassFile<'_>,
-        state: &State<'_>,
-        layout: &Layout<'_>,
-        appended: &mut Appended,
-    ) -> Result<Full, Refusal> {
-        let mut bytes = Vec::new();
-        let used = state.locals.iter().rposition(|local| *local != Type::Top).map_or(0, |last| last + 1);
-        for slots in [&state.locals[..used], &state.stack[..]] {
-            let count_at = bytes.len();
-            bytes.extend([0, 0]);
-            let mut count = 0u16;
-            for slot in slots.iter().filter(|slot| **slot != Type::Second) {
-                count = count.checked_add(1).ok_or(Refusal::StackMapFull)?;
-                write_type(class, *slot, layout, appended, &mut bytes)?;
+/// Local variables behind the method's own that hold an object all through it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tokens {
+    /// The first one.
+    pub(crate) first: u16,
+    pub(crate) count: u16,
+    /// Constant pool index of `java/lang/Object`.
+    pub(crate) object: u16,
+}
+
+impl Tokens {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many types lie between so many local variables and the last token.
+    fn distance(&self, used: u16) -> u16 {
+        if self.is_empty() { 0 } else { self.first.saturating_sub(used) + self.count }
+    }
+
+    /// Writes those types, and says how many they are.
+    fn write(&self, used: u16, out: &mut Vec<u8>) -> u16 {
+        let types = self.distance(used);
+        if types != 0 {
+            out.extend(std::iter::repeat_n(TOP, (types - self.count).into()));
+            for _ in 0..self.count {
+                out.push(OBJECT);
+                out.extend(self.object.to_be_bytes());
             }
-            bytes[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
         }
-        Ok(Full(bytes))
+        types
     }
 }
 
-fn write_type(
-    class: &ClassFile<'_>,
-    one: Type<'_>,
-    layout: &Layout<'_>,
-    appended: &mut Appended,
-    out: &mut Vec<u8>,
-) -> Result<(), Refusal> {
-    let (tag, operand) = match one {
-        // Classes with subroutines have no stack maps.
-        Type::Top | Type::Second | Type::ReturnAddress(_) => (TOP, None),
-        Type::Integer => (1, None),
-        Type::Float => (2, None),
-        Type::Double => (3, None),
-        Type::Long => (4, None),
-        Type::Null => (5, None),
-        Type::UninitializedThis => (UNINITIALIZED_THIS, None),
-        Type::Class(index) => (OBJECT, Some(index)),
-        Type::Named(name) => (OBJECT, Some(appended.class(name)?)),
-        Type::ArrayOf(index) => {
-            let element = class.pool.class_bytes(index, 0)?;
-            let name =
-                if element.starts_with(b"[") { [b"[", element].concat() } else { [b"[L", element, b";"].concat() };
-            (OBJECT, Some(appended.class(&name)?))
-        }
-        Type::Uninitialized(new) => (UNINITIALIZED, Some(layout.place(new) as u16)),
-    };
-    out.push(tag);
-    if let Some(operand) = operand {
-        out.extend(operand.to_be_bytes());
+/// Writes the types of a class's code that has been laid out.
+#[derive(Debug)]
+pub(crate) struct Types<'w, 'a> {
+    pub(crate) class: &'w ClassFile<'a>,
+    pub(crate) layout: &'w Layout<'w>,
+    pub(crate) tokens: &'w Tokens,
+    pub(crate) appended: &'w mut Appended,
+}
+
+impl Types<'_, '_> {
+    /// A state between instructions; `at` is the absolute offset of what says that it is so.
+    pub(crate) fn full(&mut self, state: &State<'_>, at: usize) -> Result<Full, Refusal> {
+        let mut bytes = vec![0, 0];
+        let used = state.locals.iter().rposition(|local| *local != Type::Top).map_or(0, |last| last + 1);
+        let locals = self.write(&state.locals[..used], at, &mut bytes)?;
+        let locals = locals.checked_add(self.tokens.write(used as u16, &mut bytes)).ok_or(Refusal::StackMapFull)?;
+        bytes[..2].copy_from_slice(&locals.to_be_bytes());
+        let stack_at = bytes.len();
+        bytes.extend([0, 0]);
+        let stack = self.write(&state.stack, at, &mut bytes)?;
+        bytes[stack_at..stack_at + 2].copy_from_slice(&stack.to_be_bytes());
+        Ok(Full(bytes))
     }
-    Ok(())
+
+    /// Writes some slots, and says how many types they are.
+    fn write(&mut self, slots: &[Type<'_>], at: usize, out: &mut Vec<u8>) -> Result<u16, Refusal> {
+        let mut count = 0u16;
+        for slot in slots.iter().filter(|slot| **slot != Type::Second) {
+            count = count.checked_add(1).ok_or(Refusal::StackMapFull)?;
+            self.write_type(*slot, at, out)?;
+        }
+        Ok(count)
+    }
+
+    fn write_type(&mut self, one: Type<'_>, at: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+        let (tag, operand) = match one {
+            // Classes with subroutines have no stack maps.
+            Type::Top | Type::Second | Type::ReturnAddress(_) => (TOP, None),
+            Type::Integer => (1, None),
+            Type::Float => (2, None),
+            Type::Double => (3, None),
+            Type::Long => (4, None),
+            Type::Null => (5, None),
+            Type::UninitializedThis => (UNINITIALIZED_THIS, None),
+            Type::Class(index) => (OBJECT, Some(index)),
+            Type::Named(name) => (OBJECT, Some(self.appended.class(name)?)),
+            Type::ArrayOf(index) => {
+                let element = self.class.pool.class_bytes(index, 0)?;
+                let name =
+                    if element.starts_with(b"[") { [b"[", element].concat() } else { [b"[L", element, b";"].concat() };
+                (OBJECT, Some(self.appended.class(&name)?))
+            }
+            Type::Uninitialized(new) => (UNINITIALIZED, Some(self.layout.checked_place(new, at)? as u16)),
+        };
+        out.push(tag);
+        if let Some(operand) = operand {
+            out.extend(operand.to_be_bytes());
+        }
+        Ok(())
+    }
 }
 
 /// A table in the making.
@@ -380,6 +432,53 @@ impl<'o> FrameWriter<'o> {
                     Some(full) => self.full(layout.checked_target(frame.offset, frame.at)?, full)?,
                     None => self.relocated(&frame, layout)?,
                 }
+            }
+        }
+        for (_, new, full) in added {
+            self.full(new, full)?;
+        }
+        Ok(())
+    }
+
+    /// The same, where every frame has tokens: they are behind all other local variables, so a frame with other local variables
+    /// than the one before it has to name them all. `entry` is what the method begins with.
+    pub(crate) fn all_with_tokens<'a, 'f>(
+        &mut self,
+        types: &mut Types<'_, 'a>,
+        entry: State<'a>,
+        table: Reader<'a>,
+        added: impl Iterator<Item = (u32, u32, &'f Full)>,
+    ) -> Result<(), Refusal> {
+        let (tokens, layout) = (types.tokens, types.layout);
+        let mut added = added.peekable();
+        let mut state = entry;
+        let mut frames = FrameReader::new(table)?;
+        while let Some(frame) = frames.next()? {
+            let mut follows = self.last.is_some();
+            while let Some((_, new, full)) = added.next_if(|(old, ..)| *old <= frame.offset) {
+                self.full(new, full)?;
+                follows = false;
+            }
+            let before = state.locals.len();
+            frame.apply(&mut state)?;
+            let used = state.locals.len();
+            if used > usize::from(tokens.first) {
+                return Err(Error::new(frame.at, "a frame with no more local variables than the method has").into());
+            }
+            if follows && frame.has_same_locals() {
+                self.relocated(&frame, layout)?;
+                continue;
+            }
+            let offset = layout.checked_target(frame.offset, frame.at)?;
+            let more = state.locals[before.min(used)..].iter().filter(|slot| **slot != Type::Second).count();
+            let appends = usize::from(tokens.distance(used as u16)) + more;
+            if self.last.is_none() && frame.only_appends() && appends <= MOST_APPENDED {
+                let delta = self.delta(offset, frame.at)?;
+                self.extended(SAME_EXTENDED + appends as u8, delta);
+                types.write(&state.locals[before..], frame.at, self.out)?;
+                tokens.write(used as u16, self.out);
+            } else {
+                self.full(offset, &types.full(&state, frame.at)?)?;
             }
         }
         for (_, new, full) in added {

@@ -13,6 +13,7 @@ pub(crate) const ALOAD_3: u8 = 0x2d;
 pub(crate) const ISTORE: u8 = 0x36;
 pub(crate) const ASTORE: u8 = 0x3a;
 pub(crate) const ISTORE_0: u8 = 0x3b;
+pub(crate) const ASTORE_0: u8 = 0x4b;
 pub(crate) const ASTORE_3: u8 = 0x4e;
 pub(crate) const AASTORE: u8 = 0x53;
 pub(crate) const POP: u8 = 0x57;

@@ -1,12 +1,12 @@
 //! Putting probes into a class's methods:
 //!
 //! ```text
-//!     enter(id)                        // first instruction
-//!     try { ...original body... }      // exit(id) before every return
-//!     catch (any) { thrown(id); throw }
+//!     token = enter(id)                // first instruction
+//!     try { ...original body... }      // exit(token, id) before every return
+//!     catch (any) { thrown(token, id); throw }
 //! ```
 //!
-//! The same is done to regions of a method's code, and allocations are reported. [`crate::places`] finds what is asked for,
+//! The token is in a local variable behind the method's own, so every frame has one more type. Nearly the same is done to regions of a method's code, and allocations are reported. [`crate::places`] finds what is asked for,
 //! [`crate::paths`] where its probes go, [`crate::layout`] makes room for them; here is what is done with a class and with a method's Code attribute.
 
 use std::collections::HashMap;
@@ -15,13 +15,14 @@ use crate::class_file::{ClassFile, Method};
 use crate::code::Code;
 use crate::constant_pool::Appended;
 use crate::constructor::{self, Phase, PhaseFrom};
-use crate::frames::{self, FrameWriter, Full};
+use crate::frames::{self, FrameWriter, Full, Tokens, Types};
 use crate::instructions::{RETURN, Scan};
 use crate::layout::{Layout, Plan, Shift};
 use crate::paths::{BlockTypes, Handler, Paths, Row};
 use crate::places::{Failure, Places};
 use crate::probes::{Caller, Place, Probes, Refused, Request};
 use crate::regions::{self, Chains};
+use crate::types::State;
 use crate::walk::Walk;
 use crate::{Error, Refusal, attributes, type_annotations};
 
@@ -166,6 +167,7 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let mut writer = CodeWriter {
             walk: Walk { class: self.class, method, code: &code, scan: &self.scan },
             layout: &layout,
+            tokens: 0,
             appended: &mut self.appended,
             out: &mut self.codes,
         };
@@ -199,13 +201,19 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
 
         let shifts = std::mem::take(&mut self.shifts);
         let layout = Layout::new(&code, &self.scan, &self.plan, shifts).map_err(all)?;
-        // An object and an id, or an id alone; an exception, perhaps null, and an id.
+        // An object and an id, or an id alone; below them what is returned, or an exception.
         let around = requests.iter().any(|request| matches!(request.place, Place::Around { .. }));
-        let more = 1 + u16::from(allocates || around);
+        let more = 1 + u16::from(allocates || around || self.plan.tokens != 0);
         let max_stack = code.max_stack.max(1).checked_add(more).ok_or(all(Refusal::StackFull))?;
         let max_locals = code.max_locals.checked_add(self.plan.locals).ok_or(all(Refusal::LocalsFull))?;
         let start = self.codes.len();
-        let mut writer = CodeWriter { walk, layout: &layout, appended: &mut self.appended, out: &mut self.codes };
+        let mut writer = CodeWriter {
+            walk,
+            layout: &layout,
+            tokens: self.plan.tokens,
+            appended: &mut self.appended,
+            out: &mut self.codes,
+        };
         writer.write((max_stack, max_locals), &rows, &moved_rows, &types).map_err(all)?;
         self.shifts = layout.into_shifts();
         self.replaced.push(Replacement { from, to, content: start..self.codes.len() });
@@ -217,6 +225,8 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
 struct CodeWriter<'w, 'a> {
     walk: Walk<'w, 'a>,
     layout: &'w Layout<'w>,
+    /// How many local variables behind the method's own every frame has.
+    tokens: u16,
     appended: &'w mut Appended,
     out: &'w mut Vec<u8>,
 }
@@ -311,6 +321,7 @@ impl CodeWriter<'_, '_> {
         // Old offset, and the new one.
         let mut joints: Vec<(u32, u32)> = Vec::new();
         let mut made = HashMap::new();
+        let tokens = self.tokens()?;
         if let Some(table) = table {
             joints.extend(layout.inverted().map(|branch| (branch.end(), layout.before(branch.end()))));
             if !joints.is_empty() || types.iter().any(|types| matches!(types, BlockTypes::Old(_))) {
@@ -324,7 +335,7 @@ impl CodeWriter<'_, '_> {
                     BlockTypes::Old(offset) => Some(*offset),
                     BlockTypes::Handler(_) => None,
                 }));
-                made = self.states(&wanted)?;
+                made = self.states(&wanted, &tokens)?;
             }
         }
         let throwable = match types.iter().any(|types| matches!(types, BlockTypes::Handler(_))) {
@@ -333,7 +344,15 @@ impl CodeWriter<'_, '_> {
         };
         let mut writer = FrameWriter::new(self.out);
         let added = joints.iter().filter_map(|(old, new)| Some((*old, *new, made.get(old)?)));
-        writer.all(table, added, layout, &made)?;
+        match (table, tokens.is_empty()) {
+            (Some(table), false) => {
+                let entry = State::at_entry(self.walk.class, self.walk.method)?;
+                let mut types =
+                    Types { class: self.walk.class, layout, tokens: &tokens, appended: &mut *self.appended };
+                writer.all_with_tokens(&mut types, entry, table, added)?;
+            }
+            _ => writer.all(table, added, layout, &made)?,
+        }
         for (block, types) in types.iter().enumerate() {
             let offset = layout.block(block);
             match types {
@@ -342,7 +361,7 @@ impl CodeWriter<'_, '_> {
                         Phase::Uninitialized(local) => Some(*local),
                         Phase::Constructed | Phase::Unprotected => None,
                     };
-                    writer.full(offset, &Full::of_handler(local, throwable))?;
+                    writer.full(offset, &Full::of_handler(local, throwable, &tokens))?;
                 }
                 // There is none where there was none: then the JVM does not look at them.
                 BlockTypes::Old(old) => {
@@ -356,20 +375,26 @@ impl CodeWriter<'_, '_> {
         Ok(())
     }
 
+    /// What every frame has behind the method's own local variables.
+    fn tokens(&mut self) -> Result<Tokens, Refusal> {
+        let object = if self.tokens == 0 { 0 } else { self.appended.class(b"java/lang/Object")? };
+        Ok(Tokens { first: self.walk.code.max_locals, count: self.tokens, object })
+    }
+
     /// The types before the instructions at these offsets, as frames.
-    fn states(&mut self, wanted: &[u32]) -> Result<HashMap<u32, Full>, Refusal> {
+    fn states(&mut self, wanted: &[u32], tokens: &Tokens) -> Result<HashMap<u32, Full>, Refusal> {
         let mut wanted = wanted.to_vec();
         wanted.sort_unstable();
         wanted.dedup();
         let mut made = HashMap::new();
         let mut left = wanted.into_iter().peekable();
-        let (class, layout) = (self.walk.class, self.layout);
-        let appended = &mut *self.appended;
+        let mut types = Types { class: self.walk.class, layout: self.layout, tokens, appended: &mut *self.appended };
+        let base = self.walk.code.base;
         self.walk.run(|instruction, state| {
             if left.next_if_eq(&instruction.offset).is_some()
                 && let Some(state) = state
             {
-                made.insert(instruction.offset, Full::of_state(class, state, layout, appended)?);
+                made.insert(instruction.offset, types.full(state, base + instruction.offset as usize)?);
             }
             Ok(())
         })?;

@@ -54,11 +54,14 @@ pub(crate) struct Plan {
     pub(crate) tail: Vec<Block>,
     /// Local variables that what is inserted uses, behind those of the method.
     pub(crate) locals: u16,
+    /// So many of them, the first, hold an object from the method's entry on: its tokens.
+    pub(crate) tokens: u16,
 }
 
 impl Plan {
     pub(crate) fn clear(&mut self) {
         self.locals = 0;
+        self.tokens = 0;
         self.arena.clear();
         self.insertions.clear();
         self.redirected.clear();

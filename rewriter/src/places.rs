@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::Refusal;
 use crate::constant_pool::Appended;
 use crate::instructions::{
-    self, ACONST_NULL, ALOAD, ANEWARRAY, ASTORE, DUP, DUP2, ILOAD, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKEVIRTUAL,
-    ISTORE, MULTIANEWARRAY, NEW, NEWARRAY, POP, WIDE,
+    self, ACONST_NULL, ALOAD, ALOAD_0, ANEWARRAY, ASTORE, ASTORE_0, DUP, DUP2, ILOAD, INVOKEDYNAMIC, INVOKEINTERFACE,
+    INVOKEVIRTUAL, ISTORE, MULTIANEWARRAY, NEW, NEWARRAY, POP, WIDE,
 };
 use crate::layout::{Piece, Plan};
 use crate::paths::Slot;
@@ -71,6 +71,7 @@ impl Places<'_, '_, '_, '_> {
             };
             let region = ranges.and_then(|ranges| match request.place {
                 Place::Around { local, .. } => self.around(ranges, local, request.id),
+                Place::Method => self.method(ranges, request.id),
                 _ => self.region(ranges, request.id),
             });
             let region = region.map_err(|why| (Some(index), why))?;
@@ -90,10 +91,32 @@ impl Places<'_, '_, '_, '_> {
         Ok((regions, pieces))
     }
 
+    /// The whole method: what its entry returns is kept for its exits.
+    fn method(&mut self, ranges: Vec<(u32, u32)>, id: u32) -> Result<Region, Refusal> {
+        let token = self.walk.code.max_locals.checked_add(self.plan.tokens).ok_or(Refusal::LocalsFull)?;
+        self.plan.tokens += 1;
+        self.plan.locals = self.plan.locals.max(self.plan.tokens);
+        let push = Push::new(id, self.appended)?;
+        let mut call =
+            |probe, operand: &[u8]| self.caller.call(probe, operand, &push, self.appended, &mut self.plan.arena);
+        let (exit, thrown) = (call(Probe::Exit, &load(token))?, call(Probe::Throw, &load(token))?);
+        let enter = call(Probe::Enter, &[])?;
+        Ok(Region { ranges, enter: self.extend(enter, &store(token)), exit, thrown })
+    }
+
+    /// Part of a method, which control may enter more than once.
     fn region(&mut self, ranges: Vec<(u32, u32)>, id: u32) -> Result<Region, Refusal> {
         let push = Push::new(id, self.appended)?;
         let mut call = |probe| self.caller.call(probe, &[], &push, self.appended, &mut self.plan.arena);
-        Ok(Region { ranges, enter: call(Probe::Enter)?, exit: call(Probe::Exit)?, thrown: call(Probe::Throw)? })
+        let (exit, thrown) = (call(Probe::ExitRegion)?, call(Probe::ThrowRegion)?);
+        let enter = call(Probe::Enter)?;
+        Ok(Region { ranges, enter: self.extend(enter, &[POP]), exit, thrown })
+    }
+
+    /// The piece that was made last, with more behind it.
+    fn extend(&mut self, piece: Piece, more: &[u8]) -> Piece {
+        self.plan.arena.extend_from_slice(more);
+        piece.start..self.plan.arena.len() as u32
     }
 
     fn around(&mut self, ranges: Vec<(u32, u32)>, local: u16, id: u32) -> Result<Region, Refusal> {
@@ -248,15 +271,16 @@ impl Places<'_, '_, '_, '_> {
             [] => (vec![DUP], Vec::new()),
             [only] if types::slots(&[only]) == 1 => (vec![DUP2, POP], Vec::new()),
             _ => {
-                let (mut aside, back, locals) = put_aside(&arguments, code.max_locals)?;
+                let first = code.max_locals.checked_add(self.plan.tokens).ok_or(Refusal::LocalsFull)?;
+                let (mut aside, back, locals) = put_aside(&arguments, first)?;
                 aside.push(DUP);
+                let locals = self.plan.tokens.checked_add(locals).ok_or(Refusal::LocalsFull)?;
                 self.plan.locals = self.plan.locals.max(locals);
                 (aside, back)
             }
         };
         let piece = self.caller.call(Probe::Receiver, &operand, &push, self.appended, &mut self.plan.arena)?;
-        self.plan.arena.extend(back);
-        Ok(piece.start..self.plan.arena.len() as u32)
+        Ok(self.extend(piece, &back))
     }
 
     /// What hands out an argument.
@@ -303,7 +327,18 @@ fn put_aside(values: &[Type<'_>], first: u16) -> Result<(Vec<u8>, Vec<u8>, u16),
 
 /// Pushes a reference from a local variable.
 fn load(local: u16) -> Vec<u8> {
-    with_local(ALOAD, local)
+    short(ALOAD_0, local).unwrap_or_else(|| with_local(ALOAD, local))
+}
+
+/// Pops a reference into a local variable.
+fn store(local: u16) -> Vec<u8> {
+    short(ASTORE_0, local).unwrap_or_else(|| with_local(ASTORE, local))
+}
+
+/// The form without an operand, of which there are four: JIT compilers count bytes.
+fn short(first: u8, local: u16) -> Option<Vec<u8>> {
+    let last = 3;
+    u8::try_from(local).ok().filter(|local| *local <= last).map(|local| vec![first + local])
 }
 
 fn with_local(opcode: u8, local: u16) -> Vec<u8> {

@@ -9,11 +9,12 @@ use crate::{Refusal, layout};
 pub struct Probes<'p> {
     /// Internal name of their class.
     pub class: &'p str,
-    /// Called when a method or region is entered, with its id: `(I)V`.
+    /// Called when a method or region is entered, with its id: `(I)Ljava/lang/Object;`. What it returns is the call's token.
     pub enter: &'p str,
-    /// Called when it is left: `(I)V`.
+    /// Called when it is left. A method's is given the token, which was in a local variable meanwhile, and the id:
+    /// `(Ljava/lang/Object;I)V`. A region may be entered in many places, and keeps none: `(I)V`.
     pub exit: &'p str,
-    /// Called when an exception leaves it: `(I)V`.
+    /// Called when an exception leaves it, in the same way.
     pub throw: &'p str,
     /// Called with an object or array that has just been made, and the id of the place: `(Ljava/lang/Object;I)V`.
     /// `None` if allocations are not probed.
@@ -144,6 +145,8 @@ pub(crate) enum Probe {
     Enter,
     Exit,
     Throw,
+    ExitRegion,
+    ThrowRegion,
     Allocate,
     Receive,
     Argument,
@@ -158,12 +161,12 @@ pub(crate) enum Probe {
 pub(crate) struct Caller<'p> {
     probes: &'p Probes<'p>,
     /// Constant pool index of each probe that has been called.
-    indexes: [Option<u16>; 10],
+    indexes: [Option<u16>; 12],
 }
 
 impl<'p> Caller<'p> {
     pub(crate) fn new(probes: &'p Probes<'p>) -> Caller<'p> {
-        Caller { probes, indexes: [None; 10] }
+        Caller { probes, indexes: [None; 12] }
     }
 
     /// Appends the code of a call to an arena; `operand` is the code that pushes what comes before the id.
@@ -181,9 +184,11 @@ impl<'p> Caller<'p> {
                 const WITH_OBJECT: &str = "(Ljava/lang/Object;I)V";
                 let around = self.probes.around.ok_or(Refusal::NoProbe);
                 let (name, descriptor) = match probe {
-                    Probe::Enter => (self.probes.enter, "(I)V"),
-                    Probe::Exit => (self.probes.exit, "(I)V"),
-                    Probe::Throw => (self.probes.throw, "(I)V"),
+                    Probe::Enter => (self.probes.enter, "(I)Ljava/lang/Object;"),
+                    Probe::Exit => (self.probes.exit, WITH_OBJECT),
+                    Probe::Throw => (self.probes.throw, WITH_OBJECT),
+                    Probe::ExitRegion => (self.probes.exit, "(I)V"),
+                    Probe::ThrowRegion => (self.probes.throw, "(I)V"),
                     Probe::Receive => (self.probes.receive.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                     Probe::Allocate => (self.probes.allocate.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                     Probe::Argument => (self.probes.argument.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
@@ -208,7 +213,7 @@ impl<'p> Caller<'p> {
     /// Forgets what was appended to the constant pool since.
     pub(crate) fn rewind(&mut self, appended: &mut Appended, mark: Mark) {
         appended.rewind(mark);
-        self.indexes = [None; 10];
+        self.indexes = [None; 12];
     }
 }
 

@@ -16,7 +16,7 @@ const PROBES: Probes<'static> = Probes {
     receive: Some("allocated"),
     argument: Some("allocated"),
     around: Some(Around { begin: "begin", end: "ended" }),
-    before: Some("enter"),
+    before: Some("before"),
     receiver: Some("allocated"),
 };
 
@@ -24,9 +24,11 @@ const PROBES: Probes<'static> = Probes {
 const SOURCE: &str = "
 class Trace {
     static StringBuilder trace = new StringBuilder();
-    static void enter(int id) { trace.append(\" +\").append(id); }
+    static Object enter(int id) { trace.append(\" +\").append(id); return id; }
     static void exit(int id) { trace.append(\" -\").append(id); }
     static void thrown(int id) { trace.append(\" !\").append(id); }
+    static void exit(Object token, int id) { trace.append(\" -\").append(token); }
+    static void thrown(Object token, int id) { trace.append(\" !\").append(token); }
     static void allocated(Object object, int id) {
         trace.append(' ').append(id).append('=').append(object.getClass().getName());
         if (object instanceof Base) trace.append(((Base) object).value);
@@ -451,9 +453,10 @@ fn a_probe_before_a_call_runs_on_every_way_to_it() {
     let text = "
         class Told {
             static StringBuilder trace = new StringBuilder();
-            static void enter(int id) { trace.append(\" <\").append(id); }
-            static void exit(int id) { trace.append(\" -\").append(id); }
-            static void thrown(int id) { trace.append(\" !\").append(id); }
+            static void before(int id) { trace.append(\" <\").append(id); }
+            static Object enter(int id) { before(id); return id; }
+            static void exit(Object token, int id) { trace.append(\" -\").append(token); }
+            static void thrown(Object token, int id) { trace.append(\" !\").append(token); }
         }
         class Main {
             final int n;

@@ -56,16 +56,23 @@ fn instructions(disassembly: &str) -> Vec<String> {
 #[test]
 fn entry_comes_first_and_exit_before_the_return() {
     let code = instructions(&disassembled("static void nothing()"));
-    let expected =
-        ["sipush", "invokestatic java/lang/HwProbe.enter", "sipush", "invokestatic java/lang/HwProbe.exit", "return"];
+    let expected = [
+        "sipush",
+        "invokestatic java/lang/HwProbe.enter",
+        "astore_0",
+        "aload_0",
+        "sipush",
+        "invokestatic java/lang/HwProbe.exit",
+        "return",
+    ];
     assert_eq!(code, expected, "and there is nothing that could throw");
 }
 
 #[test]
 fn what_an_exception_leaves_is_rethrown() {
     let code = instructions(&disassembled("static int loop("));
-    let end = &code[code.len() - 3..];
-    assert_eq!(end, ["sipush", "invokestatic java/lang/HwProbe.thrown", "athrow"]);
+    let end = &code[code.len() - 4..];
+    assert_eq!(end, ["aload_3", "sipush", "invokestatic java/lang/HwProbe.thrown", "athrow"]);
 }
 
 #[test]

@@ -13,9 +13,9 @@ fn a_call_is_told_what_it_is_made_on_and_gets_its_arguments() {
         "
         class Told {{
             static StringBuilder trace = new StringBuilder();
-            static void enter(int id) {{ }}
-            static void exit(int id) {{ }}
-            static void thrown(int id) {{ }}
+            static Object enter(int id) {{ return id; }}
+            static void exit(Object token, int id) {{ if (!token.equals(id)) throw new Error(); }}
+            static void thrown(Object token, int id) {{ exit(token, id); }}
             static void receiver(Object object, int id) {{
                 if (object == null || object instanceof Main) trace.append(' ').append(object);
             }}

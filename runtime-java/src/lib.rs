@@ -5,11 +5,11 @@
 
 /// Internal name of the class whose methods the probes call.
 pub const PROBE_CLASS: &str = "java/lang/HeadwaterV1";
-/// `(I)V`: first instruction of an instrumented method.
+/// `(I)Ljava/lang/Object;`: first instruction of an instrumented method, or part of one. Returns the call's token.
 pub const ENTER: &str = "enter";
-/// `(I)V`: before a return.
+/// `(Ljava/lang/Object;I)V`: before a return, with the token; `(I)V`: where control leaves a part of a method.
 pub const EXIT: &str = "exit";
-/// `(I)V`: when an exception leaves the method.
+/// The same, when an exception leaves the method or the part.
 pub const THROWN: &str = "thrown";
 /// `(I)V`: before a call that is not expected to be made.
 pub const APPROACHED: &str = "approached";
@@ -33,6 +33,21 @@ pub const HANDED_OVER: &str = "handedOver";
 pub const BEGUN: &str = "begun";
 /// `(Ljava/lang/Object;I)V`: when it has been done; with `null` when an exception left it.
 pub const DONE: &str = "done";
+
+/// All that instrumented methods call, by name and descriptor.
+pub const PROBES: [(&str, &str); 11] = [
+    (ENTER, "(I)Ljava/lang/Object;"),
+    (EXIT, "(Ljava/lang/Object;I)V"),
+    (THROWN, "(Ljava/lang/Object;I)V"),
+    (EXIT, "(I)V"),
+    (THROWN, "(I)V"),
+    (APPROACHED, "(I)V"),
+    (RECEIVED, "(Ljava/lang/Object;I)V"),
+    (REFLECTED, "(Ljava/lang/Object;I)V"),
+    (HANDED_OVER, "(Ljava/lang/Object;I)V"),
+    (BEGUN, "(Ljava/lang/Object;I)V"),
+    (DONE, "(Ljava/lang/Object;I)V"),
+];
 
 /// What a place where work is handed over does with its object.
 pub mod handover {
@@ -74,7 +89,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 16] = [
+pub const CLASSES: [RuntimeClass; 17] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -89,6 +104,7 @@ pub const CLASSES: [RuntimeClass; 16] = [
     class!("HeadwaterV1Bucket"),
     class!("HeadwaterV1HandedOver"),
     class!("HeadwaterV1Handover"),
+    class!("HeadwaterV1Outermost"),
     class!("HeadwaterV1Calibration"),
     class!("HeadwaterV1"),
 ];

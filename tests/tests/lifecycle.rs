@@ -1,5 +1,6 @@
 //! How sessions begin and end: well, badly, and again.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -50,6 +51,81 @@ fn undisturbed(jdk: &Jdk, times: usize) -> Vec<String> {
 
 fn root_calls(report: &Value) -> u64 {
     report["roots"][0]["calls"].as_u64().expect("calls")
+}
+
+#[test]
+fn a_jvm_that_has_another_versions_classes_is_left_alone() {
+    for jdk in jdks() {
+        let (classes, others) = (compile(&jdk, &["Counter.java", "Counting.java"]), Scratch::new("others"));
+        let source = others.file("HeadwaterV1.java");
+        std::fs::write(&source, "package java.lang; public class HeadwaterV1 { static void enter(int id) { } }")
+            .unwrap();
+        let patch = format!("--patch-module=java.base={}", others.path().display());
+        let mut javac = Command::new(jdk.program("javac"));
+        let status = javac.arg(&patch).arg("-d").arg(others.path()).arg(&source).status();
+        assert!(status.expect("javac starts").success());
+        let mut process = java(&jdk, &classes, &[&patch], &["Counting"]);
+        process.await_line("READY");
+        let tool = run_headwater(&["profile", &process.pid().to_string(), "--root", "Counting::root"]);
+        let errors = String::from_utf8_lossy(&tool.stderr);
+        assert_eq!(tool.status.code(), Some(1), "JDK {}: {errors}", jdk.version);
+        assert!(errors.contains("the classes of another Headwater version"), "JDK {}: {errors}", jdk.version);
+        let mut target = Target { jdk: jdk.clone(), _classes: classes, process };
+        assert_eq!(vec![target.go()], undisturbed(&jdk, 1), "JDK {}", jdk.version);
+        target.quit();
+    }
+}
+
+#[test]
+fn calls_that_outlive_a_session_are_not_the_next_ones() {
+    let text = "
+        class Main {
+            public static void main(String[] args) throws Exception {
+                System.out.println(\"READY\");
+                listen();
+                for (int depth = 0; depth < 3; depth++) nested(depth);
+                listen();
+            }
+            static void nested(int depth) throws Exception {
+                if (depth > 0) nested(depth - 1); else listen();
+            }
+            static void listen() throws Exception {
+                for (int c; (c = System.in.read()) != '.';) {
+                    if (c == 'g') leaf();
+                    if (c == '\\n') System.out.println(\"DONE\");
+                }
+            }
+            static void leaf() { }
+        }";
+    for jdk in jdks() {
+        let classes = headwater_tests::compile_text(&jdk, text);
+        let mut target = java(&jdk, &classes, &[], &["Main"]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        // The calls of the loop's last round are entered in one session and left in the next.
+        let sessions = [
+            ("Main::nested", "...g", vec![("Main.nested", 6), ("Main.listen", 3), ("Main.leaf", 1)]),
+            ("Main::leaf", "g.g", vec![("Main.leaf", 2)]),
+        ];
+        for (session, (root, say, expected)) in sessions.into_iter().enumerate() {
+            let file = out.file(&format!("{session}.json"));
+            let tool = profile(&target, &["--root", root, "-o", &file.to_string_lossy()]);
+            target.say(say);
+            target.await_line("DONE");
+            tool.signal(Signal::INT);
+            let tool = tool.finish();
+            assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+            let report = read_report(&file);
+            assert_eq!(report["events"]["healed"], 0, "JDK {}: {session}", jdk.version);
+            let calls = calls_by_method(&report);
+            let calls: BTreeMap<&str, u64> =
+                calls.iter().map(|(method, calls)| (method.split('(').next().unwrap_or(method), *calls)).collect();
+            assert_eq!(calls, BTreeMap::from_iter(expected), "JDK {}: session {session}", jdk.version);
+        }
+        target.say(".");
+        let target = target.finish();
+        assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
+    }
 }
 
 #[test]

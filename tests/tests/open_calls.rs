@@ -290,6 +290,34 @@ fn open_calls_are_seen_through_code_that_is_not_shown_in_several_threads_and_roo
 }
 
 #[test]
+fn what_is_open_when_recording_ends_has_not_returned() {
+    let text = "
+        class Main {
+            static volatile boolean over;
+            public static void main(String[] args) throws Exception {
+                for (int i = 0; i < 2; i++) new Thread(Main::accept).start();
+                while (!Turn.taken) Thread.onSpinWait();
+                System.out.println(\"READY\");
+                for (int c; (c = System.in.read()) != 'q';) if (c == 'g') System.out.println(\"GOING\");
+                over = true;
+            }
+            static void accept() { while (!over) new Turn(); }
+            static class Turn {
+                static volatile boolean taken;
+                Turn() { taken = true; }
+            }
+        }";
+    for jdk in jdks() {
+        let report = profiled(&jdk, text, &["--root", "Main::accept"], |target| {
+            target.say("g");
+            target.await_line("GOING");
+        });
+        assert_eq!(report["roots"][0]["open"]["threads"], 2, "JDK {}", jdk.version);
+        assert_eq!(report["roots"][0]["open"]["still_open"], 2, "JDK {}", jdk.version);
+    }
+}
+
+#[test]
 fn whole_calls_are_counted_alone_when_a_number_of_them_is_wanted() {
     for jdk in jdks() {
         let classes = compile_text(&jdk, LOOP);

@@ -12,7 +12,7 @@ pub const PROBES: Probes<'static> = Probes {
     receive: None,
     argument: None,
     around: None,
-    before: Some("enter"),
+    before: Some("before"),
     receiver: Some("allocated"),
 };
 

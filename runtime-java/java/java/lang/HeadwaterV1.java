@@ -29,13 +29,12 @@ public final class HeadwaterV1 {
     static final long KIND_THREAD = 7;
     static final int PAUSE_HOTSWAP = 0;
     static final int PAUSE_BUFFER = 1;
-    private static final int PAUSE_OPEN_CALLS = 3;
     private static final int OFFSET_CONTROL = 20;
     private static final int FLAGS = 4096;
-    private static final byte FLAG_ENTERED = 1;
-    private static final byte FLAG_ROOT = 2;
+    static final byte FLAG_ENTERED = 1;
+    static final byte FLAG_ROOT = 2;
     /** A thread has come into the graph by this method, though it is no root: its calls within are counted as a root's are. */
-    private static final byte FLAG_OUTERMOST = 4;
+    static final byte FLAG_OUTERMOST = 4;
     // Bits of what a reflected method's kind is.
     static final int OF_CONSTRUCTOR = 1;
     static final int OF_HANDLE = 2;
@@ -45,7 +44,7 @@ public final class HeadwaterV1 {
     /** The classes that a session's beginning does not initialise by itself. */
     private static final Class<?>[] USED_BY_PROBES = {
         HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class,
-        HeadwaterV1Receivers.class
+        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class
     };
     /** Guards registration, start and stop. Nothing waits while holding it. */
     static final Object LOCK = new Object();
@@ -53,24 +52,27 @@ public final class HeadwaterV1 {
     /** Address of the method flags. The memory stays mapped for good once there has been a session. */
     private static long flags;
     /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none, 1 for all. */
-    private static int controlEvery;
+    static int controlEvery;
     static int session;
     static boolean recording;
 
     private HeadwaterV1() {}
 
-    /** First instruction of every instrumented method. */
-    public static void enter(int id) {
+    /**
+     * First instruction of every instrumented method.
+     *
+     * @return what the call's exit is given: the thread's state, so that it need not be found again; {@code null} if the call is
+     *     outside the call graph
+     */
+    public static Object enter(int id) {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread == null || thread.depth <= 0) {
-            if ((U.getByte(flags + id) & FLAG_ROOT) != 0 || thread != null && (thread.handed || thread.open != null)) {
-                enterOutermost(thread, id);
-            }
-            return;
+            boolean mayEnter = is(id, FLAG_ROOT) || thread != null && (thread.handed || thread.open != null);
+            return mayEnter ? HeadwaterV1Outermost.enter(thread, id) : null;
         }
         if (U.getByte(flags + id) != FLAG_ENTERED) {
             enterMarked(thread, id);
-            return;
+            return thread;
         }
         long time = HeadwaterV1Clock.time(thread);
         if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
@@ -79,24 +81,13 @@ public final class HeadwaterV1 {
         long position = thread.position;
         U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | time);
         thread.position = position + 8;
-    }
-
-    /** A thread outside the call graph enters a method by which it may come into it. */
-    @DontInline
-    private static void enterOutermost(HeadwaterV1Thread thread, int id) {
-        if (thread != null && thread.handed && thread.depth == 0) {
-            enterHanded(thread, id);
-        } else if ((U.getByte(flags + id) & FLAG_ROOT) != 0) {
-            enterRoot(thread, id);
-        } else if (thread != null && thread.open != null) {
-            enterFromOpen(thread, id);
-        }
+        return thread;
     }
 
     /** Enters a method for the first time, or one that is some thread's outermost, in the call graph. */
     @DontInline
     private static void enterMarked(HeadwaterV1Thread thread, int id) {
-        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+        if (!is(id, FLAG_ENTERED)) {
             firstCall(thread, id);
         }
         write(thread, KIND_ENTER, id);
@@ -111,7 +102,7 @@ public final class HeadwaterV1 {
      * @param id the place's, of the same numbers as methods
      */
     public static void approached(int id) {
-        if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
+        if (!is(id, FLAG_ENTERED)) {
             approachedFirst(id);
         }
     }
@@ -175,28 +166,42 @@ public final class HeadwaterV1 {
         HeadwaterV1Handover.end(object, kind);
     }
 
-    /** Before every return of an instrumented method. */
+    /**
+     * Before every return of an instrumented method.
+     *
+     * @param token what the call's {@link #enter} returned, perhaps in an earlier session
+     */
     @ReservedStackAccess
-    public static void exit(int id) {
-        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
-        if (thread != null) {
-            leave(thread, id, KIND_EXIT);
+    public static void exit(Object token, int id) {
+        if (token != null) {
+            leave((HeadwaterV1Thread) token, id, KIND_EXIT);
         }
     }
 
     /** When an exception leaves an instrumented method. */
     @ReservedStackAccess
-    public static void thrown(int id) {
-        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
-        if (thread != null) {
-            leave(thread, id, KIND_THROW);
+    public static void thrown(Object token, int id) {
+        if (token != null) {
+            leave((HeadwaterV1Thread) token, id, KIND_THROW);
         }
+    }
+
+    /** Where control leaves an instrumented part of a method. */
+    @ReservedStackAccess
+    public static void exit(int id) {
+        exit(HeadwaterV1Threads.current(), id);
+    }
+
+    /** When an exception leaves such a part. */
+    @ReservedStackAccess
+    public static void thrown(int id) {
+        thrown(HeadwaterV1Threads.current(), id);
     }
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
         if (thread.depth <= 0) {
             if (thread.depth < 0 && thread.controlDepth > 0 && id == thread.root) {
-                leaveControl(thread, id);
+                HeadwaterV1Outermost.leaveControl(thread, id);
             }
             return;
         }
@@ -208,149 +213,11 @@ public final class HeadwaterV1 {
         U.putLong(position, kind << KIND_SHIFT | (long) id << ID_SHIFT | time);
         thread.position = position + 8;
         if (id == thread.root && --thread.depth == 0) {
-            outside(thread);
+            HeadwaterV1Outermost.outside(thread);
         }
     }
 
-    /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
-    @DontInline
-    static void outside(HeadwaterV1Thread thread) {
-        if (thread.virtual) {
-            // What it was started for may not be all done.
-            thread.dead = !thread.handed;
-        } else if (HeadwaterV1Threads.count * 2 > HeadwaterV1Chunks.count) {
-            HeadwaterV1Chunks.release(thread);
-        }
-    }
-
-    @DontInline
-    private static void leaveControl(HeadwaterV1Thread thread, int id) {
-        if (--thread.controlDepth != 0) {
-            return;
-        }
-        long duration = HeadwaterV1Clock.stopwatch() - thread.controlStart;
-        thread.depth = 0;
-        if (thread.position >= thread.end) {
-            HeadwaterV1Chunks.next(thread, 0);
-        }
-        long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
-        HeadwaterV1Chunks.append(thread, KIND_CONTROL << KIND_SHIFT | (long) id << ID_SHIFT | payload);
-        outside(thread);
-    }
-
-    /** A root is entered by a thread outside the call graph (or inside the runtime, which does not count). */
-    private static void enterRoot(HeadwaterV1Thread thread, int id) {
-        if (thread != null && thread.open != null && enterFromOpen(thread, id)) {
-            return;
-        }
-        if (thread == null || thread.dead) {
-            thread = HeadwaterV1Threads.register();
-            if (thread == null) {
-                return;
-            }
-        } else if (thread.depth < 0) {
-            if (thread.controlDepth > 0 && id == thread.root) {
-                thread.controlDepth++;
-            }
-            return;
-        }
-        int every = controlEvery;
-        // A method's first call is recorded, because it is what reveals its callees.
-        if (every != 0 && (every == 1 || (U.getByte(flags + id) & FLAG_ENTERED) != 0) && ++thread.uncontrolled >= every) {
-            // The last call that can overflow the stack: after it the thread is in the control invocation, or is not.
-            thread.controlStart = HeadwaterV1Clock.stopwatch();
-            thread.uncontrolled = 0;
-            thread.root = id;
-            thread.controlDepth = 1;
-            thread.depth = -1;
-            return;
-        }
-        thread.depth = -1;
-        boolean inside = false;
-        try {
-            if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
-                entered(id);
-                markEntered(id);
-            }
-            write(thread, KIND_ROOT, id);
-            thread.root = id;
-            inside = true;
-        } finally {
-            thread.depth = inside ? 1 : 0;
-        }
-    }
-
-    /**
-     * A thread that was in a root when recording began enters an instrumented method, while none that it entered since is on its
-     * stack: out of the root's old code, which has no probes, or out of code that has nothing to do with it, if the root has returned.
-     *
-     * @return whether the thread is in the call graph
-     */
-    private static boolean enterFromOpen(HeadwaterV1Thread thread, int id) {
-        if (thread.open == null || thread.depth != 0) {
-            return false;
-        }
-        thread.depth = -1;
-        boolean inside = false;
-        try {
-            if (!isOpen(thread)) {
-                return false;
-            }
-            if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
-                long start = HeadwaterV1Clock.stopwatch();
-                entered(id);
-                markEntered(id);
-                pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
-            }
-            mark(id, FLAG_OUTERMOST);
-            write(thread, KIND_ENTER, id);
-            thread.root = id;
-            inside = true;
-        } finally {
-            thread.depth = inside ? 1 : 0;
-        }
-        return true;
-    }
-
-    /** Whether any of a thread's calls from before recording is still open; records those that are not. */
-    static boolean isOpen(HeadwaterV1Thread thread) {
-        int[] open = thread.open;
-        if (open == null) {
-            return false;
-        }
-        long start = HeadwaterV1Clock.stopwatch();
-        int left = openCalls(thread.tid);
-        pause(thread, PAUSE_OPEN_CALLS, HeadwaterV1Clock.stopwatch() - start);
-        while (thread.openCount > left) {
-            write(thread, KIND_EXIT, open[thread.openCount - 1]);
-            thread.openCount--;
-        }
-        if (left == 0) {
-            thread.open = null;
-        }
-        return left != 0;
-    }
-
-    /** A thread that runs what was handed to it inside the call graph enters a method, while it is in no other. */
-    private static void enterHanded(HeadwaterV1Thread thread, int id) {
-        thread.depth = -1;
-        boolean inside = false;
-        try {
-            HeadwaterV1Handover.tell(thread);
-            if ((U.getByte(flags + id) & FLAG_ENTERED) == 0) {
-                entered(id);
-                markEntered(id);
-            }
-            mark(id, FLAG_OUTERMOST);
-            write(thread, KIND_ENTER, id);
-            thread.root = id;
-            inside = true;
-        } finally {
-            thread.depth = inside ? 1 : 0;
-        }
-    }
-
-    private static void write(HeadwaterV1Thread thread, long kind, int id) {
+    static void write(HeadwaterV1Thread thread, long kind, int id) {
         long time = HeadwaterV1Clock.time(thread);
         if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
@@ -372,12 +239,16 @@ public final class HeadwaterV1 {
         pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
     }
 
+    static boolean is(int id, byte flag) {
+        return (U.getByte(flags + id) & flag) != 0;
+    }
+
     static void markEntered(int id) {
         mark(id, FLAG_ENTERED);
     }
 
-    private static void mark(int id, byte flag) {
-        if ((U.getByte(flags + id) & flag) == 0) {
+    static void mark(int id, byte flag) {
+        if (!is(id, flag)) {
             U.getAndBitwiseOrByte(null, flags + id, flag);
         }
     }
@@ -484,7 +355,7 @@ public final class HeadwaterV1 {
     }
 
     /** An instrumented method is entered for the first time. Returns when its callees are instrumented, or a deadline has passed. */
-    private static native void entered(int id);
+    static native void entered(int id);
 
     /** Waits until a chunk is free, or a deadline has passed. */
     static native boolean awaitChunk();
@@ -499,7 +370,7 @@ public final class HeadwaterV1 {
     static native void revealReceiver(Class<?> type, int call);
 
     /** How many of the current thread's calls from before recording are still open. */
-    private static native int openCalls(long tid);
+    static native int openCalls(long tid);
 
     /** CPU time of the current thread, or of its carrier, in ns. */
     static native long cpuTime();

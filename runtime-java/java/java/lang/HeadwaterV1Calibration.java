@@ -122,14 +122,14 @@ final class HeadwaterV1Calibration {
 
     /** The shape that the rewriter gives to methods. */
     private static void probed(int i) {
-        HeadwaterV1.enter(0);
+        Object token = HeadwaterV1.enter(0);
         try {
             work = i;
         } catch (Throwable any) {
-            HeadwaterV1.thrown(0);
+            HeadwaterV1.thrown(token, 0);
             throw any;
         }
-        HeadwaterV1.exit(0);
+        HeadwaterV1.exit(token, 0);
     }
 
     /** Mean of the lower half: what other programs on the machine add is not the probe's. Sorts its argument. */

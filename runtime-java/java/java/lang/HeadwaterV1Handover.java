@@ -113,7 +113,7 @@ final class HeadwaterV1Handover {
     }
 
     private static boolean isInside(HeadwaterV1Thread thread) {
-        return thread.depth > 0 || thread.handed || thread.open != null && HeadwaterV1.isOpen(thread);
+        return thread.depth > 0 || thread.handed || thread.open != null && HeadwaterV1Outermost.isOpen(thread);
     }
 
     /** Whether what waits for something else is run by the thread that does this. */
@@ -230,7 +230,7 @@ final class HeadwaterV1Handover {
             // All that it was in has ended with it.
             thread.depth = 0;
         }
-        HeadwaterV1.outside(thread);
+        HeadwaterV1Outermost.outside(thread);
     }
 
     /** Begins what the current thread was started for, if it has not begun to record that. */

@@ -99,11 +99,16 @@ final class HeadwaterV1Threads {
         return U.getLong(Thread.currentThread(), TID);
     }
 
-    /** Forgets all threads. */
+    /**
+     * Forgets all threads. Calls that they are in keep their state as a token, and find it outside the call graph, unless it is
+     * set in the same moment: then what they still write goes to memory that nobody reads.
+     */
     static void clear() {
         for (HeadwaterV1Thread thread : threads) {
             if (thread != null) {
                 thread.owner = null;
+                thread.depth = 0;
+                thread.controlDepth = 0;
             }
         }
         forgetLatest();

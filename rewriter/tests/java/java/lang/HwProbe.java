@@ -12,7 +12,7 @@ import jdk.internal.misc.VM;
  *
  * Open are the calls that live threads are still in. Abandoned are constructors whose {@code super(...)} threw: the JVM
  * accepts no handler there, so their end is seen when their caller ends. Astray are exits that are not those of the
- * innermost open call, and calls that an ended thread has not left. After correct rewriting
+ * innermost open call or have what another thread's call kept, and calls that an ended thread has not left. After correct rewriting
  * {@code entered == left + thrown + open + abandoned}, and {@code astray == 0}.
  *
  * <p>Every method of java.base calls it, from the JVM's first bytecode on. So it calls nothing there but native methods,
@@ -56,7 +56,8 @@ public class HwProbe implements Runnable {
         Shutdown.add(LAST_HOOK, true, new HwProbe());
     }
 
-    public static void enter(int id) {
+    /** Returns the current thread, if there is one yet: what a call keeps for its exit must be its own. */
+    public static Object enter(int id) {
         if (boot != null && id == THREAD_INIT) {
             long[] state = boot;
             boot = null;
@@ -64,7 +65,7 @@ public class HwProbe implements Runnable {
         }
         long[] state = current();
         if (state == null) {
-            return;
+            return null;
         }
         int depth = (int) state[DEPTH];
         if (STACK + depth == state.length) {
@@ -73,22 +74,34 @@ public class HwProbe implements Runnable {
         state[STACK + depth] = id;
         state[ENTERED]++;
         state[DEPTH] = depth + 1;
+        return boot == null ? Thread.currentThread() : null;
+    }
+
+    public static void exit(Object token, int id) {
+        leave(token, id, LEFT);
+    }
+
+    public static void thrown(Object token, int id) {
+        leave(token, id, THROWN);
     }
 
     public static void exit(int id) {
-        leave(id, LEFT);
+        leave(null, id, LEFT);
     }
 
     public static void thrown(int id) {
-        leave(id, THROWN);
+        leave(null, id, THROWN);
     }
 
-    private static void leave(int id, int how) {
+    private static void leave(Object token, int id, int how) {
         long[] state = current();
         if (state == null) {
             return;
         }
         state[how]++;
+        if (token != null && token != Thread.currentThread()) {
+            state[ASTRAY]++;
+        }
         int depth = (int) state[DEPTH] - 1;
         int abandoned = 0;
         while (depth >= 0 && state[STACK + depth] != id && (state[STACK + depth] & CONSTRUCTOR) != 0) {

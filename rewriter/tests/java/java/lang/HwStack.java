@@ -13,33 +13,36 @@ public class HwStack {
     /** Exits from calls that were not open. */
     private static long unmatched;
 
-    public static void enter(int id) {
-        if (Thread.currentThread() == observed) {
-            entered++;
-            open[depth++] = id;
+    /** Returns what stands for the call. */
+    public static Object enter(int id) {
+        if (Thread.currentThread() != observed) {
+            return null;
         }
+        entered++;
+        open[depth++] = id;
+        return new int[] {id};
     }
 
-    public static void exit(int id) {
+    public static void exit(Object token, int id) {
         if (Thread.currentThread() == observed) {
             left++;
-            close(id);
+            close(token, id);
         }
     }
 
-    public static void thrown(int id) {
+    public static void thrown(Object token, int id) {
         if (Thread.currentThread() == observed) {
             thrown++;
-            close(id);
+            close(token, id);
         }
     }
 
-    private static void close(int id) {
+    private static void close(Object token, int id) {
         int at = depth - 1;
         while (at >= 0 && open[at] != id) {
             at--;
         }
-        if (at < 0) {
+        if (at < 0 || token != null && ((int[]) token)[0] != id) {
             unmatched++;
         } else {
             lost += depth - 1 - at;

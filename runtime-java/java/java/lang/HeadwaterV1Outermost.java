@@ -1,0 +1,188 @@
+package java.lang;
+
+import static java.lang.HeadwaterV1.FLAG_ENTERED;
+import static java.lang.HeadwaterV1.FLAG_OUTERMOST;
+import static java.lang.HeadwaterV1.FLAG_ROOT;
+import static java.lang.HeadwaterV1.ID_SHIFT;
+import static java.lang.HeadwaterV1.KIND_CONTROL;
+import static java.lang.HeadwaterV1.KIND_ENTER;
+import static java.lang.HeadwaterV1.KIND_EXIT;
+import static java.lang.HeadwaterV1.KIND_ROOT;
+import static java.lang.HeadwaterV1.KIND_SHIFT;
+import static java.lang.HeadwaterV1.MAX_PAYLOAD;
+import static java.lang.HeadwaterV1.PAUSE_HOTSWAP;
+
+import jdk.internal.vm.annotation.DontInline;
+
+/** The outermost of a thread's calls in the call graph: by which the thread comes in, and goes out. */
+final class HeadwaterV1Outermost {
+    private static final int PAUSE_OPEN_CALLS = 3;
+
+    private HeadwaterV1Outermost() {}
+
+    /**
+     * A thread outside the call graph enters a method by which it may come into it.
+     *
+     * @return the thread's state, if the call's exit has to know of it
+     */
+    @DontInline
+    static HeadwaterV1Thread enter(HeadwaterV1Thread thread, int id) {
+        if (thread != null && thread.handed && thread.depth == 0) {
+            enterHanded(thread, id);
+            return thread;
+        }
+        if (HeadwaterV1.is(id, FLAG_ROOT)) {
+            return enterRoot(thread, id);
+        }
+        return thread != null && enterFromOpen(thread, id) ? thread : null;
+    }
+
+    /**
+     * A root is entered by a thread outside the call graph (or inside the runtime, which does not count).
+     *
+     * @return the thread's state, if the call's exit has to know of it
+     */
+    private static HeadwaterV1Thread enterRoot(HeadwaterV1Thread thread, int id) {
+        if (thread != null && enterFromOpen(thread, id)) {
+            return thread;
+        }
+        if (thread == null || thread.dead) {
+            thread = HeadwaterV1Threads.register();
+            if (thread == null) {
+                return null;
+            }
+        } else if (thread.depth < 0) {
+            if (thread.controlDepth > 0 && id == thread.root) {
+                thread.controlDepth++;
+                return thread;
+            }
+            return null;
+        }
+        int every = HeadwaterV1.controlEvery;
+        // A method's first call is recorded, because it is what reveals its callees.
+        if (every != 0 && (every == 1 || HeadwaterV1.is(id, FLAG_ENTERED)) && ++thread.uncontrolled >= every) {
+            // The last call that can overflow the stack: after it the thread is in the control invocation, or is not.
+            thread.controlStart = HeadwaterV1Clock.stopwatch();
+            thread.uncontrolled = 0;
+            thread.root = id;
+            thread.controlDepth = 1;
+            thread.depth = -1;
+            return thread;
+        }
+        thread.depth = -1;
+        boolean inside = false;
+        try {
+            if (!HeadwaterV1.is(id, FLAG_ENTERED)) {
+                HeadwaterV1.entered(id);
+                HeadwaterV1.markEntered(id);
+            }
+            HeadwaterV1.write(thread, KIND_ROOT, id);
+            thread.root = id;
+            inside = true;
+        } finally {
+            thread.depth = inside ? 1 : 0;
+        }
+        return thread;
+    }
+
+    /**
+     * A thread that was in a root when recording began enters an instrumented method, while none that it entered since is on its
+     * stack: out of the root's old code, which has no probes, or out of code that has nothing to do with it, if the root has returned.
+     *
+     * @return whether the thread is in the call graph
+     */
+    private static boolean enterFromOpen(HeadwaterV1Thread thread, int id) {
+        if (thread.open == null || thread.depth != 0) {
+            return false;
+        }
+        thread.depth = -1;
+        boolean inside = false;
+        try {
+            if (!isOpen(thread)) {
+                return false;
+            }
+            if (!HeadwaterV1.is(id, FLAG_ENTERED)) {
+                long start = HeadwaterV1Clock.stopwatch();
+                HeadwaterV1.entered(id);
+                HeadwaterV1.markEntered(id);
+                HeadwaterV1.pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
+            }
+            HeadwaterV1.mark(id, FLAG_OUTERMOST);
+            HeadwaterV1.write(thread, KIND_ENTER, id);
+            thread.root = id;
+            inside = true;
+        } finally {
+            thread.depth = inside ? 1 : 0;
+        }
+        return true;
+    }
+
+    /** Whether any of a thread's calls from before recording is still open; records those that are not. */
+    static boolean isOpen(HeadwaterV1Thread thread) {
+        int[] open = thread.open;
+        if (open == null) {
+            return false;
+        }
+        long start = HeadwaterV1Clock.stopwatch();
+        int left = HeadwaterV1.openCalls(thread.tid);
+        if (!HeadwaterV1.recording) {
+            // Nothing is known of them any more.
+            return false;
+        }
+        HeadwaterV1.pause(thread, PAUSE_OPEN_CALLS, HeadwaterV1Clock.stopwatch() - start);
+        while (thread.openCount > left) {
+            HeadwaterV1.write(thread, KIND_EXIT, open[thread.openCount - 1]);
+            thread.openCount--;
+        }
+        if (left == 0) {
+            thread.open = null;
+        }
+        return left != 0;
+    }
+
+    /** A thread that runs what was handed to it inside the call graph enters a method, while it is in no other. */
+    private static void enterHanded(HeadwaterV1Thread thread, int id) {
+        thread.depth = -1;
+        boolean inside = false;
+        try {
+            HeadwaterV1Handover.tell(thread);
+            if (!HeadwaterV1.is(id, FLAG_ENTERED)) {
+                HeadwaterV1.entered(id);
+                HeadwaterV1.markEntered(id);
+            }
+            HeadwaterV1.mark(id, FLAG_OUTERMOST);
+            HeadwaterV1.write(thread, KIND_ENTER, id);
+            thread.root = id;
+            inside = true;
+        } finally {
+            thread.depth = inside ? 1 : 0;
+        }
+    }
+
+    /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
+    @DontInline
+    static void outside(HeadwaterV1Thread thread) {
+        if (thread.virtual) {
+            // What it was started for may not be all done.
+            thread.dead = !thread.handed;
+        } else if (HeadwaterV1Threads.count * 2 > HeadwaterV1Chunks.count) {
+            HeadwaterV1Chunks.release(thread);
+        }
+    }
+
+    /** A control invocation, or a call of its root within, ends. */
+    @DontInline
+    static void leaveControl(HeadwaterV1Thread thread, int id) {
+        if (--thread.controlDepth != 0) {
+            return;
+        }
+        long duration = HeadwaterV1Clock.stopwatch() - thread.controlStart;
+        thread.depth = 0;
+        if (thread.position >= thread.end) {
+            HeadwaterV1Chunks.next(thread, 0);
+        }
+        long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
+        HeadwaterV1Chunks.append(thread, KIND_CONTROL << KIND_SHIFT | (long) id << ID_SHIFT | payload);
+        outside(thread);
+    }
+}
