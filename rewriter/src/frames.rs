@@ -1,7 +1,5 @@
 //! The StackMapTable attribute (JVMS 4.7.4): read frame by frame, written with offsets relocated and frames added.
 
-use std::collections::HashMap;
-
 use crate::class_file::ClassFile;
 use crate::constant_pool::Appended;
 use crate::layout::Layout;
@@ -195,15 +193,15 @@ pub(crate) struct Full(Vec<u8>);
 impl Full {
     /// Of a handler of ours: `this` in a local, if it has to be there, the tokens, and a `Throwable` on the stack.
     pub(crate) fn of_handler(uninitialized_this: Option<u16>, throwable: u16, tokens: &Tokens) -> Full {
-        let mut bytes = vec![0, 0];
-        let mut locals = 0;
+        let used = uninitialized_this.map_or(0, |local| local + 1);
+        // No more than a method's local variables.
+        let locals = usize::from(used) + tokens.distance(used);
+        let mut bytes = Vec::from((locals as u16).to_be_bytes());
         if let Some(local) = uninitialized_this {
             bytes.extend(std::iter::repeat_n(TOP, local.into()));
             bytes.push(UNINITIALIZED_THIS);
-            locals = local + 1;
         }
-        locals += tokens.write(locals, &mut bytes);
-        bytes[..2].copy_from_slice(&locals.to_be_bytes());
+        tokens.write(used, &mut bytes);
         bytes.extend([0, 1, OBJECT]);
         bytes.extend(throwable.to_be_bytes());
         Full(bytes)
@@ -225,23 +223,25 @@ impl Tokens {
         self.count == 0
     }
 
-    /// How many types lie between so many local variables and the last token.
-    fn distance(&self, used: u16) -> u16 {
-        if self.is_empty() { 0 } else { self.first.saturating_sub(used) + self.count }
+    /// How many types follow those of so many local variables, up to the last token.
+    fn distance(&self, used: u16) -> usize {
+        if self.is_empty() { 0 } else { usize::from(self.first.saturating_sub(used)) + usize::from(self.count) }
     }
 
-    /// Writes those types, and says how many they are.
-    fn write(&self, used: u16, out: &mut Vec<u8>) -> u16 {
-        let types = self.distance(used);
-        if types != 0 {
-            out.extend(std::iter::repeat_n(TOP, (types - self.count).into()));
-            for _ in 0..self.count {
-                out.push(OBJECT);
-                out.extend(self.object.to_be_bytes());
-            }
+    /// Writes those types.
+    fn write(&self, used: u16, out: &mut Vec<u8>) {
+        let unused = self.distance(used) - usize::from(self.count);
+        out.extend(std::iter::repeat_n(TOP, unused));
+        for _ in 0..self.count {
+            out.push(OBJECT);
+            out.extend(self.object.to_be_bytes());
         }
-        types
     }
+}
+
+/// How many types some slots are.
+fn count(slots: &[Type<'_>]) -> usize {
+    slots.iter().filter(|slot| **slot != Type::Second).count()
 }
 
 /// Writes the types of a class's code that has been laid out.
@@ -256,26 +256,23 @@ pub(crate) struct Types<'w, 'a> {
 impl Types<'_, '_> {
     /// A state between instructions; `at` is the absolute offset of what says that it is so.
     pub(crate) fn full(&mut self, state: &State<'_>, at: usize) -> Result<Full, Refusal> {
-        let mut bytes = vec![0, 0];
-        let used = state.locals.iter().rposition(|local| *local != Type::Top).map_or(0, |last| last + 1);
-        let locals = self.write(&state.locals[..used], at, &mut bytes)?;
-        let locals = locals.checked_add(self.tokens.write(used as u16, &mut bytes)).ok_or(Refusal::StackMapFull)?;
-        bytes[..2].copy_from_slice(&locals.to_be_bytes());
-        let stack_at = bytes.len();
-        bytes.extend([0, 0]);
-        let stack = self.write(&state.stack, at, &mut bytes)?;
-        bytes[stack_at..stack_at + 2].copy_from_slice(&stack.to_be_bytes());
+        let mut bytes = Vec::new();
+        self.write_full(state, at, &mut bytes)?;
         Ok(Full(bytes))
     }
 
-    /// Writes some slots, and says how many types they are.
-    fn write(&mut self, slots: &[Type<'_>], at: usize, out: &mut Vec<u8>) -> Result<u16, Refusal> {
-        let mut count = 0u16;
-        for slot in slots.iter().filter(|slot| **slot != Type::Second) {
-            count = count.checked_add(1).ok_or(Refusal::StackMapFull)?;
-            self.write_type(*slot, at, out)?;
-        }
-        Ok(count)
+    fn write_full(&mut self, state: &State<'_>, at: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+        let used = state.locals.iter().rposition(|local| *local != Type::Top).map_or(0, |last| last + 1);
+        let locals = count(&state.locals[..used]) + self.tokens.distance(used as u16);
+        out.extend(u16::try_from(locals).map_err(|_| Refusal::StackMapFull)?.to_be_bytes());
+        self.write(&state.locals[..used], at, out)?;
+        self.tokens.write(used as u16, out);
+        out.extend(u16::try_from(count(&state.stack)).map_err(|_| Refusal::StackMapFull)?.to_be_bytes());
+        self.write(&state.stack, at, out)
+    }
+
+    fn write(&mut self, slots: &[Type<'_>], at: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+        slots.iter().filter(|slot| **slot != Type::Second).try_for_each(|slot| self.write_type(*slot, at, out))
     }
 
     fn write_type(&mut self, one: Type<'_>, at: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
@@ -409,43 +406,15 @@ impl<'o> FrameWriter<'o> {
         Ok(())
     }
 
-    /// All frames of the old table, and those that are to be added: old offset, new offset, frame. At the same old
-    /// offset an added one comes first. `made` has the frame behind each of them in full.
-    pub(crate) fn all<'f>(
-        &mut self,
-        table: Option<Reader<'_>>,
-        added: impl Iterator<Item = (u32, u32, &'f Full)>,
-        layout: &Layout<'_>,
-        made: &HashMap<u32, Full>,
-    ) -> Result<(), Refusal> {
-        let mut added = added.peekable();
-        if let Some(table) = table {
-            let mut frames = FrameReader::new(table)?;
-            while let Some(frame) = frames.next()? {
-                let mut last_is_added = false;
-                while let Some((_, new, full)) = added.next_if(|(old, ..)| *old <= frame.offset) {
-                    self.full(new, full)?;
-                    last_is_added = true;
-                }
-                match made.get(&frame.offset).filter(|_| last_is_added && frame.tag != FULL) {
-                    // What it was relative to is no longer the frame before it.
-                    Some(full) => self.full(layout.checked_target(frame.offset, frame.at)?, full)?,
-                    None => self.relocated(&frame, layout)?,
-                }
-            }
-        }
-        for (_, new, full) in added {
-            self.full(new, full)?;
-        }
-        Ok(())
-    }
-
-    /// The same, where every frame has tokens: they are behind all other local variables, so a frame with other local variables
-    /// than the one before it has to name them all. `entry` is what the method begins with.
-    pub(crate) fn all_with_tokens<'a, 'f>(
+    /// All frames of the old table, and those that are to be added: old offset, new offset, frame. At the same old offset an
+    /// added one comes first. `entry` is what the method begins with, if there are tokens or frames to be added.
+    ///
+    /// Tokens are behind all other local variables, so a frame with other local variables than the one before it has to name
+    /// them all.
+    pub(crate) fn all<'a, 'f>(
         &mut self,
         types: &mut Types<'_, 'a>,
-        entry: State<'a>,
+        entry: Option<State<'a>>,
         table: Reader<'a>,
         added: impl Iterator<Item = (u32, u32, &'f Full)>,
     ) -> Result<(), Refusal> {
@@ -454,31 +423,39 @@ impl<'o> FrameWriter<'o> {
         let mut state = entry;
         let mut frames = FrameReader::new(table)?;
         while let Some(frame) = frames.next()? {
-            let mut follows = self.last.is_some();
+            let mut last_is_added = false;
             while let Some((_, new, full)) = added.next_if(|(old, ..)| *old <= frame.offset) {
                 self.full(new, full)?;
-                follows = false;
+                last_is_added = true;
             }
+            let Some(state) = &mut state else {
+                self.relocated(&frame, layout)?;
+                continue;
+            };
             let before = state.locals.len();
-            frame.apply(&mut state)?;
+            frame.apply(state)?;
             let used = state.locals.len();
-            if used > usize::from(tokens.first) {
-                return Err(Error::new(frame.at, "a frame with no more local variables than the method has").into());
-            }
-            if follows && frame.has_same_locals() {
+            let can_stay = match tokens.is_empty() {
+                true => !last_is_added || frame.tag == FULL,
+                false => !last_is_added && self.last.is_some() && frame.has_same_locals(),
+            };
+            if can_stay {
                 self.relocated(&frame, layout)?;
                 continue;
             }
-            let offset = layout.checked_target(frame.offset, frame.at)?;
-            let more = state.locals[before.min(used)..].iter().filter(|slot| **slot != Type::Second).count();
-            let appends = usize::from(tokens.distance(used as u16)) + more;
-            if self.last.is_none() && frame.only_appends() && appends <= MOST_APPENDED {
-                let delta = self.delta(offset, frame.at)?;
-                self.extended(SAME_EXTENDED + appends as u8, delta);
-                types.write(&state.locals[before..], frame.at, self.out)?;
+            if !tokens.is_empty() && used > usize::from(tokens.first) {
+                return Err(Error::new(frame.at, "a frame with no more local variables than the method has").into());
+            }
+            let delta = self.delta(layout.checked_target(frame.offset, frame.at)?, frame.at)?;
+            let more = &state.locals[before.min(used)..];
+            let appended = tokens.distance(used as u16) + count(more);
+            if self.count == 1 && frame.only_appends() && appended <= MOST_APPENDED {
+                self.extended(SAME_EXTENDED + appended as u8, delta);
+                types.write(more, frame.at, self.out)?;
                 tokens.write(used as u16, self.out);
             } else {
-                self.full(offset, &types.full(&state, frame.at)?)?;
+                self.extended(FULL, delta);
+                types.write_full(state, frame.at, self.out)?;
             }
         }
         for (_, new, full) in added {

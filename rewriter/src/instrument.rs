@@ -328,9 +328,6 @@ impl CodeWriter<'_, '_> {
                 let offsets = frames::offsets(table)?;
                 joints.retain(|(old, new)| offsets.binary_search(old).is_err() || layout.target(*old) != *new);
                 let mut wanted: Vec<u32> = joints.iter().map(|(old, _)| *old).collect();
-                // A frame behind one that is added is relative to another than before.
-                let behind = |old: &u32| offsets.get(offsets.partition_point(|offset| offset < old)).copied();
-                wanted.extend(joints.iter().filter_map(|(old, _)| behind(old)));
                 wanted.extend(types.iter().filter_map(|types| match types {
                     BlockTypes::Old(offset) => Some(*offset),
                     BlockTypes::Handler(_) => None,
@@ -344,14 +341,13 @@ impl CodeWriter<'_, '_> {
         };
         let mut writer = FrameWriter::new(self.out);
         let added = joints.iter().filter_map(|(old, new)| Some((*old, *new, made.get(old)?)));
-        match (table, tokens.is_empty()) {
-            (Some(table), false) => {
-                let entry = State::at_entry(self.walk.class, self.walk.method)?;
-                let mut types =
-                    Types { class: self.walk.class, layout, tokens: &tokens, appended: &mut *self.appended };
-                writer.all_with_tokens(&mut types, entry, table, added)?;
-            }
-            _ => writer.all(table, added, layout, &made)?,
+        if let Some(table) = table {
+            let entry = match tokens.is_empty() && joints.is_empty() {
+                true => None,
+                false => Some(State::at_entry(self.walk.class, self.walk.method)?),
+            };
+            let mut written = Types { class: self.walk.class, layout, tokens: &tokens, appended: &mut *self.appended };
+            writer.all(&mut written, entry, table, added)?;
         }
         for (block, types) in types.iter().enumerate() {
             let offset = layout.block(block);
