@@ -53,23 +53,39 @@ impl Runtime {
         if let Some(runtime) = RUNTIME.get() {
             return Ok(runtime);
         }
-        let class = match jni.find_class(PROBE_CLASS) {
-            Ok(class) => {
-                // Defined by another build's agent, to which its native methods are bound.
-                let has = |(name, descriptor): &(&str, &str)| jni.static_method(class, name, descriptor).is_ok();
-                if !PROBES.iter().all(has) || bind_natives(jni, class).is_err() {
-                    return Err(InstallError::OtherVersion);
-                }
-                class
-            }
+        let runtime = match jni.find_class(PROBE_CLASS) {
+            // Defined by another build's agent, to which its native methods are bound.
+            Ok(class) => Runtime::left_by_others(jni, class).map_err(|_| InstallError::OtherVersion)?,
             Err(_) => {
                 for class in CLASSES {
                     let class = jni.define_boot_class(class.name, class.bytes)?;
                     jni.delete_local(class);
                 }
-                jni.find_class(PROBE_CLASS)?
+                Runtime::of(jni, jni.find_class(PROBE_CLASS)?)?
             }
         };
+        Ok(RUNTIME.get_or_init(|| runtime))
+    }
+
+    /// Takes native methods over only if all that is needed is there.
+    fn left_by_others(jni: Jni, class: jclass) -> Result<Runtime, Thrown> {
+        for (name, descriptor) in PROBES {
+            jni.static_method(class, name, descriptor)?;
+        }
+        for (name, signature, _) in natives() {
+            jni.static_method(class, &name.to_string_lossy(), &signature.to_string_lossy())?;
+        }
+        let runtime = Runtime::of(jni, class)?;
+        let natives = natives().map(|(name, signature, function)| JNINativeMethod {
+            name: name.as_ptr().cast_mut(),
+            signature: signature.as_ptr().cast_mut(),
+            fnPtr: function,
+        });
+        jni.register_natives(runtime.class, &natives)?;
+        Ok(runtime)
+    }
+
+    fn of(jni: Jni, class: jclass) -> Result<Runtime, Thrown> {
         let runtime = Runtime {
             class: jni.new_global(class),
             attach: jni.static_method(class, "attach", "(JIJJ)V")?,
@@ -82,7 +98,7 @@ impl Runtime {
             returned: jni.static_method(class, "returned", "(J)V")?,
         };
         jni.delete_local(class);
-        Ok(RUNTIME.get_or_init(|| runtime))
+        Ok(runtime)
     }
 
     /// Begins a session over a mapped segment.
@@ -149,34 +165,27 @@ impl Runtime {
     }
 }
 
-fn bind_natives(jni: Jni, class: jclass) -> Result<(), Thrown> {
-    let native = |name: &'static CStr, signature: &'static CStr, function: *mut c_void| JNINativeMethod {
-        name: name.as_ptr().cast_mut(),
-        signature: signature.as_ptr().cast_mut(),
-        fnPtr: function,
-    };
-    jni.register_natives(
-        class,
-        &[
-            native(c"entered", c"(I)V", natives::Java_java_lang_HeadwaterV1_entered as *mut c_void),
-            native(c"awaitChunk", c"()Z", natives::Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
-            native(c"reveal", c"(Ljava/lang/Object;)V", natives::Java_java_lang_HeadwaterV1_reveal as *mut c_void),
-            native(
-                c"revealHandle",
-                c"(Ljava/lang/Class;Ljava/lang/String;Ljava/lang/String;)V",
-                natives::Java_java_lang_HeadwaterV1_revealHandle as *mut c_void,
-            ),
-            native(
-                c"revealReceiver",
-                c"(Ljava/lang/Class;I)V",
-                natives::Java_java_lang_HeadwaterV1_revealReceiver as *mut c_void,
-            ),
-            native(c"openCalls", c"(J)I", natives::Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
-            native(c"cpuTime", c"()J", natives::Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
-            native(c"readTsc", c"()J", natives::Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
-            native(c"started", c"(Ljava/lang/Thread;JZ)V", natives::Java_java_lang_HeadwaterV1_started as *mut c_void),
-        ],
-    )
+/// The native methods: name, signature, function.
+fn natives() -> [(&'static CStr, &'static CStr, *mut c_void); 9] {
+    [
+        (c"entered", c"(I)V", natives::Java_java_lang_HeadwaterV1_entered as *mut c_void),
+        (c"awaitChunk", c"()Z", natives::Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
+        (c"reveal", c"(Ljava/lang/Object;)V", natives::Java_java_lang_HeadwaterV1_reveal as *mut c_void),
+        (
+            c"revealHandle",
+            c"(Ljava/lang/Class;Ljava/lang/String;Ljava/lang/String;)V",
+            natives::Java_java_lang_HeadwaterV1_revealHandle as *mut c_void,
+        ),
+        (
+            c"revealReceiver",
+            c"(Ljava/lang/Class;I)V",
+            natives::Java_java_lang_HeadwaterV1_revealReceiver as *mut c_void,
+        ),
+        (c"openCalls", c"(J)I", natives::Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
+        (c"cpuTime", c"()J", natives::Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
+        (c"readTsc", c"()J", natives::Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
+        (c"started", c"(Ljava/lang/Thread;JZ)V", natives::Java_java_lang_HeadwaterV1_started as *mut c_void),
+    ]
 }
 
 /// Type of the natives' receiver, a class.

@@ -225,7 +225,7 @@ impl Session {
                 .map(|()| Reply::Done)
                 .map_err(|error| failed(&error)),
             Command::Stop => {
-                // In this order: a thread that finds its open calls forgotten knows that recording has ended.
+                // In this order: a thread that finds its open calls forgotten knows that its recording has ended.
                 let stopped = self.runtime.stop(jni);
                 self.open_calls.forget(jni);
                 let time_ns = stopped.map_err(|error| failed(&error))?;

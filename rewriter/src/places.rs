@@ -93,7 +93,8 @@ impl Places<'_, '_, '_, '_> {
 
     /// The whole method: what its entry returns is kept for its exits.
     fn method(&mut self, ranges: Vec<(u32, u32)>, id: u32) -> Result<Region, Refusal> {
-        let token = self.walk.code.max_locals.checked_add(self.plan.tokens).ok_or(Refusal::LocalsFull)?;
+        let token = self.walk.code.max_locals.checked_add(self.plan.tokens);
+        let token = token.filter(|token| *token < u16::MAX).ok_or(Refusal::LocalsFull)?;
         self.plan.tokens += 1;
         self.plan.locals = self.plan.locals.max(self.plan.tokens);
         let push = Push::new(id, self.appended)?;

@@ -121,6 +121,10 @@ impl<'a> State<'a> {
         if index > 0 && self.locals.get(index - 1).is_some_and(|before| before.is_wide()) {
             self.set_slot(index - 1, Type::Top);
         }
+        let last = if to.is_wide() { index + 1 } else { index };
+        if self.locals.get(last).is_some_and(|before| before.is_wide()) {
+            self.set_slot(last + 1, Type::Top);
+        }
         self.set_slot(index, to);
         if to.is_wide() {
             self.set_slot(index + 1, Type::Second);

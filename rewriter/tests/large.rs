@@ -397,6 +397,21 @@ fn of_size(size: u32, version: u32) -> Program {
     program
 }
 
+/// A branch that grows too long where halves of a long and a double have been overwritten: what is behind it gets a frame.
+fn over_halves(version: u32) -> Program {
+    let mut code = Code::new(version);
+    code.ops("lconst_1 | lstore_1 | dconst_1 | dstore_3 | iload_0 | istore_1 | lconst_1 | lstore_2 | iload_0");
+    let target = code.size + FORWARDS;
+    code.ops("ifgt LFAR | iload_1 | lload_2 | l2i | iadd | invokestatic Method Say check (I)I");
+    code.pad_to(target - 1).ops("ireturn").label("LFAR").frame("Integer", "").ops("iload_0 | ireturn");
+    one_method("over-halves", version, &code, 4, 5)
+}
+
+#[test]
+fn halves_of_longs_that_are_overwritten_are_in_no_frame() {
+    check(&jdks(), &[over_halves(52), over_halves(49)]);
+}
+
 /// Large enough that there is room for the probes, but not for a longer branch.
 fn no_room_for_longer_branches(version: u32) -> Program {
     let mut code = Code::new(version);

@@ -147,6 +147,26 @@ fn open_methods_are_there_and_results_can_be_forgotten_interrupted_and_gone_on_w
 }
 
 #[test]
+fn calls_from_before_an_interruption_are_not_ended_behind_it() {
+    for jdk in jdks() {
+        let mut session = Session::start(&jdk, "Steps");
+        session.run("filter exclude Steps::next");
+        session.run("profile Steps::root");
+        session.go("enter", "INSIDE");
+        session.run("pause");
+        session.run("resume");
+        session.go("leave", "OUTSIDE");
+        session.go("enter", "INSIDE");
+        session.go("leave", "OUTSIDE");
+        let expected = counts(&[("Steps.root()V", 2), ("Steps.inside()V", 2), ("Steps.step()V", 6)]);
+        assert_eq!(session.calls("report.json"), expected, "JDK {}", jdk.version);
+        let report = read_report(&session.home.file("report.json"));
+        assert_eq!(report["events"]["healed"], 0, "JDK {}", jdk.version);
+        session.quit();
+    }
+}
+
+#[test]
 fn ctrl_c_stops_a_command_and_not_the_session() {
     let jdk = &jdks()[0];
     let mut session = Session::start(jdk, "Steps");

@@ -79,6 +79,31 @@ fn check_threads(report: &Value, threads: u64, leaves: u64) {
     assert_eq!(leaf_calls.len() as u64, threads);
 }
 
+/// These are entered by the virtual thread and left by its carrier, or the other way round.
+#[test]
+fn what_mounts_and_unmounts_virtual_threads_may_be_instrumented() {
+    const THREADS: u64 = 200;
+    const LEAVES: u64 = 21;
+    for jdk in jdks().iter().filter(|jdk| jdk.version >= VIRTUAL_THREADS) {
+        let mut storm = Storm::start(jdk, "virtual", THREADS, LEAVES);
+        // Their class is loaded.
+        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+        let own = ["--root", "java.lang.VirtualThread::mount", "--root", "java.lang.VirtualThread::unmount"];
+        let tool = storm.profile(&[own.as_slice(), &["--jdk", "all"]].concat());
+        for _ in 0..3 {
+            assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+        }
+        let report = storm.report(tool);
+        assert_eq!(
+            counts(&report),
+            [THREADS, 2 * THREADS, LEAVES * THREADS].map(|calls| 3 * calls),
+            "JDK {}",
+            jdk.version
+        );
+        assert_eq!(report["events"]["lost"], 0, "JDK {}", jdk.version);
+    }
+}
+
 #[test]
 fn ten_thousand_virtual_threads_keep_their_calls_apart() {
     const THREADS: u64 = 10_000;

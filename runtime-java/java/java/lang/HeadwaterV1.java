@@ -53,7 +53,8 @@ public final class HeadwaterV1 {
     private static long flags;
     /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none, 1 for all. */
     static int controlEvery;
-    static int session;
+    /** Another number in each session, and after each end of recording. A state of another epoch is an earlier recording's. */
+    static int epoch;
     static boolean recording;
 
     private HeadwaterV1() {}
@@ -169,7 +170,7 @@ public final class HeadwaterV1 {
     /**
      * Before every return of an instrumented method.
      *
-     * @param token what the call's {@link #enter} returned, perhaps in an earlier session
+     * @param token what the call's {@link #enter} returned, perhaps in an earlier recording
      */
     @ReservedStackAccess
     public static void exit(Object token, int id) {
@@ -199,6 +200,9 @@ public final class HeadwaterV1 {
     }
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
+        if (thread.epoch != epoch) {
+            return;
+        }
         if (thread.depth <= 0) {
             if (thread.depth < 0 && thread.controlDepth > 0 && id == thread.root) {
                 HeadwaterV1Outermost.leaveControl(thread, id);
@@ -218,6 +222,9 @@ public final class HeadwaterV1 {
     }
 
     static void write(HeadwaterV1Thread thread, long kind, int id) {
+        if (HeadwaterV1Chunks.isLate(thread)) {
+            return;
+        }
         long time = HeadwaterV1Clock.time(thread);
         if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
             time = HeadwaterV1Chunks.next(thread, time);
@@ -254,15 +261,7 @@ public final class HeadwaterV1 {
     }
 
     static void pause(HeadwaterV1Thread thread, int reason, long duration) {
-        if (thread.position >= thread.end) {
-            HeadwaterV1Chunks.next(thread, 0);
-        }
-        if (thread.head == 0 && !thread.virtual) {
-            // What goes to the sink is counted: events, and nothing else.
-            return;
-        }
-        long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
-        HeadwaterV1Chunks.append(thread, KIND_PAUSE << KIND_SHIFT | (long) reason << ID_SHIFT | payload);
+        HeadwaterV1Chunks.note(thread, reason, duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration);
     }
 
     // What follows is called by the agent.
@@ -270,7 +269,6 @@ public final class HeadwaterV1 {
     /** Begins a session over a freshly mapped segment. Nothing is recorded yet. */
     private static void attach(long segment, int chunks, long chunkData, long readTsc) {
         synchronized (LOCK) {
-            session++;
             flags = segment + FLAGS;
             // Nothing is left to be initialised by a probe: it may be near the end of its stack, and a class whose initialisation
             // fails stays unusable.
@@ -294,7 +292,7 @@ public final class HeadwaterV1 {
             }
             HeadwaterV1Thread thread = HeadwaterV1Threads.find(tid);
             if (thread == null) {
-                thread = new HeadwaterV1Thread(tid, session, false);
+                thread = new HeadwaterV1Thread(tid, epoch, false);
                 HeadwaterV1Threads.insert(thread);
             }
             thread.openCount = methods.length;

@@ -73,6 +73,12 @@ final class HeadwaterV1Chunks {
      */
     @DontInline
     static long next(HeadwaterV1Thread thread, long time) {
+        if (isLate(thread)) {
+            thread.head = 0;
+            thread.position = SINK;
+            thread.end = SINK + CHUNK_BYTES;
+            return 0;
+        }
         int depth = thread.depth;
         if (depth > 0) {
             thread.depth = -depth;
@@ -100,9 +106,11 @@ final class HeadwaterV1Chunks {
      * <p>Between here and the word's being stored nothing can take the thread off its carrier.
      */
     private static long nextSlot(HeadwaterV1Thread thread, long time) {
-        HeadwaterV1Thread carrier = thread.session == HeadwaterV1.session ? HeadwaterV1Threads.carrier() : null;
+        // VirtualThread's own methods may be entered by the virtual thread and left by its carrier, which has no carrier.
+        boolean isCurrent = thread.tid == HeadwaterV1Threads.currentTid();
+        HeadwaterV1Thread carrier = isCurrent ? HeadwaterV1Threads.carrier() : null;
         if (carrier == null) {
-            if (thread.session == HeadwaterV1.session) {
+            if (isCurrent && !isLate(thread)) {
                 U.getAndAddLong(null, segment + OFFSET_LOST, 1);
             }
             thread.position = SINK;
@@ -152,6 +160,29 @@ final class HeadwaterV1Chunks {
         thread.position = position + 8;
     }
 
+    /** Writes something that is no event: what happened to a thread beside its calls. */
+    static void note(HeadwaterV1Thread thread, int what, long payload) {
+        if (isLate(thread)) {
+            return;
+        }
+        if (thread.position >= thread.end) {
+            next(thread, 0);
+        }
+        if (thread.head == 0 && !thread.virtual) {
+            // What goes to the sink is counted: events, and nothing else.
+            return;
+        }
+        append(thread, KIND_PAUSE << KIND_SHIFT | (long) what << ID_SHIFT | payload);
+    }
+
+    /**
+     * Whether the state is an earlier recording's: the tool has given its chunk to others, or will. A thread finds out where it
+     * may have waited for long; in a probe it may still be writing the one word that it has begun.
+     */
+    static boolean isLate(HeadwaterV1Thread thread) {
+        return thread.epoch != HeadwaterV1.epoch;
+    }
+
     private static void appendWait(HeadwaterV1Thread thread, long waited) {
         if (waited != 0) {
             append(thread, KIND_PAUSE << KIND_SHIFT | (long) PAUSE_BUFFER << ID_SHIFT | waited);
@@ -168,7 +199,7 @@ final class HeadwaterV1Chunks {
         boolean fromSink = owner.head == 0 && owner.position != 0;
         release(owner);
         long waited = 0;
-        if (!claim(owner) && waiting && !fromSink && owner.session == HeadwaterV1.session && HeadwaterV1.recording) {
+        if (!claim(owner) && waiting && !fromSink && !isLate(owner) && HeadwaterV1.recording) {
             boolean claimed = false;
             long start = System.nanoTime();
             long measuredStart = HeadwaterV1Clock.stopwatch();
@@ -194,7 +225,7 @@ final class HeadwaterV1Chunks {
         if (now < thread.latest) {
             now = thread.latest;
         }
-        if (thread.session != HeadwaterV1.session) {
+        if (isLate(thread)) {
             return false;
         }
         int chunks = count;
@@ -237,9 +268,11 @@ final class HeadwaterV1Chunks {
 
     static void release(HeadwaterV1Thread thread) {
         if (thread.head != 0) {
-            thread.latest = latest(thread);
-            // Release: the tool sees all words when it sees FULL.
-            U.putIntRelease(null, thread.head + HEAD_STATE, STATE_FULL);
+            if (!isLate(thread)) {
+                thread.latest = latest(thread);
+                // Release: the tool sees all words when it sees FULL.
+                U.putIntRelease(null, thread.head + HEAD_STATE, STATE_FULL);
+            }
             thread.head = 0;
         } else {
             countLost(thread);
@@ -250,7 +283,7 @@ final class HeadwaterV1Chunks {
 
     /** Counts what a thread wrote to the sink, and will not tell any more. */
     static void countLost(HeadwaterV1Thread thread) {
-        if (thread.session == HeadwaterV1.session && thread.head == 0 && thread.position != 0) {
+        if (!isLate(thread) && thread.head == 0 && thread.position != 0) {
             U.getAndAddLong(null, segment + OFFSET_LOST, thread.position - SINK >> 3);
         }
     }

@@ -96,13 +96,13 @@ final class HeadwaterV1Handover {
                     long link = HeadwaterV1HandedOver.number();
                     if (remember(object, link, kind == STAGE)) {
                         tell(thread);
-                        mark(thread, HANDOVER_SUBMIT, link);
+                        HeadwaterV1Chunks.note(thread, HANDOVER_SUBMIT, link);
                     }
                     break;
                 case REJECTED:
                     long rejected = HeadwaterV1HandedOver.take(object);
                     if (rejected > HeadwaterV1HandedOver.OUTSIDE) {
-                        mark(thread, HANDOVER_DROP, rejected);
+                        HeadwaterV1Chunks.note(thread, HANDOVER_DROP, rejected);
                     }
                     break;
                 default:
@@ -135,7 +135,7 @@ final class HeadwaterV1Handover {
         long link = HeadwaterV1HandedOver.number();
         if (HeadwaterV1Threads.expect(started, link)) {
             tell(thread);
-            mark(thread, HANDOVER_SUBMIT, link);
+            HeadwaterV1Chunks.note(thread, HANDOVER_SUBMIT, link);
         }
     }
 
@@ -163,7 +163,7 @@ final class HeadwaterV1Handover {
                 int depth = thread.depth;
                 thread.depth = -depth;
                 try {
-                    mark(thread, HANDOVER_DROP, link);
+                    HeadwaterV1Chunks.note(thread, HANDOVER_DROP, link);
                 } finally {
                     thread.depth = depth;
                 }
@@ -183,7 +183,7 @@ final class HeadwaterV1Handover {
         try {
             HeadwaterV1Task task = new HeadwaterV1Task(object, thread);
             tell(thread);
-            mark(thread, HANDOVER_RUN, link);
+            HeadwaterV1Chunks.note(thread, HANDOVER_RUN, link);
             thread.task = task;
             thread.handed = link != HeadwaterV1HandedOver.OUTSIDE;
         } catch (OutOfMemoryError e) {
@@ -222,7 +222,7 @@ final class HeadwaterV1Handover {
             HeadwaterV1Task task;
             do {
                 task = thread.task;
-                mark(thread, HANDOVER_END, 0);
+                HeadwaterV1Chunks.note(thread, HANDOVER_END, 0);
                 thread.task = task.outer;
                 thread.handed = task.outerHanded;
             } while (task != ended);
@@ -238,7 +238,7 @@ final class HeadwaterV1Handover {
         long link = thread.startedBy;
         if (link != 0) {
             HeadwaterV1Threads.tell(thread);
-            mark(thread, HANDOVER_RUN, link);
+            HeadwaterV1Chunks.note(thread, HANDOVER_RUN, link);
             thread.startedBy = 0;
         }
     }
@@ -249,9 +249,9 @@ final class HeadwaterV1Handover {
             thread.depth = -1;
             try {
                 if (thread.startedBy != 0) {
-                    mark(thread, HANDOVER_DROP, thread.startedBy);
+                    HeadwaterV1Chunks.note(thread, HANDOVER_DROP, thread.startedBy);
                 } else {
-                    mark(thread, HANDOVER_END, 0);
+                    HeadwaterV1Chunks.note(thread, HANDOVER_END, 0);
                 }
             } finally {
                 thread.depth = 0;
@@ -261,17 +261,5 @@ final class HeadwaterV1Handover {
         if (thread.virtual) {
             thread.dead = true;
         }
-    }
-
-    private static void mark(HeadwaterV1Thread thread, int what, long link) {
-        if (thread.position >= thread.end) {
-            HeadwaterV1Chunks.next(thread, 0);
-        }
-        if (thread.head == 0 && !thread.virtual) {
-            // What goes to the sink is counted: events, and nothing else.
-            return;
-        }
-        HeadwaterV1Chunks.append(thread, HeadwaterV1.KIND_PAUSE << HeadwaterV1.KIND_SHIFT
-                | (long) what << HeadwaterV1.ID_SHIFT | link);
     }
 }

@@ -125,7 +125,7 @@ final class HeadwaterV1Outermost {
         }
         long start = HeadwaterV1Clock.stopwatch();
         int left = HeadwaterV1.openCalls(thread.tid);
-        if (!HeadwaterV1.recording) {
+        if (HeadwaterV1Chunks.isLate(thread)) {
             // Nothing is known of them any more.
             return false;
         }

@@ -3,8 +3,8 @@ package java.lang;
 /** What the runtime knows of one thread that has entered the call graph. Written by that thread only, but for {@link #dead} and
  * {@link #open}. */
 final class HeadwaterV1Thread extends HeadwaterV1Cursor {
-    /** The profiling session it belongs to: a late writer must not touch a later session's chunks. */
-    final int session;
+    /** When it was made ({@link HeadwaterV1#epoch}): a late writer must not touch a later recording's chunks. */
+    final int epoch;
     /** Writes into its carriers' chunks, and is forgotten whenever it leaves the call graph: there may be very many of these. */
     final boolean virtual;
 
@@ -44,9 +44,9 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     long padding1;
     long padding2;
 
-    HeadwaterV1Thread(long tid, int session, boolean virtual) {
+    HeadwaterV1Thread(long tid, int epoch, boolean virtual) {
         super(tid);
-        this.session = session;
+        this.epoch = epoch;
         this.virtual = virtual;
     }
 }

@@ -49,6 +49,10 @@ final class HeadwaterV1Threads {
 
     /** The current thread, which is not virtual, has taken a chunk. */
     static void tookChunk(HeadwaterV1Thread thread) {
+        if (thread.tid != currentTid()) {
+            // A method of VirtualThread, entered by the carrier.
+            return;
+        }
         if (thread.owner == null) {
             synchronized (HeadwaterV1.LOCK) {
                 if (!HeadwaterV1.recording || find(thread.tid) != thread) {
@@ -99,16 +103,12 @@ final class HeadwaterV1Threads {
         return U.getLong(Thread.currentThread(), TID);
     }
 
-    /**
-     * Forgets all threads. Calls that they are in keep their state as a token, and find it outside the call graph, unless it is
-     * set in the same moment: then what they still write goes to memory that nobody reads.
-     */
+    /** Forgets all threads. Calls that they are in keep their state as a token, which is of an earlier epoch from now on. */
     static void clear() {
+        HeadwaterV1.epoch++;
         for (HeadwaterV1Thread thread : threads) {
             if (thread != null) {
                 thread.owner = null;
-                thread.depth = 0;
-                thread.controlDepth = 0;
             }
         }
         forgetLatest();
@@ -141,7 +141,7 @@ final class HeadwaterV1Threads {
                 return thread;
             }
             try {
-                thread = new HeadwaterV1Thread(tid, HeadwaterV1.session, isVirtual(self));
+                thread = new HeadwaterV1Thread(tid, HeadwaterV1.epoch, isVirtual(self));
                 thread.run = forgottenRun;
                 insert(thread);
             } catch (OutOfMemoryError e) {
@@ -174,7 +174,7 @@ final class HeadwaterV1Threads {
                 return false;
             }
             try {
-                HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, HeadwaterV1.session, isVirtual(started));
+                HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, HeadwaterV1.epoch, isVirtual(started));
                 thread.run = forgottenRun;
                 thread.handed = true;
                 thread.startedBy = link;
@@ -210,7 +210,7 @@ final class HeadwaterV1Threads {
                 }
                 try {
                     if (find(key) == null) {
-                        insert(new HeadwaterV1Thread(key, HeadwaterV1.session, false));
+                        insert(new HeadwaterV1Thread(key, HeadwaterV1.epoch, false));
                     }
                 } catch (OutOfMemoryError e) {
                     return null;
