@@ -58,11 +58,14 @@ pub(super) enum Caller {
 
 /// Classes that must not contain probes, also when the user names them, beside the probes' own. Each has its reason; a test runs
 /// with all others instrumented.
-const NEVER: [&str; 2] = [
+const NEVER: [&str; 3] = [
     // The probes run it: Java methods, until the JIT compiler replaces them.
     "jdk/internal/misc/Unsafe",
     // Once it has been redefined, HotSpot adjusts every class's method tables at each later redefinition.
     "java/lang/Object",
+    // What makes a thread virtual: some of its methods are entered by one thread and left by another, and what a probe waits for
+    // may need the very thread that changes.
+    "java/lang/VirtualThread",
 ];
 
 /// What the names of the probes' own classes begin with.

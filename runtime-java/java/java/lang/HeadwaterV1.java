@@ -201,6 +201,7 @@ public final class HeadwaterV1 {
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
         if (thread.epoch != epoch) {
+            // An earlier recording's: its chunk may be another thread's by now.
             return;
         }
         if (thread.depth <= 0) {

@@ -30,6 +30,7 @@ final class HeadwaterV1Calibration {
         final long longest = 1_500_000_000;
         HeadwaterV1Clock.choose(HeadwaterV1Chunks.segment);
         HeadwaterV1Thread self = new HeadwaterV1Thread(HeadwaterV1Threads.currentTid(), HeadwaterV1.epoch, false);
+        self.calibrates = true;
         self.depth = 1;
         self.root = NO_METHOD;
         synchronized (HeadwaterV1.LOCK) {
@@ -90,9 +91,6 @@ final class HeadwaterV1Calibration {
         self.owner = null;
         self.dead = true;
         self.depth = 0;
-        // It has no chunk, nor has it lost anything.
-        self.position = 0;
-        self.end = 0;
         HeadwaterV1Chunks.show(hidden);
         return new double[] {
             quietMean(inner), quietMean(outer), quietMean(outside), quietMean(control), quietDeviation(inner), quietDeviation(outer)

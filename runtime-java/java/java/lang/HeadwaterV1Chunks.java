@@ -106,11 +106,9 @@ final class HeadwaterV1Chunks {
      * <p>Between here and the word's being stored nothing can take the thread off its carrier.
      */
     private static long nextSlot(HeadwaterV1Thread thread, long time) {
-        // VirtualThread's own methods may be entered by the virtual thread and left by its carrier, which has no carrier.
-        boolean isCurrent = thread.tid == HeadwaterV1Threads.currentTid();
-        HeadwaterV1Thread carrier = isCurrent ? HeadwaterV1Threads.carrier() : null;
+        HeadwaterV1Thread carrier = HeadwaterV1Threads.carrier();
         if (carrier == null) {
-            if (isCurrent && !isLate(thread)) {
+            if (!isLate(thread)) {
                 U.getAndAddLong(null, segment + OFFSET_LOST, 1);
             }
             thread.position = SINK;
@@ -183,6 +181,10 @@ final class HeadwaterV1Chunks {
         return thread.epoch != HeadwaterV1.epoch;
     }
 
+    private static boolean mayClaim(HeadwaterV1Thread thread) {
+        return !isLate(thread) && !thread.calibrates;
+    }
+
     private static void appendWait(HeadwaterV1Thread thread, long waited) {
         if (waited != 0) {
             append(thread, KIND_PAUSE << KIND_SHIFT | (long) PAUSE_BUFFER << ID_SHIFT | waited);
@@ -199,12 +201,12 @@ final class HeadwaterV1Chunks {
         boolean fromSink = owner.head == 0 && owner.position != 0;
         release(owner);
         long waited = 0;
-        if (!claim(owner) && waiting && !fromSink && !isLate(owner) && HeadwaterV1.recording) {
+        if (!claim(owner) && waiting && !fromSink && mayClaim(owner) && HeadwaterV1.recording) {
             boolean claimed = false;
             long start = System.nanoTime();
             long measuredStart = HeadwaterV1Clock.stopwatch();
             // Others may be faster to claim what has become free.
-            while (!claimed && System.nanoTime() - start < LONGEST_WAIT && HeadwaterV1.awaitChunk()) {
+            while (!claimed && mayClaim(owner) && System.nanoTime() - start < LONGEST_WAIT && HeadwaterV1.awaitChunk()) {
                 claimed = claim(owner);
             }
             waited = HeadwaterV1Clock.stopwatch() - measuredStart;
@@ -225,7 +227,7 @@ final class HeadwaterV1Chunks {
         if (now < thread.latest) {
             now = thread.latest;
         }
-        if (isLate(thread)) {
+        if (!mayClaim(thread)) {
             return false;
         }
         int chunks = count;
@@ -283,7 +285,7 @@ final class HeadwaterV1Chunks {
 
     /** Counts what a thread wrote to the sink, and will not tell any more. */
     static void countLost(HeadwaterV1Thread thread) {
-        if (!isLate(thread) && thread.head == 0 && thread.position != 0) {
+        if (mayClaim(thread) && thread.head == 0 && thread.position != 0) {
             U.getAndAddLong(null, segment + OFFSET_LOST, thread.position - SINK >> 3);
         }
     }

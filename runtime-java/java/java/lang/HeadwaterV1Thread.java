@@ -39,6 +39,8 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     HeadwaterV1Task task;
     /** The number under which it was started inside the call graph; 0 if it was not, or once it has recorded that. */
     long startedBy;
+    /** Writes into chunks that are hidden from the tool, and claims none. */
+    boolean calibrates;
     /** Padding: together with the fields above at least a cache line between this cursor and the object behind. */
     long padding0;
     long padding1;

@@ -49,10 +49,6 @@ final class HeadwaterV1Threads {
 
     /** The current thread, which is not virtual, has taken a chunk. */
     static void tookChunk(HeadwaterV1Thread thread) {
-        if (thread.tid != currentTid()) {
-            // A method of VirtualThread, entered by the carrier.
-            return;
-        }
         if (thread.owner == null) {
             synchronized (HeadwaterV1.LOCK) {
                 if (!HeadwaterV1.recording || find(thread.tid) != thread) {
