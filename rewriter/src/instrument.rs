@@ -6,8 +6,9 @@
 //!     catch (any) { thrown(token, id); throw }
 //! ```
 //!
-//! The token is in a local variable behind the method's own, so every frame has one more type. Nearly the same is done to regions of a method's code, and allocations are reported. [`crate::places`] finds what is asked for,
-//! [`crate::paths`] where its probes go, [`crate::layout`] makes room for them; here is what is done with a class and with a method's Code attribute.
+//! The token is in a local variable behind the method's own, so every frame has one more type. Nearly the same is done to
+//! regions of a method's code, and allocations are reported. [`crate::places`] finds what is asked for, [`crate::paths`] where
+//! its probes go, [`crate::layout`] makes room for them; here is what is done with a class and with a method's Code attribute.
 
 use std::collections::HashMap;
 
@@ -167,7 +168,6 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let mut writer = CodeWriter {
             walk: Walk { class: self.class, method, code: &code, scan: &self.scan },
             layout: &layout,
-            tokens: 0,
             appended: &mut self.appended,
             out: &mut self.codes,
         };
@@ -207,13 +207,7 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let max_stack = code.max_stack.max(1).checked_add(more).ok_or(all(Refusal::StackFull))?;
         let max_locals = code.max_locals.checked_add(self.plan.locals).ok_or(all(Refusal::LocalsFull))?;
         let start = self.codes.len();
-        let mut writer = CodeWriter {
-            walk,
-            layout: &layout,
-            tokens: self.plan.tokens,
-            appended: &mut self.appended,
-            out: &mut self.codes,
-        };
+        let mut writer = CodeWriter { walk, layout: &layout, appended: &mut self.appended, out: &mut self.codes };
         writer.write((max_stack, max_locals), &rows, &moved_rows, &types).map_err(all)?;
         self.shifts = layout.into_shifts();
         self.replaced.push(Replacement { from, to, content: start..self.codes.len() });
@@ -225,8 +219,6 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
 struct CodeWriter<'w, 'a> {
     walk: Walk<'w, 'a>,
     layout: &'w Layout<'w>,
-    /// How many local variables behind the method's own every frame has.
-    tokens: u16,
     appended: &'w mut Appended,
     out: &'w mut Vec<u8>,
 }
@@ -373,8 +365,9 @@ impl CodeWriter<'_, '_> {
 
     /// What every frame has behind the method's own local variables.
     fn tokens(&mut self) -> Result<Tokens, Refusal> {
-        let object = if self.tokens == 0 { 0 } else { self.appended.class(b"java/lang/Object")? };
-        Ok(Tokens { first: self.walk.code.max_locals, count: self.tokens, object })
+        let count = self.layout.tokens();
+        let object = if count == 0 { 0 } else { self.appended.class(b"java/lang/Object")? };
+        Ok(Tokens { first: self.walk.code.max_locals, count, object })
     }
 
     /// The types before the instructions at these offsets, as frames.

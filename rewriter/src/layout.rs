@@ -133,6 +133,11 @@ impl<'p> Layout<'p> {
         if layout.length() > MAX_CODE { Err(Refusal::CodeTooLarge) } else { Ok(layout) }
     }
 
+    /// How many local variables behind the method's own hold its tokens, in every frame.
+    pub(crate) fn tokens(&self) -> u16 {
+        self.plan.tokens
+    }
+
     /// Room that can be used again.
     pub(crate) fn into_shifts(self) -> Vec<Shift> {
         self.shifts

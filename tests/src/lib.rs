@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use serde_json::Value;
 
+pub mod counting;
 pub mod load;
 pub mod terminal;
 pub mod tomcat;

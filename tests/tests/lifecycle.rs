@@ -1,80 +1,15 @@
 //! How sessions begin and end: well, badly, and again.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use headwater_tests::counting::{Target, root_calls, undisturbed};
 use headwater_tests::{
-    Jdk, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile, read_report,
+    Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile, read_report,
     run_headwater,
 };
 use rustix::process::Signal;
 use serde_json::Value;
-
-/// The target that most of these tests use, and what it says to `go` lines without a profiler.
-struct Target {
-    jdk: Jdk,
-    _classes: Scratch,
-    process: Process,
-}
-
-impl Target {
-    fn start(jdk: &Jdk) -> Target {
-        let classes = compile(jdk, &["Counter.java", "Counting.java"]);
-        let mut process = java(jdk, &classes, &[], &["Counting"]);
-        process.await_line("READY");
-        Target { jdk: jdk.clone(), _classes: classes, process }
-    }
-
-    /// The root runs once.
-    fn go(&mut self) -> String {
-        self.process.say("go");
-        self.process.await_line("RESULT ")
-    }
-
-    /// Ends it; it must be unharmed.
-    fn quit(mut self) {
-        self.process.say("quit");
-        let finished = self.process.finish();
-        assert!(finished.status.success(), "JDK {}: {:#?}", self.jdk.version, finished.stderr);
-        assert!(finished.stdout.iter().any(|line| line == "BYE"));
-    }
-}
-
-fn undisturbed(jdk: &Jdk, times: usize) -> Vec<String> {
-    let mut target = Target::start(jdk);
-    let results = (0..times).map(|_| target.go()).collect();
-    target.quit();
-    results
-}
-
-fn root_calls(report: &Value) -> u64 {
-    report["roots"][0]["calls"].as_u64().expect("calls")
-}
-
-#[test]
-fn a_jvm_that_has_another_versions_classes_is_left_alone() {
-    for jdk in jdks() {
-        let (classes, others) = (compile(&jdk, &["Counter.java", "Counting.java"]), Scratch::new("others"));
-        let source = others.file("HeadwaterV1.java");
-        std::fs::write(&source, "package java.lang; public class HeadwaterV1 { static void enter(int id) { } }")
-            .unwrap();
-        let patch = format!("--patch-module=java.base={}", others.path().display());
-        let mut javac = Command::new(jdk.program("javac"));
-        let status = javac.arg(&patch).arg("-d").arg(others.path()).arg(&source).status();
-        assert!(status.expect("javac starts").success());
-        let mut process = java(&jdk, &classes, &[&patch], &["Counting"]);
-        process.await_line("READY");
-        let tool = run_headwater(&["profile", &process.pid().to_string(), "--root", "Counting::root"]);
-        let errors = String::from_utf8_lossy(&tool.stderr);
-        assert_eq!(tool.status.code(), Some(1), "JDK {}: {errors}", jdk.version);
-        assert!(errors.contains("the classes of another Headwater version"), "JDK {}: {errors}", jdk.version);
-        let mut target = Target { jdk: jdk.clone(), _classes: classes, process };
-        assert_eq!(vec![target.go()], undisturbed(&jdk, 1), "JDK {}", jdk.version);
-        target.quit();
-    }
-}
 
 #[test]
 fn calls_that_outlive_a_session_are_not_the_next_ones() {
@@ -208,24 +143,6 @@ fn a_tool_that_is_stopped_does_not_hold_the_target() {
 }
 
 #[test]
-fn a_second_tool_is_turned_away_and_the_first_goes_on() {
-    for jdk in jdks() {
-        let mut target = Target::start(&jdk);
-        let first = profile(&target.process, &["--root", "Counting::root", "--calls", "1", "--format", "json"]);
-        let second = run_headwater(&["profile", &target.process.pid().to_string(), "--root", "Counting::root"]);
-        let errors = String::from_utf8_lossy(&second.stderr);
-        assert_eq!(second.status.code(), Some(1), "{errors}");
-        assert!(errors.contains("another"), "{errors}");
-        target.go();
-        let first = first.finish();
-        assert!(first.status.success(), "{:#?}", first.stderr);
-        let report: Value = serde_json::from_str(&first.stdout.join("\n")).expect("JSON");
-        assert_eq!(root_calls(&report), 1);
-        target.quit();
-    }
-}
-
-#[test]
 fn detaching_ends_a_session_whose_tool_is_alive() {
     for jdk in jdks() {
         let mut target = Target::start(&jdk);
@@ -327,23 +244,6 @@ fn detaching_gives_every_class_its_bytes_back() {
 }
 
 #[test]
-fn a_root_that_matches_nothing_is_refused_with_suggestions() {
-    for jdk in jdks() {
-        let mut target = Target::start(&jdk);
-        let pid = target.process.pid().to_string();
-        for (root, suggestion) in [("Counting::rooot", "Counting::root"), ("Countin::root", "Counting")] {
-            let output = run_headwater(&["profile", &pid, "--root", root]);
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(4), "{errors}");
-            assert!(errors.contains(suggestion), "{errors}");
-            assert!(output.stdout.is_empty());
-        }
-        target.go();
-        target.quit();
-    }
-}
-
-#[test]
 fn a_root_that_is_loaded_later_is_awaited() {
     for jdk in jdks() {
         let mut target = Target::start(&jdk);
@@ -360,60 +260,6 @@ fn a_root_that_is_loaded_later_is_awaited() {
         assert!(calls_by_method(&report).len() > 1);
         target.quit();
     }
-}
-
-#[test]
-fn what_is_no_jvm_is_refused() {
-    let not_java = Process::spawn(&mut Command::new("cat"));
-    for target in [not_java.pid().to_string(), "999999999".into(), "no.such.program.here".into()] {
-        for command in [vec!["profile", &target, "--root", "A::b"], vec!["detach", &target]] {
-            let output = run_headwater(&command);
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(3), "{command:?}: {errors}");
-            assert!(errors.starts_with("headwater: "), "{errors}");
-        }
-    }
-    assert!(not_java.finish().status.success());
-}
-
-#[test]
-fn bad_usage_is_refused() {
-    for arguments in [
-        &["profile"][..],
-        &["profile", "1"],
-        &["profile", "1", "--root", "((("],
-        &["profile", "1", "--root", "A::b", "-d", "soon"],
-        &["frobnicate"],
-    ] {
-        assert_eq!(run_headwater(arguments).status.code(), Some(2), "{arguments:?}");
-    }
-}
-
-#[test]
-fn another_users_jvm_is_refused() {
-    if !rustix::process::geteuid().is_root() {
-        // Without root there is no other user to be.
-        return;
-    }
-    const NOBODY: u32 = 65534;
-    let jdk = jdks().remove(0);
-    let mut target = Target::start(&jdk);
-    let place = Scratch::new("binary");
-    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).expect("our own directory");
-    let binary = place.file("headwater");
-    std::fs::copy(headwater().get_program(), &binary).expect("the binary");
-    let output = Command::new(&binary)
-        .args(["profile", &target.process.pid().to_string(), "--root", "Counting::root"])
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .current_dir("/")
-        .output()
-        .expect("headwater starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{errors}");
-    assert!(errors.contains("user"), "{errors}");
-    target.go();
-    target.quit();
 }
 
 #[test]

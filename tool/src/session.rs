@@ -5,27 +5,28 @@
 //! at once; first calls by other threads wait their turn (a method that is being instrumented just now must not be called
 //! before it is), and classes that the hotswap itself loads are looked at when it is over.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Reply, RequestId, Reveal,
-    RunningCall, ToAgent, ToTool,
+    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Reply, RequestId, Reveal, ToAgent,
+    ToTool,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::wire::WireError;
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
-use crate::callgraph::{CallGraph, OpenThread};
+use crate::callgraph::CallGraph;
 use crate::cpu_share::OsThread;
 use crate::decode::Returned;
 use crate::link::Link;
 
 mod batch_cost;
 mod budget;
+mod calls;
 mod hotswaps;
 mod questions;
 mod recorded;
@@ -44,16 +45,6 @@ use questions::Pending;
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 /// Classes whose methods are asked for in one message: while the agent gathers them, nobody else gets an answer.
 const LIST_AT_ONCE: usize = 1_000;
-/// How often the stacks of threads inside the roots are looked at, at most, while methods found there are being instrumented.
-const MOST_LOOKS: usize = 8;
-/// After each of these times it is looked once more whether calls of roots that return soon, and were open when we came, still are. A look
-/// is a safepoint.
-const PASSING: [Duration; 4] =
-    [Duration::from_millis(3), Duration::from_millis(6), Duration::from_millis(12), Duration::from_millis(20)];
-
-/// A call that a thread is in for longer is taken for one that lasts.
-const STAYING: Duration = Duration::from_millis(20);
-
 /// Why a session ended before its time.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -272,67 +263,6 @@ impl Session {
         self.turn().await
     }
 
-    /// Finds the threads that are inside the roots already, and instruments what they can call next: the threads, with the
-    /// methods that they are in.
-    pub async fn find_open_calls(&mut self) -> Result<Vec<OpenThread>, SessionError> {
-        let roots = self.graph.instrumented_roots();
-        if roots.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut looks = 0;
-        let mut passing = if self.graph.roots_return_soon() { &PASSING[..] } else { &[] }.iter();
-        loop {
-            let command = Command::ListStacks { roots: roots.clone() };
-            let reply = self.command(command, "list the threads' stacks").await?;
-            let Reply::Stacks(stacks) = reply else { return Err(unexpected("list the threads' stacks", &reply)) };
-            // What an open call may come to has to be instrumented without any guard. One that is over by then took no part.
-            if !stacks.is_empty()
-                && let Some(time) = passing.next()
-            {
-                self.serve_for(*time).await?;
-                continue;
-            }
-            let step = self.graph.open_calls(&stacks);
-            let classes = self.settle(step).await?;
-            looks += 1;
-            // While methods are instrumented, threads may come into others: those are looked for once more.
-            if classes.is_empty() || looks == MOST_LOOKS {
-                self.left_over.extend(classes);
-                self.turn().await?;
-                let threads = self.graph.open_threads(&stacks);
-                self.threads.extend(threads.iter().map(|open| (open.thread, open.name.clone())));
-                return Ok(threads);
-            }
-            self.hotswap_by_agent(classes).await?;
-            self.turn().await?;
-        }
-    }
-
-    /// Serves what comes, for so long.
-    async fn serve_for(&mut self, time: Duration) -> Result<(), SessionError> {
-        let until = tokio::time::Instant::now() + time;
-        while let Ok(event) = tokio::time::timeout_at(until, self.next_event()).await {
-            self.serve(event?).await?;
-        }
-        Ok(())
-    }
-
-    /// Has the target record what these threads call from now on, and tell when they have returned.
-    pub async fn follow_open_calls(
-        &mut self,
-        threads: &[OpenThread],
-        returns: Sender<Returned>,
-    ) -> Result<(), SessionError> {
-        self.returns = Some(returns);
-        let mut methods: Vec<MethodId> = threads.iter().flat_map(|open| open.calls.iter().copied()).collect();
-        methods.sort_unstable();
-        methods.dedup();
-        let methods = methods.into_iter().filter_map(|id| Some((id, self.graph.reference(id)?))).collect();
-        let threads = threads.iter().map(|open| (open.thread, open.calls.clone())).collect();
-        self.command(Command::FollowOpen { methods, threads }, "follow threads that are inside a root").await?;
-        self.turn().await
-    }
-
     /// Learns which methods have been called before; where the JVM does not tell, at least which its JIT compiler has compiled.
     async fn learn_what_runs(&mut self) -> Result<(), SessionError> {
         for part in self.graph.worth_listing().chunks(LIST_AT_ONCE) {
@@ -349,34 +279,6 @@ impl Session {
                 Ok(())
             }
             other => Err(unexpected("list compiled methods", &other)),
-        }
-    }
-
-    /// Finds the classes in whose code threads stay.
-    async fn find_running(&mut self) -> Result<(), SessionError> {
-        let before: HashMap<ThreadId, Vec<RunningCall>> = self.list_calls().await?.into_iter().collect();
-        // A program that has not begun has nobody to wait for.
-        if before.values().all(Vec::is_empty) {
-            return Ok(());
-        }
-        self.serve_for(STAYING).await?;
-        let mut classes = Vec::new();
-        for (thread, calls) in self.list_calls().await? {
-            let known = before.get(&thread).into_iter().flatten();
-            classes.extend(calls.iter().zip(known).take_while(|(now, then)| now == then).map(|(now, _)| now.class));
-        }
-        self.graph.set_running(classes);
-        Ok(())
-    }
-
-    /// The calls of the application's methods that all threads are in, the outermost first.
-    async fn list_calls(&mut self) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, SessionError> {
-        match self.command(Command::ListCalls, "list its threads' calls").await? {
-            Reply::Calls(mut threads) => {
-                threads.iter_mut().for_each(|it| it.1.retain(|call| self.graph.is_of_application(call.class)));
-                Ok(threads)
-            }
-            other => Err(unexpected("list its threads' calls", &other)),
         }
     }
 

@@ -120,8 +120,7 @@ public final class HeadwaterV1 {
             // Out of code that has no probes of its own any more.
             thread.depth = -1;
             try {
-                entered(id);
-                markEntered(id);
+                revealCallees(id);
             } finally {
                 thread.depth = 0;
             }
@@ -239,20 +238,23 @@ public final class HeadwaterV1 {
         int depth = thread.depth;
         thread.depth = -depth;
         try {
-            entered(id);
-            markEntered(id);
+            revealCallees(id);
         } finally {
             thread.depth = depth;
         }
         pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
     }
 
-    static boolean is(int id, byte flag) {
-        return (U.getByte(flags + id) & flag) != 0;
+    /** Has what a method calls instrumented, unless it has been. The thread is inside the runtime. */
+    static void revealCallees(int id) {
+        if (!is(id, FLAG_ENTERED)) {
+            entered(id);
+            mark(id, FLAG_ENTERED);
+        }
     }
 
-    static void markEntered(int id) {
-        mark(id, FLAG_ENTERED);
+    static boolean is(int id, byte flag) {
+        return (U.getByte(flags + id) & flag) != 0;
     }
 
     static void mark(int id, byte flag) {

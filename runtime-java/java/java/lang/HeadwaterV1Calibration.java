@@ -38,7 +38,7 @@ final class HeadwaterV1Calibration {
         }
         self.owner = Thread.currentThread();
         HeadwaterV1Threads.use(self);
-        HeadwaterV1.markEntered(0);
+        HeadwaterV1.mark(0, HeadwaterV1.FLAG_ENTERED);
         // The real chunks, as many as threads go through when the tool keeps up, but hidden from the tool.
         long[] hidden = HeadwaterV1Chunks.hide();
         double[] inner = new double[rounds];

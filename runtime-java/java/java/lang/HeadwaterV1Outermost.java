@@ -72,10 +72,7 @@ final class HeadwaterV1Outermost {
         thread.depth = -1;
         boolean inside = false;
         try {
-            if (!HeadwaterV1.is(id, FLAG_ENTERED)) {
-                HeadwaterV1.entered(id);
-                HeadwaterV1.markEntered(id);
-            }
+            HeadwaterV1.revealCallees(id);
             HeadwaterV1.write(thread, KIND_ROOT, id);
             thread.root = id;
             inside = true;
@@ -103,8 +100,7 @@ final class HeadwaterV1Outermost {
             }
             if (!HeadwaterV1.is(id, FLAG_ENTERED)) {
                 long start = HeadwaterV1Clock.stopwatch();
-                HeadwaterV1.entered(id);
-                HeadwaterV1.markEntered(id);
+                HeadwaterV1.revealCallees(id);
                 HeadwaterV1.pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
             }
             HeadwaterV1.mark(id, FLAG_OUTERMOST);
@@ -146,10 +142,7 @@ final class HeadwaterV1Outermost {
         boolean inside = false;
         try {
             HeadwaterV1Handover.tell(thread);
-            if (!HeadwaterV1.is(id, FLAG_ENTERED)) {
-                HeadwaterV1.entered(id);
-                HeadwaterV1.markEntered(id);
-            }
+            HeadwaterV1.revealCallees(id);
             HeadwaterV1.mark(id, FLAG_OUTERMOST);
             HeadwaterV1.write(thread, KIND_ENTER, id);
             thread.root = id;

@@ -1,0 +1,113 @@
+//! Calls that threads are in when we come.
+
+use std::collections::HashMap;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use headwater_protocol::message::{Command, Reply, RunningCall};
+use headwater_protocol::{MethodId, ThreadId};
+
+use super::{Session, SessionError, unexpected};
+use crate::callgraph::OpenThread;
+use crate::decode::Returned;
+
+/// How often the stacks of threads inside the roots are looked at, at most, while methods found there are being instrumented.
+const MOST_LOOKS: usize = 8;
+/// After each of these times it is looked once more whether calls of roots that return soon, and were open when we came, still are. A look
+/// is a safepoint.
+const PASSING: [Duration; 4] =
+    [Duration::from_millis(3), Duration::from_millis(6), Duration::from_millis(12), Duration::from_millis(20)];
+
+/// A call that a thread is in for longer is taken for one that lasts.
+const STAYING: Duration = Duration::from_millis(20);
+
+impl Session {
+    /// Finds the threads that are inside the roots already, and instruments what they can call next: the threads, with the
+    /// methods that they are in.
+    pub async fn find_open_calls(&mut self) -> Result<Vec<OpenThread>, SessionError> {
+        let roots = self.graph.instrumented_roots();
+        if roots.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut looks = 0;
+        let mut passing = if self.graph.roots_return_soon() { &PASSING[..] } else { &[] }.iter();
+        loop {
+            let command = Command::ListStacks { roots: roots.clone() };
+            let reply = self.command(command, "list the threads' stacks").await?;
+            let Reply::Stacks(stacks) = reply else { return Err(unexpected("list the threads' stacks", &reply)) };
+            // What an open call may come to has to be instrumented without any guard. One that is over by then took no part.
+            if !stacks.is_empty()
+                && let Some(time) = passing.next()
+            {
+                self.serve_for(*time).await?;
+                continue;
+            }
+            let step = self.graph.open_calls(&stacks);
+            let classes = self.settle(step).await?;
+            looks += 1;
+            // While methods are instrumented, threads may come into others: those are looked for once more.
+            if classes.is_empty() || looks == MOST_LOOKS {
+                self.left_over.extend(classes);
+                self.turn().await?;
+                let threads = self.graph.open_threads(&stacks);
+                self.threads.extend(threads.iter().map(|open| (open.thread, open.name.clone())));
+                return Ok(threads);
+            }
+            self.hotswap_by_agent(classes).await?;
+            self.turn().await?;
+        }
+    }
+
+    /// Serves what comes, for so long.
+    async fn serve_for(&mut self, time: Duration) -> Result<(), SessionError> {
+        let until = tokio::time::Instant::now() + time;
+        while let Ok(event) = tokio::time::timeout_at(until, self.next_event()).await {
+            self.serve(event?).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the target record what these threads call from now on, and tell when they have returned.
+    pub async fn follow_open_calls(
+        &mut self,
+        threads: &[OpenThread],
+        returns: Sender<Returned>,
+    ) -> Result<(), SessionError> {
+        self.returns = Some(returns);
+        let mut methods: Vec<MethodId> = threads.iter().flat_map(|open| open.calls.iter().copied()).collect();
+        methods.sort_unstable();
+        methods.dedup();
+        let methods = methods.into_iter().filter_map(|id| Some((id, self.graph.reference(id)?))).collect();
+        let threads = threads.iter().map(|open| (open.thread, open.calls.clone())).collect();
+        self.command(Command::FollowOpen { methods, threads }, "follow threads that are inside a root").await?;
+        self.turn().await
+    }
+
+    /// Finds the classes in whose code threads stay.
+    pub(super) async fn find_running(&mut self) -> Result<(), SessionError> {
+        let before: HashMap<ThreadId, Vec<RunningCall>> = self.list_calls().await?.into_iter().collect();
+        // A program that has not begun has nobody to wait for.
+        if before.values().all(Vec::is_empty) {
+            return Ok(());
+        }
+        self.serve_for(STAYING).await?;
+        let mut classes = Vec::new();
+        for (thread, calls) in self.list_calls().await? {
+            let known = before.get(&thread).into_iter().flatten();
+            classes.extend(calls.iter().zip(known).take_while(|(now, then)| now == then).map(|(now, _)| now.class));
+        }
+        self.graph.set_running(classes);
+        Ok(())
+    }
+
+    /// The calls of the application's methods that all threads are in, the outermost first.
+    async fn list_calls(&mut self) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, SessionError> {
+        match self.command(Command::ListCalls, "list its threads' calls").await? {
+            Reply::Calls(mut threads) => {
+                threads.iter_mut().for_each(|it| it.1.retain(|call| self.graph.is_of_application(call.class)));
+                Ok(threads)
+            }
+            other => Err(unexpected("list its threads' calls", &other)),
+        }
+    }
+}
