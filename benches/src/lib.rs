@@ -8,6 +8,7 @@ use headwater::profile::{Clock, MethodName, Profile, Target, ThreadProfile, Tree
 use headwater_tests::{Jdk, Scratch};
 use rustix::time::{ClockId, clock_gettime};
 
+pub mod recording;
 pub mod workload;
 
 /// The fastest of several rounds: what the code takes when nothing else gets in its way.

@@ -51,6 +51,11 @@ impl Attached {
         self.session.list_classes(Reveal::Blocking).await
     }
 
+    /// Where the target writes its events.
+    pub fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
     /// The conversation, to ask and to serve.
     pub fn session(&mut self) -> &mut Session {
         &mut self.session

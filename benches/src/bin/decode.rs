@@ -1,5 +1,5 @@
-//! How many events a second the tool turns into a calling context tree, on one core, from memory: streams of a call-dense
-//! program and of one with a large tree, like javac's. How many with each invocation recorded singly (`--stats`). How long decoding
+//! How many events a second the tool turns into a calling context tree, on one core, from memory: what a javac of each JDK has written,
+//! made-up streams of a call-dense program, and of one with a large tree. How many with each invocation recorded singly (`--stats`). How long decoding
 //! stands still when the tree so far is wanted, and how much memory a tree of a million nodes takes; and what it costs to sample
 //! threads' states beside.
 
@@ -8,12 +8,21 @@ use std::time::Instant;
 
 use headwater::cpu_share::{CpuSampler, OsThread};
 use headwater::decode::{ChunkCursor, DecodeOptions, Decoder, Statistics};
-use headwater_benches::{Random, fastest, median};
+use headwater_benches::recording::{Chunk, record};
+use headwater_benches::workload::Target;
+use headwater_benches::{Random, compile, fastest, median};
 use headwater_protocol::layout::CHUNK_WORDS;
 use headwater_protocol::word::Event;
 use headwater_protocol::{MethodId, ThreadId};
+use headwater_tests::jdks;
 
 const ROUNDS: usize = 15;
+/// Words of a made-up stream, at least.
+const MADE_UP: usize = 4_000_000;
+/// Words that a javac writes, at least: two compilations.
+const RECORDED: usize = 24_000_000;
+/// Half-second rounds before that.
+const WARM_UP: usize = 16;
 
 /// A thread's events: calls of a root, below which every method calls some of its own callees.
 struct Stream {
@@ -60,22 +69,17 @@ fn main() {
     println!("| stream | events | nodes | events a second | with --stats | copied for a live report in |");
     println!("|---|---|---|---|---|---|");
     for (name, methods, fan_out, depth) in [("call-dense", 12, 4, 3), ("large tree", 4_000, 4, 8)] {
-        let words = Stream::words(methods, fan_out, depth, 4_000_000);
-        let decoded = |statistics| {
-            let mut decoder = Decoder::new(DecodeOptions { statistics, ..DecodeOptions::default() });
-            let mut cursor = ChunkCursor::new(ThreadId(1), 0);
-            let time = fastest(ROUNDS, || {
-                for words in words.chunks(CHUNK_WORDS) {
-                    decoder.words(&mut cursor, words);
-                }
-            });
-            (words.len() as f64 / time.as_secs_f64() / 1e6, decoder)
-        };
-        let ((rate, decoder), (singly, _)) = (decoded(Statistics::Off), decoded(Statistics::Every));
-        let nodes: usize = decoder.threads().map(|(_, tree)| tree.len()).sum();
-        let copying_ms = fastest(ROUNDS, || drop(decoder.clone())).as_secs_f64() * 1e3;
-        let events = words.len();
-        println!("| {name} | {events} | {nodes} | {rate:.0} million | {singly:.0} million | {copying_ms:.3} ms |");
+        let words = Stream::words(methods, fan_out, depth, MADE_UP);
+        let cursor = ChunkCursor::new(ThreadId(1), 0);
+        let chunks: Vec<Chunk> = words.chunks(CHUNK_WORDS).map(|words| (cursor.clone(), words.to_vec())).collect();
+        measure(name, &chunks);
+    }
+    for jdk in jdks() {
+        let classes = compile(&jdk, "Workload.java");
+        let mut javac = Target::start(&jdk, &classes, "javac");
+        javac.rounds(WARM_UP);
+        let chunks = record(javac.process.pid(), "Workload::javac", RECORDED);
+        measure(&format!("javac of JDK {}", jdk.version), &chunks);
     }
     println!("\nstates of 64 waiting threads sampled meanwhile: {:.3} of the events a second", sampled());
     println!("\n| callees of each node | nodes | bytes a node (resident) |");
@@ -93,11 +97,28 @@ fn main() {
     }
 }
 
+fn measure(name: &str, chunks: &[Chunk]) {
+    let events: usize = chunks.iter().map(|(_, words)| words.len()).sum();
+    let decoded = |statistics| {
+        let mut decoder = Decoder::new(DecodeOptions { statistics, ..DecodeOptions::default() });
+        let time = fastest(ROUNDS, || {
+            for (cursor, words) in chunks {
+                decoder.words(&mut cursor.clone(), words);
+            }
+        });
+        (events as f64 / time.as_secs_f64() / 1e6, decoder)
+    };
+    let ((rate, decoder), (singly, _)) = (decoded(Statistics::Off), decoded(Statistics::Every));
+    let nodes: usize = decoder.threads().map(|(_, tree)| tree.len()).sum();
+    let copying_ms = fastest(ROUNDS, || drop(decoder.clone())).as_secs_f64() * 1e3;
+    println!("| {name} | {events} | {nodes} | {rate:.0} million | {singly:.0} million | {copying_ms:.3} ms |");
+}
+
 /// How fast events are decoded while the states of as many threads are sampled as ever are, as a part of how fast they are
 /// decoded without.
 fn sampled() -> f64 {
     const THREADS: usize = 64;
-    let words = Stream::words(4_000, 4, 8, 4_000_000);
+    let words = Stream::words(4_000, 4, 8, MADE_UP);
     let (done, wait) = (Arc::new(Barrier::new(THREADS + 1)), Arc::new(Barrier::new(THREADS + 1)));
     let threads: Vec<_> = (0..THREADS)
         .map(|_| {
