@@ -23,28 +23,41 @@ impl NodeId {
     }
 }
 
-const NONE: u32 = u32::MAX;
 /// Nodes with more children than this are looked up by hash.
 const WIDE: u32 = 16;
 
-/// What is known of a method in one calling context.
+/// What is known of a method in one calling context, as far as every event needs it: two of these fill a line of the cache, and none
+/// is in two lines.
 #[derive(Clone, Debug)]
+#[repr(align(32))]
 pub struct Node {
-    /// The method; meaningless at the top.
-    pub method: MethodId,
+    /// The method, and what makes a return from it something out of the ordinary.
+    key: u32,
     parent: u32,
-    first_child: u32,
+    /// Called last of all children; the top, if there are none.
+    latest_child: u32,
+    /// The children of a node are a ring, in the order in which they were first called after one another: so what comes next in it
+    /// is likely to be called next.
     next_sibling: u32,
-    children: u32,
-    /// It was not called by the node above, but run for it by this thread or another: see `--follow threads`.
-    pub handed: bool,
     /// How often it was entered.
     pub calls: u64,
-    /// How often an exception left it.
-    pub thrown: u64,
     /// Time between its own and its callees' events, as measured, probes included.
     pub self_measured_ns: u64,
 }
+
+/// What else is known of a node.
+#[derive(Clone, Debug, Default)]
+struct Rest {
+    thrown: u64,
+    children: u32,
+}
+
+/// In a node's key: it was not called by the node above, but run for it by this thread or another.
+const HANDED: u32 = 1 << 31;
+/// In a node's key: it is a root, or was handed over. Not all of what happens when such a call returns happens here.
+const OUTERMOST: u32 = 1 << 30;
+/// No method's.
+const TOP_KEY: u32 = OUTERMOST | 1 << 29;
 
 /// What is known of a node and everything below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +86,8 @@ impl Below {
 #[derive(Clone, Debug)]
 pub struct Cct {
     nodes: Vec<Node>,
+    /// At the same indices.
+    rest: Vec<Rest>,
     /// Children of wide nodes.
     wide: FxHashMap<(u32, u32), u32>,
     /// Of nodes that were ever seen on top: few of all.
@@ -89,7 +104,8 @@ impl Cct {
     /// Only the top.
     pub fn new() -> Cct {
         Cct {
-            nodes: vec![Node::new(MethodId::CALIBRATION, NONE)],
+            nodes: vec![Node::new(TOP_KEY)],
+            rest: vec![Rest::default()],
             wide: FxHashMap::default(),
             cpu: FxHashMap::default(),
         }
@@ -107,7 +123,7 @@ impl Cct {
         // Children come after their parents.
         for index in (1..below.len()).rev() {
             let (callee, parent) = (below[index], self.nodes[index].parent as usize);
-            if parent != NodeId::TOP.index() && !self.nodes[index].handed {
+            if parent != NodeId::TOP.index() && !self.nodes[index].is_handed() {
                 below[parent].measured_ns += callee.measured_ns;
                 below[parent].calls += callee.calls;
             }
@@ -151,28 +167,38 @@ impl Cct {
         self.cpu.entry(id.0).or_default().add(samples);
     }
 
-    /// The node above; `None` at the top.
-    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
-        let parent = self.nodes[id.index()].parent;
-        (parent != NONE).then_some(NodeId(parent))
+    /// How often an exception left a node's method.
+    pub fn thrown(&self, id: NodeId) -> u64 {
+        self.rest[id.index()].thrown
     }
 
-    /// A call from a node to a method, after the node has had some more time; the callee's node.
+    /// An exception has left a node's method.
+    pub fn add_thrown(&mut self, id: NodeId) {
+        self.rest[id.index()].thrown += 1;
+    }
+
+    /// The node above; `None` at the top.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        (id != NodeId::TOP).then(|| NodeId(self.nodes[id.index()].parent))
+    }
+
+    /// A call from a node to a method, after the node has had some more time; the callee's node. For nodes that stand for methods.
+    ///
+    /// Loops call what they called last, and other code calls what comes next in the ring: in javac that is so in 12 of 13 calls.
     #[inline]
-    pub fn enter(&mut self, caller: NodeId, method: MethodId, elapsed_ns: u64) -> NodeId {
+    pub fn call(&mut self, caller: NodeId, method: MethodId, elapsed_ns: u64) -> NodeId {
         let node = &mut self.nodes[caller.index()];
         node.self_measured_ns += elapsed_ns;
-        let first = node.first_child;
-        if let Some(child) = self.nodes.get_mut(first as usize)
-            && child.method == method
-            && !child.handed
-        {
-            child.calls += 1;
-            return NodeId(first);
+        let mut callee = node.latest_child;
+        if self.nodes[callee as usize].key != method.0 {
+            callee = self.nodes[callee as usize].next_sibling;
+            if self.nodes[callee as usize].key != method.0 {
+                callee = self.find_child(caller, method.0).0;
+            }
+            self.nodes[caller.index()].latest_child = callee;
         }
-        let child = self.find_child(caller, method, false);
-        self.nodes[child.index()].calls += 1;
-        child
+        self.nodes[callee as usize].calls += 1;
+        NodeId(callee)
     }
 
     /// A return from a node's method, after it has had some more time; the caller's node. `None`, and nothing done, if the
@@ -180,7 +206,7 @@ impl Cct {
     #[inline]
     pub fn leave(&mut self, callee: NodeId, method: MethodId, elapsed_ns: u64) -> Option<NodeId> {
         let node = &mut self.nodes[callee.index()];
-        if node.method != method || node.parent == NodeId::TOP.0 || node.parent == NONE || node.handed {
+        if node.key != method.0 {
             return None;
         }
         node.self_measured_ns += elapsed_ns;
@@ -199,18 +225,14 @@ impl Cct {
     }
 
     /// The node's child for a method; made when there is none.
-    #[inline]
     pub fn child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
-        let first = self.nodes[parent.index()].first_child;
-        if first != NONE && self.nodes[first as usize].method == method && !self.nodes[first as usize].handed {
-            return NodeId(first);
-        }
-        self.find_child(parent, method, false)
+        let key = method.0 | if parent == NodeId::TOP { OUTERMOST } else { 0 };
+        self.find_child(parent, key)
     }
 
     /// The node's child for a method that was not called by it, but run for it; made when there is none.
     pub fn handed_child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
-        self.find_child(parent, method, true)
+        self.find_child(parent, method.0 | HANDED | OUTERMOST)
     }
 
     /// The steps from the top to a node: each a method, and whether it was run for the one above.
@@ -219,7 +241,7 @@ impl Cct {
         let mut at = id;
         while let Some(parent) = self.parent(at) {
             let node = self.node(at);
-            path.push((node.method, node.handed));
+            path.push((node.method(), node.is_handed()));
             at = parent;
         }
         path.reverse();
@@ -228,55 +250,58 @@ impl Cct {
 
     /// The node to which steps lead; made when there is none.
     pub fn follow(&mut self, path: &[(MethodId, bool)]) -> NodeId {
-        path.iter().fold(NodeId::TOP, |at, (method, handed)| self.find_child(at, *method, *handed))
+        path.iter().fold(NodeId::TOP, |at, &(method, is_handed)| match is_handed {
+            true => self.handed_child(at, method),
+            false => self.child(at, method),
+        })
     }
 
-    fn find_child(&mut self, parent: NodeId, method: MethodId, handed: bool) -> NodeId {
-        if self.nodes[parent.index()].children > WIDE {
-            if let Some(found) = self.wide.get(&(parent.0, key(method, handed))) {
-                return NodeId(*found);
-            }
-            return self.add_child(parent, method, handed);
-        }
-        let mut before = NONE;
-        let mut at = self.nodes[parent.index()].first_child;
-        while at != NONE {
-            let node = &self.nodes[at as usize];
-            let next = node.next_sibling;
-            if node.method == method && node.handed == handed {
-                if before != NONE {
-                    // To the front: what was called last is likely to be called next.
-                    self.nodes[before as usize].next_sibling = next;
-                    self.nodes[at as usize].next_sibling = self.nodes[parent.index()].first_child;
-                    self.nodes[parent.index()].first_child = at;
-                }
-                return NodeId(at);
-            }
-            before = at;
-            at = next;
-        }
-        self.add_child(parent, method, handed)
+    /// A node's child; made when there is none. It is the latest then.
+    #[inline(never)]
+    fn find_child(&mut self, parent: NodeId, key: u32) -> NodeId {
+        let Some(found) = self.search(parent, key) else { return self.add_child(parent, key) };
+        self.nodes[parent.index()].latest_child = found;
+        NodeId(found)
     }
 
-    fn add_child(&mut self, parent: NodeId, method: MethodId, handed: bool) -> NodeId {
+    fn search(&self, parent: NodeId, key: u32) -> Option<u32> {
+        let children = self.rest[parent.index()].children;
+        if children > WIDE {
+            return self.wide.get(&(parent.0, key)).copied();
+        }
+        let mut at = self.nodes[parent.index()].latest_child;
+        for _ in 0..children {
+            at = self.nodes[at as usize].next_sibling;
+            if self.nodes[at as usize].key == key {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn add_child(&mut self, parent: NodeId, key: u32) -> NodeId {
         let id = self.nodes.len() as u32;
-        let mut node = Node::new(method, parent.0);
-        node.handed = handed;
-        let above = &mut self.nodes[parent.index()];
-        node.next_sibling = above.first_child;
-        above.first_child = id;
-        above.children += 1;
-        let children = above.children;
+        let mut node = Node::new(key);
+        node.parent = parent.0;
+        let children = &mut self.rest[parent.index()].children;
+        *children += 1;
+        let children = *children;
+        node.next_sibling = match self.nodes[parent.index()].latest_child {
+            _ if children == 1 => id,
+            latest => std::mem::replace(&mut self.nodes[latest as usize].next_sibling, id),
+        };
+        self.nodes[parent.index()].latest_child = id;
         self.nodes.push(node);
+        self.rest.push(Rest::default());
         if children == WIDE + 1 {
             let mut at = id;
-            while at != NONE {
+            for _ in 0..children {
                 let child = &self.nodes[at as usize];
-                self.wide.insert((parent.0, key(child.method, child.handed)), at);
+                self.wide.insert((parent.0, child.key), at);
                 at = child.next_sibling;
             }
         } else if children > WIDE {
-            self.wide.insert((parent.0, key(method, handed)), id);
+            self.wide.insert((parent.0, key), id);
         }
         NodeId(id)
     }
@@ -285,12 +310,12 @@ impl Cct {
     pub fn merge_into(&self, other: &mut Cct) {
         let mut places = vec![NodeId::TOP; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate().skip(1) {
-            let place = other.find_child(places[node.parent as usize], node.method, node.handed);
+            let place = other.find_child(places[node.parent as usize], node.key);
             places[index] = place;
             let sum = other.node_mut(place);
             sum.calls += node.calls;
-            sum.thrown += node.thrown;
             sum.self_measured_ns += node.self_measured_ns;
+            other.rest[place.index()].thrown += self.rest[index].thrown;
         }
         for (index, samples) in &self.cpu {
             other.add_cpu(places[*index as usize], *samples);
@@ -298,24 +323,19 @@ impl Cct {
     }
 }
 
-/// What tells a node's children from each other.
-fn key(method: MethodId, handed: bool) -> u32 {
-    method.0 | u32::from(handed) << 31
-}
-
 impl Node {
-    fn new(method: MethodId, parent: u32) -> Node {
-        Node {
-            method,
-            parent,
-            first_child: NONE,
-            next_sibling: NONE,
-            children: 0,
-            handed: false,
-            calls: 0,
-            thrown: 0,
-            self_measured_ns: 0,
-        }
+    fn new(key: u32) -> Node {
+        Node { key, parent: 0, latest_child: 0, next_sibling: 0, calls: 0, self_measured_ns: 0 }
+    }
+
+    /// The method; meaningless at the top.
+    pub fn method(&self) -> MethodId {
+        MethodId(self.key & MethodId::MAX.0)
+    }
+
+    /// It was not called by the node above, but run for it by this thread or another: see `--follow threads`.
+    pub fn is_handed(&self) -> bool {
+        self.key & HANDED != 0
     }
 }
 
@@ -338,10 +358,32 @@ mod tests {
         assert!(tree.nodes().skip(1).all(|(_, node)| node.calls == 3));
     }
 
+    #[test]
+    fn calls_are_counted_whatever_follows_on_what() {
+        for width in 1..=WIDE + 3 {
+            let mut tree = Cct::new();
+            let root = tree.child(NodeId::TOP, MethodId(1));
+            let mut expected = vec![0; width as usize];
+            let mut random = 1_u32;
+            for _ in 0..1_000 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let which = (random >> 16) % width;
+                expected[which as usize] += 1;
+                let callee = tree.call(root, MethodId(2 + which), 1);
+                assert_eq!(tree.leave(callee, MethodId(2 + which), 1), Some(root));
+            }
+            assert_eq!((tree.len(), tree.node(root).self_measured_ns), (2 + width as usize, 1_000));
+            for (_, node) in tree.nodes().skip(2) {
+                let calls = expected[node.method().0 as usize - 2];
+                assert_eq!((node.calls, node.self_measured_ns), (calls, calls), "{width}");
+            }
+        }
+    }
+
     /// What a tree has allocated: a hash table has a byte a bucket beside its entries, and is full at seven eighths.
     fn heap_bytes(tree: &Cct) -> usize {
         let buckets = (tree.wide.capacity() * 8).div_ceil(7);
-        tree.nodes.capacity() * size_of::<Node>() + buckets * (size_of::<((u32, u32), u32)>() + 1)
+        tree.nodes.capacity() * (size_of::<Node>() + size_of::<Rest>()) + buckets * (size_of::<((u32, u32), u32)>() + 1)
     }
 
     #[test]

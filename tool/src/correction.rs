@@ -69,7 +69,7 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
     };
     let selfs: Vec<Sum> = cct.nodes().map(own).collect();
     // Above what was handed over nothing takes part in its time.
-    let caller = |(id, node): (NodeId, &crate::cct::Node)| cct.parent(id).filter(|_| !node.handed);
+    let caller = |(id, node): (NodeId, &crate::cct::Node)| cct.parent(id).filter(|_| !node.is_handed());
     let parents: Vec<usize> = cct.nodes().map(|node| caller(node).map_or(0, NodeId::index)).collect();
     // Children come after their parents.
     let mut totals = selfs.clone();
@@ -98,10 +98,10 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         let total_spread = total.spread + node.calls as f64 * division_ns;
         nodes.push(Node {
             parent: cct.parent(id).filter(|parent| *parent != NodeId::TOP).map(|parent| NodeIndex(parent.index() - 1)),
-            link: node.handed.then_some(Link::Thread),
-            method: MethodIndex(node.method.0 as usize - 1),
+            link: node.is_handed().then_some(Link::Thread),
+            method: MethodIndex(node.method().0 as usize - 1),
             calls: node.calls,
-            thrown: node.thrown,
+            thrown: cct.thrown(id),
             self_ns,
             total_ns: self_ns,
             error_ns: (self_spread + (self_ns as f64 - own.exact).abs() + sampling(own.measured)).round() as u64,
@@ -123,7 +123,7 @@ fn calls_made(cct: &Cct) -> Vec<u64> {
     let mut made = vec![0; cct.len()];
     for (id, node) in cct.nodes() {
         // What was handed over is entered beside everybody's clock.
-        if let Some(parent) = cct.parent(id).filter(|_| !node.handed) {
+        if let Some(parent) = cct.parent(id).filter(|_| !node.is_handed()) {
             made[parent.index()] += node.calls;
         }
     }

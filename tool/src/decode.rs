@@ -241,7 +241,7 @@ impl Decoder {
         let callee = if !thread.is_outside() {
             let elapsed = thread.elapsed(now_ns);
             thread.open.advance(elapsed);
-            thread.tree.enter(thread.top, method, elapsed)
+            thread.tree.call(thread.top, method, elapsed)
         } else if thread.base != NodeId::TOP {
             let callee = thread.tree.handed_child(thread.base, method);
             thread.tree.node_mut(callee).calls += 1;
@@ -278,7 +278,8 @@ impl Decoder {
         }
         self.events += 1;
         self.roots_entered += 1;
-        let called = thread.tree.enter(NodeId::TOP, method, 0);
+        let called = thread.tree.child(NodeId::TOP, method);
+        thread.tree.node_mut(called).calls += 1;
         if self.options.statistics != Statistics::Off {
             thread.open.enter(method, self.options.statistics);
         }
@@ -306,7 +307,9 @@ impl Decoder {
         if let Some(invocation) = thread.open.leave(self.options.statistics) {
             self.recorder.record(method, invocation);
         }
-        thread.tree.node_mut(left).thrown += u64::from(thrown);
+        if thrown {
+            thread.tree.add_thrown(left);
+        }
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
         if thread.top == NodeId::TOP {
             self.roots_completed += 1;
@@ -480,7 +483,7 @@ fn innermost(tree: &Cct, top: NodeId, base: NodeId, method: MethodId) -> Option<
     let mut above = 0;
     loop {
         let parent = tree.parent(at).filter(|_| at != base)?;
-        if tree.node(at).method == method {
+        if tree.node(at).method() == method {
             return Some((at, above));
         }
         above += 1;

@@ -66,7 +66,8 @@ impl Stream {
 }
 
 fn main() {
-    println!("| stream | events | nodes | events a second | with --stats | copied for a live report in |");
+    resident();
+    println!("\n| stream | events | nodes | events a second | with --stats | copied for a live report in |");
     println!("|---|---|---|---|---|---|");
     for (name, methods, fan_out, depth) in [("call-dense", 12, 4, 3), ("large tree", 4_000, 4, 8)] {
         let words = Stream::words(methods, fan_out, depth, MADE_UP);
@@ -79,10 +80,16 @@ fn main() {
         let mut javac = Target::start(&jdk, &classes, "javac");
         javac.rounds(WARM_UP);
         let chunks = record(javac.process.pid(), "Workload::javac", RECORDED);
+        // It would go on using a processor.
+        drop(javac);
         measure(&format!("javac of JDK {}", jdk.version), &chunks);
     }
     println!("\nstates of 64 waiting threads sampled meanwhile: {:.3} of the events a second", sampled());
-    println!("\n| callees of each node | nodes | bytes a node (resident) |");
+}
+
+/// How much memory trees take whose nodes have so many callees. Of a process that has freed none before.
+fn resident() {
+    println!("| callees of each node | nodes | bytes a node (resident) |");
     println!("|---|---|---|");
     // The latter are looked up by hash.
     for (fan_out, levels) in [(10, 6), (32, 4)] {

@@ -67,19 +67,19 @@ impl Tally {
             if parent == NodeId::TOP {
                 place[id.index()] = roots.len();
                 let root = RootTally { calls: node.calls as f64, ..RootTally::default() };
-                roots.push((node.method, root));
+                roots.push((node.method(), root));
             } else {
                 place[id.index()] = place[parent.index()];
             }
             let (_, root) = &mut roots[place[id.index()]];
             root.pairs += node.calls as f64;
             root.measured_ns += node.self_measured_ns as f64;
-            let method = root.methods.entry(node.method).or_default();
+            let method = root.methods.entry(node.method()).or_default();
             method.calls += node.calls as f64;
             method.self_ns += node.self_measured_ns as f64;
             // What was handed over is entered beside everybody's clock.
-            if parent != NodeId::TOP && !node.handed {
-                root.methods.entry(tree.node(parent).method).or_default().calls_made += node.calls as f64;
+            if parent != NodeId::TOP && !node.is_handed() {
+                root.methods.entry(tree.node(parent).method()).or_default().calls_made += node.calls as f64;
             }
         }
         for (method, root) in roots {

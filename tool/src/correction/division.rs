@@ -34,7 +34,7 @@ pub fn divided(cct: &Cct, clock: Clock) -> (Clock, f64) {
     let made = calls_made(cct);
     let mut methods: FxHashMap<MethodId, Own> = FxHashMap::default();
     for (id, node) in cct.nodes().skip(1) {
-        let own = methods.entry(node.method).or_default();
+        let own = methods.entry(node.method()).or_default();
         own.calls += node.calls as f64;
         own.made += made[id.index()] as f64;
         own.measured_ns += node.self_measured_ns as f64;

@@ -83,10 +83,10 @@ pub fn root_calls(
     let comparable = |(id, below): (NodeId, Below)| {
         let node = cct.node(id);
         let Partial { ended, ended_below, open_below, unfinished } =
-            partial.get(&node.method).copied().unwrap_or_default();
+            partial.get(&node.method()).copied().unwrap_or_default();
         let whole = below.since(open_below).since(ended_below);
         let mut root = RootCalls {
-            method: node.method,
+            method: node.method(),
             calls: node.calls as f64 - 0.5 * unfinished as f64,
             calls_variance: BETWEEN_NOTHING_AND_ONE * unfinished as f64,
             pairs: whole.calls as f64,
@@ -96,7 +96,7 @@ pub fn root_calls(
             let pairs = ended_below.calls as f64;
             let pairs_a_call = root.pairs / root.calls;
             let worth = (pairs / pairs_a_call).min(ended as f64);
-            let (bare_ns, _) = reference.bare_ns(node.method, pairs_a_call)?;
+            let (bare_ns, _) = reference.bare_ns(node.method(), pairs_a_call)?;
             let measured_ns = ended_below.measured_ns as f64;
             if measured_ns - worth * bare_ns <= most_ns * pairs {
                 root.calls += worth;

@@ -48,7 +48,7 @@ impl Thread {
     /// The thread is outside the roots, or not in the same call of one any more.
     pub(super) fn end_part(&mut self) {
         if let Some(began) = self.began.take() {
-            let method = self.tree.node(began.root).method;
+            let method = self.tree.node(began.root).method();
             self.ended.push(Ended { method, below: self.tree.below(began.root).since(began.before) });
         }
     }
@@ -65,7 +65,7 @@ impl Decoder {
                 partial.ended_below += *below;
             }
             if let Some(began) = thread.began {
-                let partial = roots.entry(thread.tree.node(began.root).method).or_default();
+                let partial = roots.entry(thread.tree.node(began.root).method()).or_default();
                 partial.open_below += thread.tree.below(began.root).since(began.before);
             } else if thread.base == NodeId::TOP
                 && let Some((root, _)) = thread.tree.path(thread.top).first()

@@ -48,11 +48,12 @@ fn trees(decoder: &Decoder) -> Vec<String> {
             let mut at = Some(id);
             while let Some(id) = at.filter(|id| *id != NodeId::TOP) {
                 let node = tree.node(id);
-                path.push(format!("{}{}", if node.handed { "~" } else { "" }, node.method.0));
+                path.push(format!("{}{}", if node.is_handed() { "~" } else { "" }, node.method().0));
                 at = tree.parent(id);
             }
             path.reverse();
-            let thrown = if node.thrown > 0 { format!(" !{}", node.thrown) } else { String::new() };
+            let thrown = tree.thrown(id);
+            let thrown = if thrown > 0 { format!(" !{thrown}") } else { String::new() };
             lines.push(format!("t{} {} {} {}{thrown}", thread.0, path.join("/"), node.calls, node.self_measured_ns));
         }
     }

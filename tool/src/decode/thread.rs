@@ -84,7 +84,7 @@ impl Thread {
     /// What has passed since the latest event, less the pauses.
     #[inline]
     pub(super) fn elapsed(&self, now_ns: i64) -> u64 {
-        u64::try_from(now_ns.wrapping_sub(self.last_ns)).unwrap_or(0).saturating_sub(self.paused_ns)
+        elapsed(self.last_ns, now_ns, self.paused_ns)
     }
 
     #[inline]
@@ -122,34 +122,37 @@ impl Thread {
         if self.skipping || self.is_outside() || self.before.needs_care() {
             return 0;
         }
-        for (index, &word) in words.iter().enumerate() {
+        let (mut top, mut last_ns, mut paused_ns) = (self.top, self.last_ns, self.paused_ns);
+        let mut followed = 0;
+        for &word in words {
             let method = MethodId((word >> ID_SHIFT) as u32 & MethodId::MAX.0);
             let now_ns = base_ns.wrapping_add((word & MAX_PAYLOAD) as i64);
-            let elapsed = self.elapsed(now_ns);
-            let top = match word >> KIND_SHIFT {
-                KIND_ENTER => {
-                    if SINGLY {
-                        self.open.advance(elapsed);
-                        self.open.enter(method, statistics);
-                    }
-                    self.tree.enter(self.top, method, elapsed)
-                }
-                KIND_EXIT => match self.tree.leave(self.top, method, elapsed) {
-                    Some(caller) => {
-                        if SINGLY {
-                            self.open.advance(elapsed);
-                            if let Some(invocation) = self.open.leave(statistics) {
-                                recorder.record(method, invocation);
-                            }
-                        }
-                        caller
-                    }
-                    None => return index,
-                },
-                _ => return index,
+            let elapsed = elapsed(last_ns, now_ns, paused_ns);
+            let is_call = word >> KIND_SHIFT == KIND_ENTER;
+            let next = match word >> KIND_SHIFT {
+                KIND_ENTER => Some(self.tree.call(top, method, elapsed)),
+                KIND_EXIT => self.tree.leave(top, method, elapsed),
+                _ => None,
             };
-            self.moved_to(top, now_ns);
+            let Some(next) = next else { break };
+            if SINGLY {
+                self.open.advance(elapsed);
+                if is_call {
+                    self.open.enter(method, statistics);
+                } else if let Some(invocation) = self.open.leave(statistics) {
+                    recorder.record(method, invocation);
+                }
+            }
+            (top, last_ns, paused_ns) = (next, now_ns, 0);
+            followed += 1;
         }
-        words.len()
+        (self.top, self.last_ns, self.paused_ns) = (top, last_ns, paused_ns);
+        followed
     }
+}
+
+/// What has passed between two events, less the pauses.
+#[inline]
+fn elapsed(last_ns: i64, now_ns: i64, paused_ns: u64) -> u64 {
+    u64::try_from(now_ns.wrapping_sub(last_ns)).unwrap_or(0).saturating_sub(paused_ns)
 }

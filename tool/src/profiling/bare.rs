@@ -67,7 +67,7 @@ pub(super) fn plan(
     let mut measured: FxHashMap<MethodId, u64> = FxHashMap::default();
     for (_, tree) in decoder.threads() {
         for (root, below) in tree.roots() {
-            *measured.entry(tree.node(root).method).or_default() += below.measured_ns;
+            *measured.entry(tree.node(root).method()).or_default() += below.measured_ns;
         }
     }
     let (root, _) = measured.into_iter().max_by_key(|(method, ns)| (*ns, *method))?;
