@@ -47,6 +47,26 @@ fn a_root_that_matches_nothing_is_refused_with_suggestions() {
 }
 
 #[test]
+fn a_root_that_must_not_be_changed_is_refused_with_the_reason() {
+    for jdk in jdks() {
+        let mut target = Target::start(&jdk);
+        let pid = target.process.pid().to_string();
+        let roots = [
+            ("java.lang.Object::toString", "never instruments"),
+            ("java.lang.Math::max", "Say --jdk edge or --jdk all"),
+        ];
+        for (root, reason) in roots {
+            let output = run_headwater(&["profile", &pid, "--root", root]);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(4), "{errors}");
+            assert!(errors.contains(reason), "{errors}");
+        }
+        target.go();
+        target.quit();
+    }
+}
+
+#[test]
 fn what_is_no_jvm_is_refused() {
     let not_java = Process::spawn(&mut Command::new("cat"));
     for target in [not_java.pid().to_string(), "999999999".into(), "no.such.program.here".into()] {

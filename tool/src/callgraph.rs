@@ -61,7 +61,7 @@ pub use natives::NativeCall;
 pub use open_calls::OpenThread;
 pub use record::{MethodRecord, PatternIndex};
 pub use reflection::Invoker;
-pub use roots::RootMatch;
+pub use roots::{LeftAlone, RootMatch};
 
 use ahead::Ahead;
 use code_store::CodeStore;

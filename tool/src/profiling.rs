@@ -8,7 +8,7 @@ use headwater_protocol::MethodId;
 use headwater_protocol::message::{Calibration, HotswapResult};
 use headwater_protocol::segment::Segment;
 
-use crate::callgraph::{PatternIndex, RootMatch};
+use crate::callgraph::{LeftAlone, PatternIndex, RootMatch};
 use crate::clock_source::{ClockChoice, ClockSourceError};
 use crate::decode::Decoder;
 use crate::drain::Drain;
@@ -229,6 +229,9 @@ fn not_found(session: &Session, settings: &Settings, root: PatternIndex, found: 
         let region = settings.root_names().nth(root.0).unwrap_or_default();
         let reason = session.graph().skipped().first().map(|(method, reason)| format!("{method}: {reason}"));
         return ProfileError::NoLines { region, classes: found.classes, reason };
+    }
+    if let Some(LeftAlone { class, unless_jdk }) = session.graph().left_alone(pattern) {
+        return ProfileError::LeftAlone { pattern: pattern.to_string(), class, unless_jdk };
     }
     let near = session.graph().near_misses(pattern);
     ProfileError::NoRoot { pattern: pattern.to_string(), classes: found.classes, near }

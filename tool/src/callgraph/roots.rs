@@ -2,10 +2,10 @@
 
 use headwater_protocol::MethodId;
 
-use super::filter::Caller;
+use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
 use super::record::{MethodRecord, PatternIndex};
-use super::{CallGraph, MethodPattern};
+use super::{CallGraph, MethodPattern, Options};
 
 /// Whether a root may stand for more than the overloads of one method.
 pub(super) fn pattern_is_broad(pattern: &MethodPattern) -> bool {
@@ -19,6 +19,15 @@ pub struct RootMatch {
     pub classes: usize,
     /// Methods that match it and can be instrumented.
     pub methods: usize,
+}
+
+/// A class that is left as it is, though a root pattern names methods of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftAlone {
+    /// Its name, dotted.
+    pub class: String,
+    /// It would be instrumented if methods of the JDK were.
+    pub unless_jdk: bool,
 }
 
 impl CallGraph {
@@ -102,6 +111,21 @@ impl CallGraph {
     /// The instrumented methods that a root pattern stands for.
     pub fn roots_of(&self, pattern: PatternIndex) -> impl Iterator<Item = &MethodRecord> {
         self.methods.iter().filter(move |method| method.refused.is_none() && method.root_of.contains(&pattern))
+    }
+
+    /// A linked class with methods that a root pattern names, which must not contain probes.
+    pub fn left_alone(&self, pattern: &MethodPattern) -> Option<LeftAlone> {
+        let is_left = |key: &ClassKey| {
+            let mirror = self.mirrors.get(*key);
+            mirror.linked
+                && pattern.matches_class(&mirror.name)
+                && !self.options.admits_class(&mirror.name, mirror.loader, Caller::Root)
+                && self.has_method(*key, pattern)
+        };
+        let mirror = self.mirrors.get(self.mirrors.keys().find(is_left)?);
+        let with_jdk = Options { jdk: JdkMethods::All, ..self.options.clone() };
+        let unless_jdk = with_jdk.admits_class(&mirror.name, mirror.loader, Caller::Root);
+        Some(LeftAlone { class: mirror.name.replace('/', "."), unless_jdk })
     }
 
     /// What each root pattern matches, in their order.

@@ -43,7 +43,8 @@ impl CallGraph {
         if with_method.is_empty() { near.into_iter().map(str::to_owned).collect() } else { with_method }
     }
 
-    fn has_method(&self, class: ClassKey, pattern: &MethodPattern) -> bool {
+    /// Whether a class is known to have a method that a pattern names.
+    pub(super) fn has_method(&self, class: ClassKey, pattern: &MethodPattern) -> bool {
         self.mirrors.methods(class).into_iter().flatten().any(|(signature, _)| {
             let (name, descriptor) = self.mirrors.signature(*signature);
             pattern.matches_method(name, descriptor)

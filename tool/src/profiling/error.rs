@@ -47,6 +47,16 @@ pub enum ProfileError {
         /// Names that are like it.
         near: Vec<String>,
     },
+    /// A root pattern names methods only of classes that must not contain probes.
+    #[error("{}", left_alone(pattern, class, *unless_jdk))]
+    LeftAlone {
+        /// As the user gave it.
+        pattern: String,
+        /// One of these classes.
+        class: String,
+        /// It can be instrumented where methods of the JDK are.
+        unless_jdk: bool,
+    },
     /// A class has no code of the lines that are a root.
     #[error("{}", no_lines(region, *classes, reason.as_deref()))]
     NoLines {
@@ -78,7 +88,7 @@ impl ProfileError {
     pub fn exit_code(&self) -> u8 {
         match self {
             ProfileError::Attach(error) => error.exit_code(),
-            ProfileError::NoRoot { .. } | ProfileError::NoLines { .. } => 4,
+            ProfileError::NoRoot { .. } | ProfileError::LeftAlone { .. } | ProfileError::NoLines { .. } => 4,
             ProfileError::Session(SessionError::TargetEnded) => 5,
             _ => 1,
         }
@@ -92,6 +102,16 @@ fn no_root(pattern: &str, classes: &usize, near: &[String]) -> String {
         n => format!("{n} loaded classes match the root {pattern}, but none has such a method with code"),
     };
     text + &did_you_mean(near)
+}
+
+fn left_alone(pattern: &str, class: &str, unless_jdk: bool) -> String {
+    if unless_jdk {
+        format!(
+            "the root {pattern} is in {class}, which the probes' clock runs. Say --jdk edge or --jdk all: then another clock is read"
+        )
+    } else {
+        format!("the root {pattern} is in {class}, which Headwater never instruments. Name the methods that call it")
+    }
 }
 
 fn no_lines(region: &str, classes: usize, reason: Option<&str>) -> String {
