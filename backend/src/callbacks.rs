@@ -95,11 +95,13 @@ unsafe extern "system" fn class_file_load_hook(
         if class.is_null() && session.reveals_in_background() {
             return;
         }
-        if !class.is_null() && peek::took(bytes) {
-            if let Ok(memory) = session.jvmti.allocate(peek::NO_CLASS) {
+        if !class.is_null()
+            && let Some(refused) = peek::refused(bytes)
+        {
+            if let Ok(memory) = session.jvmti.allocate(&refused) {
                 // SAFETY: both are the JVM's places for the outcome.
                 unsafe {
-                    *new_length = peek::NO_CLASS.len() as jint;
+                    *new_length = refused.len() as jint;
                     *new_bytes = memory;
                 }
             }

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use headwater_protocol::message::{ClassInfo, MethodInfo, MethodRef};
+use headwater_protocol::message::{ClassInfo, MethodInfo, MethodRef, UnlinkedClass};
 use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{jclass, jmethodID, jobject};
 
@@ -113,17 +113,41 @@ impl Classes {
         }))
     }
 
-    /// All loaded and linked classes.
-    pub fn list(&self, jni: Jni) -> Result<Vec<ClassInfo>, Error> {
-        let mut infos = Vec::new();
+    /// All loaded classes: those that are linked, and those of the application's own loader that are not.
+    pub fn list(&self, jni: Jni) -> Result<(Vec<ClassInfo>, Vec<UnlinkedClass>), Error> {
+        let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
         for class in self.jvmti.loaded_classes()? {
             // A class that fails here is being unloaded or initialised badly; it has nothing to instrument.
-            if let Ok(Some(info)) = self.info(jni, class) {
-                infos.push(info);
+            match self.info(jni, class) {
+                Ok(Some(info)) => linked.push(info),
+                Ok(None) => unlinked.extend(self.unlinked(jni, class).ok().flatten()),
+                Err(_) => {}
             }
             jni.delete_local(class);
         }
-        Ok(infos)
+        Ok((linked, unlinked))
+    }
+
+    /// A class that is not linked; `None` if it is of another loader than the JDK's for the application's class path, whose code
+    /// runs when what it needs is loaded, or if it cannot be linked.
+    fn unlinked(&self, jni: Jni, class: jclass) -> Result<Option<UnlinkedClass>, Error> {
+        const OTHERS: i32 =
+            class_status::ARRAY | class_status::PRIMITIVE | class_status::PREPARED | class_status::ERROR;
+        if self.jvmti.class_status(class)? & OTHERS != 0 {
+            return Ok(None);
+        }
+        let loader = self.jvmti.class_loader(class)?;
+        if loader.is_null() {
+            return Ok(None);
+        }
+        let kind = jni.object_class(loader);
+        let is_of_class_path = self.jvmti.class_signature(kind)? == "Ljdk/internal/loader/ClassLoaders$AppClassLoader;";
+        let loader_id = self.loader_id(jni, loader)?;
+        jni.delete_local(kind);
+        jni.delete_local(loader);
+        let signature = self.jvmti.class_signature(class)?;
+        let Some(name) = class_name(&signature).filter(|_| is_of_class_path) else { return Ok(None) };
+        Ok(Some(UnlinkedClass { id: self.id(class)?, name: name.to_owned(), loader: loader_id }))
     }
 
     /// The declared methods of classes that are still loaded.

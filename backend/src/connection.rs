@@ -325,6 +325,7 @@ fn describe(upcall: &Upcall) -> String {
         Upcall::Reflected(method) => format!("the instrumentation of {}, called by reflection", method.name),
         Upcall::Received { .. } => "the instrumentation of what is called on a class's objects".to_owned(),
         Upcall::Hotswapped(_) => "the end of a hotswap".to_owned(),
+        Upcall::Linked => "what follows on linked classes".to_owned(),
     }
 }
 

@@ -1,8 +1,11 @@
-//! Class files of loaded classes, without changing the classes.
+//! Class files of loaded classes, and linking, without changing the classes.
 //!
 //! No JVMTI function hands a whole class file out. Retransformation does, to its hooks, before anything stands still; when a hook's
 //! outcome is no class file at all, HotSpot refuses it there and then, changes nothing and needs no safepoint. One class at a
 //! time, so that the refusal of one keeps no other from its hook.
+//!
+//! Nor does any link a class. Retransformation does that too, before it compares the class with the hook's outcome: so one that is the same
+//! class but for its flags is refused, again without a safepoint, when the class has been linked.
 
 use std::cell::RefCell;
 
@@ -15,21 +18,65 @@ use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
 
 /// What HotSpot refuses at the first look.
-pub const NO_CLASS: &[u8] = &[0; 4];
+const NO_CLASS: [u8; 4] = [0; 4];
 
-thread_local! {
-    /// While this thread peeks: the bytes that its hook was given.
-    static TAKEN: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+/// What a retransformation is for that is meant to be refused.
+#[derive(Debug)]
+enum Purpose {
+    /// The bytes that the hook was given.
+    Peek(Vec<u8>),
+    Link,
 }
 
-/// A class file hook of a retransformation: takes the bytes if the current thread is only peeking, and says whether it is.
-pub fn took(bytes: &[u8]) -> bool {
-    TAKEN.with_borrow_mut(|taken| {
-        taken.as_mut().is_some_and(|taken| {
+thread_local! {
+    /// Of the current thread's retransformation.
+    static PURPOSE: RefCell<Option<Purpose>> = const { RefCell::new(None) };
+}
+
+/// A class file hook of a retransformation: what to hand HotSpot for these bytes, if the current thread's is meant to be refused.
+pub fn refused(bytes: &[u8]) -> Option<Vec<u8>> {
+    PURPOSE.with_borrow_mut(|purpose| match purpose.as_mut()? {
+        Purpose::Peek(taken) => {
             *taken = bytes.to_vec();
-            true
-        })
+            Some(NO_CLASS.to_vec())
+        }
+        Purpose::Link => Some(with_other_flags(bytes).unwrap_or(NO_CLASS.to_vec())),
     })
+}
+
+/// The same class file with a flag turned over that no check forbids.
+fn with_other_flags(bytes: &[u8]) -> Option<Vec<u8>> {
+    /// Of the class's flags, in their first byte: `ACC_SYNTHETIC`.
+    const SYNTHETIC: u8 = 0x10;
+    const POOL_COUNT_AT: usize = 8;
+    let number = |at: usize| Some(usize::from(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])));
+    let (mut at, mut index) = (POOL_COUNT_AT + 2, 1);
+    while index < number(POOL_COUNT_AT)? {
+        // JVMS 4.4: what follows the tag, and the two entries that long constants take.
+        let (length, entries) = match bytes.get(at)? {
+            1 => (2 + number(at + 1)?, 1),
+            3 | 4 | 9..=12 | 17 | 18 => (4, 1),
+            5 | 6 => (8, 2),
+            7 | 8 | 16 | 19 | 20 => (2, 1),
+            15 => (3, 1),
+            _ => return None,
+        };
+        (at, index) = (at + 1 + length, index + entries);
+    }
+    let mut changed = bytes.to_vec();
+    *changed.get_mut(at)? ^= SYNTHETIC;
+    Some(changed)
+}
+
+/// Links those of these classes that are still loaded and can be linked.
+pub fn link(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) {
+    for (class, _) in classes.find(ids).unwrap_or_default() {
+        PURPOSE.set(Some(Purpose::Link));
+        // Refused, as it is meant to be.
+        let _ = jvmti.retransform(&[class]);
+        PURPOSE.set(None);
+        jni.delete_local(class);
+    }
 }
 
 /// A class file that has nothing but the constants of a class: those of a hidden one are all that the JVM hands out.
@@ -46,10 +93,13 @@ fn constants_only(jvmti: Jvmti, class: jclass) -> Result<Vec<u8>, Error> {
 pub fn class_files(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> Result<Vec<ClassFileBytes>, Error> {
     let mut files = Vec::new();
     for (class, id) in classes.find(ids)? {
-        TAKEN.set(Some(Vec::new()));
+        PURPOSE.set(Some(Purpose::Peek(Vec::new())));
         // Refused, as it is meant to be.
         let _ = jvmti.retransform(&[class]);
-        let mut bytes = TAKEN.take().unwrap_or_default();
+        let mut bytes = match PURPOSE.take() {
+            Some(Purpose::Peek(bytes)) => bytes,
+            _ => Vec::new(),
+        };
         if bytes.is_empty() && jvmti.is_modifiable(class) == Ok(false) {
             // One that fails here is being unloaded.
             bytes = constants_only(jvmti, class).unwrap_or_default();
@@ -60,4 +110,21 @@ pub fn class_files(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -
         jni.delete_local(class);
     }
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_classs_flags_differ() {
+        for class in headwater_runtime_java::CLASSES {
+            let changed = with_other_flags(class.bytes).unwrap();
+            let differ: Vec<usize> = (0..changed.len()).filter(|at| changed[*at] != class.bytes[*at]).collect();
+            assert_eq!((changed.len(), differ.len()), (class.bytes.len(), 1), "{}", class.name);
+            // The class's name follows, by an entry of the constant pool, as its superclass does.
+            assert_eq!(changed[differ[0]] ^ class.bytes[differ[0]], 0x10);
+            assert!(with_other_flags(&class.bytes[..differ[0]]).is_none());
+        }
+    }
 }

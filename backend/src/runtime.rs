@@ -20,6 +20,7 @@ pub struct Runtime {
     attach: jmethodID,
     record: jmethodID,
     stop: jmethodID,
+    threads: jmethodID,
     calibrate: jmethodID,
     thread_end: jmethodID,
     paused: jmethodID,
@@ -91,6 +92,7 @@ impl Runtime {
             attach: jni.static_method(class, "attach", "(JIJJ)V")?,
             record: jni.static_method(class, "record", "()V")?,
             stop: jni.static_method(class, "stop", "()J")?,
+            threads: jni.static_method(class, "threads", "()J")?,
             calibrate: jni.static_method(class, "calibrate", "()[D")?,
             thread_end: jni.static_method(class, "threadEnd", "()V")?,
             paused: jni.static_method(class, "paused", "(IJ)V")?,
@@ -125,6 +127,12 @@ impl Runtime {
     /// Ends recording; returns the `nanoTime` of that moment.
     pub fn stop(&self, jni: Jni) -> Result<i64, Thrown> {
         jni.call_static_long(self.class, self.stop)
+    }
+
+    /// How many threads have been in the call graph; as many as there can be, if that cannot be told.
+    pub fn threads(&self, jni: Jni) -> u32 {
+        let threads = jni.call_static_long(self.class, self.threads);
+        threads.ok().and_then(|threads| threads.try_into().ok()).unwrap_or(u32::MAX)
     }
 
     /// Times the probes (JFluid 5.3).

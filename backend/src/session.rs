@@ -197,7 +197,8 @@ impl Session {
                 for event in PROFILE_EVENTS {
                     self.jvmti.enable(event).map_err(|error| failed(&error))?;
                 }
-                self.classes.list(jni).map(Reply::Classes).map_err(|error| failed(&error))
+                let listed = self.classes.list(jni).map_err(|error| failed(&error))?;
+                Ok(Reply::Classes { linked: listed.0, unlinked: listed.1 })
             }
             Command::ListMethods { classes } => self
                 .classes
@@ -244,18 +245,28 @@ impl Session {
     }
 
     fn hotswap(&self, jni: Jni, classes: &[ClassId]) -> HotswapResult {
-        hotswap::retransform(self.jvmti, jni, &self.classes, classes)
+        let result = hotswap::retransform(self.jvmti, jni, &self.classes, classes);
+        HotswapResult { threads: self.runtime.threads(jni), ..result }
     }
 
-    /// Asks the tool something on a thread of the target, and executes the hotswaps it answers with.
+    /// Asks the tool something on a thread of the target, and executes what it answers with.
     pub fn ask_and_follow(&self, jni: Jni, upcall: Upcall) {
         let mut answer = self.connection.ask(upcall);
-        while let Ok(Answer::Hotswap { classes }) = &answer {
-            if classes.is_empty() {
-                return;
-            }
-            let result = self.hotswap(jni, classes);
-            answer = self.connection.ask(Upcall::Hotswapped(result));
+        loop {
+            let next = match &answer {
+                Ok(Answer::Hotswap { classes }) if !classes.is_empty() => {
+                    Upcall::Hotswapped(self.hotswap(jni, classes))
+                }
+                Ok(Answer::Link { classes }) => {
+                    // Another could call what is linked before it is instrumented.
+                    if self.runtime.threads(jni) == 1 {
+                        peek::link(self.jvmti, jni, &self.classes, classes);
+                    }
+                    Upcall::Linked
+                }
+                _ => return,
+            };
+            answer = self.connection.ask(next);
         }
     }
 
@@ -263,7 +274,7 @@ impl Session {
     pub fn ask_for_bytes(&self, upcall: Upcall) -> Result<Option<Vec<u8>>, AskError> {
         match self.connection.ask(upcall)? {
             Answer::Bytes(bytes) => Ok(bytes),
-            Answer::Hotswap { .. } => Ok(None),
+            Answer::Hotswap { .. } | Answer::Link { .. } => Ok(None),
         }
     }
 

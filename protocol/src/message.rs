@@ -151,7 +151,12 @@ pub enum Reply {
     /// To [`Command::Calibrate`].
     Calibration(Calibration),
     /// To [`Command::ListClasses`].
-    Classes(Vec<ClassInfo>),
+    Classes {
+        /// Those that are linked.
+        linked: Vec<ClassInfo>,
+        /// Those of the application's own loader that are not.
+        unlinked: Vec<UnlinkedClass>,
+    },
     /// To [`Command::ListMethods`]: classes that have been unloaded, or are not linked yet, are missing.
     Methods(Vec<(ClassId, Vec<MethodInfo>)>),
     /// To [`Command::ReadClasses`]: classes whose file cannot be had are missing.
@@ -211,6 +216,8 @@ pub enum Upcall {
     },
     /// The hotswap that an [`Answer::Hotswap`] asked for is over. Answered by [`Answer::Hotswap`] again.
     Hotswapped(HotswapResult),
+    /// What an [`Answer::Link`] asked for is done, as far as it could be. Answered as the question before would have been.
+    Linked,
 }
 
 /// What the tool answers.
@@ -221,6 +228,12 @@ pub enum Answer {
     /// The waiting thread is to retransform these classes in one go and tell the result by [`Upcall::Hotswapped`];
     /// when there are none, it goes on.
     Hotswap {
+        /// Which classes.
+        classes: Vec<ClassId>,
+    },
+    /// The waiting thread is to link these classes if it is the only one that has been in the call graph, and to ask again by
+    /// [`Upcall::Linked`]. Each class that is linked by it is told by [`Upcall::ClassPrepared`].
+    Link {
         /// Which classes.
         classes: Vec<ClassId>,
     },
@@ -302,6 +315,17 @@ pub struct ClassInfo {
     pub initialized: bool,
     /// HotSpot lets it be retransformed (hidden classes are not).
     pub modifiable: bool,
+}
+
+/// A class that is loaded and not linked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnlinkedClass {
+    /// Its id.
+    pub id: ClassId,
+    /// Internal name.
+    pub name: String,
+    /// Its defining loader.
+    pub loader: LoaderId,
 }
 
 /// A class file.
@@ -393,6 +417,8 @@ pub struct HotswapResult {
     /// How long the world stood still: by the JVM's own account, a garbage collection that fell in between included; where it keeps none, the part after
     /// the last class file was handed over, which is more.
     pub pause_ns: u64,
+    /// How many threads had been in the call graph when it was over.
+    pub threads: u32,
 }
 
 impl HotswapResult {
@@ -403,6 +429,7 @@ impl HotswapResult {
         self.unanswered.extend(other.unanswered);
         self.total_ns += other.total_ns;
         self.pause_ns = self.pause_ns.max(other.pause_ns);
+        self.threads = self.threads.max(other.threads);
     }
 }
 

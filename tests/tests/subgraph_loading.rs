@@ -160,3 +160,72 @@ fn what_a_retransformation_loads_on_the_way_is_loaded_as_it_is() {
         assert_eq!(calls(&found, "java.util.logging.LogRecord.getLevel()Ljava/util/logging/Level;"), 2, "{found:#?}");
     }
 }
+
+#[test]
+fn a_program_that_starts_has_its_loaded_classes_linked_for_a_batch_that_is_due() {
+    const LOADED_BY_GRAPH: usize = 40;
+    const LINKED_BY_PROGRAM: usize = 6;
+    let calls_of = |kind: char, count| (0..count).map(|index| format!("{kind}{index}.go();")).collect::<String>();
+    let classes_of = |kind: char, count| {
+        (0..count).map(|index| format!("class {kind}{index} {{ static void go() {{ }} }}")).collect::<String>()
+    };
+    let text = format!(
+        "
+        class Main {{
+            public static void main(String[] args) throws Exception {{
+                for (int i = 0; i < {LINKED_BY_PROGRAM}; i++) Class.forName(\"U\" + i, false, Main.class.getClassLoader());
+                for (String name : new String[] {{\"Last\", \"Broken\"}}) {{
+                    Class.forName(name, false, Main.class.getClassLoader());
+                }}
+                System.out.println(\"READY\");
+                System.in.read();
+                root();
+                System.out.println(\"DONE\");
+                System.in.read();
+            }}
+            static void root() {{ {} {} last(); }}
+            static void last() {{
+                System.out.println(\"LAST\");
+                new Last().go();
+                try {{ new Broken().go(); }} catch (LinkageError e) {{ System.out.println(\"BROKEN \" + e); }}
+            }}
+        }}
+        class Last {{ void go() {{ }} }}
+        class Kept {{ }}
+        class Broken {{ void go() {{ }} static Kept kept(Missing missing) {{ return missing; }} }}
+        class Missing extends Kept {{ }}
+        {}{}",
+        calls_of('G', LOADED_BY_GRAPH),
+        calls_of('U', LINKED_BY_PROGRAM),
+        classes_of('G', LOADED_BY_GRAPH),
+        classes_of('U', LINKED_BY_PROGRAM),
+    );
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, &text);
+        // The verifier looks for it.
+        std::fs::remove_file(classes.file("Missing.class")).unwrap();
+        let mut target = java(&jdk, &classes, &["-Xlog:class+init=info"], &["Main"]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let tool = profile(&target, &["--root", "Main::root", "--calls", "1", "-o", &file.to_string_lossy()]);
+        target.say("");
+        let tool = tool.finish();
+        assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+        target.say("");
+        let target = target.finish();
+        assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
+        let place = |text: &str| target.stdout.iter().position(|line| line.contains(text));
+        let linked = place("Start class verification for: Last");
+        assert!(linked.is_some() && linked < place("LAST"), "JDK {}: {:#?}", jdk.version, target.stdout);
+        assert!(place("BROKEN java.lang.NoClassDefFoundError: Missing").is_some(), "{:#?}", target.stdout);
+        let found = calls_by_method(&read_report(&file));
+        for method in ["Last.<init>()V", "Last.go()V"] {
+            assert_eq!(calls(&found, method), 1, "JDK {}: {method}", jdk.version);
+        }
+        for (kind, count) in [('G', LOADED_BY_GRAPH), ('U', LINKED_BY_PROGRAM)] {
+            assert!((0..count).all(|index| calls(&found, &format!("{kind}{index}.go()V")) == 1), "{found:#?}");
+        }
+        assert_eq!(calls(&found, "Broken.<init>()V"), 0);
+    }
+}

@@ -51,6 +51,7 @@ mod select;
 mod suggestions;
 #[cfg(test)]
 mod tests;
+mod unlinked;
 
 pub use filter::{JdkMethods, Options};
 pub use guards::{Guarded, Told};
@@ -73,6 +74,7 @@ use mirror::{ClassKey, Mirrors, Signature};
 use natives::Natives;
 use reachable::Reachable;
 use reflection::Reflection;
+use unlinked::Unlinked;
 
 /// Names the class initialiser.
 const CLINIT: (&str, &str) = ("<clinit>", "()V");
@@ -98,6 +100,9 @@ pub enum Step {
     /// Tell it these classes' files ([`CallGraph::add_code`], for each of them; `None` where they cannot be had), then
     /// [`CallGraph::resume`].
     NeedCode(Vec<ClassId>),
+    /// Have these classes linked, if they can be, by the only thread of the graph; tell it of all that are linked then
+    /// ([`CallGraph::add_linked`]).
+    NeedLinks(Vec<ClassId>),
     /// Tell it what the JDK's loaded classes mention ([`CallGraph::add_mentions`]), then [`CallGraph::resume`].
     NeedMentions,
     /// Have these classes retransformed; there may be none.
@@ -147,6 +152,7 @@ pub struct CallGraph {
     reflection: Reflection,
     mentions: Mentions,
     natives: Natives,
+    unlinked: Unlinked,
     /// The classes in which work passes from thread to thread, as far as they are probed.
     passed: FxHashSet<ClassKey>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
@@ -190,6 +196,7 @@ impl CallGraph {
             reflection: Reflection::default(),
             mentions: Mentions::default(),
             natives: Natives::default(),
+            unlinked: Unlinked::default(),
             passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
@@ -279,6 +286,7 @@ impl CallGraph {
 
     /// A class has been linked; none of its code has run yet.
     pub fn class_prepared(&mut self, info: ClassInfo) -> Step {
+        self.unlinked.remove(&info.name);
         let key = self.mirrors.linked(info);
         self.begin(Work::Linked(key))
     }
@@ -326,6 +334,9 @@ impl CallGraph {
             Work::Open(methods) => self.enter_open(methods),
             Work::Rest => {}
         }
+        for key in self.unlinked.linked_ahead() {
+            self.apply_to(key);
+        }
         if matches!(work, Work::Linked(_) | Work::Reflected(..)) {
             self.mark_late_from(known);
         }
@@ -354,6 +365,12 @@ impl CallGraph {
             self.work = Some(work);
             return Step::NeedCode(missing);
         }
+        let links = self.links_ahead();
+        if !links.is_empty() {
+            self.work = Some(work);
+            return Step::NeedLinks(links);
+        }
+        self.unlinked.settled();
         let classes = self.hotswap();
         if matches!(work, Work::Linked(_)) && !classes.is_empty() {
             self.link_batches += 1;

@@ -136,6 +136,10 @@ pub struct Session {
     unparsable: Vec<(String, String)>,
     /// Where it is told that calls which began before recording have returned.
     returns: Option<Sender<Returned>>,
+    /// Who waits for what is being decided just now: a thread of the graph, with its latest question.
+    asker: Option<(RequestId, ThreadId)>,
+    /// It links classes.
+    linking: bool,
     /// Nothing is instrumented any more.
     stopping: bool,
     budget: Option<Budget>,
@@ -169,6 +173,8 @@ impl Session {
             deadlines_passed: Vec::new(),
             unparsable: Vec::new(),
             returns: None,
+            asker: None,
+            linking: false,
             stopping: false,
             budget: None,
             recorded: Recorded::default(),
@@ -240,10 +246,13 @@ impl Session {
             self.graph.forbid_guards();
         }
         match self.command(Command::ListClasses { reveal }, "list its classes").await? {
-            Reply::Classes(classes) => {
-                self.cost = BatchCost::expected(classes.len());
+            Reply::Classes { linked, unlinked } => {
+                self.cost = BatchCost::expected(linked.len());
                 self.graph.set_batch_cost(self.cost.fixed());
-                self.graph.add_classes(classes);
+                self.graph.add_classes(linked);
+                if reveal == Reveal::Blocking {
+                    self.graph.add_unlinked(unlinked);
+                }
                 self.turn().await
             }
             other => Err(unexpected("list its classes", &other)),

@@ -57,6 +57,7 @@ impl CallGraph {
         if self.needs != needs_before {
             return false;
         }
+        self.want_linked(&sites, probability);
         let callees: Vec<Callee> = callees
             .into_iter()
             .map(|callee| Callee { probability: self.weigh(Some(method), callee), ..callee })

@@ -239,6 +239,16 @@ impl PlayedJvm {
                     }
                     step = self.graph.resume();
                 }
+                Step::NeedLinks(classes) => {
+                    let mut infos = Vec::new();
+                    for id in classes {
+                        let (name, class) = self.classes.iter_mut().find(|(_, it)| it.id == id).expect("as above");
+                        class.linked = true;
+                        let name = name.clone();
+                        infos.push(self.info(&name));
+                    }
+                    step = self.graph.add_linked(infos);
+                }
                 Step::NeedMentions => {
                     let declared = self.classes.values().filter(|class| class.loader == LoaderId::BOOT);
                     let declared = declared.flat_map(|class| &class.methods);

@@ -63,7 +63,7 @@ impl Facts {
             discovery: Discovery {
                 scheme: graph.scheme(),
                 reveal: settings.reveal,
-                late: if settings.reveal == Reveal::Background { graph.late() } else { 0 },
+                late: if settings.reveal == Reveal::Background { graph.late() } else { graph.linked_late() },
                 trivial: graph.trivial(),
                 quiet_after: session.quiet_after(),
             },
@@ -305,11 +305,17 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
     let mut warnings = Vec::new();
     let late = facts.discovery.late;
     if late > 0 {
-        warnings.push(format!(
-            "the program did not wait for instrumentation (--reveal background): the first calls of up to {} may be \
-             missing",
-            plural(late as u64, "method", "methods")
-        ));
+        let methods = plural(late as u64, "method", "methods");
+        warnings.push(match facts.discovery.reveal {
+            Reveal::Background => format!(
+                "the program did not wait for instrumentation (--reveal background): the first calls of up to {methods} may be \
+                 missing"
+            ),
+            Reveal::Blocking => format!(
+                "a second thread came into the call graph while classes were linked for the first: the first calls of up to \
+                 {methods} may be missing"
+            ),
+        });
     }
     let mut missed: BTreeMap<String, u64> = BTreeMap::new();
     for waited_for in &facts.deadlines_passed {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use headwater_protocol::message::{Command, HotswapResult, Reply, ToTool, Upcall};
+use headwater_protocol::message::{Answer, Command, HotswapResult, Reply, ToTool, Upcall};
 use headwater_protocol::{ClassId, ThreadId};
 
 use super::questions::Pending;
@@ -105,6 +105,7 @@ impl Session {
         self.cost.add(result);
         self.last_hotswap = Some(Instant::now());
         self.graph.set_batch_cost(self.cost.fixed());
+        self.graph.instrumented_linked(result.threads);
         for (class, reason) in &result.refused {
             self.graph.class_refused(*class, format!("the JVM refuses its class: {reason}"));
         }
@@ -129,6 +130,10 @@ impl Session {
                 Step::NeedCode(classes) => {
                     self.read_classes(classes).await?;
                     step = self.graph.resume();
+                }
+                Step::NeedLinks(classes) => {
+                    self.link_classes(classes).await?;
+                    step = self.graph.add_linked(std::mem::take(&mut self.linked_meanwhile));
                 }
                 Step::NeedMentions => {
                     let reply = self.command(Command::ListMentions, "list mentions").await?;
@@ -167,6 +172,34 @@ impl Session {
                 self.graph.add_code(*class, files.remove(class));
             }
         }
+        Ok(())
+    }
+
+    /// Has the thread that waits for the current decision link classes, which it tells of, if it is a thread of the graph.
+    async fn link_classes(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        let Some((request, thread)) = self.asker else { return Ok(()) };
+        // One that waits for us in the midst of linking a class would keep it from linking the same.
+        if self.queue.iter().any(|pending| matches!(pending.upcall, Upcall::ClassPrepared(_))) {
+            return Ok(());
+        }
+        self.answer(request, Answer::Link { classes }).await?;
+        self.linking = true;
+        let deadline = tokio::time::Instant::now() + COMMAND_DEADLINE;
+        // A thread that has waited too long for this does not come back.
+        while self.linking && !self.abandoned.contains(&request) {
+            let message = tokio::time::timeout_at(deadline, self.link.receive())
+                .await
+                .map_err(|_| SessionError::Deadline { what: "link classes" })??;
+            match message {
+                ToTool::Upcall { request, thread: Some(by), upcall: Upcall::Linked } if by == thread => {
+                    self.asker = Some((request, thread));
+                    self.deciding = Some(request);
+                    self.linking = false;
+                }
+                other => self.hear_meanwhile(other).await?,
+            }
+        }
+        self.linking = false;
         Ok(())
     }
 

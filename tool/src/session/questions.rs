@@ -43,14 +43,20 @@ impl Session {
             self.hotswap_by_agent(classes).await?;
             let Some(pending) = self.queue.pop_front() else { return Ok(()) };
             self.deciding = Some(pending.request);
+            self.asker = self.asker(&pending);
             let decided = self.decide(pending).await;
-            self.deciding = None;
+            (self.deciding, self.asker) = (None, None);
             decided?;
         }
         Ok(())
     }
 
-    pub(super) async fn called(&mut self, pending: Pending) -> Result<(), SessionError> {
+    /// Who asks, if it is a thread of the graph.
+    fn asker(&self, pending: &Pending) -> Option<(RequestId, ThreadId)> {
+        pending.thread.filter(|thread| self.inside.contains(thread)).map(|thread| (pending.request, thread))
+    }
+
+    pub(super) async fn called(&mut self, mut pending: Pending) -> Result<(), SessionError> {
         if let Upcall::FirstCall(_) = pending.upcall {
             self.first_entry.get_or_insert_with(Instant::now);
         }
@@ -61,12 +67,16 @@ impl Session {
             }
             Upcall::Hotswapped(ref result) => {
                 self.deciding = Some(pending.request);
+                self.asker = self.asker(&pending);
                 let next = self.hotswapped(pending.thread, result).await;
-                self.deciding = None;
+                self.has_asked_again(&mut pending);
+                (self.deciding, self.asker) = (None, None);
                 self.tell_to_hotswap(&pending, next?).await
             }
             // It cannot wait for its own hotswap to end.
             upcall if self.is_hotswapping(pending.thread) => self.settle_later(pending.request, upcall).await,
+            // Nobody waits for it any more.
+            Upcall::Linked => self.settle_later(pending.request, Upcall::Linked).await,
             Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::ClassPrepared(_) => {
                 self.queue.push_back(pending);
                 Ok(())
@@ -75,13 +85,13 @@ impl Session {
     }
 
     /// Decides a question whose turn has come: no hotswap is running.
-    async fn decide(&mut self, pending: Pending) -> Result<(), SessionError> {
+    async fn decide(&mut self, mut pending: Pending) -> Result<(), SessionError> {
         let step = match &pending.upcall {
             Upcall::FirstCall(method) => self.graph.first_call(*method),
             Upcall::Reflected(method) => self.graph.reflected(method),
             Upcall::Received { call, class } => self.graph.received(*call, *class),
             Upcall::ClassPrepared(info) => self.graph.class_prepared(info.clone()),
-            Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => return Ok(()),
+            Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) | Upcall::Linked => return Ok(()),
         };
         let mut classes = self.settle(step).await?;
         if !classes.is_empty() {
@@ -89,7 +99,13 @@ impl Session {
             classes.sort_unstable();
             classes.dedup();
         }
+        self.has_asked_again(&mut pending);
         self.tell_to_hotswap(&pending, classes).await
+    }
+
+    /// A thread that has linked classes meanwhile waits for the answer to another question.
+    fn has_asked_again(&self, pending: &mut Pending) {
+        pending.request = self.asker.map_or(pending.request, |(request, _)| request);
     }
 
     /// What other threads wait for goes into a hotswap that is due anyway; they are answered when it is over.
@@ -186,7 +202,7 @@ impl Session {
             Upcall::Reflected(method) => self.reflected_meanwhile.push(method),
             Upcall::Received { call, class } => self.received_meanwhile.push((call, class)),
             Upcall::ClassPrepared(info) => self.linked_meanwhile.push(info),
-            Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) => {}
+            Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) | Upcall::Linked => {}
         }
         self.answer(request, Answer::Hotswap { classes: Vec::new() }).await
     }
@@ -208,6 +224,9 @@ impl Session {
             upcall if pending.thread.is_none() || self.is_hotswapping(pending.thread) => {
                 self.settle_later(pending.request, upcall).await
             }
+            // By that thread, or by one that keeps it from linking the same class; no other is in the graph.
+            upcall @ Upcall::ClassPrepared(_) if self.linking => self.settle_later(pending.request, upcall).await,
+            Upcall::Linked => self.settle_later(pending.request, Upcall::Linked).await,
             Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::ClassPrepared(_)
                 if self.stopping =>
             {

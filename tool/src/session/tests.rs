@@ -141,7 +141,10 @@ impl Agent {
     fn begin(&mut self) {
         let (request, command) = self.command();
         assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking });
-        self.reply(request, Reply::Classes(vec![Agent::info(MAIN), Agent::info(OTHER)]));
+        self.reply(
+            request,
+            Reply::Classes { linked: vec![Agent::info(MAIN), Agent::info(OTHER)], unlinked: Vec::new() },
+        );
         let (request, command) = self.command();
         assert_eq!(command, Command::ListCompiled);
         self.reply(request, Reply::Compiled(Vec::new()));

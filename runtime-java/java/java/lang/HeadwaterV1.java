@@ -332,6 +332,13 @@ public final class HeadwaterV1 {
         }
     }
 
+    /** @return how many threads have been in the call graph, but for some that have ended */
+    private static long threads() {
+        synchronized (LOCK) {
+            return HeadwaterV1Threads.known();
+        }
+    }
+
     /** The current thread is about to end. */
     private static void threadEnd() {
         HeadwaterV1Threads.end();

@@ -259,6 +259,17 @@ final class HeadwaterV1Threads {
         count++;
     }
 
+    /** How many threads have a state, but for the one that calibrated; carriers of virtual ones have their own. */
+    static long known() {
+        long known = 0;
+        for (HeadwaterV1Thread thread : threads) {
+            if (thread != null && !thread.calibrates) {
+                known++;
+            }
+        }
+        return known;
+    }
+
     /** The current thread is about to end. */
     static void end() {
         long tid = currentTid();

@@ -1,5 +1,7 @@
 //! Looking ahead: by the shape of the code, and by what has run before.
 
+use headwater_protocol::message::UnlinkedClass;
+
 use super::*;
 
 #[test]
@@ -214,6 +216,42 @@ fn start_up(jvm: &mut PlayedJvm) {
     jvm.graph.ahead.knows_calls = true;
     jvm.graph.link_batches = foresee::MANY_LINKED;
     jvm.graph.loaded_by_graph = foresee::MANY_LOADED;
+}
+
+#[test]
+fn while_a_program_starts_classes_that_are_loaded_already_are_linked_for_a_batch_that_is_due() {
+    let source = "
+        class Main {
+            static void root(int x) { if (x > 0) first(x); }
+            static void first(int x) { new Used().act(); Other.second(); if (x < 0) throw new Error(Never.text()); }
+        }
+        class Other { static void second() { } }
+        class Used { void act() { } void idle() { } }
+        class Never { static String text() { return null; } }";
+    let instrumented = |is_starting: bool| {
+        let mut jvm = PlayedJvm::new(source, ahead());
+        jvm.graph.set_batch_cost(Duration::ZERO);
+        let mut jvm = jvm.attach(&["Main", "Other"]);
+        let unlinked = ["Used", "Never"].map(|name| UnlinkedClass {
+            id: jvm.classes[name].id,
+            name: name.into(),
+            loader: APPLICATION,
+        });
+        jvm.graph.add_unlinked(unlinked.into());
+        if is_starting {
+            start_up(&mut jvm);
+        }
+        jvm.enter("Main.root(I)V");
+        jvm.enter("Main.first(I)V");
+        assert!(!jvm.classes["Never"].linked);
+        let methods: Vec<String> = jvm.instrumented.iter().cloned().collect();
+        (jvm.classes["Used"].linked, methods)
+    };
+    let (is_linked, methods) = instrumented(false);
+    assert!(!is_linked && methods.len() == 3, "{methods:?}");
+    let (is_linked, methods) = instrumented(true);
+    assert!(is_linked, "{methods:?}");
+    assert_eq!(methods, ["Main.first(I)V", "Main.root(I)V", "Other.second()V", "Used.<init>()V", "Used.act()V"]);
 }
 
 #[test]
