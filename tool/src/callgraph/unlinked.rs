@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{ClassInfo, UnlinkedClass};
+use headwater_rewriter::CallSites;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ahead::{self, Probability};
 use super::filter::JdkMethods;
 use super::mirror::ClassKey;
 use super::{CallGraph, Step};
-use headwater_rewriter::CallSites;
 
 /// From this probability of a call on its class is linked ahead.
 const LINKED_AHEAD: Probability = 0.1;
@@ -33,7 +33,7 @@ pub(super) struct Unlinked {
     linked: Vec<ClassKey>,
     /// ... and are not instrumented yet.
     bare: Vec<ClassKey>,
-    /// Methods of such classes that may have been called before.
+    /// Methods of such classes that may have been called before they were.
     late: usize,
 }
 
@@ -105,12 +105,14 @@ impl CallGraph {
     /// A batch is over, and so many threads had been in the graph then: another than the one that linked classes for it may have called
     /// them before.
     pub fn instrumented_linked(&mut self, threads: u32) {
-        for class in std::mem::take(&mut self.unlinked.bare).into_iter().filter(|_| threads > 1) {
-            for method in self.by_class.get(&class).cloned().unwrap_or_default() {
-                if let Some(record) = self.record_mut(method) {
-                    record.late = true;
-                    self.unlinked.late += 1;
-                }
+        for class in std::mem::take(&mut self.unlinked.bare) {
+            let methods = self.by_class.get(&class).map_or(&[][..], Vec::as_slice);
+            let records = || methods.iter().filter_map(|method| self.record(*method));
+            if records().any(|record| !record.handed_out && record.refused.is_none()) {
+                // It comes in the next batch.
+                self.unlinked.bare.push(class);
+            } else if threads > 1 {
+                self.unlinked.late += records().filter(|record| record.refused.is_none()).count();
             }
         }
     }

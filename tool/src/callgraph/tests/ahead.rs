@@ -244,6 +244,10 @@ fn while_a_program_starts_classes_that_are_loaded_already_are_linked_for_a_batch
         jvm.enter("Main.root(I)V");
         jvm.enter("Main.first(I)V");
         assert!(!jvm.classes["Never"].linked);
+        assert_eq!(jvm.graph.linked_late(), 0);
+        // As if another thread had come into the graph while the batch was made.
+        jvm.graph.instrumented_linked(2);
+        assert_eq!(jvm.graph.linked_late(), if is_starting { 2 } else { 0 });
         let methods: Vec<String> = jvm.instrumented.iter().cloned().collect();
         (jvm.classes["Used"].linked, methods)
     };
