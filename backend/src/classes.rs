@@ -113,7 +113,7 @@ impl Classes {
         }))
     }
 
-    /// All loaded classes: those that are linked, and those of the application's own loader that are not.
+    /// All loaded classes: those that are linked, and those of the JDK's application class loader that are not.
     pub fn list(&self, jni: Jni) -> Result<(Vec<ClassInfo>, Vec<UnlinkedClass>), Error> {
         let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
         for class in self.jvmti.loaded_classes()? {
@@ -128,8 +128,8 @@ impl Classes {
         Ok((linked, unlinked))
     }
 
-    /// A class that is not linked; `None` if it is of another loader than the JDK's for the application's class path, whose code
-    /// runs when what it needs is loaded, or if it cannot be linked.
+    /// A class that is not linked; `None` if it is of another loader than the JDK's application class loader, because that one's code
+    /// would run when what it needs is loaded, or if it cannot be linked.
     fn unlinked(&self, jni: Jni, class: jclass) -> Result<Option<UnlinkedClass>, Error> {
         const OTHERS: i32 =
             class_status::ARRAY | class_status::PRIMITIVE | class_status::PREPARED | class_status::ERROR;
@@ -142,12 +142,11 @@ impl Classes {
         }
         let kind = jni.object_class(loader);
         let is_of_class_path = self.jvmti.class_signature(kind)? == "Ljdk/internal/loader/ClassLoaders$AppClassLoader;";
-        let loader_id = self.loader_id(jni, loader)?;
         jni.delete_local(kind);
         jni.delete_local(loader);
         let signature = self.jvmti.class_signature(class)?;
         let Some(name) = class_name(&signature).filter(|_| is_of_class_path) else { return Ok(None) };
-        Ok(Some(UnlinkedClass { id: self.id(class)?, name: name.to_owned(), loader: loader_id }))
+        Ok(Some(UnlinkedClass { id: self.id(class)?, name: name.to_owned() }))
     }
 
     /// The declared methods of classes that are still loaded.

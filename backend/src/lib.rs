@@ -10,6 +10,7 @@ mod callbacks;
 mod classes;
 mod compiled;
 mod connection;
+mod constants;
 mod hotswap;
 mod invocations;
 mod jni_env;

@@ -1,5 +1,4 @@
-//! What the JDK's classes can call at all: the names and descriptors in their constant pools, and the texts, without a redefinition. These
-//! are read here, because the agent does not carry the rewriter, which reads class files.
+//! What the JDK's classes can call at all: the names and descriptors in their constant pools, and the texts, without a redefinition.
 
 use std::collections::HashSet;
 
@@ -8,6 +7,7 @@ use headwater_protocol::message::{mention, mention_by_text};
 use jni::sys::jclass;
 
 use crate::classes::Classes;
+use crate::constants::{self, Constant, NAME_AND_TYPE, STRING, UTF8, short};
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
 
@@ -59,40 +59,16 @@ struct Entries<'p> {
 impl<'p> Entries<'p> {
     /// Reads an entry: what stands behind it.
     fn entry(&mut self, pool: &'p [u8]) -> Option<&'p [u8]> {
-        const UTF8: u8 = 1;
-        const LONG: u8 = 5;
-        const DOUBLE: u8 = 6;
-        const STRING: u8 = 8;
-        const NAME_AND_TYPE: u8 = 12;
-        let (tag, content) = pool.split_first()?;
-        let short = |at: usize| Some(u16::from_be_bytes([*content.get(at)?, *content.get(at + 1)?]));
+        let (Constant { tag, content, indexes }, behind) = constants::split_first(pool)?;
         let mut text: &[u8] = &[];
-        let length = match *tag {
-            UTF8 => {
-                let length = 2 + usize::from(short(0)?);
-                text = content.get(2..length)?;
-                length
-            }
-            STRING => {
-                self.strings.push(short(0)?);
-                2
-            }
-            // Classes, method types, modules, packages; method handles.
-            7 | 16 | 19 | 20 => 2,
-            15 => 3,
-            LONG | DOUBLE => {
-                // They take two indexes.
-                self.texts.push(&[]);
-                8
-            }
-            NAME_AND_TYPE => {
-                self.pairs.push((short(0)?, short(2)?));
-                4
-            }
-            _ => 4,
-        };
-        self.texts.push(text);
-        content.get(length..)
+        match tag {
+            UTF8 => text = &content[2..],
+            STRING => self.strings.push(short(content, 0)?),
+            NAME_AND_TYPE => self.pairs.push((short(content, 0)?, short(content, 2)?)),
+            _ => {}
+        }
+        self.texts.extend(std::iter::repeat_n(text, indexes));
+        Some(behind)
     }
 }
 

@@ -14,6 +14,7 @@ use headwater_protocol::message::ClassFileBytes;
 use jni::sys::jclass;
 
 use crate::classes::Classes;
+use crate::constants::{self, short};
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
 
@@ -40,7 +41,7 @@ pub fn refused(bytes: &[u8]) -> Option<Vec<u8>> {
             *taken = bytes.to_vec();
             Some(NO_CLASS.to_vec())
         }
-        Purpose::Link => Some(with_other_flags(bytes).unwrap_or(NO_CLASS.to_vec())),
+        Purpose::Link => Some(with_other_flags(bytes).unwrap_or_else(|| NO_CLASS.to_vec())),
     })
 }
 
@@ -49,20 +50,13 @@ fn with_other_flags(bytes: &[u8]) -> Option<Vec<u8>> {
     /// Of the class's flags, in their first byte: `ACC_SYNTHETIC`.
     const SYNTHETIC: u8 = 0x10;
     const POOL_COUNT_AT: usize = 8;
-    let number = |at: usize| Some(usize::from(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])));
-    let (mut at, mut index) = (POOL_COUNT_AT + 2, 1);
-    while index < number(POOL_COUNT_AT)? {
-        // JVMS 4.4: what follows the tag, and the two entries that long constants take.
-        let (length, entries) = match bytes.get(at)? {
-            1 => (2 + number(at + 1)?, 1),
-            3 | 4 | 9..=12 | 17 | 18 => (4, 1),
-            5 | 6 => (8, 2),
-            7 | 8 | 16 | 19 | 20 => (2, 1),
-            15 => (3, 1),
-            _ => return None,
-        };
-        (at, index) = (at + 1 + length, index + entries);
+    let count = usize::from(short(bytes, POOL_COUNT_AT)?);
+    let (mut rest, mut index) = (bytes.get(POOL_COUNT_AT + 2..)?, 1);
+    while index < count {
+        let (constant, behind) = constants::split_first(rest)?;
+        (rest, index) = (behind, index + constant.indexes);
     }
+    let at = bytes.len() - rest.len();
     let mut changed = bytes.to_vec();
     *changed.get_mut(at)? ^= SYNTHETIC;
     Some(changed)
@@ -122,7 +116,6 @@ mod tests {
             let changed = with_other_flags(class.bytes).unwrap();
             let differ: Vec<usize> = (0..changed.len()).filter(|at| changed[*at] != class.bytes[*at]).collect();
             assert_eq!((changed.len(), differ.len()), (class.bytes.len(), 1), "{}", class.name);
-            // The class's name follows, by an entry of the constant pool, as its superclass does.
             assert_eq!(changed[differ[0]] ^ class.bytes[differ[0]], 0x10);
             assert!(with_other_flags(&class.bytes[..differ[0]]).is_none());
         }

@@ -197,8 +197,8 @@ impl Session {
                 for event in PROFILE_EVENTS {
                     self.jvmti.enable(event).map_err(|error| failed(&error))?;
                 }
-                let listed = self.classes.list(jni).map_err(|error| failed(&error))?;
-                Ok(Reply::Classes { linked: listed.0, unlinked: listed.1 })
+                let (linked, unlinked) = self.classes.list(jni).map_err(|error| failed(&error))?;
+                Ok(Reply::Classes { linked, unlinked })
             }
             Command::ListMethods { classes } => self
                 .classes

@@ -154,7 +154,7 @@ pub enum Reply {
     Classes {
         /// Those that are linked.
         linked: Vec<ClassInfo>,
-        /// Those of the application's own loader that are not.
+        /// Those of the JDK's application class loader that are not.
         unlinked: Vec<UnlinkedClass>,
     },
     /// To [`Command::ListMethods`]: classes that have been unloaded, or are not linked yet, are missing.
@@ -324,8 +324,6 @@ pub struct UnlinkedClass {
     pub id: ClassId,
     /// Internal name.
     pub name: String,
-    /// Its defining loader.
-    pub loader: LoaderId,
 }
 
 /// A class file.

@@ -29,16 +29,16 @@ fn a_jvm_that_has_another_versions_classes_is_left_alone() {
     }
 }
 
-#[test]
-fn a_root_that_matches_nothing_is_refused_with_suggestions() {
+/// These roots are refused, with these words, and the target goes on.
+fn check_roots(roots: &[(&str, &str)]) {
     for jdk in jdks() {
         let mut target = Target::start(&jdk);
         let pid = target.process.pid().to_string();
-        for (root, suggestion) in [("Counting::rooot", "Counting::root"), ("Countin::root", "Counting")] {
+        for (root, words) in roots {
             let output = run_headwater(&["profile", &pid, "--root", root]);
             let errors = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(4), "{errors}");
-            assert!(errors.contains(suggestion), "{errors}");
+            assert!(errors.contains(words), "{errors}");
             assert!(output.stdout.is_empty());
         }
         target.go();
@@ -47,23 +47,14 @@ fn a_root_that_matches_nothing_is_refused_with_suggestions() {
 }
 
 #[test]
+fn a_root_that_matches_nothing_is_refused_with_suggestions() {
+    check_roots(&[("Counting::rooot", "Counting::root"), ("Countin::root", "Counting")]);
+}
+
+#[test]
 fn a_root_that_must_not_be_changed_is_refused_with_the_reason() {
-    for jdk in jdks() {
-        let mut target = Target::start(&jdk);
-        let pid = target.process.pid().to_string();
-        let roots = [
-            ("java.lang.Object::toString", "never instruments"),
-            ("java.lang.Math::max", "Say --jdk edge or --jdk all"),
-        ];
-        for (root, reason) in roots {
-            let output = run_headwater(&["profile", &pid, "--root", root]);
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(4), "{errors}");
-            assert!(errors.contains(reason), "{errors}");
-        }
-        target.go();
-        target.quit();
-    }
+    let (never, because_of_clock) = ("never instruments", "Say --jdk edge or --jdk all");
+    check_roots(&[("java.lang.Object::toString", never), ("java.lang.Math::max", because_of_clock)]);
 }
 
 #[test]

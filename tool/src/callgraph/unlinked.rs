@@ -4,7 +4,7 @@
 //! in it is selected when it is linked, which takes a batch; in a javac that has just started, two of five batches were of that kind, most of them of
 //! one class. So what a batch is about to call there is linked before, as the program would soon, and goes into the same batch.
 //!
-//! Only in a program that starts, where little else is as dear; and only classes of the JDK's own loader for the class path: to link a class may load
+//! Only in a program that starts, where little else is as dear; and only classes of the JDK's application class loader: to link a class may load
 //! others, which runs the code of its loader, and that must not be the application's.
 
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Unlinked {
 }
 
 impl CallGraph {
-    /// Classes of the application's own loader that are loaded, and not linked.
+    /// Classes of the JDK's application class loader that are loaded, and not linked.
     pub fn add_unlinked(&mut self, classes: Vec<UnlinkedClass>) {
         self.unlinked.classes.extend(classes.into_iter().map(|class| (class.name.into(), class.id)));
     }
@@ -97,8 +97,8 @@ impl CallGraph {
             self.unlinked.remove(&info.name);
             let key = self.mirrors.linked(info);
             self.unlinked.linked.push(key);
+            self.unlinked.bare.push(key);
         }
-        self.unlinked.bare.extend_from_slice(&self.unlinked.linked);
         self.resume()
     }
 

@@ -43,7 +43,7 @@ impl Session {
             self.hotswap_by_agent(classes).await?;
             let Some(pending) = self.queue.pop_front() else { return Ok(()) };
             self.deciding = Some(pending.request);
-            self.asker = self.asker(&pending);
+            self.asker = self.asker_of(&pending);
             let decided = self.decide(pending).await;
             (self.deciding, self.asker) = (None, None);
             decided?;
@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// Who asks, if it is a thread of the graph.
-    fn asker(&self, pending: &Pending) -> Option<(RequestId, ThreadId)> {
+    fn asker_of(&self, pending: &Pending) -> Option<(RequestId, ThreadId)> {
         pending.thread.filter(|thread| self.inside.contains(thread)).map(|thread| (pending.request, thread))
     }
 
@@ -67,7 +67,7 @@ impl Session {
             }
             Upcall::Hotswapped(ref result) => {
                 self.deciding = Some(pending.request);
-                self.asker = self.asker(&pending);
+                self.asker = self.asker_of(&pending);
                 let next = self.hotswapped(pending.thread, result).await;
                 self.has_asked_again(&mut pending);
                 (self.deciding, self.asker) = (None, None);
