@@ -2,6 +2,7 @@ package java.lang;
 
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.DontInline;
+import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.ReservedStackAccess;
 
 /**
@@ -53,8 +54,6 @@ public final class HeadwaterV1 {
     private static long flags;
     /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none, 1 for all. */
     static int controlEvery;
-    /** Another number in each session, and after each end of recording. A state of another epoch is an earlier recording's. */
-    static int epoch;
     static boolean recording;
 
     private HeadwaterV1() {}
@@ -75,13 +74,7 @@ public final class HeadwaterV1 {
             enterMarked(thread, id);
             return thread;
         }
-        long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
-            time = HeadwaterV1Chunks.next(thread, time);
-        }
-        long position = thread.position;
-        U.putLong(position, KIND_ENTER << KIND_SHIFT | (long) id << ID_SHIFT | time);
-        thread.position = position + 8;
+        record(thread, KIND_ENTER, id);
         return thread;
     }
 
@@ -199,37 +192,32 @@ public final class HeadwaterV1 {
     }
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
-        if (thread.epoch != epoch) {
-            // An earlier recording's: its chunk may be another thread's by now.
-            return;
-        }
         if (thread.depth <= 0) {
             if (thread.depth < 0 && thread.controlDepth > 0 && id == thread.root) {
                 HeadwaterV1Outermost.leaveControl(thread, id);
             }
             return;
         }
-        long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
-            time = HeadwaterV1Chunks.next(thread, time);
-        }
-        long position = thread.position;
-        U.putLong(position, kind << KIND_SHIFT | (long) id << ID_SHIFT | time);
-        thread.position = position + 8;
+        record(thread, kind, id);
         if (id == thread.root && --thread.depth == 0) {
             HeadwaterV1Outermost.outside(thread);
         }
     }
 
     static void write(HeadwaterV1Thread thread, long kind, int id) {
-        if (HeadwaterV1Chunks.isLate(thread)) {
-            return;
+        if (!HeadwaterV1Chunks.isLate(thread)) {
+            record(thread, kind, id);
         }
-        long time = HeadwaterV1Clock.time(thread);
-        if (thread.position >= thread.end || HeadwaterV1Clock.isTooLong(time)) {
-            time = HeadwaterV1Chunks.next(thread, time);
+    }
+
+    @ForceInline
+    private static void record(HeadwaterV1Thread thread, long kind, int id) {
+        long prefix = kind << KIND_SHIFT | (long) id << ID_SHIFT;
+        long word = HeadwaterV1Clock.stamp(thread, prefix);
+        if (thread.position >= thread.end || !HeadwaterV1Clock.fit(word, prefix)) {
+            word = prefix | HeadwaterV1Chunks.next(thread, word - prefix);
         }
-        HeadwaterV1Chunks.append(thread, kind << KIND_SHIFT | (long) id << ID_SHIFT | time);
+        HeadwaterV1Chunks.append(thread, word);
     }
 
     /** Scheme B (JFluid 6.2): before its first execution, what this method calls gets instrumented. */
@@ -295,7 +283,7 @@ public final class HeadwaterV1 {
             }
             HeadwaterV1Thread thread = HeadwaterV1Threads.find(tid);
             if (thread == null) {
-                thread = new HeadwaterV1Thread(tid, epoch, false);
+                thread = new HeadwaterV1Thread(tid, false);
                 HeadwaterV1Threads.insert(thread);
             }
             thread.openCount = methods.length;

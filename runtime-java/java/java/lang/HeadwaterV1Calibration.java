@@ -29,7 +29,7 @@ final class HeadwaterV1Calibration {
         final long shortest = 200_000_000;
         final long longest = 1_500_000_000;
         HeadwaterV1Clock.choose(HeadwaterV1Chunks.segment);
-        HeadwaterV1Thread self = new HeadwaterV1Thread(HeadwaterV1Threads.currentTid(), HeadwaterV1.epoch, false);
+        HeadwaterV1Thread self = new HeadwaterV1Thread(HeadwaterV1Threads.currentTid(), false);
         self.calibrates = true;
         self.depth = 1;
         self.root = NO_METHOD;

@@ -121,10 +121,10 @@ final class HeadwaterV1Chunks {
         }
         boolean goesOn = carrier.writer == thread && thread.carrier == carrier;
         if (!goesOn || thread.base != carrier.base) {
-            time = HeadwaterV1Clock.time(carrier);
+            time = HeadwaterV1Clock.stamp(carrier, 0);
         }
         long waited = 0;
-        if (carrier.end - carrier.position < 16 || HeadwaterV1Clock.isTooLong(time)) {
+        if (carrier.end - carrier.position < 16 || !HeadwaterV1Clock.fit(time, 0)) {
             waited = renew(carrier);
             time = 0;
             goesOn = false;
@@ -178,7 +178,7 @@ final class HeadwaterV1Chunks {
      * may have waited for long; in a probe it may still be writing the one word that it has begun.
      */
     static boolean isLate(HeadwaterV1Thread thread) {
-        return thread.epoch != HeadwaterV1.epoch;
+        return thread.source == HeadwaterV1Clock.LATE;
     }
 
     private static boolean mayClaim(HeadwaterV1Thread thread) {

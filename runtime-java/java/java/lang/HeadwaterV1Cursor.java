@@ -25,6 +25,8 @@ abstract class HeadwaterV1Cursor {
      * leaves none), and must not keep the thread inside.
      */
     int depth;
+    /** What its events' times are read from, as {@link HeadwaterV1Clock} numbers them; {@link HeadwaterV1Clock#LATE} in the end. */
+    int source;
     /** The thread, while {@link HeadwaterV1Threads#current} may find its state by it; {@code null} if only by {@link #tid}. */
     Thread owner;
 

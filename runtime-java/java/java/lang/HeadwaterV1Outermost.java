@@ -171,6 +171,9 @@ final class HeadwaterV1Outermost {
         }
         long duration = HeadwaterV1Clock.stopwatch() - thread.controlStart;
         thread.depth = 0;
+        if (HeadwaterV1Chunks.isLate(thread)) {
+            return;
+        }
         if (thread.position >= thread.end) {
             HeadwaterV1Chunks.next(thread, 0);
         }

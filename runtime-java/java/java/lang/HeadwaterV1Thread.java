@@ -1,10 +1,8 @@
 package java.lang;
 
-/** What the runtime knows of one thread that has entered the call graph. Written by that thread only, but for {@link #dead} and
- * {@link #open}. */
+/** What the runtime knows of one thread that has entered the call graph. Written by that thread only, but for {@link #dead},
+ * {@link #open}, and {@link #source} when recording ends. */
 final class HeadwaterV1Thread extends HeadwaterV1Cursor {
-    /** When it was made ({@link HeadwaterV1#epoch}): a late writer must not touch a later recording's chunks. */
-    final int epoch;
     /** Writes into its carriers' chunks, and is forgotten whenever it leaves the call graph: there may be very many of these. */
     final boolean virtual;
 
@@ -46,9 +44,9 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     long padding1;
     long padding2;
 
-    HeadwaterV1Thread(long tid, int epoch, boolean virtual) {
+    HeadwaterV1Thread(long tid, boolean virtual) {
         super(tid);
-        this.epoch = epoch;
+        source = HeadwaterV1Clock.source;
         this.virtual = virtual;
     }
 }

@@ -14,7 +14,7 @@ final class HeadwaterV1Threads {
     private static final long CARRIER =
             VIRTUAL_THREAD == null ? 0 : U.objectFieldOffset(VIRTUAL_THREAD, "carrierThread");
     private static final HeadwaterV1Thread[] NO_THREADS = new HeadwaterV1Thread[1];
-    private static final HeadwaterV1Thread NOBODY = new HeadwaterV1Thread(0, 0, false);
+    private static final HeadwaterV1Thread NOBODY = new HeadwaterV1Thread(0, false);
 
     /** Open-addressing table by thread id, a power of two long, at most half full. */
     private static HeadwaterV1Thread[] threads = NO_THREADS;
@@ -99,12 +99,12 @@ final class HeadwaterV1Threads {
         return U.getLong(Thread.currentThread(), TID);
     }
 
-    /** Forgets all threads. Calls that they are in keep their state as a token, which is of an earlier epoch from now on. */
+    /** Forgets all threads. Calls that they are in keep their state as a token, by which they find out that it is too late. */
     static void clear() {
-        HeadwaterV1.epoch++;
         for (HeadwaterV1Thread thread : threads) {
             if (thread != null) {
                 thread.owner = null;
+                thread.source = HeadwaterV1Clock.LATE;
             }
         }
         forgetLatest();
@@ -137,7 +137,7 @@ final class HeadwaterV1Threads {
                 return thread;
             }
             try {
-                thread = new HeadwaterV1Thread(tid, HeadwaterV1.epoch, isVirtual(self));
+                thread = new HeadwaterV1Thread(tid, isVirtual(self));
                 thread.run = forgottenRun;
                 insert(thread);
             } catch (OutOfMemoryError e) {
@@ -170,7 +170,7 @@ final class HeadwaterV1Threads {
                 return false;
             }
             try {
-                HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, HeadwaterV1.epoch, isVirtual(started));
+                HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, isVirtual(started));
                 thread.run = forgottenRun;
                 thread.handed = true;
                 thread.startedBy = link;
@@ -206,7 +206,7 @@ final class HeadwaterV1Threads {
                 }
                 try {
                     if (find(key) == null) {
-                        insert(new HeadwaterV1Thread(key, HeadwaterV1.epoch, false));
+                        insert(new HeadwaterV1Thread(key, false));
                     }
                 } catch (OutOfMemoryError e) {
                     return null;
@@ -237,7 +237,11 @@ final class HeadwaterV1Threads {
                 }
                 if (!other.dead) {
                     put(larger, other);
-                } else if (other.run > forgottenRun) {
+                    continue;
+                }
+                // It would not be found when recording ends.
+                other.source = HeadwaterV1Clock.LATE;
+                if (other.run > forgottenRun) {
                     forgottenRun = other.run;
                 }
             }
