@@ -13,6 +13,9 @@ use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti, class_status};
 
+/// What HotSpot's lambdas are called behind the name of the class whose code they stand in.
+const LAMBDA: &str = "$$Lambda";
+
 /// Numbers classes and loaders of one session.
 #[derive(Debug)]
 pub struct Classes {
@@ -29,6 +32,8 @@ pub struct Classes {
 #[derive(Debug, Default)]
 struct Instrumented {
     all: HashSet<(LoaderId, String)>,
+    /// Those that have been, also if they have their own again.
+    ever: HashSet<(LoaderId, String)>,
     /// Those that have been given their bytes while being loaded, and have not been seen loaded yet.
     being_defined: HashSet<(LoaderId, String)>,
 }
@@ -236,6 +241,7 @@ impl Classes {
         if while_loading {
             instrumented.being_defined.insert((loader, name.to_owned()));
         }
+        instrumented.ever.insert((loader, name.to_owned()));
         instrumented.all.insert((loader, name.to_owned()));
     }
 
@@ -291,6 +297,19 @@ impl Classes {
     /// Whether a class has this internal name, as far as the JVM tells.
     pub fn is_named(&self, class: jclass, name: &str) -> bool {
         self.jvmti.class_signature(class).map_or(true, |signature| class_name(&signature) == Some(name))
+    }
+
+    /// Whether a class has other bytes than its own.
+    pub fn is_instrumented(&self, jni: Jni, class: jclass) -> bool {
+        let key = self.key(jni, class).unwrap_or_default();
+        key.is_some_and(|key| self.lock_instrumented().all.contains(&key))
+    }
+
+    /// Whether a class is that of a lambda in the code of a class that has been given other bytes than its own in this session.
+    pub fn is_lambda_of_instrumented(&self, jni: Jni, class: jclass) -> bool {
+        let Ok(Some((loader, name))) = self.key(jni, class) else { return false };
+        let Some((host, _)) = name.rsplit_once(LAMBDA) else { return false };
+        self.lock_instrumented().ever.contains(&(loader, host.to_owned()))
     }
 
     fn key(&self, jni: Jni, class: jclass) -> Result<Option<(LoaderId, String)>, Error> {

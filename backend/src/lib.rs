@@ -19,6 +19,7 @@ mod mentions;
 mod natives;
 mod open_calls;
 mod peek;
+mod profiles;
 mod runtime;
 mod session;
 mod stopped;
@@ -38,7 +39,7 @@ use jvmti::{Callbacks, Capabilities, Env, EventKind, Jvmti, capability};
 
 const OK: jint = 0;
 const FAILED: jint = 1;
-/// How long the end of another session may take (`detach=`).
+/// How long the end of another session may take.
 const END_DEADLINE: Duration = Duration::from_secs(20);
 /// How long `main` waits for the tool in start-up mode.
 const STARTUP_DEADLINE: Duration = Duration::from_secs(30);
@@ -128,7 +129,7 @@ unsafe extern "system" fn vm_init(env: *mut Env, jni: *mut JNIEnv, _thread: jvmt
 /// # Safety
 /// `vm` is the JVM's own.
 unsafe fn begin(vm: *mut JavaVM, socket: &Path) -> Result<(), String> {
-    if session::is_active() {
+    if !session::is_free(END_DEADLINE) {
         return Err("another Headwater is attached to this JVM already. Wait for it to end, or end it by \
                     `headwater detach <target>`"
             .to_owned());

@@ -19,7 +19,7 @@ pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Vec<u64>, Error
         if is_of_jdk(jvmti, jni, classes, class)
             && let Ok((_, pool)) = jvmti.constant_pool(class)
         {
-            add(&pool, &mut mentions);
+            mentions.extend(of(&pool));
         }
         jni.delete_local(class);
     }
@@ -33,16 +33,16 @@ fn is_of_jdk(jvmti: Jvmti, jni: Jni, classes: &Classes, class: jclass) -> bool {
     id.map_or(true, LoaderId::is_jdk)
 }
 
-/// Adds what a constant pool mentions (JVMS 4.4), as far as it can be read.
-fn add(pool: &[u8], mentions: &mut HashSet<u64>) {
+/// What a constant pool mentions (JVMS 4.4), as far as it can be read.
+pub fn of(pool: &[u8]) -> HashSet<u64> {
     let mut read = Entries { texts: vec![&[]], ..Entries::default() };
     let mut rest = pool;
     while let Some(behind) = read.entry(rest) {
         rest = behind;
     }
     let text = |index: &u16| read.texts.get(usize::from(*index)).copied();
-    mentions.extend(read.pairs.iter().filter_map(|(name, descriptor)| Some(mention(text(name)?, text(descriptor)?))));
-    mentions.extend(read.strings.iter().filter_map(|string| mention_by_text(text(string)?)));
+    let pairs = read.pairs.iter().filter_map(|(name, descriptor)| Some(mention(text(name)?, text(descriptor)?)));
+    pairs.chain(read.strings.iter().filter_map(|string| mention_by_text(text(string)?))).collect()
 }
 
 /// What has been read of a constant pool.
@@ -84,14 +84,11 @@ mod tests {
         pool.extend([7, 0, 3, 1, 0, 3]);
         pool.extend(b"()I");
         pool.extend([12, 0, 3, 0, 5, 12, 0, 3, 0, 99, 8, 0, 3, 8, 0, 5]);
-        let mut mentions = HashSet::new();
-        add(&pool, &mut mentions);
+        let mentions = of(&pool);
         assert_eq!(mentions, HashSet::from([mention(b"get", b"()I"), mention(b"get", b"")]));
         for length in 0..pool.len() {
             // What is cut off is not there, and no more.
-            let mut fewer = HashSet::new();
-            add(&pool[..length], &mut fewer);
-            assert!(fewer.is_subset(&mentions));
+            assert!(of(&pool[..length]).is_subset(&mentions));
         }
     }
 }

@@ -18,10 +18,11 @@ use crate::connection::{AskError, Connection, Next};
 use crate::hotswap;
 use crate::invocations::Invocations;
 use crate::jni_env::Jni;
-use crate::jvmti::{EventKind, Jvmti};
+use crate::jvmti::{Error, EventKind, Jvmti};
 use crate::mentions;
 use crate::open_calls::{self, OpenCalls};
 use crate::peek;
+use crate::profiles::GoneLambdas;
 use crate::runtime::Runtime;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
@@ -116,9 +117,14 @@ pub fn is_active() -> bool {
 pub fn end(patience: Duration) -> bool {
     let Some(session) = current() else { return true };
     session.connection.close();
-    let ended = session.ended.lock().unwrap_or_else(PoisonError::into_inner);
-    let waited = session.end_reached.wait_timeout_while(ended, patience, |ended| !*ended);
-    *waited.unwrap_or_else(PoisonError::into_inner).0
+    session.wait_for_end(patience)
+}
+
+/// Whether there is no session, or one that has been giving everything back, and is done with it within `patience`.
+pub fn is_free(patience: Duration) -> bool {
+    current().is_none_or(|session| {
+        (session.is_restoring() || session.connection.is_closed()) && session.wait_for_end(patience)
+    })
 }
 
 /// Connects to the tool and makes ready; nothing in the target is changed yet.
@@ -215,6 +221,9 @@ impl Session {
                 compiled::list(self.jvmti, jni, &self.classes).map(Reply::Compiled).map_err(|error| failed(&error))
             }
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
+            Command::ForgetLambdas => {
+                Ok(Reply::Hotswapped(self.forget(jni, GoneLambdas::find(self.jvmti, jni, &self.classes))))
+            }
             Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
             Command::ListCalls => open_calls::running(jni, self).map(Reply::Calls).map_err(|error| failed(&error)),
             Command::ListStacks { roots } => {
@@ -337,6 +346,13 @@ impl Session {
         }
     }
 
+    /// Waits until all is as it was, for at most `patience`; whether it is.
+    fn wait_for_end(&self, patience: Duration) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.end_reached.wait_timeout_while(ended, patience, |ended| !*ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
     /// Gives all classes their own code back.
     fn restore(&self, jni: Jni) -> HotswapResult {
         const NAP: Duration = Duration::from_millis(2);
@@ -356,6 +372,12 @@ impl Session {
         }
     }
 
+    /// Has such lambdas forgotten, as far as that can be done: what cannot costs the program time, and the tool nothing.
+    fn forget(&self, jni: Jni, gone: Result<Option<GoneLambdas>, Error>) -> HotswapResult {
+        let forget = |gone: GoneLambdas| gone.forget(self.jvmti, jni, &self.classes).ok();
+        gone.ok().flatten().and_then(forget).unwrap_or_default()
+    }
+
     /// Gives everything back, on the agent's own thread, and answers `detach` if there is somebody to be answered.
     pub fn leave(&self, jni: Jni, detach: Option<RequestId>) {
         // Each step is tried whatever became of the one before.
@@ -364,7 +386,9 @@ impl Session {
         self.open_gate();
         self.restoring.store(true, Ordering::SeqCst);
         self.connection.answer_nobody();
-        let restored = self.restore(jni);
+        let gone = GoneLambdas::find(self.jvmti, jni, &self.classes);
+        let mut restored = self.restore(jni);
+        restored.add(self.forget(jni, gone));
         for event in PROFILE_EVENTS {
             let _ = self.jvmti.disable(event);
         }

@@ -4,6 +4,7 @@ import java.io.OutputStream;
 import java.net.URI;
 import java.util.List;
 import java.util.function.IntUnaryOperator;
+import java.util.stream.IntStream;
 import javax.tools.FileObject;
 import javax.tools.ForwardingJavaFileManager;
 import javax.tools.JavaCompiler;
@@ -77,6 +78,19 @@ public class Workload {
             sum += SHAPES[i + seed & 63].area();
         }
         return (int) sum;
+    }
+
+    /** A stream: 1 + 2000 calls, of lambdas' bodies by the JDK. */
+    static int streams(int seed) {
+        return IntStream.range(seed, seed + 1000).map(Workload::next).filter(Workload::isOdd).sum();
+    }
+
+    static int next(int x) {
+        return x * 2 + 1;
+    }
+
+    static boolean isOdd(int x) {
+        return (x / 3) % 2 == 1;
     }
 
     /** Coarse: 1 + 20 calls of some microseconds. */
@@ -198,6 +212,7 @@ public class Workload {
             case "polymorphic": root = Workload::polymorphic; break;
             case "mixed": root = Workload::mixed; break;
             case "coarse": root = Workload::coarse; break;
+            case "streams": root = Workload::streams; break;
             case "javac": root = Workload::javac; break;
             default: throw new IllegalArgumentException(args[0]);
         }

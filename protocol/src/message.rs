@@ -116,6 +116,9 @@ pub enum Command {
         /// Which classes.
         classes: Vec<ClassId>,
     },
+    /// Have profiles of the JIT compilers forgotten that remember lambdas whose code is gone. Answered by [`Reply::Hotswapped`], which counts no
+    /// classes: none gets another code.
+    ForgetLambdas,
     /// Let instrumented methods record. Answered by [`Reply::Done`].
     Record,
     /// The stacks of threads that are inside the code that one of these methods had before it was instrumented. Answered by
@@ -165,7 +168,7 @@ pub enum Reply {
     Mentions(Vec<u64>),
     /// To [`Command::ListCompiled`]: methods that are compiled, by themselves or as a part of their callers.
     Compiled(Vec<(ClassId, Vec<MethodInfo>)>),
-    /// To [`Command::Hotswap`].
+    /// To [`Command::Hotswap`] and [`Command::ForgetLambdas`].
     Hotswapped(HotswapResult),
     /// To [`Command::ListCalls`]: each thread's, the outermost first.
     Calls(Vec<(ThreadId, Vec<RunningCall>)>),

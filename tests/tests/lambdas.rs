@@ -106,3 +106,78 @@ fn lambdas_of_other_interfaces_are_not_taken_for_called() {
         assert_eq!((&report["methods"]["instrumented"], &report["methods"]["called"]), (&7.into(), &7.into()));
     }
 }
+
+/// Sorts below the root, and walks a list; a thread of its own stays in a walk until the end.
+const CALLED_BY_THE_JDK: &str = "
+    import java.util.*;
+    import java.util.concurrent.CountDownLatch;
+    class Main {
+        static final CountDownLatch end = new CountDownLatch(1);
+        static long walked;
+        public static void main(String[] args) throws Exception {
+            System.out.println(\"READY \" + many());
+            CountDownLatch inside = new CountDownLatch(1);
+            Thread staying = new Thread(() -> stay(inside));
+            staying.start();
+            inside.await();
+            Scanner input = new Scanner(System.in);
+            while (input.hasNextLine() && !input.nextLine().equals(\"quit\")) {
+                System.out.println(\"RESULT \" + many());
+            }
+            end.countDown();
+            staying.join();
+        }
+        static int many() {
+            int sum = 0;
+            for (int i = 0; i < 3000; i++) {
+                sum += root();
+            }
+            return sum;
+        }
+        static int root() {
+            List<Integer> numbers = new ArrayList<>();
+            for (int i = 0; i < 50; i++) {
+                numbers.add(i * 37 % 50);
+            }
+            numbers.sort((a, b) -> a - b);
+            numbers.forEach(number -> walked += number);
+            return numbers.get(7);
+        }
+        static void stay(CountDownLatch inside) {
+            new ArrayList<>(List.of(1)).forEach(number -> {
+                inside.countDown();
+                try {
+                    end.await();
+                } catch (InterruptedException e) {
+                    throw new AssertionError(e);
+                }
+            });
+        }
+    }";
+
+#[test]
+fn profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays() {
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, CALLED_BY_THE_JDK);
+        let log = classes.file("redefined.log");
+        let logging = format!("-Xlog:redefine+class+load=info:file={}", log.display());
+        // In the foreground: what has run so often is compiled, and so profiled.
+        let mut target = java(&jdk, &classes, &["-Xbatch", &logging], &["Main"]);
+        target.await_line("READY 21000");
+        let tool = profile(&target, &["--root", "Main::root", "--calls", "3000"]);
+        target.say("go");
+        assert_eq!(target.await_line("RESULT"), "RESULT 21000", "JDK {}", jdk.version);
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        let redefined = std::fs::read_to_string(&log).expect("the JVM's log");
+        let is_redefined =
+            |class: &str| redefined.lines().any(|line| line.contains(&format!("redefined name={class},")));
+        target.say("go");
+        assert_eq!(target.await_line("RESULT"), "RESULT 21000", "JDK {}", jdk.version);
+        target.say("quit");
+        assert!(target.finish().status.success());
+        for (class, expected) in [("Main", true), ("java.util.TimSort", true), ("java.util.ArrayList", false)] {
+            assert_eq!(is_redefined(class), expected, "JDK {}: {class}\n{redefined}", jdk.version);
+        }
+    }
+}

@@ -342,6 +342,8 @@ impl Session {
         let others = self.graph.keep_only_roots();
         // A part at a time: no pause is to be longer than those of the profile.
         self.hotswap_by_agent(others).await?;
+        // Else they would be timed as the profile has left the compilers, not as the program runs without.
+        self.command(Command::ForgetLambdas, "have profiles forgotten").await?;
         // What the profile cost is another matter.
         (self.totals, self.last_hotswap) = (totals, last_hotswap);
         self.segment.set_control(Some(NonZeroU32::MIN));

@@ -1,0 +1,281 @@
+//! What HotSpot's profiles remember of lambdas whose code is gone.
+//!
+//! When a class is given other code, all its `invokedynamic` instructions are linked anew, and each lambda expression gets another class:
+//! once for each version of the code that runs it. Whoever calls such objects (a stream, a sort) is profiled with the classes it has seen,
+//! two in one place as HotSpot is set; once these are of versions that are gone, the place counts as calling anything, for good, and what it
+//! calls is no longer inlined. So when code has been given back, classes whose profiles remember such lambdas are retransformed
+//! into what they are, by which HotSpot forgets their profiles, and makes new ones of what runs then.
+//!
+//! Profiles are found by what HotSpot tells debuggers ([`vm_structs`](crate::vm_structs)). Their entries are not described, but a class is the
+//! address of its structure, wherever it stands. A profile that changes or is freed while it is read is at worst forgotten in vain.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use headwater_protocol::message::{HotswapResult, mention};
+use jni::sys::{jclass, jmethodID, jobject};
+
+use crate::classes::Classes;
+use crate::hotswap;
+use crate::jni_env::Jni;
+use crate::jvmti::{Error, Jvmti};
+use crate::mentions;
+use crate::vm_structs::Memory;
+
+/// A word of the JVM's, in bytes.
+const WORD: usize = size_of::<u64>();
+/// Longer than any profile: what says so is none.
+const LONGEST_PROFILE: usize = 1 << 22;
+/// Calls on a stack that are looked at. A stack that is deeper may move under that window.
+const DEPTH: usize = 1024;
+/// For so long threads are looked at, until each has been seen elsewhere.
+const LONGEST_LOOK: Duration = Duration::from_millis(300);
+/// Between two looks.
+const NAP: Duration = Duration::from_micros(100);
+/// HotSpot relies on what this class's methods are compiled to.
+const LEFT_ALONE: &str = "java/lang/VirtualThread";
+
+/// Lambdas in code that classes do not have any more, or are about to lose.
+#[derive(Debug)]
+pub struct GoneLambdas {
+    memory: Memory,
+    layout: Layout,
+    /// Addresses of their classes' structures.
+    classes: HashSet<u64>,
+    /// Names and descriptors of the methods that they implement.
+    methods: HashSet<u64>,
+}
+
+/// Offsets, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    /// In a `Method`: what never changes of it.
+    constant_part: u64,
+    /// In a `ConstMethod`: its class's constants.
+    constants: u64,
+    /// In a `ConstantPool`: the class.
+    holder: u64,
+    /// In a `Method`: its profile; null until it has been called often.
+    profile: u64,
+    /// In a `MethodData`: how long the entries are together.
+    length: u64,
+    /// In a `MethodData`: the entries.
+    entries: u64,
+}
+
+impl GoneLambdas {
+    /// The lambdas of all classes that have been given other code in this session, as far as they have been made. `None` when there
+    /// are none, or nothing can be known of profiles.
+    pub fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Option<GoneLambdas>, Error> {
+        let found = Memory::open().and_then(|memory| Layout::find(&memory).map(|layout| (memory, layout)));
+        let Some((memory, layout)) = found else { return Ok(None) };
+        let mut gone = GoneLambdas { memory, layout, classes: HashSet::new(), methods: HashSet::new() };
+        for class in jvmti.loaded_classes()? {
+            if classes.is_lambda_of_instrumented(jni, class) {
+                gone.add(jvmti, class);
+            }
+            jni.delete_local(class);
+        }
+        Ok((!gone.classes.is_empty()).then_some(gone))
+    }
+
+    fn add(&mut self, jvmti: Jvmti, class: jclass) {
+        for method in jvmti.methods(class).unwrap_or_default() {
+            self.classes.extend(self.layout.class_of(&self.memory, method));
+            if let Ok((name, descriptor)) = jvmti.method_name(method)
+                && !name.starts_with('<')
+            {
+                self.methods.insert(mention(name.as_bytes(), descriptor.as_bytes()));
+            }
+        }
+    }
+
+    /// Has the profiles forgotten that remember any of them, but for those of classes in whose code a thread stays: it would go on in
+    /// code that is replaced, which HotSpot no longer compiles. Hooks must change nothing meanwhile.
+    ///
+    /// The result counts no classes: none has got another code.
+    pub fn forget(&self, jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<HotswapResult, Error> {
+        let mut remembering = Vec::new();
+        for class in jvmti.loaded_classes()? {
+            match self.remembering(jvmti, jni, classes, class) {
+                Some(methods) => remembering.push((class, methods)),
+                None => jni.delete_local(class),
+            }
+        }
+        let methods = remembering.iter().flat_map(|(_, methods)| methods).map(|method| *method as usize).collect();
+        let staying = staying(jvmti, jni, &methods)?;
+        let stays = |methods: &[jmethodID]| methods.iter().any(|method| staying.contains(&(*method as usize)));
+        let (spared, forgetting): (Vec<_>, Vec<_>) = remembering.into_iter().partition(|(_, methods)| stays(methods));
+        spared.iter().for_each(|(class, _)| jni.delete_local(*class));
+        let forgetting: Vec<jclass> = forgetting.into_iter().map(|(class, _)| class).collect();
+        let result = hotswap::restore(jvmti, jni, classes, &forgetting);
+        Ok(HotswapResult { classes: 0, refused: Vec::new(), ..result })
+    }
+
+    /// A class's methods, if the profile of any remembers one of the lambdas.
+    fn remembering(&self, jvmti: Jvmti, jni: Jni, classes: &Classes, class: jclass) -> Option<Vec<jmethodID>> {
+        // An array has no constants; whoever calls a lambda has its method among them.
+        let (_, pool) = jvmti.constant_pool(class).ok()?;
+        let may_be_changed = || jvmti.is_modifiable(class).unwrap_or(false) && !classes.is_named(class, LEFT_ALONE);
+        if mentions::of(&pool).is_disjoint(&self.methods) || !may_be_changed() {
+            return None;
+        }
+        if classes.is_instrumented(jni, class) {
+            // Its profile is no older than that.
+            return None;
+        }
+        let methods = jvmti.methods(class).ok()?;
+        let remembers =
+            |method: &jmethodID| self.layout.remembers(&self.memory, *method, &self.classes).unwrap_or(false);
+        methods.iter().any(remembers).then_some(methods)
+    }
+}
+
+impl Layout {
+    fn find(memory: &Memory) -> Option<Layout> {
+        let fields = memory.fields([
+            ("Method", "_constMethod"),
+            ("ConstMethod", "_constants"),
+            ("ConstantPool", "_pool_holder"),
+            ("Method", "_method_data"),
+            ("MethodData", "_data_size"),
+            ("MethodData", "_data[0]"),
+        ])?;
+        let [constant_part, constants, holder, profile, length, entries] =
+            fields.map(|field| field.map(|field| field.offset));
+        Some(Layout {
+            constant_part: constant_part?,
+            constants: constants?,
+            holder: holder?,
+            profile: profile?,
+            length: length?,
+            entries: entries?,
+        })
+    }
+
+    /// The address of the structure of a method's class.
+    fn class_of(&self, memory: &Memory, method: jmethodID) -> Option<u64> {
+        // A method's id is the address of a pointer to it.
+        let method = memory.word(method as u64)?;
+        let constant_part = memory.word(method + self.constant_part)?;
+        let constants = memory.word(constant_part + self.constants)?;
+        memory.word(constants + self.holder).filter(|class| *class != 0)
+    }
+
+    /// Whether a method's profile remembers one of these classes.
+    fn remembers(&self, memory: &Memory, method: jmethodID, classes: &HashSet<u64>) -> Option<bool> {
+        let method = memory.word(method as u64)?;
+        let profile = memory.word(method + self.profile)?;
+        if profile == 0 {
+            return Some(false);
+        }
+        let length = i32::from_ne_bytes(memory.read(profile + self.length)?);
+        let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_PROFILE)?;
+        let entries = memory.bytes(profile + self.entries, length)?;
+        Some(entries.as_chunks::<WORD>().0.iter().any(|word| classes.contains(&u64::from_ne_bytes(*word))))
+    }
+}
+
+/// Those of these methods that a thread may be in a single call of all the time.
+fn staying(jvmti: Jvmti, jni: Jni, methods: &HashSet<usize>) -> Result<HashSet<usize>, Error> {
+    let mut staying = HashSet::new();
+    if methods.is_empty() {
+        return Ok(staying);
+    }
+    let end = Instant::now() + LONGEST_LOOK;
+    let mut watched = Vec::new();
+    for (thread, stack) in jvmti.all_stacks(DEPTH)? {
+        if stack.len() == DEPTH {
+            staying.extend(stack.iter().map(|method| *method as usize).filter(|method| methods.contains(method)));
+        }
+        let stack = up_to_last(stack, methods);
+        if stack.is_empty() || staying.contains(&(stack[stack.len() - 1] as usize)) {
+            jni.delete_local(thread);
+        } else {
+            watched.push((thread, stack));
+        }
+    }
+    while !watched.is_empty() && Instant::now() < end {
+        std::thread::sleep(NAP);
+        watched = watched.into_iter().filter_map(|watched| look_again(jvmti, jni, watched, methods)).collect();
+    }
+    for (thread, stack) in watched {
+        staying.extend(stack.iter().map(|method| *method as usize).filter(|method| methods.contains(method)));
+        jni.delete_local(thread);
+    }
+    Ok(staying)
+}
+
+/// What is left of a thread's calls that may be the same ones; `None` when none of the methods is among them, or the thread has ended.
+fn look_again(
+    jvmti: Jvmti,
+    jni: Jni,
+    (thread, mut stack): (jobject, Vec<jmethodID>),
+    methods: &HashSet<usize>,
+) -> Option<(jobject, Vec<jmethodID>)> {
+    let now = jvmti.stack(thread, DEPTH).unwrap_or_default();
+    let same = stack.iter().zip(&now).take_while(|(before, now)| before == now).count();
+    stack.truncate(same);
+    let stack = up_to_last(stack, methods);
+    if stack.is_empty() {
+        jni.delete_local(thread);
+        return None;
+    }
+    Some((thread, stack))
+}
+
+/// A stack's calls up to the innermost one of these methods.
+fn up_to_last(mut stack: Vec<jmethodID>, methods: &HashSet<usize>) -> Vec<jmethodID> {
+    let last = stack.iter().rposition(|method| methods.contains(&(*method as usize)));
+    stack.truncate(last.map_or(0, |last| last + 1));
+    stack
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYOUT: Layout = Layout { constant_part: 0, constants: 8, holder: 16, profile: 8, length: 4, entries: 8 };
+
+    fn memory() -> Memory {
+        Memory::open().expect("the process's memory")
+    }
+
+    fn id(method: &*const u64) -> jmethodID {
+        std::ptr::from_ref(method) as jmethodID
+    }
+
+    #[test]
+    fn a_class_is_found_by_its_method() {
+        let constants = [0_u64, 0, 4711];
+        let constant_part = [0, constants.as_ptr() as u64];
+        let method = [constant_part.as_ptr() as u64];
+        assert_eq!(LAYOUT.class_of(&memory(), id(&method.as_ptr())), Some(4711));
+        let nowhere = [8_u64];
+        assert_eq!(LAYOUT.class_of(&memory(), id(&nowhere.as_ptr())), None);
+    }
+
+    #[test]
+    fn a_profile_remembers_the_classes_in_its_entries_and_no_others() {
+        // The length in the upper half of the first word.
+        let profile = [16_u64 << 32, 1, 4711, 4712];
+        let method = [0, profile.as_ptr() as u64];
+        let remembers = |class| LAYOUT.remembers(&memory(), id(&method.as_ptr()), &HashSet::from([class]));
+        assert_eq!(remembers(4711), Some(true));
+        assert_eq!(remembers(4712), Some(false), "it stands behind the last entry");
+        let none = [0_u64, 0];
+        assert_eq!(LAYOUT.remembers(&memory(), id(&none.as_ptr()), &HashSet::from([0])), Some(false));
+        for length in [-1_i32, i32::MAX] {
+            let odd = [u64::from(length as u32) << 32, 4711];
+            let method = [0, odd.as_ptr() as u64];
+            assert_eq!(LAYOUT.remembers(&memory(), id(&method.as_ptr()), &HashSet::from([4711])), None);
+        }
+    }
+
+    #[test]
+    fn a_stack_is_of_interest_up_to_the_innermost_such_call() {
+        let stack: Vec<jmethodID> = [1, 2, 3, 2, 4].map(|method: usize| method as jmethodID).to_vec();
+        assert_eq!(up_to_last(stack.clone(), &HashSet::from([2])), stack[..4]);
+        assert!(up_to_last(stack, &HashSet::from([5])).is_empty());
+    }
+}
