@@ -307,6 +307,10 @@ impl Classes {
 
     /// Whether a class is that of a lambda in the code of a class that has been given other bytes than its own in this session.
     pub fn is_lambda_of_instrumented(&self, jni: Jni, class: jclass) -> bool {
+        // Few are, and the loader takes longer to be known.
+        if !self.jvmti.class_signature(class).is_ok_and(|signature| signature.contains(LAMBDA)) {
+            return false;
+        }
         let Ok(Some((loader, name))) = self.key(jni, class) else { return false };
         let Some((host, _)) = name.rsplit_once(LAMBDA) else { return false };
         self.lock_instrumented().ever.contains(&(loader, host.to_owned()))
