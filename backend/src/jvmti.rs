@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use jni::sys::{JavaVM, jclass, jint, jlong, jmethodID, jobject};
 
@@ -353,6 +354,25 @@ impl Jvmti {
         // SAFETY: `vm` is valid (the caller's promise); GetEnv writes a pointer.
         let result = unsafe { ((**vm).v1_2.GetEnv)(vm, &mut env, JVMTI_VERSION_11) };
         if result == 0 && !env.is_null() { Ok(Jvmti(env.cast())) } else { Err(Error(111)) }
+    }
+
+    /// Makes sure that this VM has an environment that is never disposed: one without capabilities, callbacks or events.
+    ///
+    /// What HotSpot notes of a thread for JVMTI it takes back when the thread ends, but not while there is no environment. The next
+    /// one that is made, by whatever tool, is then entered in the notes on threads that have ended, and in their memory, which is
+    /// somebody else's by then. With one that stays, nothing is left behind.
+    ///
+    /// # Safety
+    /// `vm` is the JVM's own invocation interface.
+    pub unsafe fn keep_one(vm: *mut JavaVM) -> Result<(), Error> {
+        static IS_KEPT: Mutex<bool> = Mutex::new(false);
+        let mut is_kept = IS_KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_kept {
+            // SAFETY: the caller's promise.
+            unsafe { Jvmti::create(vm)? };
+            *is_kept = true;
+        }
+        Ok(())
     }
 
     /// The environment that a callback was given.

@@ -93,7 +93,10 @@ pub unsafe extern "system" fn Agent_OnLoad(vm: *mut JavaVM, options: *const c_ch
         let socket = PathBuf::from(unsafe { text(options) });
         let prepare = || -> Result<(), jvmti::Error> {
             // SAFETY: the JVM's own interface.
-            let jvmti = unsafe { Jvmti::create(vm)? };
+            let jvmti = unsafe {
+                Jvmti::keep_one(vm)?;
+                Jvmti::create(vm)?
+            };
             jvmti.add_capabilities(&capabilities())?;
             jvmti.set_callbacks(&Callbacks { vm_init: Some(vm_init), ..callbacks::callbacks() })?;
             jvmti.enable(EventKind::VmInit)
@@ -143,7 +146,8 @@ unsafe fn begin(vm: *mut JavaVM, socket: &Path) -> Result<(), String> {
         Jni::from_raw(env.cast())
     };
     // SAFETY: as above.
-    let jvmti = unsafe { Jvmti::create(vm) }.map_err(|error| format!("the JVM offers no JVMTI: {error}"))?;
+    let jvmti = unsafe { Jvmti::keep_one(vm).and_then(|()| Jvmti::create(vm)) }
+        .map_err(|error| format!("the JVM offers no JVMTI: {error}"))?;
     let prepared = jvmti
         .add_capabilities(&capabilities())
         .and_then(|()| jvmti.set_callbacks(&callbacks::callbacks()))

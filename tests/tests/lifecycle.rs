@@ -209,6 +209,79 @@ fn the_same_jvm_is_profiled_again_and_again() {
 }
 
 #[test]
+fn threads_may_end_between_two_sessions() {
+    let text = "
+        import java.util.ArrayList;
+        import java.util.List;
+        import java.util.concurrent.SynchronousQueue;
+
+        class Main {
+            public static void main(String[] args) throws Exception {
+                System.out.println(\"READY\");
+                List<Thread> threads = new ArrayList<>();
+                List<SynchronousQueue<String>> queues = new ArrayList<>();
+                for (int c; (c = System.in.read()) >= 0;) {
+                    for (int i = 0; c == 'l' && i < 50; i++) {
+                        SynchronousQueue<String> queue = new SynchronousQueue<>();
+                        Thread thread = new Thread(() -> run(queue));
+                        thread.start();
+                        threads.add(thread);
+                        queues.add(queue);
+                        queue.put(\"load\");
+                    }
+                    if (c == 'e') {
+                        System.gc();
+                        for (var queue : queues) queue.put(\"end\");
+                        for (Thread thread : threads) thread.join();
+                        queues.clear();
+                        threads.clear();
+                    }
+                    if (c == '\\n') System.out.println(\"DONE\");
+                }
+            }
+            static void run(SynchronousQueue<String> queue) {
+                try {
+                    while (!queue.take().equals(\"end\")) root();
+                } catch (Exception e) {
+                    System.out.println(e);
+                }
+            }
+            static void root() throws Exception {
+                var loader = new ClassLoader(null) {
+                    Class<?> late() throws Exception {
+                        try (var in = Main.class.getResourceAsStream(\"Late.class\")) {
+                            byte[] bytes = in.readAllBytes();
+                            return defineClass(\"Late\", bytes, 0, bytes.length);
+                        }
+                    }
+                };
+                loader.late();
+            }
+        }
+        class Late { }";
+    for jdk in jdks() {
+        let classes = headwater_tests::compile_text(&jdk, text);
+        // What the JVM has of a thread is unmapped as soon as it is freed: no access to it goes unnoticed.
+        let mut java = Command::new(jdk.program("java"));
+        java.args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").env("MALLOC_MMAP_THRESHOLD_", "1024");
+        let mut target = Process::spawn(&mut java);
+        target.await_line("READY");
+        for _ in 0..3 {
+            let tool = profile(&target, &["--root", "Main::root"]);
+            target.say("l");
+            target.await_line("DONE");
+            tool.signal(Signal::INT);
+            let tool = tool.finish();
+            assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+            // A collection while nobody is attached, and then they end.
+            target.say("e");
+            target.await_line("DONE");
+        }
+        assert!(target.finish().status.success(), "JDK {}", jdk.version);
+    }
+}
+
+#[test]
 fn detaching_gives_every_class_its_bytes_back() {
     for jdk in jdks() {
         let classes = compile(&jdk, &["ClassBytes.java"]);
