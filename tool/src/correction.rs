@@ -6,21 +6,27 @@
 //! direction for all calls alike, so errors add up.
 //!
 //! The cost of a probe differs from place to place, so some nodes come out below zero, and others too high by as much. A subtree's
-//! time is the sum of its nodes' as they came out, which evens that out; nodes below zero are then set to zero, and the
-//! others of the subtree give what that took. What was moved is part of the uncertainty.
+//! time is the sum of its nodes' as they came out, which evens that out. How far nodes are below zero says how far places
+//! differ, and a subtree's time is divided among its root and its callees with regard to how well each is known ([`parts`]):
+//! what makes up for those below zero comes from those that are uncertain, and of what is not known at all everybody gets
+//! as much as he has probes. An uncertainty is at least what was moved.
 //!
 //! Where calls of the roots were timed as wholes, after the profile or as control invocations, the cost of a probe pair is
 //! fitted to these ([`in_place`]), and divided between callee and caller with regard to what there is ([`divided`]). What the one has
 //! too much by that division, the other has too little: that part of the uncertainty grows with the difference of n and m, and
 //! of a subtree with its own n alone.
 //!
-//! Times by a coarse clock are samples: of a time t with steps of p, `sqrt(t * p)` is one standard deviation.
+//! Times by a coarse clock are samples: of a time t with steps of p, `sqrt(t * p)` is one standard deviation, but that of a stretch
+//! of time that the clock is read before and after is never more than half a step.
 
 mod division;
 mod in_place;
+mod parts;
 
 pub use division::divided;
 pub use in_place::{MIN_CONTROLS, Reference, RootCalls, in_place, root_calls};
+
+use parts::{Part, divide};
 
 use crate::cct::{Cct, NodeId};
 use crate::profile::{Clock, Link, MethodIndex, Node, NodeIndex, Tree};
@@ -34,6 +40,10 @@ struct Sum {
     spread: f64,
     /// How far nodes are below zero.
     missing: f64,
+    /// Halves of probe pairs in it: of its own calls, and of those that it makes.
+    halves: f64,
+    /// The sum of their squares: how much matters that places differ, which evens out.
+    squared_halves: f64,
 }
 
 impl Sum {
@@ -42,6 +52,15 @@ impl Sum {
         self.measured += other.measured;
         self.spread += other.spread;
         self.missing += other.missing;
+        self.halves += other.halves;
+        self.squared_halves += other.squared_halves;
+    }
+
+    /// The variance, in ns², of a time that a coarse clock measured in so many stretches.
+    fn sampled(&self, period_ns: f64, stretches: f64) -> f64 {
+        // Where less was sampled than probes take, it is for want of samples.
+        let expected_ns = self.measured.max(self.measured - self.exact).max(0.0);
+        (expected_ns * period_ns).min(stretches * period_ns * period_ns / 4.0)
     }
 }
 
@@ -65,7 +84,8 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         let measured = node.self_measured_ns as f64;
         let exact = measured - n * clock.inner_ns - m * clock.outer_ns;
         let spread = n * clock.inner_spread_ns + m * clock.outer_spread_ns;
-        Sum { exact, measured, spread, missing: (-exact).max(0.0) }
+        let halves = n + m;
+        Sum { exact, measured, spread, missing: (-exact).max(0.0), halves, squared_halves: halves * halves }
     };
     let selfs: Vec<Sum> = cct.nodes().map(own).collect();
     // Above what was handed over nothing takes part in its time.
@@ -78,24 +98,41 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         let total = totals[index];
         totals[parents[index]].add(total);
     }
-    let given = give(&selfs, &totals, &parents);
 
     let (is_in_place, division_ns) = match known {
         Known::Calibrated => (false, 0.0),
         Known::InPlace { division_ns } => (true, division_ns),
     };
-    let moved = |id: NodeId, total: Sum| {
-        let is_fitted = is_in_place && cct.parent(id) == Some(NodeId::TOP);
-        if is_fitted { (-total.exact).max(0.0) } else { total.missing }
+    let period_ns = clock.mode.period().map_or(0.0, |period| period.as_nanos() as f64);
+    let places_ns = between_places(&selfs[1..], period_ns);
+    // Below a node, what callees have too much their callers have too little.
+    let own_deviation = |node: &crate::cct::Node, id: NodeId| {
+        let own = selfs[id.index()];
+        let undivided = node.calls.abs_diff(calls_made[id.index()]) as f64;
+        own.spread + undivided * division_ns + own.sampled(period_ns, own.halves).sqrt() + own.halves * places_ns
     };
-    let sampling = |ns: f64| clock.mode.period().map_or(0.0, |period| (ns * period.as_nanos() as f64).sqrt());
+    let total_deviation = |node: &crate::cct::Node, id: NodeId| {
+        let total = totals[id.index()];
+        // How costs differ below a root of which they are known says nothing of its total.
+        let is_fitted = is_in_place && cct.parent(id) == Some(NodeId::TOP);
+        let places = if is_fitted { 0.0 } else { total.squared_halves.sqrt() * places_ns };
+        let calls = node.calls as f64;
+        total.spread + calls * division_ns + total.sampled(period_ns, calls).sqrt() + places
+    };
+    let deviations: Vec<Deviation> = cct
+        .nodes()
+        .map(|(id, node)| Deviation { own: own_deviation(node, id), total: total_deviation(node, id) })
+        .collect();
+    let given = give(&selfs, &totals, &deviations, &parents);
+
     let mut nodes: Vec<Node> = Vec::with_capacity(cct.len() - 1);
     for (id, node) in cct.nodes().skip(1) {
-        let (own, total) = (selfs[id.index()], totals[id.index()]);
-        let self_ns = given[id.index()];
-        // Below a node, what callees have too much their callers have too little.
-        let self_spread = own.spread + node.calls.abs_diff(calls_made[id.index()]) as f64 * division_ns;
-        let total_spread = total.spread + node.calls as f64 * division_ns;
+        let index = id.index();
+        let (own, total, deviation, given) = (selfs[index], totals[index], deviations[index], given[index]);
+        let moved = (given.total - total.exact).abs();
+        let is_fitted = is_in_place && cct.parent(id) == Some(NodeId::TOP);
+        let missing = if is_fitted { 0.0 } else { total.missing };
+        let self_ns = given.own.round() as u64;
         nodes.push(Node {
             parent: cct.parent(id).filter(|parent| *parent != NodeId::TOP).map(|parent| NodeIndex(parent.index() - 1)),
             link: node.is_handed().then_some(Link::Thread),
@@ -104,8 +141,8 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
             thrown: cct.thrown(id),
             self_ns,
             total_ns: self_ns,
-            error_ns: (self_spread + (self_ns as f64 - own.exact).abs() + sampling(own.measured)).round() as u64,
-            total_error_ns: (total_spread + moved(id, total) + sampling(total.measured)).round() as u64,
+            error_ns: deviation.own.max((given.own - own.exact).abs()).round() as u64,
+            total_error_ns: deviation.total.max(moved).max(missing).round() as u64,
             cpu: cct.cpu(id),
         });
     }
@@ -130,23 +167,80 @@ fn calls_made(cct: &Cct) -> Vec<u64> {
     made
 }
 
-/// The selfs, none below zero, that add up to each root's total.
-fn give(selfs: &[Sum], totals: &[Sum], parents: &[usize]) -> Vec<u64> {
-    // What a node and its children would get, if those below zero got nothing and the others gave nothing.
-    let mut wanted: Vec<f64> = selfs.iter().map(|own| own.exact.max(0.0)).collect();
-    for index in 1..totals.len() {
-        wanted[parents[index]] += totals[index].exact.max(0.0);
+/// How far half a probe pair's cost differs from place to place, in ns, as a standard deviation: at least as far as the nodes show that
+/// come out below zero. Others are too high by as much, and nobody can tell which.
+fn between_places(selfs: &[Sum], period_ns: f64) -> f64 {
+    let (mut squares, mut halves) = (0.0, 0.0);
+    for own in selfs.iter().filter(|own| own.halves > 0.0) {
+        let unexplained = own.missing * own.missing - own.sampled(period_ns, own.halves);
+        squares += 2.0 * unexplained.max(0.0) / own.halves;
+        halves += own.halves;
     }
-    let mut share = vec![0.0; totals.len()];
-    let mut given = vec![0; totals.len()];
-    for index in 1..totals.len() {
-        let parent = parents[index];
-        let before = totals[index].exact.max(0.0);
-        let total = if parent == 0 { before } else { before * share[parent] };
-        share[index] = if wanted[index] > 0.0 { total / wanted[index] } else { 0.0 };
-        given[index] = (selfs[index].exact.max(0.0) * share[index]).round() as u64;
+    if halves > 0.0 { (squares / halves).sqrt() } else { 0.0 }
+}
+
+/// How uncertain a node's own time is, and its subtree's, in ns.
+#[derive(Clone, Copy, Debug)]
+struct Deviation {
+    own: f64,
+    total: f64,
+}
+
+/// What a node gets, and its subtree, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Given {
+    own: f64,
+    total: f64,
+}
+
+/// A program is not as fast at all times, and a whole that is known from elsewhere than its parts is from another time: how far that may go, as a part.
+const UNSTEADY: f64 = 0.01;
+
+/// Times, none below zero, that add up to each root's total.
+fn give(selfs: &[Sum], totals: &[Sum], deviations: &[Deviation], parents: &[usize]) -> Vec<Given> {
+    let (first, children) = children(parents);
+    let mut given = vec![Given::default(); selfs.len()];
+    let (mut parts, mut times) = (Vec::new(), Vec::new());
+    for index in 1..selfs.len() {
+        if parents[index] == 0 {
+            given[index].total = totals[index].exact.max(0.0);
+        }
+        let whole = given[index].total;
+        let called = &children[first[index]..first[index + 1]];
+        let part = |sum: &Sum, deviation: f64| Part {
+            found: sum.exact,
+            deviation: deviation.hypot(UNSTEADY * sum.exact),
+            halves: sum.halves,
+        };
+        parts.clear();
+        parts.push(part(&selfs[index], deviations[index].own));
+        parts.extend(called.iter().map(|&child| part(&totals[child], deviations[child].total)));
+        divide(whole, &parts, &mut times);
+        given[index].own = times[0];
+        for (&child, &time) in called.iter().zip(&times[1..]) {
+            given[child].total = time;
+        }
     }
     given
+}
+
+/// Each node's children: where they begin, with an end behind the last, and all of them.
+fn children(parents: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let has_parent = |index: &usize| parents[*index] != 0;
+    let mut first = vec![0; parents.len() + 1];
+    for index in (0..parents.len()).filter(has_parent) {
+        first[parents[index] + 1] += 1;
+    }
+    for index in 1..first.len() {
+        first[index] += first[index - 1];
+    }
+    let mut next = first.clone();
+    let mut children = vec![0; first[parents.len()]];
+    for index in (0..parents.len()).filter(has_parent) {
+        children[next[parents[index]]] = index;
+        next[parents[index]] += 1;
+    }
+    (first, children)
 }
 
 #[cfg(test)]
@@ -166,6 +260,9 @@ mod tests {
         drift: None,
     };
 
+    /// A clock whose probes cost the same wherever they are.
+    const CERTAIN: Clock = Clock { inner_spread_ns: 0.0, outer_spread_ns: 0.0, ..CLOCK };
+
     /// A root that calls one method; calls and measured self time of each.
     fn called(root: (u64, u64), callee: (u64, u64)) -> Cct {
         let mut cct = Cct::new();
@@ -178,13 +275,9 @@ mod tests {
         cct
     }
 
-    fn corrected(root: (u64, u64), callee: (u64, u64)) -> Tree {
-        correct(&called(root, callee), &CLOCK, Known::Calibrated)
-    }
-
     #[test]
     fn inner_time_is_the_callees_outer_time_the_callers() {
-        let tree = corrected((1, 1_000), (5, 500));
+        let tree = correct(&called((1, 1_000), (5, 500)), &CERTAIN, Known::Calibrated);
         let [root, callee] = tree.nodes[..] else { panic!("two nodes") };
         assert_eq!((root.self_ns, callee.self_ns), (1_000 - 10 - 5 * 20, 500 - 5 * 10));
         assert_eq!(root.total_ns, root.self_ns + callee.self_ns);
@@ -201,7 +294,7 @@ mod tests {
             cct.node_mut(id).calls = calls;
             cct.node_mut(id).self_measured_ns = measured;
         }
-        let tree = correct(&cct, &CLOCK, Known::Calibrated);
+        let tree = correct(&cct, &CERTAIN, Known::Calibrated);
         let totals: Vec<u64> = tree.nodes.iter().map(|node| node.total_ns).collect();
         assert_eq!(
             totals,
@@ -214,21 +307,73 @@ mod tests {
 
     #[test]
     fn uncertainty_grows_with_the_calls() {
-        let tree = corrected((1, 1_000), (100, 5_000));
-        // The root came out 1,010 below zero: its callee gives that.
-        assert_eq!((tree.nodes[0].self_ns, tree.nodes[1].self_ns), (0, 4_000 - 1_010));
-        assert_eq!((tree.nodes[1].error_ns, tree.nodes[0].total_error_ns), (100 + 1_010, 1 + 50 + 100 + 1_010));
-        let tree = correct(&called((1, 1_000), (100, 5_000)), &CLOCK, Known::InPlace { division_ns: 0.0 });
-        assert_eq!(tree.nodes[0].total_error_ns, 1 + 50 + 100, "the root's total is what was fitted");
-        let tree = correct(&called((1, 9_000), (100, 5_000)), &CLOCK, Known::InPlace { division_ns: 0.5 });
-        let errors: Vec<u64> = tree.nodes.iter().map(|node| node.error_ns).collect();
-        assert_eq!((errors[1], tree.nodes[1].total_error_ns), (100 + 50, 100 + 50), "each of its calls");
-        assert_eq!(tree.nodes[0].total_error_ns, 1 + 50 + 100 + 1, "between them it is no matter");
+        let cct = called((1, 9_000), (100, 5_000));
+        let errors = |known| {
+            let nodes = correct(&cct, &CLOCK, known).nodes;
+            (nodes[0].total_error_ns, nodes[1].total_error_ns, nodes[1].error_ns)
+        };
+        // Times are moved a little, because the callee is less certain.
+        let near = |error: u64, expected: u64| (expected..expected + 5).contains(&error);
+        let (root, callee, own) = errors(Known::Calibrated);
+        assert!(near(root, 1 + 50 + 100) && near(callee, 100) && near(own, 100), "{root} {callee} {own}");
+        let (root, callee, own) = errors(Known::InPlace { division_ns: 0.5 });
+        assert!(near(callee, 100 + 50) && near(own, 100 + 50), "each of its calls: {callee} {own}");
+        assert!(near(root, 1 + 50 + 100 + 1), "between them it is no matter: {root}");
     }
 
     #[test]
     fn a_time_is_never_negative_and_what_is_missing_is_uncertain() {
-        let tree = corrected((1, 10_000), (10, 30));
-        assert_eq!((tree.nodes[1].self_ns, tree.nodes[1].error_ns), (0, 70 + 10));
+        let tree = correct(&called((1, 10_000), (10, 30)), &CLOCK, Known::Calibrated);
+        let [root, callee] = tree.nodes[..] else { panic!("two nodes") };
+        assert_eq!(root.total_ns, 9_790 - 70);
+        assert!(callee.self_ns > 0 && callee.error_ns >= 70 + callee.self_ns, "{callee:?}");
+        let tree = correct(&called((1, 1_000), (100, 5_000)), &CLOCK, Known::InPlace { division_ns: 0.0 });
+        assert_eq!(tree.nodes[0].total_error_ns, 1 + 50 + 100, "the root's total is what was fitted: {tree:?}");
+    }
+
+    #[test]
+    fn a_method_without_a_sample_may_take_as_long_as_one_with_one() {
+        // Two methods are called as often, and one of them was seen by the clock, once.
+        let clock = Clock { mode: ClockMode::Tick(std::time::Duration::from_micros(100)), ..CERTAIN };
+        let mut cct = called((100, 10_000_000), (100, 100_000));
+        let other = cct.child(cct.roots()[0].0, MethodId(3));
+        cct.node_mut(other).calls = 100;
+        let tree = correct(&cct, &clock, Known::InPlace { division_ns: 0.0 });
+        let [root, one, other] = tree.nodes[..] else { panic!("three nodes") };
+        assert!(other.self_ns > 5_000 && one.self_ns < 200_000, "{one:?} {other:?}");
+        assert!(other.error_ns > 10_000 && root.error_ns < 1_100_000, "places are all alike: {root:?} {other:?}");
+    }
+
+    #[test]
+    fn one_long_call_beside_many_short_ones_takes_as_long_as_it_was_found_to() {
+        const WAIT_NS: u64 = 2_014_000_000;
+        for mode in [ClockMode::Exact, ClockMode::Tick(std::time::Duration::from_micros(100))] {
+            let mut cct = called((1, 900_000), (1, WAIT_NS));
+            let computes = cct.child(cct.roots()[0].0, MethodId(3));
+            cct.node_mut(computes).calls = 1;
+            cct.node_mut(computes).self_measured_ns = 200_000_000;
+            let step = cct.child(computes, MethodId(4));
+            cct.node_mut(step).calls = 60_000;
+            cct.node_mut(step).self_measured_ns = 1_000_000_000;
+            let tree = correct(&cct, &Clock { mode, ..CLOCK }, Known::Calibrated);
+            let waits = tree.nodes[1];
+            assert!(waits.self_ns.abs_diff(WAIT_NS) < 200_000 && waits.error_ns < 200_000, "{mode:?}: {tree:?}");
+        }
+    }
+
+    #[test]
+    fn where_some_are_below_zero_others_are_as_uncertain() {
+        // A root that calls two methods 100 times each, which came out as 5 ns a call, and 4 below zero.
+        let mut cct = called((1, 10_000), (100, 1_500));
+        let other = cct.child(cct.roots()[0].0, MethodId(3));
+        cct.node_mut(other).calls = 100;
+        cct.node_mut(other).self_measured_ns = 600;
+        let tree = correct(&cct, &CERTAIN, Known::InPlace { division_ns: 0.0 });
+        let [root, one, other] = tree.nodes[..] else { panic!("three nodes") };
+        assert!(other.self_ns > 50 && one.self_ns.abs_diff(500) < 100, "{one:?} {other:?}");
+        assert!(one.error_ns > 250 && other.error_ns >= 400 + other.self_ns, "{one:?} {other:?}");
+        assert!(root.self_ns.abs_diff(5_990) < root.error_ns, "{root:?}");
+        let rounded = root.total_ns.abs_diff(10_000 - 10 - 4_000 + 500 - 400);
+        assert!(rounded <= 1 && root.total_error_ns == 0, "{root:?}");
     }
 }

@@ -15,7 +15,8 @@ const TOP: usize = 10;
 const WARM_UP: usize = 16;
 const CLOCKS: [&str; 2] = ["exact", "tick"];
 /// Roots, and how many calls a profile is of.
-const WORKLOADS: [(&str, &str); 3] = [("dense", "100000"), ("polymorphic", "100000"), ("javac", "100")];
+const WORKLOADS: [(&str, &str); 4] =
+    [("dense", "100000"), ("polymorphic", "100000"), ("mixed", "5000"), ("javac", "100")];
 
 fn main() {
     println!(
