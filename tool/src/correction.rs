@@ -111,11 +111,11 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         let undivided = node.calls.abs_diff(calls_made[id.index()]) as f64;
         own.spread + undivided * division_ns + own.sampled(period_ns, own.halves).sqrt() + own.halves * places_ns
     };
+    // How costs differ below a root of which they are known says nothing of its total.
+    let is_fitted = |id: NodeId| is_in_place && cct.parent(id) == Some(NodeId::TOP);
     let total_deviation = |node: &crate::cct::Node, id: NodeId| {
         let total = totals[id.index()];
-        // How costs differ below a root of which they are known says nothing of its total.
-        let is_fitted = is_in_place && cct.parent(id) == Some(NodeId::TOP);
-        let places = if is_fitted { 0.0 } else { total.squared_halves.sqrt() * places_ns };
+        let places = if is_fitted(id) { 0.0 } else { total.squared_halves.sqrt() * places_ns };
         let calls = node.calls as f64;
         total.spread + calls * division_ns + total.sampled(period_ns, calls).sqrt() + places
     };
@@ -130,8 +130,7 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         let index = id.index();
         let (own, total, deviation, given) = (selfs[index], totals[index], deviations[index], given[index]);
         let moved = (given.total - total.exact).abs();
-        let is_fitted = is_in_place && cct.parent(id) == Some(NodeId::TOP);
-        let missing = if is_fitted { 0.0 } else { total.missing };
+        let missing = if is_fitted(id) { 0.0 } else { total.missing };
         let self_ns = given.own.round() as u64;
         nodes.push(Node {
             parent: cct.parent(id).filter(|parent| *parent != NodeId::TOP).map(|parent| NodeIndex(parent.index() - 1)),
@@ -359,6 +358,19 @@ mod tests {
             let waits = tree.nodes[1];
             assert!(waits.self_ns.abs_diff(WAIT_NS) < 200_000 && waits.error_ns < 200_000, "{mode:?}: {tree:?}");
         }
+    }
+
+    #[test]
+    fn what_is_too_much_for_a_whole_of_another_time_is_taken_from_the_longest() {
+        // A root's own time and one callee's are known well, and are together more than all was at another time; of another callee nothing is known.
+        let sum = |exact, halves| Sum { exact, halves, ..Sum::default() };
+        let selfs = [Sum::default(), sum(5e5, 2e5), sum(855e5, 1e5), sum(-2e6, 2e7)];
+        let totals = [Sum::default(), sum(84e6, 203e5), selfs[2], selfs[3]];
+        let deviation = |own| Deviation { own, total: own };
+        let deviations = [deviation(0.0), deviation(1.3e5), deviation(6.5e4), deviation(1.4e7)];
+        let given = give(&selfs, &totals, &deviations, &[0, 0, 1, 1]);
+        assert!((given[1].own - 5e5).abs() < 1.3e5, "{given:?}");
+        assert!((given[2].total - 840e5).abs() < 10e5, "{given:?}");
     }
 
     #[test]
