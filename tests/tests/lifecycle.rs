@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::Instant;
 
 use headwater_tests::counting::{Target, root_calls, undisturbed};
 use headwater_tests::{
-    Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile, read_report,
-    run_headwater,
+    PATIENCE, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile,
+    read_report, run_headwater,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -333,6 +334,50 @@ fn a_root_that_is_loaded_later_is_awaited() {
         assert!(calls_by_method(&report).len() > 1);
         target.quit();
     }
+}
+
+#[test]
+fn an_end_before_anything_is_recorded_leaves_nothing() {
+    const MESSAGE: &str = "interrupted before anything was recorded";
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Steps.java"]);
+        let mut target = java(&jdk, &classes, &[], &["Steps"]);
+        target.await_line("READY");
+        target.stop();
+        // It is being attached to, for as long as the target stands still.
+        let tool =
+            Process::spawn(headwater().arg("profile").arg(target.pid().to_string()).args(["--root", "Steps::root"]));
+        let deadline = Instant::now() + PATIENCE;
+        while !catches(&tool, Signal::INT) {
+            assert!(Instant::now() < deadline, "SIGINT ends it as it is");
+            std::thread::yield_now();
+        }
+        tool.signal(Signal::INT);
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(130), "JDK {}: {:?}", jdk.version, tool.status);
+        assert!(tool.stderr.iter().any(|line| line.contains(MESSAGE)), "{:#?}", tool.stderr);
+        target.signal(Signal::CONT);
+        target.say("go 1");
+        target.say("quit");
+        let target = target.finish();
+        assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
+    }
+    // A program that was started for it, and is no JVM yet. It ends by itself when its input does.
+    let program = ["--", "sh", "-c", "echo READY; read line"];
+    let mut tool = Process::spawn(headwater().args(["run", "--root", "Main::main"]).args(program));
+    tool.await_line("READY");
+    tool.signal(Signal::INT);
+    tool.await_error_line(MESSAGE);
+    let tool = tool.finish();
+    assert_eq!(tool.status.code(), Some(130), "{:?}", tool.status);
+}
+
+/// Whether a process has a handler for a signal.
+fn catches(process: &Process, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).expect("it runs");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a line of it");
+    let caught = u64::from_str_radix(caught.trim(), 16).expect("a number");
+    caught & (1 << (signal.as_raw() - 1)) != 0
 }
 
 #[test]

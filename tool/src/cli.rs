@@ -85,15 +85,30 @@ fn fail(code: u8, message: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Returns when the user wants an end: Ctrl-C, or a request to terminate.
-pub(crate) async fn interrupted() {
+/// Ready when the user wants an end: Ctrl-C, or a request to terminate. From this call on none of them ends the process by itself.
+pub(crate) fn interrupted() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+    let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+    async move {
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Signal, getpid, kill_process};
+
+    #[tokio::test]
+    async fn an_interruption_is_not_missed_before_it_is_waited_for() {
+        let interrupted = super::interrupted();
+        kill_process(getpid(), Signal::INT).unwrap();
+        interrupted.await;
     }
 }

@@ -153,7 +153,7 @@ impl Console {
                 tokio::select! {
                     started = self.start(settings) => started?,
                     // What was begun is dropped, and with it the connection: the agent gives everything back by itself.
-                    () = interrupt => return Err(Failure::new(1, "interrupted: nothing is profiled")),
+                    () = interrupt => return Err(ProfileError::Interrupted.into()),
                 }
             }
             Command::Region(timing) => self.region(&timing, interrupt).await?,

@@ -123,9 +123,22 @@ pub async fn attach(
     interrupt: impl Future<Output = ()>,
     observer: Observer<'_>,
 ) -> Result<Outcome, ProfileError> {
+    tokio::pin!(interrupt);
     observer(Stage::Attaching);
-    let attached = connect(jvm, settings).await?;
+    let attached = unless(interrupt.as_mut(), connect(jvm, settings)).await?;
     conduct(attached, settings, interrupt, observer, Start::Running).await
+}
+
+/// What `beginning` begins, unless `interrupt` is ready before that. What was begun is dropped then, and with it the connection: the
+/// agent gives everything back by itself.
+pub(crate) async fn unless<T>(
+    interrupt: impl Future<Output = ()>,
+    beginning: impl Future<Output = Result<T, ProfileError>>,
+) -> Result<T, ProfileError> {
+    tokio::select! {
+        begun = beginning => begun,
+        () = interrupt => Err(ProfileError::Interrupted),
+    }
 }
 
 /// Starts a program with the agent in it and profiles it from its first instruction.
@@ -135,9 +148,21 @@ pub async fn run(
     interrupt: impl Future<Output = ()>,
     observer: Observer<'_>,
 ) -> Result<(Outcome, std::process::ExitStatus), ProfileError> {
+    tokio::pin!(interrupt);
     observer(Stage::Attaching);
-    let mut started = connecting::start(command, settings).await?;
-    let outcome = conduct(started.attached, settings, interrupt, observer, Start::Held).await?;
+    let (mut started, listener) = connecting::start(command)?;
+    let recorded = match unless(interrupt.as_mut(), started.connected(listener, settings)).await {
+        Ok(attached) => conduct(attached, settings, interrupt, observer, Start::Held).await,
+        Err(error) => Err(error),
+    };
+    let outcome = match recorded {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // Without a profile the program is of no use to who asked for one; its `main` has not begun.
+            let _ = started.program.kill().await;
+            return Err(error);
+        }
+    };
     // The agent's file stays until now: a script may start further JVMs with the same options, and one that does not
     // find its agent does not start. One that finds it, but no listener, runs on without.
     let status =
@@ -166,7 +191,7 @@ pub(crate) async fn conduct(
     start: Start,
 ) -> Result<Outcome, ProfileError> {
     tokio::pin!(interrupt);
-    let mut live = attached.record(settings.clone(), observer, start).await?;
+    let mut live = unless(interrupt.as_mut(), attached.record(settings.clone(), observer, start)).await?;
     let recorded = record(&mut live, interrupt.as_mut(), observer).await;
     // What ended the recording does not come twice.
     let is_over = matches!(recorded, Ok(Ending::Interrupted));
@@ -215,10 +240,12 @@ pub(crate) async fn prepare(
         let inside = open.iter().filter(|open| open.calls.iter().any(|call| methods.contains(call))).count();
         InstrumentedRoot { pattern, found: *found, inside }
     };
-    observer(Stage::RootsInstrumented(settings.root_names().zip(&matches).enumerate().map(instrumented).collect()));
+    let instrumented = settings.root_names().zip(&matches).enumerate().map(instrumented).collect();
     if start == Start::Held {
         session.release().await?;
     }
+    // Last: who reads it may rely on what is recorded.
+    observer(Stage::RootsInstrumented(instrumented));
     Ok(calibration)
 }
 

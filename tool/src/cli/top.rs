@@ -1,6 +1,7 @@
 //! `headwater top`: a profile on the whole screen while it is recorded.
 
 use std::io::{self, IsTerminal};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -120,14 +121,8 @@ pub(super) async fn run(arguments: &TopArgs) -> ExitCode {
     }
     let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
     let observer = |stage| progress.show(stage);
-    let started = tokio::select! {
-        started = start(&jvm, arguments.settings(), &observer) => started,
-        // What was begun is dropped, and with it the connection: the agent gives everything back by itself.
-        () = interrupted() => {
-            progress.clear();
-            return ExitCode::from(130);
-        }
-    };
+    let mut interrupt = pin!(interrupted());
+    let started = profiling::unless(interrupt.as_mut(), start(&jvm, arguments.settings(), &observer)).await;
     progress.clear();
     let live = match started {
         Ok(live) => live,
@@ -136,7 +131,7 @@ pub(super) async fn run(arguments: &TopArgs) -> ExitCode {
     let options = arguments.output.options();
     let view = arguments.view(jvm.pid, &options);
     let pace = Pace { period: arguments.period, options };
-    let watched = top::watch(live, view, pace, interrupted(), &observer).await;
+    let watched = top::watch(live, view, pace, interrupt, &observer).await;
     progress.clear();
     let outcome = match watched {
         Ok(outcome) => outcome,

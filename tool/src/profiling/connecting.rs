@@ -107,16 +107,16 @@ fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Lin
     Ok((Arc::new(segment), link, java_version))
 }
 
-/// A program that was started with the agent in it, which has connected. Its `main` waits.
+/// A program that was started with the agent in it.
 pub(super) struct Started {
-    pub(super) attached: Attached,
     pub(super) program: Child,
     /// Where the agent's file is.
     pub(super) directory: SharedDir,
+    main: String,
 }
 
-/// Starts a program with the agent in it.
-pub(super) async fn start(command: &[String], settings: &Settings) -> Result<Started, ProfileError> {
+/// Starts a program with the agent in it, which connects here. Its `main` waits for what the agent is told then.
+pub(super) fn start(command: &[String]) -> Result<(Started, Listener), ProfileError> {
     let own = std::process::id();
     let directory = TargetHost::ourselves()?.create_dir(&agent::directory(own))?;
     directory.write_executable(agent::FILE, agent::LIBRARY)?;
@@ -124,26 +124,30 @@ pub(super) async fn start(command: &[String], settings: &Settings) -> Result<Sta
     let agent_option =
         format!("-agentpath:{}/{}={}/{}", directory.there(), agent::FILE, directory.there(), agent::SOCKET);
     let spawn_error = |error| ProfileError::Spawn { command: command.join(" "), error };
-    let mut program = with_agent(command, &agent_option).spawn().map_err(spawn_error)?;
-    let pid = program.id().unwrap_or_default();
+    let program = with_agent(command, &agent_option).spawn().map_err(spawn_error)?;
+    Ok((Started { program, directory, main: main_of(command) }, listener))
+}
 
-    let connected = tokio::select! {
-        caller = listener.accept() => caller.map_err(ProfileError::from).and_then(|caller| welcome(caller, settings)),
-        status = program.wait() => {
-            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            Err(ProfileError::NoAgent { status })
-        }
-    };
-    let (segment, link, java_version) = match connected {
-        Ok(connected) => connected,
-        Err(error) => {
-            // Without a profile the program is of no use to who asked for one.
-            let _ = program.kill().await;
-            return Err(error);
-        }
-    };
-    let target = Target { pid, main: main_of(command), jdk: java_version };
-    Ok(Started { attached: Attached::new(link, segment, target), program, directory })
+impl Started {
+    /// Waits for the agent's connection, for profiles with the clock, the controls and the buffer of these settings. Further JVMs
+    /// that the program starts find nobody who listens.
+    pub(super) async fn connected(
+        &mut self,
+        listener: Listener,
+        settings: &Settings,
+    ) -> Result<Attached, ProfileError> {
+        let pid = self.program.id().unwrap_or_default();
+        let caller = tokio::select! {
+            caller = listener.accept() => caller?,
+            status = self.program.wait() => {
+                let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+                return Err(ProfileError::NoAgent { status });
+            }
+        };
+        let (segment, link, java_version) = welcome(caller, settings)?;
+        let target = Target { pid, main: self.main.clone(), jdk: java_version };
+        Ok(Attached::new(link, segment, target))
+    }
 }
 
 /// The command with the agent's option at its place: after `java` itself, else in an environment variable that the JVM

@@ -67,6 +67,11 @@ pub enum ProfileError {
         /// Why they are not instrumented, if they are there.
         reason: Option<String>,
     },
+    /// The user wanted an end before there was anything to report.
+    #[error(
+        "interrupted before anything was recorded. The target runs on as before, unless it was started for this profile"
+    )]
+    Interrupted,
     /// The program to be started cannot be.
     #[error("cannot start {command}: {error}")]
     Spawn {
@@ -90,6 +95,8 @@ impl ProfileError {
             ProfileError::Attach(error) => error.exit_code(),
             ProfileError::NoRoot { .. } | ProfileError::LeftAlone { .. } | ProfileError::NoLines { .. } => 4,
             ProfileError::Session(SessionError::TargetEnded) => 5,
+            // As a shell has it of a process that SIGINT ended.
+            ProfileError::Interrupted => 130,
             _ => 1,
         }
     }
