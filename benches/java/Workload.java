@@ -14,8 +14,8 @@ import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
 /**
- * Calls a root method over and over and says, twice a second, how many nanoseconds one call took. Argument: which root.
- * Ends with its standard input.
+ * Calls a root method over and over and says, twice a second, how many nanoseconds one call took. Argument: which root; with a second
+ * one, {@code each}, it reads the clock around each call, and says what was between. Ends with its standard input.
  */
 public class Workload {
     interface Shape {
@@ -228,8 +228,13 @@ public class Workload {
         });
         reader.setDaemon(true);
         reader.start();
+        int batch = args[0].equals("javac") ? 1 : 100;
         for (;;) {
-            round(root, args[0].equals("javac") ? 1 : 100);
+            if (args.length > 1) {
+                roundOfEach(root, batch);
+            } else {
+                round(root, batch);
+            }
         }
     }
 
@@ -247,7 +252,31 @@ public class Workload {
             now = System.nanoTime();
         } while (now - start < 500_000_000L);
         sink = sum;
-        System.out.printf("NS %.1f CLOCK %.2f%n", (double) (now - start) / calls, clockPair());
+        say((double) (now - start) / calls);
+    }
+
+    /** The clock is read around each call as well. */
+    static void roundOfEach(IntUnaryOperator root, int batch) {
+        int calls = 0;
+        int sum = 0;
+        long inside = 0;
+        long start = System.nanoTime();
+        long now;
+        do {
+            for (int i = 0; i < batch; i++) {
+                long before = System.nanoTime();
+                sum += root.applyAsInt(i);
+                inside += System.nanoTime() - before;
+            }
+            calls += batch;
+            now = System.nanoTime();
+        } while (now - start < 500_000_000L);
+        sink = sum;
+        say((double) inside / calls);
+    }
+
+    static void say(double call) {
+        System.out.printf("NS %.1f CLOCK %.2f%n", call, clockPair());
     }
 
     /** Nanoseconds of two reads of the clock. */

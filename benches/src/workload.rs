@@ -16,8 +16,17 @@ pub struct Target {
 impl Target {
     /// Starts the workload of this name.
     pub fn start(jdk: &Jdk, classes: &Scratch, workload: &str) -> Target {
+        Target::started(jdk, classes, &[workload])
+    }
+
+    /// Starts one that reads the clock around each call, by its own code.
+    pub fn start_timing_each(jdk: &Jdk, classes: &Scratch, workload: &str) -> Target {
+        Target::started(jdk, classes, &[workload, "each"])
+    }
+
+    fn started(jdk: &Jdk, classes: &Scratch, arguments: &[&str]) -> Target {
         let mut java = Command::new(jdk.program("java"));
-        java.args(["-XX:+UseSerialGC", "-cp"]).arg(classes.path()).args(["Workload", workload]);
+        java.args(["-XX:+UseSerialGC", "-cp"]).arg(classes.path()).arg("Workload").args(arguments);
         Target { process: Process::spawn(&mut java), clock_pair: f64::NAN }
     }
 
