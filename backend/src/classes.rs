@@ -32,7 +32,7 @@ pub struct Classes {
 #[derive(Debug, Default)]
 struct Instrumented {
     all: HashSet<(LoaderId, String)>,
-    /// Those that have been, also if they have their own again.
+    /// Those that have been since lambdas were last forgotten, also if they have their own again.
     ever: HashSet<(LoaderId, String)>,
     /// Those that have been given their bytes while being loaded, and have not been seen loaded yet.
     being_defined: HashSet<(LoaderId, String)>,
@@ -305,15 +305,27 @@ impl Classes {
         key.is_some_and(|key| self.lock_instrumented().all.contains(&key))
     }
 
-    /// Whether a class is that of a lambda in the code of a class that has been given other bytes than its own in this session.
-    pub fn is_lambda_of_instrumented(&self, jni: Jni, class: jclass) -> bool {
-        // Few are, and the loader takes longer to be known.
+    /// The class in whose code a lambda is, whose own class this is, if it has been given other bytes than its own in this session.
+    pub fn instrumented_with_lambda(&self, jni: Jni, class: jclass) -> Option<(LoaderId, String)> {
+        // Few have lambdas, and the loader takes longer to be known.
         if !self.jvmti.class_signature(class).is_ok_and(|signature| signature.contains(LAMBDA)) {
-            return false;
+            return None;
         }
-        let Ok(Some((loader, name))) = self.key(jni, class) else { return false };
-        let Some((host, _)) = name.rsplit_once(LAMBDA) else { return false };
-        self.lock_instrumented().ever.contains(&(loader, host.to_owned()))
+        let (loader, name) = self.key(jni, class).ok()??;
+        let host = (loader, name.rsplit_once(LAMBDA)?.0.to_owned());
+        self.lock_instrumented().ever.contains(&host).then_some(host)
+    }
+
+    /// Whether a class is one of these.
+    pub fn is_among(&self, jni: Jni, class: jclass, these: &HashSet<(LoaderId, String)>) -> bool {
+        self.key(jni, class).unwrap_or_default().is_some_and(|key| these.contains(&key))
+    }
+
+    /// Profiles remember no more lambdas of classes that have their own code again: those that they have now stay.
+    pub fn lambdas_forgotten(&self) {
+        let mut instrumented = self.lock_instrumented();
+        let Instrumented { all, ever, .. } = &mut *instrumented;
+        ever.retain(|class| all.contains(class));
     }
 
     fn key(&self, jni: Jni, class: jclass) -> Result<Option<(LoaderId, String)>, Error> {

@@ -64,8 +64,9 @@ const EIGHTH: u64 = 8;
 pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> HotswapResult {
     match classes.find(ids) {
         Ok(found) => {
-            let result = run(jvmti, classes, &found);
-            found.iter().for_each(|(class, _)| jni.delete_local(*class));
+            let batch: Vec<_> = found.into_iter().map(|(class, id)| (class, Some(id))).collect();
+            let result = run(jvmti, classes, &batch);
+            batch.iter().for_each(|(class, _)| jni.delete_local(*class));
             result
         }
         Err(error) => HotswapResult {
@@ -75,16 +76,18 @@ pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -
     }
 }
 
-/// Retransforms classes by reference, in batches; the hooks must change nothing meanwhile.
-pub fn restore(jvmti: Jvmti, jni: Jni, classes: &Classes, instrumented: &[jclass]) -> HotswapResult {
+/// Retransforms classes by reference, in batches, and with the last of them `same`, which have had no other bytes, and count for nothing. The
+/// hooks must change nothing meanwhile.
+pub fn restore(jvmti: Jvmti, jni: Jni, classes: &Classes, instrumented: &[jclass], same: &[jclass]) -> HotswapResult {
     let mut total = HotswapResult::default();
-    let (mut left, mut size, mut shortest_ns) = (instrumented, RESTORE_BATCH, u64::MAX);
+    let numbered = instrumented.iter().map(|class| (*class, Some(classes.id(*class).unwrap_or(ClassId(0)))));
+    let all: Vec<_> = numbered.chain(same.iter().map(|class| (*class, None))).collect();
+    let (mut left, mut size, mut shortest_ns) = (&all[..], RESTORE_BATCH, u64::MAX);
     while !left.is_empty() {
         let (batch, others) = left.split_at(size.min(left.len()));
         left = others;
-        let numbered: Vec<_> = batch.iter().map(|class| (*class, classes.id(*class).unwrap_or(ClassId(0)))).collect();
-        let result = run(jvmti, classes, &numbered);
-        batch.iter().for_each(|class| jni.delete_local(*class));
+        let result = run(jvmti, classes, batch);
+        batch.iter().for_each(|(class, _)| jni.delete_local(*class));
         shortest_ns = shortest_ns.min(result.pause_ns);
         size = next_restore_batch(size, result.pause_ns, shortest_ns);
         total.add(result);
@@ -106,7 +109,10 @@ fn next_restore_batch(size: usize, pause_ns: u64, shortest_ns: u64) -> usize {
     size.clamp(SMALLEST_RESTORE_BATCH, LARGEST_RESTORE_BATCH)
 }
 
-fn run(jvmti: Jvmti, classes: &Classes, batch: &[(jclass, ClassId)]) -> HotswapResult {
+/// A class, and its id if it is to be counted.
+type Retransformed = (jclass, Option<ClassId>);
+
+fn run(jvmti: Jvmti, classes: &Classes, batch: &[Retransformed]) -> HotswapResult {
     let mut result = HotswapResult::default();
     let start = Instant::now();
     UNANSWERED.take();
@@ -116,7 +122,7 @@ fn run(jvmti: Jvmti, classes: &Classes, batch: &[(jclass, ClassId)]) -> HotswapR
     result
 }
 
-fn attempt(jvmti: Jvmti, classes: &Classes, batch: &[(jclass, ClassId)], result: &mut HotswapResult) {
+fn attempt(jvmti: Jvmti, classes: &Classes, batch: &[Retransformed], result: &mut HotswapResult) {
     if batch.is_empty() {
         return;
     }
@@ -131,12 +137,12 @@ fn attempt(jvmti: Jvmti, classes: &Classes, batch: &[(jclass, ClassId)], result:
     }
     match retransformed {
         Ok(()) => {
-            result.classes += batch.len() as u32;
+            result.classes += batch.iter().filter(|(_, id)| id.is_some()).count() as u32;
             let since_hook = nanos(LAST_HOOK.get().unwrap_or(start));
             let stopped = stopped.zip(stopped::nanos()).map(|(before, after)| after.saturating_sub(before));
             result.pause_ns = result.pause_ns.max(stopped.map_or(since_hook, |stopped| stopped.min(since_hook)));
         }
-        Err(error) if batch.len() == 1 => result.refused.push((batch[0].1, error.to_string())),
+        Err(error) if batch.len() == 1 => result.refused.extend(batch[0].1.map(|id| (id, error.to_string()))),
         Err(_) => {
             let (left, right) = batch.split_at(batch.len() / 2);
             attempt(jvmti, classes, left, result);

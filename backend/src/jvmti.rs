@@ -154,7 +154,7 @@ pub struct CompileRecord {
 
 impl CompileRecord {
     /// The record is an [`InlineRecord`].
-    pub const INLINE_INFO: jint = 1;
+    pub const INLINE_INFO: jint = 2;
 }
 
 /// `jvmtiCompiledMethodLoadInlineRecord`: the methods at each place of the compiled code.
@@ -746,6 +746,14 @@ mod tests {
             ] {
                 assert_eq!(constant(&header, &format!("JVMTI_CLASS_STATUS_{name}")), bit);
             }
+        }
+    }
+
+    #[test]
+    fn the_kind_of_inline_records_is_the_headers() {
+        for (path, _) in headers() {
+            let header = std::fs::read_to_string(path.with_file_name("jvmticmlr.h")).expect("it stands beside jvmti.h");
+            assert_eq!(constant(&header, "JVMTI_CMLR_INLINE_INFO"), CompileRecord::INLINE_INFO);
         }
     }
 

@@ -4,7 +4,8 @@
 //! once for each version of the code that runs it. Whoever calls such objects (a stream, a sort) is profiled with the classes it has seen,
 //! two in one place as HotSpot is set; once these are of versions that are gone, the place counts as calling anything, for good, and what it
 //! calls is no longer inlined. So when code has been given back, classes whose profiles remember such lambdas are retransformed
-//! into what they are, by which HotSpot forgets their profiles, and makes new ones of what runs then.
+//! into what they are, by which HotSpot forgets their profiles, and makes new ones of what runs then. That is one operation with the giving
+//! back: a program that runs in between is compiled with profiles that are about to go, and again at once, when what it calls has none.
 //!
 //! Profiles are found by what HotSpot tells debuggers ([`vm_structs`](crate::vm_structs)). Their entries are not described, but a class is the
 //! address of its structure, wherever it stands. A profile that changes or is freed while it is read is at worst forgotten in vain.
@@ -12,11 +13,11 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use headwater_protocol::message::{HotswapResult, mention};
+use headwater_protocol::LoaderId;
+use headwater_protocol::message::mention;
 use jni::sys::{jclass, jmethodID, jobject};
 
 use crate::classes::Classes;
-use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
 use crate::mentions;
@@ -35,15 +36,37 @@ const NAP: Duration = Duration::from_micros(100);
 /// HotSpot relies on what this class's methods are compiled to.
 const LEFT_ALONE: &str = "java/lang/VirtualThread";
 
+/// Classes that are to be retransformed into what they are.
+#[derive(Debug, Default)]
+pub struct Remembering {
+    /// Their profiles remember lambdas in code that classes do not have any more, or are about to lose.
+    pub classes: Vec<jclass>,
+    /// Of these classes, which have or had such code: loader and name.
+    pub hosts: HashSet<(LoaderId, String)>,
+}
+
+impl Remembering {
+    /// Those that remember a lambda of a class that has been given other code in this session, but for those in whose code a thread stays: it
+    /// would go on in code that is replaced, which HotSpot no longer compiles. None where nothing can be known of profiles.
+    pub fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Remembering {
+        // What cannot be done costs the program time, and the tool nothing.
+        let Ok(Some(gone)) = GoneLambdas::find(jvmti, jni, classes) else { return Remembering::default() };
+        let classes = gone.remembering(jvmti, jni, classes).unwrap_or_default();
+        Remembering { classes, hosts: gone.hosts }
+    }
+}
+
 /// Lambdas in code that classes do not have any more, or are about to lose.
 #[derive(Debug)]
-pub struct GoneLambdas {
+struct GoneLambdas {
     memory: Memory,
     layout: Layout,
     /// Addresses of their classes' structures.
     classes: HashSet<u64>,
     /// Names and descriptors of the methods that they implement.
     methods: HashSet<u64>,
+    /// The classes in whose code they are.
+    hosts: HashSet<(LoaderId, String)>,
 }
 
 /// Offsets, in bytes.
@@ -66,13 +89,15 @@ struct Layout {
 impl GoneLambdas {
     /// The lambdas of all classes that have been given other code in this session, as far as they have been made. `None` when there
     /// are none, or nothing can be known of profiles.
-    pub fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Option<GoneLambdas>, Error> {
+    fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Option<GoneLambdas>, Error> {
         let found = Memory::open().and_then(|memory| Layout::find(&memory).map(|layout| (memory, layout)));
         let Some((memory, layout)) = found else { return Ok(None) };
-        let mut gone = GoneLambdas { memory, layout, classes: HashSet::new(), methods: HashSet::new() };
+        let (lambdas, methods, hosts) = (HashSet::new(), HashSet::new(), HashSet::new());
+        let mut gone = GoneLambdas { memory, layout, classes: lambdas, methods, hosts };
         for class in jvmti.loaded_classes()? {
-            if classes.is_lambda_of_instrumented(jni, class) {
+            if let Some(host) = classes.instrumented_with_lambda(jni, class) {
                 gone.add(jvmti, class);
+                gone.hosts.insert(host);
             }
             jni.delete_local(class);
         }
@@ -90,14 +115,10 @@ impl GoneLambdas {
         }
     }
 
-    /// Has the profiles forgotten that remember any of them, but for those of classes in whose code a thread stays: it would go on in
-    /// code that is replaced, which HotSpot no longer compiles. Hooks must change nothing meanwhile.
-    ///
-    /// The result counts no classes: none has got another code.
-    pub fn forget(&self, jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<HotswapResult, Error> {
+    fn remembering(&self, jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Vec<jclass>, Error> {
         let mut remembering = Vec::new();
         for class in jvmti.loaded_classes()? {
-            match self.remembering(jvmti, jni, classes, class) {
+            match self.methods_if_remembering(jvmti, jni, classes, class) {
                 Some(methods) => remembering.push((class, methods)),
                 None => jni.delete_local(class),
             }
@@ -105,15 +126,19 @@ impl GoneLambdas {
         let methods = remembering.iter().flat_map(|(_, methods)| methods).map(|method| *method as usize).collect();
         let staying = staying(jvmti, jni, &methods)?;
         let stays = |methods: &[jmethodID]| methods.iter().any(|method| staying.contains(&(*method as usize)));
-        let (spared, forgetting): (Vec<_>, Vec<_>) = remembering.into_iter().partition(|(_, methods)| stays(methods));
+        let (spared, others): (Vec<_>, Vec<_>) = remembering.into_iter().partition(|(_, methods)| stays(methods));
         spared.iter().for_each(|(class, _)| jni.delete_local(*class));
-        let forgetting: Vec<jclass> = forgetting.into_iter().map(|(class, _)| class).collect();
-        let result = hotswap::restore(jvmti, jni, classes, &forgetting);
-        Ok(HotswapResult { classes: 0, refused: Vec::new(), ..result })
+        Ok(others.into_iter().map(|(class, _)| class).collect())
     }
 
     /// A class's methods, if the profile of any remembers one of the lambdas.
-    fn remembering(&self, jvmti: Jvmti, jni: Jni, classes: &Classes, class: jclass) -> Option<Vec<jmethodID>> {
+    fn methods_if_remembering(
+        &self,
+        jvmti: Jvmti,
+        jni: Jni,
+        classes: &Classes,
+        class: jclass,
+    ) -> Option<Vec<jmethodID>> {
         // An array has no constants; whoever calls a lambda has its method among them.
         let (_, pool) = jvmti.constant_pool(class).ok()?;
         let may_be_changed = || jvmti.is_modifiable(class).unwrap_or(false) && !classes.is_named(class, LEFT_ALONE);

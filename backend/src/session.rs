@@ -11,6 +11,7 @@ use headwater_protocol::message::{
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};
+use jni::sys::jclass;
 
 use crate::classes::Classes;
 use crate::compiled;
@@ -18,11 +19,11 @@ use crate::connection::{AskError, Connection, Next};
 use crate::hotswap;
 use crate::invocations::Invocations;
 use crate::jni_env::Jni;
-use crate::jvmti::{Error, EventKind, Jvmti};
+use crate::jvmti::{EventKind, Jvmti};
 use crate::mentions;
 use crate::open_calls::{self, OpenCalls};
 use crate::peek;
-use crate::profiles::GoneLambdas;
+use crate::profiles::Remembering;
 use crate::runtime::Runtime;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
@@ -222,7 +223,10 @@ impl Session {
             }
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::ForgetLambdas => {
-                Ok(Reply::Hotswapped(self.forget(jni, GoneLambdas::find(self.jvmti, jni, &self.classes))))
+                let remembering = Remembering::find(self.jvmti, jni, &self.classes);
+                let forgotten = hotswap::restore(self.jvmti, jni, &self.classes, &[], &remembering.classes);
+                self.classes.lambdas_forgotten();
+                Ok(Reply::Hotswapped(forgotten))
             }
             Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
             Command::ListCalls => open_calls::running(jni, self).map(Reply::Calls).map_err(|error| failed(&error)),
@@ -353,14 +357,23 @@ impl Session {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Gives all classes their own code back.
+    /// Gives all classes their own code back, and has the lambdas forgotten that it had.
     fn restore(&self, jni: Jni) -> HotswapResult {
         const NAP: Duration = Duration::from_millis(2);
+        let mut remembering = Remembering::find(self.jvmti, jni, &self.classes);
         let deadline = Instant::now() + DEFINING_DEADLINE;
         let mut restored = HotswapResult::default();
         loop {
             match self.classes.take_instrumented(jni) {
-                Ok(classes) => restored.add(hotswap::restore(self.jvmti, jni, &self.classes, &classes)),
+                Ok(classes) => {
+                    let is_host = |class: &jclass| self.classes.is_among(jni, *class, &remembering.hosts);
+                    let (hosts, others): (Vec<_>, Vec<_>) = classes.into_iter().partition(is_host);
+                    let restore =
+                        |batch: &[_], same: &[_]| hotswap::restore(self.jvmti, jni, &self.classes, batch, same);
+                    restored.add(restore(&others, &[]));
+                    // In one go: what the compilers made of the program in between would stay so.
+                    restored.add(restore(&hosts, &std::mem::take(&mut remembering.classes)));
+                }
                 Err(error) => restored.refused.push((ClassId(0), error.to_string())),
             }
             // A callback that is under way may still hand instrumented bytes out.
@@ -372,12 +385,6 @@ impl Session {
         }
     }
 
-    /// Has such lambdas forgotten, as far as that can be done: what cannot costs the program time, and the tool nothing.
-    fn forget(&self, jni: Jni, gone: Result<Option<GoneLambdas>, Error>) -> HotswapResult {
-        let forget = |gone: GoneLambdas| gone.forget(self.jvmti, jni, &self.classes).ok();
-        gone.ok().flatten().and_then(forget).unwrap_or_default()
-    }
-
     /// Gives everything back, on the agent's own thread, and answers `detach` if there is somebody to be answered.
     pub fn leave(&self, jni: Jni, detach: Option<RequestId>) {
         // Each step is tried whatever became of the one before.
@@ -386,9 +393,7 @@ impl Session {
         self.open_gate();
         self.restoring.store(true, Ordering::SeqCst);
         self.connection.answer_nobody();
-        let gone = GoneLambdas::find(self.jvmti, jni, &self.classes);
-        let mut restored = self.restore(jni);
-        restored.add(self.forget(jni, gone));
+        let restored = self.restore(jni);
         for event in PROFILE_EVENTS {
             let _ = self.jvmti.disable(event);
         }

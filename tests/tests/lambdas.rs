@@ -160,24 +160,30 @@ fn profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays() {
     for jdk in jdks() {
         let classes = compile_text(&jdk, CALLED_BY_THE_JDK);
         let log = classes.file("redefined.log");
-        let logging = format!("-Xlog:redefine+class+load=info:file={}", log.display());
+        let logging = format!("-Xlog:redefine+class+load=info,redefine+class+timer=info:file={}", log.display());
         // In the foreground: what has run so often is compiled, and so profiled.
         let mut target = java(&jdk, &classes, &["-Xbatch", &logging], &["Main"]);
         target.await_line("READY 21000");
-        let tool = profile(&target, &["--root", "Main::root", "--calls", "3000"]);
+        let tool = profile(&target, &["--root", "Main::root", "--calls", "3000", "--bare", "off"]);
         target.say("go");
         assert_eq!(target.await_line("RESULT"), "RESULT 21000", "JDK {}", jdk.version);
         let tool = tool.finish();
         assert!(tool.status.success(), "{:#?}", tool.stderr);
         let redefined = std::fs::read_to_string(&log).expect("the JVM's log");
-        let is_redefined =
-            |class: &str| redefined.lines().any(|line| line.contains(&format!("redefined name={class},")));
+        let is_redefined = |log: &str, class: &str| log.contains(&format!("redefined name={class},"));
         target.say("go");
         assert_eq!(target.await_line("RESULT"), "RESULT 21000", "JDK {}", jdk.version);
         target.say("quit");
         assert!(target.finish().status.success());
         for (class, expected) in [("Main", true), ("java.util.TimSort", true), ("java.util.ArrayList", false)] {
-            assert_eq!(is_redefined(class), expected, "JDK {}: {class}\n{redefined}", jdk.version);
+            assert_eq!(is_redefined(&redefined, class), expected, "JDK {}: {class}\n{redefined}", jdk.version);
         }
+        // Between two operations the program would run, and be compiled, with the one and without the other.
+        let forgetting = redefined.split("vm_op:").find(|operation| is_redefined(operation, "java.util.TimSort"));
+        assert!(
+            forgetting.is_some_and(|operation| is_redefined(operation, "Main")),
+            "JDK {}\n{redefined}",
+            jdk.version
+        );
     }
 }
