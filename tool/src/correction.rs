@@ -57,10 +57,10 @@ impl Sum {
     }
 
     /// The variance, in ns², of a time that a coarse clock measured in so many stretches.
-    fn sampled(&self, period_ns: f64, stretches: f64) -> f64 {
+    fn sampled(&self, step_ns: f64, stretches: f64) -> f64 {
         // Where less was sampled than probes take, it is for want of samples.
         let expected_ns = self.measured.max(self.measured - self.exact).max(0.0);
-        (expected_ns * period_ns).min(stretches * period_ns * period_ns / 4.0)
+        (expected_ns * step_ns).min(stretches * step_ns * step_ns / 4.0)
     }
 }
 
@@ -103,13 +103,13 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         Known::Calibrated => (false, 0.0),
         Known::InPlace { division_ns } => (true, division_ns),
     };
-    let period_ns = clock.mode.period().map_or(0.0, |period| period.as_nanos() as f64);
-    let places_ns = between_places(&selfs[1..], period_ns);
+    let step_ns = clock.step_or_period_ns();
+    let places_ns = between_places(&selfs[1..], step_ns);
     // Below a node, what callees have too much their callers have too little.
     let own_deviation = |node: &crate::cct::Node, id: NodeId| {
         let own = selfs[id.index()];
         let undivided = node.calls.abs_diff(calls_made[id.index()]) as f64;
-        own.spread + undivided * division_ns + own.sampled(period_ns, own.halves).sqrt() + own.halves * places_ns
+        own.spread + undivided * division_ns + own.sampled(step_ns, own.halves).sqrt() + own.halves * places_ns
     };
     // How costs differ below a root of which they are known says nothing of its total.
     let is_fitted = |id: NodeId| is_in_place && cct.parent(id) == Some(NodeId::TOP);
@@ -117,7 +117,7 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         let total = totals[id.index()];
         let places = if is_fitted(id) { 0.0 } else { total.squared_halves.sqrt() * places_ns };
         let calls = node.calls as f64;
-        total.spread + calls * division_ns + total.sampled(period_ns, calls).sqrt() + places
+        total.spread + calls * division_ns + total.sampled(step_ns, calls).sqrt() + places
     };
     let deviations: Vec<Deviation> = cct
         .nodes()
@@ -168,10 +168,10 @@ fn calls_made(cct: &Cct) -> Vec<u64> {
 
 /// How far half a probe pair's cost differs from place to place, in ns, as a standard deviation: at least as far as the nodes show that
 /// come out below zero. Others are too high by as much, and nobody can tell which.
-fn between_places(selfs: &[Sum], period_ns: f64) -> f64 {
+fn between_places(selfs: &[Sum], step_ns: f64) -> f64 {
     let (mut squares, mut halves) = (0.0, 0.0);
     for own in selfs.iter().filter(|own| own.halves > 0.0) {
-        let unexplained = own.missing * own.missing - own.sampled(period_ns, own.halves);
+        let unexplained = own.missing * own.missing - own.sampled(step_ns, own.halves);
         squares += 2.0 * unexplained.max(0.0) / own.halves;
         halves += own.halves;
     }
@@ -256,6 +256,7 @@ mod tests {
         inner_spread_ns: 1.0,
         outer_ns: 20.0,
         outer_spread_ns: 0.5,
+        step_ns: None,
         drift: None,
     };
 
@@ -341,6 +342,18 @@ mod tests {
         let [root, one, other] = tree.nodes[..] else { panic!("three nodes") };
         assert!(other.self_ns > 5_000 && one.self_ns < 200_000, "{one:?} {other:?}");
         assert!(other.error_ns > 10_000 && root.error_ns < 1_100_000, "places are all alike: {root:?} {other:?}");
+    }
+
+    #[test]
+    fn long_steps_of_the_clock_make_times_less_certain() {
+        let mode = ClockMode::Tick(std::time::Duration::from_micros(100));
+        let cct = called((100, 10_000_000), (100, 8_000_000));
+        let error_ns = |step_ns| {
+            let tree = correct(&cct, &Clock { mode, step_ns, ..CERTAIN }, Known::InPlace { division_ns: 0.0 });
+            tree.nodes[0].error_ns
+        };
+        assert_eq!(error_ns(None), error_ns(Some(100_000.0)));
+        assert!(error_ns(Some(400_000.0)) > error_ns(None) * 3 / 2);
     }
 
     #[test]

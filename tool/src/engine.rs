@@ -94,7 +94,7 @@ impl Attached {
                     segment: self.segment,
                     progress: drain.progress(),
                     drain,
-                    _ticker: ticker,
+                    ticker,
                     settings,
                     target: self.target,
                     calibration,
@@ -128,7 +128,7 @@ pub struct Live {
     segment: Arc<Segment>,
     drain: Drain,
     progress: Arc<Progress>,
-    _ticker: Option<Ticker>,
+    ticker: Option<Ticker>,
     settings: Settings,
     target: Target,
     calibration: Calibration,
@@ -187,7 +187,7 @@ impl Live {
                 break (decoder, now_ns);
             }
         };
-        let facts = Facts::of(&self.session, &self.settings);
+        let facts = Facts::of(&self.session, &self.settings, self.step_ns());
         let (target, mode, calibration) = (self.target.clone(), self.settings.clock, self.calibration);
         let duration = self.recorded();
         let assembled = tokio::task::spawn_blocking(move || {
@@ -197,6 +197,10 @@ impl Live {
             assemble::profile(facts, &decoder, target, mode, calibration, &RootTimes::default(), duration)
         });
         Ok(self.serve_until(assembled).await?.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
+    }
+
+    fn step_ns(&self) -> Option<f64> {
+        self.ticker.as_ref().and_then(Ticker::step_ns)
     }
 
     /// How many methods have been dropped.
@@ -243,7 +247,7 @@ impl Live {
         enough: impl Future<Output = ()>,
         observer: Observer<'_>,
     ) -> Outcome {
-        let duration = self.recorded();
+        let (duration, step_ns) = (self.recorded(), self.step_ns());
         let afterwards = Afterwards { timing: self.settings.bare, duration, enough };
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, afterwards, pid, observer).await;
@@ -251,7 +255,7 @@ impl Live {
             Some(after) => drift::settled(self.calibration, after),
             None => (self.calibration, None),
         };
-        let facts = Facts::of(&self.session, &self.settings);
+        let facts = Facts::of(&self.session, &self.settings, step_ns);
         let unmatched = profiling::unmatched(&self.session, &self.settings);
         let mut profile =
             assemble::profile(facts, &end.decoder, self.target, self.settings.clock, calibration, &end.bare, duration);

@@ -6,8 +6,8 @@
 
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,7 +17,27 @@ use headwater_protocol::segment::Segment;
 #[derive(Debug)]
 pub struct Ticker {
     stop: Arc<AtomicBool>,
+    steps: Arc<Mutex<Steps>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// How far the clock has gone at once.
+#[derive(Debug, Default)]
+struct Steps {
+    sum: f64,
+    squares: f64,
+}
+
+impl Steps {
+    fn add(&mut self, step_ns: f64) {
+        self.sum += step_ns;
+        self.squares += step_ns * step_ns;
+    }
+
+    /// The mean of all moments' steps, and not of all steps.
+    fn mean_ns(&self) -> Option<f64> {
+        (self.sum > 0.0).then(|| self.squares / self.sum)
+    }
 }
 
 impl Ticker {
@@ -25,16 +45,28 @@ impl Ticker {
     pub fn start(segment: Arc<Segment>, period: Duration) -> io::Result<Ticker> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        segment.set_clock(monotonic_ns());
+        let steps = Arc::new(Mutex::new(Steps::default()));
+        let gone = Arc::clone(&steps);
+        let mut before = monotonic_ns();
+        segment.set_clock(before);
         let thread = std::thread::Builder::new().name("ticker".into()).spawn(move || {
             // By default a sleep may last 50 us longer; where that cannot be had, the steps are longer.
             let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
             while !stopped.load(Ordering::Relaxed) {
                 std::thread::sleep(period);
-                segment.set_clock(monotonic_ns());
+                let now = monotonic_ns();
+                segment.set_clock(now);
+                gone.lock().unwrap_or_else(PoisonError::into_inner).add((now - before) as f64);
+                before = now;
             }
         })?;
-        Ok(Ticker { stop, thread: Some(thread) })
+        Ok(Ticker { stop, steps, thread: Some(thread) })
+    }
+
+    /// How long the step takes, in ns, that a moment falls into: a period at the least, and longer where this thread had to wait for a
+    /// processor. `None` before the first step.
+    pub fn step_ns(&self) -> Option<f64> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner).mean_ns()
     }
 }
 
@@ -52,4 +84,17 @@ impl Drop for Ticker {
 pub fn monotonic_ns() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_more_likely_in_a_long_step() {
+        let mut steps = Steps::default();
+        assert_eq!(steps.mean_ns(), None);
+        [100.0, 100.0, 100.0, 700.0].into_iter().for_each(|step_ns| steps.add(step_ns));
+        assert_eq!(steps.mean_ns(), Some(520.0));
+    }
 }

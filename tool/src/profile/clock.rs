@@ -76,9 +76,20 @@ pub struct Clock {
     pub outer_ns: f64,
     /// Its standard deviation.
     pub outer_spread_ns: f64,
+    /// Of a coarse clock: how long the step took, in the mean of all moments, that a moment fell into.
+    #[serde(default)]
+    pub step_ns: Option<f64>,
     /// How far the probes' cost drifted while recording, if it did.
     #[serde(default)]
     pub drift: Option<Drift>,
+}
+
+impl Clock {
+    /// How long a step of a coarse clock took, as far as is known; 0 of another.
+    pub fn step_or_period_ns(&self) -> f64 {
+        let period_ns = || self.mode.period().map_or(0.0, |period| period.as_nanos() as f64);
+        self.step_ns.unwrap_or_else(period_ns)
+    }
 }
 
 /// What a probe pair cost, timed before and after recording, in ns.

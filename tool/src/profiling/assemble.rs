@@ -41,11 +41,13 @@ pub(crate) struct Facts {
     deadlines_passed: Vec<String>,
     unparsable: Vec<(String, String)>,
     governor: Option<Governor>,
+    /// How long the steps of the coarse clock were, if there is one.
+    step_ns: Option<f64>,
 }
 
 impl Facts {
     /// Takes them.
-    pub(crate) fn of(session: &Session, settings: &Settings) -> Facts {
+    pub(crate) fn of(session: &Session, settings: &Settings, step_ns: Option<f64>) -> Facts {
         let graph = session.graph();
         let roots_of = |(index, pattern): (usize, String)| {
             let methods = graph.roots_of(PatternIndex(index)).map(|method| MethodIndex(method.id.0 as usize - 1));
@@ -76,6 +78,7 @@ impl Facts {
             deadlines_passed: session.deadlines_passed().to_vec(),
             unparsable: session.unparsable().to_vec(),
             governor: session.governor().cloned(),
+            step_ns,
         }
     }
 }
@@ -94,6 +97,7 @@ pub(crate) fn probes(mode: ClockMode, uses_tsc: bool, calibration: Calibration) 
         inner_spread_ns: calibration.inner_spread_ns,
         outer_ns: calibration.outer_ns.max(0.0),
         outer_spread_ns: calibration.outer_spread_ns,
+        step_ns: None,
         drift: None,
     };
     Probes { clock, idle_ns: calibration.outside_ns, timing_ns: calibration.control_ns }
@@ -110,6 +114,7 @@ pub(crate) fn profile(
     duration: Duration,
 ) -> Profile {
     let Probes { clock, timing_ns, .. } = probes(mode, facts.uses_tsc, calibration);
+    let clock = Clock { step_ns: facts.step_ns, ..clock };
     let mut all = Cct::new();
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);

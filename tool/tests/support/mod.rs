@@ -78,6 +78,7 @@ pub fn profile() -> Profile {
             inner_spread_ns: 0.125,
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
+            step_ns: None,
             drift: Some(Drift { before_ns: 49.5, after_ns: 52.0 }),
         },
         duration: Duration::from_millis(2_500),
