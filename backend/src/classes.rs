@@ -299,12 +299,6 @@ impl Classes {
         self.jvmti.class_signature(class).map_or(true, |signature| class_name(&signature) == Some(name))
     }
 
-    /// Whether a class has other bytes than its own.
-    pub fn is_instrumented(&self, jni: Jni, class: jclass) -> bool {
-        let key = self.key(jni, class).unwrap_or_default();
-        key.is_some_and(|key| self.lock_instrumented().all.contains(&key))
-    }
-
     /// The class in whose code a lambda is, whose own class this is, if it has been given other bytes than its own in this session.
     pub fn instrumented_with_lambda(&self, jni: Jni, class: jclass) -> Option<(LoaderId, String)> {
         // Few have lambdas, and the loader takes longer to be known.
@@ -314,6 +308,12 @@ impl Classes {
         let (loader, name) = self.key(jni, class).ok()??;
         let host = (loader, name.rsplit_once(LAMBDA)?.0.to_owned());
         self.lock_instrumented().ever.contains(&host).then_some(host)
+    }
+
+    /// A class's loader and name, if it has been given other bytes than its own.
+    pub fn instrumented(&self, jni: Jni, class: jclass) -> Option<(LoaderId, String)> {
+        let key = self.key(jni, class).ok()??;
+        self.lock_instrumented().all.contains(&key).then_some(key)
     }
 
     /// Whether a class is one of these.

@@ -41,8 +41,11 @@ const LEFT_ALONE: &str = "java/lang/VirtualThread";
 pub struct Remembering {
     /// Their profiles remember lambdas in code that classes do not have any more, or are about to lose.
     pub classes: Vec<jclass>,
-    /// Of these classes, which have or had such code: loader and name.
-    pub hosts: HashSet<(LoaderId, String)>,
+    /// Loaders and names of the instrumented ones that are best given back with them: they have such code, or may call it, and their profiles
+    /// begin anew then.
+    pub with_them: HashSet<(LoaderId, String)>,
+    /// Whether no others remember any.
+    pub is_all: bool,
 }
 
 impl Remembering {
@@ -50,9 +53,11 @@ impl Remembering {
     /// would go on in code that is replaced, which HotSpot no longer compiles. None where nothing can be known of profiles.
     pub fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Remembering {
         // What cannot be done costs the program time, and the tool nothing.
-        let Ok(Some(gone)) = GoneLambdas::find(jvmti, jni, classes) else { return Remembering::default() };
-        let classes = gone.remembering(jvmti, jni, classes).unwrap_or_default();
-        Remembering { classes, hosts: gone.hosts }
+        match GoneLambdas::find(jvmti, jni, classes) {
+            Ok(Some(gone)) => gone.remembering(jvmti, jni, classes).unwrap_or_default(),
+            Ok(None) => Remembering { is_all: true, ..Remembering::default() },
+            Err(_) => Remembering::default(),
+        }
     }
 }
 
@@ -115,40 +120,45 @@ impl GoneLambdas {
         }
     }
 
-    fn remembering(&self, jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Vec<jclass>, Error> {
+    fn remembering(self, jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Remembering, Error> {
         let mut remembering = Vec::new();
+        let mut with_them = self.hosts.clone();
         for class in jvmti.loaded_classes()? {
-            match self.methods_if_remembering(jvmti, jni, classes, class) {
-                Some(methods) => remembering.push((class, methods)),
-                None => jni.delete_local(class),
+            if self.may_call(jvmti, classes, class) {
+                match classes.instrumented(jni, class) {
+                    Some(instrumented) => {
+                        with_them.insert(instrumented);
+                    }
+                    None => {
+                        if let Some(methods) = self.methods_if_remembering(jvmti, class) {
+                            remembering.push((class, methods));
+                            continue;
+                        }
+                    }
+                }
             }
+            jni.delete_local(class);
         }
         let methods = remembering.iter().flat_map(|(_, methods)| methods).map(|method| *method as usize).collect();
         let staying = staying(jvmti, jni, &methods)?;
         let stays = |methods: &[jmethodID]| methods.iter().any(|method| staying.contains(&(*method as usize)));
         let (spared, others): (Vec<_>, Vec<_>) = remembering.into_iter().partition(|(_, methods)| stays(methods));
         spared.iter().for_each(|(class, _)| jni.delete_local(*class));
-        Ok(others.into_iter().map(|(class, _)| class).collect())
+        let classes = others.into_iter().map(|(class, _)| class).collect();
+        Ok(Remembering { classes, with_them, is_all: spared.is_empty() })
+    }
+
+    /// Whether a class may call one of the lambdas, and can be retransformed.
+    fn may_call(&self, jvmti: Jvmti, classes: &Classes, class: jclass) -> bool {
+        // An array has no constants; whoever calls a lambda has its method among them.
+        let Ok((_, pool)) = jvmti.constant_pool(class) else { return false };
+        !mentions::of(&pool).is_disjoint(&self.methods)
+            && jvmti.is_modifiable(class).unwrap_or(false)
+            && !classes.is_named(class, LEFT_ALONE)
     }
 
     /// A class's methods, if the profile of any remembers one of the lambdas.
-    fn methods_if_remembering(
-        &self,
-        jvmti: Jvmti,
-        jni: Jni,
-        classes: &Classes,
-        class: jclass,
-    ) -> Option<Vec<jmethodID>> {
-        // An array has no constants; whoever calls a lambda has its method among them.
-        let (_, pool) = jvmti.constant_pool(class).ok()?;
-        let may_be_changed = || jvmti.is_modifiable(class).unwrap_or(false) && !classes.is_named(class, LEFT_ALONE);
-        if mentions::of(&pool).is_disjoint(&self.methods) || !may_be_changed() {
-            return None;
-        }
-        if classes.is_instrumented(jni, class) {
-            // Its profile is no older than that.
-            return None;
-        }
+    fn methods_if_remembering(&self, jvmti: Jvmti, class: jclass) -> Option<Vec<jmethodID>> {
         let methods = jvmti.methods(class).ok()?;
         let remembers =
             |method: &jmethodID| self.layout.remembers(&self.memory, *method, &self.classes).unwrap_or(false);

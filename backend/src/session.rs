@@ -225,7 +225,9 @@ impl Session {
             Command::ForgetLambdas => {
                 let remembering = Remembering::find(self.jvmti, jni, &self.classes);
                 let forgotten = hotswap::restore(self.jvmti, jni, &self.classes, &[], &remembering.classes);
-                self.classes.lambdas_forgotten();
+                if remembering.is_all {
+                    self.classes.lambdas_forgotten();
+                }
                 Ok(Reply::Hotswapped(forgotten))
             }
             Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
@@ -366,13 +368,13 @@ impl Session {
         loop {
             match self.classes.take_instrumented(jni) {
                 Ok(classes) => {
-                    let is_host = |class: &jclass| self.classes.is_among(jni, *class, &remembering.hosts);
-                    let (hosts, others): (Vec<_>, Vec<_>) = classes.into_iter().partition(is_host);
+                    let is_last = |class: &jclass| self.classes.is_among(jni, *class, &remembering.with_them);
+                    let (last, others): (Vec<_>, Vec<_>) = classes.into_iter().partition(is_last);
                     let restore =
                         |batch: &[_], same: &[_]| hotswap::restore(self.jvmti, jni, &self.classes, batch, same);
                     restored.add(restore(&others, &[]));
                     // In one go: what the compilers made of the program in between would stay so.
-                    restored.add(restore(&hosts, &std::mem::take(&mut remembering.classes)));
+                    restored.add(restore(&last, &std::mem::take(&mut remembering.classes)));
                 }
                 Err(error) => restored.refused.push((ClassId(0), error.to_string())),
             }

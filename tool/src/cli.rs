@@ -3,8 +3,10 @@
 //! [`arguments`] has the commands, each in a module of its own below here; `profile_options` has what is said of a profile,
 //! wherever one is begun.
 
+use std::future::poll_fn;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::task::Poll;
 
 use clap::Parser;
 
@@ -85,20 +87,16 @@ fn fail(code: u8, message: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Ready when the user wants an end: Ctrl-C, or a request to terminate. From this call on none of them ends the process by itself.
+/// Ready when the user wants an end: Ctrl-C, or a request to terminate; and each time again. From this call on none of them ends the process
+/// by itself.
 pub(crate) fn interrupted() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
     let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    async move {
-        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
+    let mut signals: Vec<_> = signals.into_iter().flatten().collect();
+    poll_fn(move |context| {
+        let is_wanted = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+        if is_wanted { Poll::Ready(()) } else { Poll::Pending }
+    })
 }
 
 #[cfg(test)]
@@ -107,8 +105,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_interruption_is_not_missed_before_it_is_waited_for() {
-        let interrupted = super::interrupted();
-        kill_process(getpid(), Signal::INT).unwrap();
-        interrupted.await;
+        let mut interrupted = std::pin::pin!(super::interrupted());
+        for _ in 0..2 {
+            kill_process(getpid(), Signal::INT).unwrap();
+            interrupted.as_mut().await;
+        }
     }
 }

@@ -144,7 +144,10 @@ impl Console {
     async fn command(&mut self, command: Command, interrupt: impl Future<Output = ()>) -> Result<Flow, Failure> {
         match command {
             Command::Attach { target } => {
-                self.attach(&target).await?;
+                tokio::select! {
+                    attached = self.attach(&target) => attached?,
+                    () = interrupt => return Err(ProfileError::Interrupted.into()),
+                }
                 self.announce()?;
             }
             Command::Profile { roots, await_root, options } => {

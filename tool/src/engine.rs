@@ -89,6 +89,7 @@ impl Attached {
                     self.session.keep_to(Governor::new(limit, probes), drain.tallies());
                 }
                 self.session.begin_time();
+                ticker.iter().for_each(Ticker::begin);
                 Ok(Live {
                     session: self.session,
                     segment: self.segment,
@@ -213,6 +214,7 @@ impl Live {
         let cleared = self.drain.clear(monotonic_ns());
         self.serve_until(cleared).await?;
         self.session.cleared();
+        self.ticker.iter().for_each(Ticker::begin);
         Ok(())
     }
 

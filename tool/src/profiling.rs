@@ -151,17 +151,21 @@ pub async fn run(
     tokio::pin!(interrupt);
     observer(Stage::Attaching);
     let (mut started, listener) = connecting::start(command)?;
-    let recorded = match unless(interrupt.as_mut(), started.connected(listener, settings)).await {
-        Ok(attached) => conduct(attached, settings, interrupt, observer, Start::Held).await,
-        Err(error) => Err(error),
-    };
-    let outcome = match recorded {
-        Ok(outcome) => outcome,
+    let attached = match unless(interrupt.as_mut(), started.connected(listener, settings)).await {
+        Ok(attached) => attached,
         Err(error) => {
-            // Without a profile the program is of no use to who asked for one; its `main` has not begun.
+            // Without a profile the program is of no use to who asked for one.
             let _ = started.program.kill().await;
             return Err(error);
         }
+    };
+    let outcome = match conduct(attached, settings, interrupt, observer, Start::Held).await {
+        Err(ProfileError::Interrupted) => {
+            // Its `main` begins only now, because nobody holds it any more.
+            let _ = started.program.kill().await;
+            return Err(ProfileError::Interrupted);
+        }
+        conducted => conducted?,
     };
     // The agent's file stays until now: a script may start further JVMs with the same options, and one that does not
     // find its agent does not start. One that finds it, but no listener, runs on without.

@@ -63,8 +63,13 @@ impl Ticker {
         Ok(Ticker { stop, steps, thread: Some(thread) })
     }
 
+    /// Forgets the steps up to now: those from now on are of interest.
+    pub fn begin(&self) {
+        *self.steps.lock().unwrap_or_else(PoisonError::into_inner) = Steps::default();
+    }
+
     /// How long the step takes, in ns, that a moment falls into: a period at the least, and longer where this thread had to wait for a
-    /// processor. `None` before the first step.
+    /// processor. `None` before the first one.
     pub fn step_ns(&self) -> Option<f64> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner).mean_ns()
     }

@@ -24,7 +24,7 @@ Examples:
 `headwater COMMAND --help` has more. HEADWATER_OPTIONS holds options that `profile` and `run` begin with.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 the root matched nothing,
-5 the target ended first (results are still written).";
+5 the target ended first (results are still written), 130 Ctrl-C before anything was recorded.";
 
 const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -35,7 +35,7 @@ Examples:
   HEADWATER_OPTIONS='--clock tick --min 1' headwater profile 4711 --root com.acme.Shop::checkout
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 the root matched nothing,
-5 the target ended first (results are still written).";
+5 the target ended first (results are still written), 130 Ctrl-C before anything was recorded.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

@@ -32,7 +32,7 @@ Examples:
   headwater region shop.jar com.acme.Shop::checkout com.acme.Cart::total com.acme.Cart:55 -o times.json
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 a region matched nothing,
-5 the target ended first (results are still written).";
+5 the target ended first (results are still written), 130 Ctrl-C before anything was recorded.";
 
 /// What the live line says at first.
 const WAITING: &str = "waiting for entry into a region (Ctrl-C ends)";

@@ -69,7 +69,7 @@ pub enum ProfileError {
     },
     /// The user wanted an end before there was anything to report.
     #[error(
-        "interrupted before anything was recorded. The target runs on as before, unless it was started for this profile"
+        "interrupted before anything was recorded. The target runs on as before; a program that `headwater run` started is ended"
     )]
     Interrupted,
     /// The program to be started cannot be.
