@@ -1,6 +1,7 @@
 //! How sessions begin and end: well, badly, and again.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -353,6 +354,8 @@ fn a_tool_that_is_interrupted_at_once_says_so_or_what_it_has() {
         let tool = tool.finish();
         // Whichever it was doing.
         assert!(matches!(tool.status.code(), Some(0 | 130)), "JDK {}: {:?}", jdk.version, tool.status);
+        // It is made in the target's directory, which is ours.
+        assert!(!Path::new(&format!(".attach_pid{}", target.pid())).exists(), "JDK {}", jdk.version);
         target.say("quit");
         let target = target.finish();
         assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);

@@ -7,6 +7,7 @@ use std::future::poll_fn;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::task::Poll;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -34,6 +35,9 @@ pub(crate) use values::duration;
 use arguments::{Cli, Command};
 use default_options::{OPTIONS, with_defaults};
 
+/// For so long an answer to a load request is waited for when nobody wants it any more.
+const LAST_REQUEST: Duration = Duration::from_secs(1);
+
 /// The whole program.
 pub fn main() -> ExitCode {
     let options = std::env::var(OPTIONS).ok().filter(|options| !options.trim().is_empty());
@@ -56,8 +60,9 @@ pub fn main() -> ExitCode {
         Err(error) => return fail(1, &format!("cannot start: {error}")),
     };
     let code = runtime.block_on(execute(cli.command));
-    // A load request that a stopped target never answers must not keep this process.
-    runtime.shutdown_background();
+    // What has been asked of a target is seen through, so that nothing of it stays in the file system; one that never answers must not keep
+    // this process.
+    runtime.shutdown_timeout(LAST_REQUEST);
     code
 }
 
