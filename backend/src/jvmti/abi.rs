@@ -1,0 +1,429 @@
+//! JVMTI's table, structures and numbers, as the headers have them (`jvmti.h`, `jvmticmlr.h`).
+//!
+//! The table is an array of 156 slots, numbered from 1 as in the specification. Tests compare what is here with the headers of every installed
+//! JDK.
+
+use std::ffi::{c_char, c_void};
+
+use jni::sys::{jclass, jint, jlong, jmethodID, jobject};
+
+/// A `java.lang.Thread`.
+#[allow(non_camel_case_types, reason = "JVMTI's name")]
+pub type jthread = jobject;
+
+/// Slots of the function table (JVMTI 1.1 to 25 have the same length).
+pub const SLOTS: usize = 156;
+
+/// A JVMTI environment's function table.
+#[repr(C)]
+pub struct Interface {
+    pub(super) slots: [*const c_void; SLOTS],
+}
+
+/// A JVMTI error code, as the JVM gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Error(pub jint);
+
+impl Error {
+    pub(super) const NONE: Error = Error(0);
+
+    /// The error's name in the specification, without its prefix.
+    pub fn name(self) -> &'static str {
+        ERRORS.iter().find(|(code, _)| *code == self.0).map_or("unknown JVMTI error", |(_, name)| name)
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.name(), self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+macro_rules! errors {
+    ($($name:ident = $code:literal,)*) => {
+        /// The error codes that can reach a user.
+        const ERRORS: &[(jint, &str)] = &[$(($code, stringify!($name)),)*];
+    };
+}
+
+errors! {
+    INVALID_THREAD = 10, THREAD_NOT_ALIVE = 15, INVALID_OBJECT = 20, INVALID_CLASS = 21, CLASS_NOT_PREPARED = 22,
+    INVALID_METHODID = 23, INVALID_CLASS_FORMAT = 60, CIRCULAR_CLASS_DEFINITION = 61, FAILS_VERIFICATION = 62,
+    UNSUPPORTED_REDEFINITION_METHOD_ADDED = 63, UNSUPPORTED_REDEFINITION_SCHEMA_CHANGED = 64, INVALID_TYPESTATE = 65,
+    UNSUPPORTED_REDEFINITION_HIERARCHY_CHANGED = 66, UNSUPPORTED_REDEFINITION_METHOD_DELETED = 67,
+    UNSUPPORTED_VERSION = 68, NAMES_DONT_MATCH = 69, UNSUPPORTED_REDEFINITION_CLASS_MODIFIERS_CHANGED = 70,
+    UNSUPPORTED_REDEFINITION_METHOD_MODIFIERS_CHANGED = 71, UNSUPPORTED_REDEFINITION_CLASS_ATTRIBUTE_CHANGED = 72,
+    UNSUPPORTED_OPERATION = 73, UNMODIFIABLE_CLASS = 79, UNMODIFIABLE_MODULE = 80, NOT_AVAILABLE = 98,
+    MUST_POSSESS_CAPABILITY = 99, NULL_POINTER = 100, ILLEGAL_ARGUMENT = 103, OUT_OF_MEMORY = 110, ACCESS_DENIED = 111,
+    WRONG_PHASE = 112, INTERNAL = 113, UNATTACHED_THREAD = 115, INVALID_ENVIRONMENT = 116,
+}
+
+/// Bits of `jvmtiCapabilities`.
+pub mod capability {
+    /// Tag objects.
+    pub const TAG_OBJECTS: u32 = 0;
+    /// Class hooks for every class, the JDK's included.
+    pub const ALL_CLASS_HOOKS: u32 = 26;
+    /// `CompiledMethodLoad`.
+    pub const COMPILED_METHOD_LOAD: u32 = 27;
+    /// `GetConstantPool`.
+    pub const CONSTANT_POOL: u32 = 35;
+    /// `RetransformClasses`.
+    pub const RETRANSFORM_CLASSES: u32 = 37;
+    /// ... of classes of the JDK, too.
+    pub const RETRANSFORM_ANY_CLASS: u32 = 38;
+}
+
+/// `jvmtiCapabilities`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Capabilities([u32; 4]);
+
+impl Capabilities {
+    /// The set of these bits.
+    pub fn of(bits: &[u32]) -> Self {
+        let mut words = [0; 4];
+        for bit in bits {
+            words[(bit / 32) as usize] |= 1 << (bit % 32);
+        }
+        Capabilities(words)
+    }
+}
+
+/// `jvmtiEvent`: the events in use.
+#[derive(Clone, Copy, Debug)]
+#[repr(i32)]
+pub enum EventKind {
+    /// The VM is up, `main` not yet begun.
+    VmInit = 50,
+    /// The VM goes down.
+    VmDeath = 51,
+    /// A platform thread ends.
+    ThreadEnd = 53,
+    /// A class file is about to be parsed.
+    ClassFileLoadHook = 54,
+    /// A class has been linked.
+    ClassPrepare = 56,
+    /// A method has been compiled, or, by `GenerateEvents`, is there compiled.
+    CompiledMethodLoad = 68,
+}
+
+/// Type of `VMInit`.
+pub type VmInit = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread);
+/// Type of `VMDeath`.
+pub type VmDeath = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv);
+/// Type of `ThreadEnd`.
+pub type ThreadEnd = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread);
+/// Type of `ClassFileLoadHook`.
+pub type ClassFileLoadHook = unsafe extern "system" fn(
+    *mut Env,
+    *mut jni::sys::JNIEnv,
+    jclass,
+    jobject,
+    *const c_char,
+    jobject,
+    jint,
+    *const u8,
+    *mut jint,
+    *mut *mut u8,
+);
+/// Type of `ClassPrepare`.
+pub type ClassPrepare = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jclass);
+
+/// Type of `CompiledMethodLoad`.
+pub type CompiledMethodLoad =
+    unsafe extern "system" fn(*mut Env, jmethodID, jint, *const c_void, jint, *const c_void, *const CompileRecord);
+
+/// `jvmtiCompiledMethodLoadRecordHeader` (jvmticmlr.h).
+#[repr(C)]
+pub struct CompileRecord {
+    /// [`CompileRecord::INLINE_INFO`], or another kind.
+    pub kind: jint,
+    /// Of the record's format.
+    pub version: [jint; 2],
+    /// More about the same method.
+    pub next: *const CompileRecord,
+}
+
+impl CompileRecord {
+    /// The record is an [`InlineRecord`].
+    pub const INLINE_INFO: jint = 2;
+}
+
+/// `jvmtiCompiledMethodLoadInlineRecord`: the methods at each place of the compiled code.
+#[repr(C)]
+pub struct InlineRecord {
+    /// What all records begin with.
+    pub header: CompileRecord,
+    /// How many places.
+    pub count: jint,
+    /// The places.
+    pub places: *const InlinePlace,
+}
+
+/// `PCStackInfo`.
+#[repr(C)]
+pub struct InlinePlace {
+    /// In the compiled code.
+    pub address: *const c_void,
+    /// How many methods are inlined in one another here, the compiled method itself included.
+    pub depth: jint,
+    /// The methods.
+    pub methods: *const jmethodID,
+    /// Where in them.
+    pub bytecode_indices: *const jint,
+}
+
+/// `jvmtiEventCallbacks`, as far as it is used; the JVM takes the size it is given.
+#[repr(C)]
+#[derive(Default)]
+pub struct Callbacks {
+    /// Event 50.
+    pub vm_init: Option<VmInit>,
+    /// Event 51.
+    pub vm_death: Option<VmDeath>,
+    /// Event 52.
+    pub thread_start: Option<unsafe extern "system" fn()>,
+    /// Event 53.
+    pub thread_end: Option<ThreadEnd>,
+    /// Event 54.
+    pub class_file_load_hook: Option<ClassFileLoadHook>,
+    /// Event 55.
+    pub class_load: Option<unsafe extern "system" fn()>,
+    /// Event 56.
+    pub class_prepare: Option<ClassPrepare>,
+    /// Events 57 to 67.
+    pub unused: [Option<unsafe extern "system" fn()>; 11],
+    /// Event 68.
+    pub compiled_method_load: Option<CompiledMethodLoad>,
+}
+
+#[repr(C)]
+pub(super) struct ThreadInfo {
+    pub(super) name: *mut c_char,
+    pub(super) priority: jint,
+    pub(super) is_daemon: u8,
+    pub(super) thread_group: jobject,
+    pub(super) context_class_loader: jobject,
+}
+
+/// `jvmtiFrameInfo`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct FrameInfo {
+    pub(super) method: jmethodID,
+    pub(super) location: jlong,
+}
+
+/// `jvmtiStackInfo`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct StackInfo {
+    pub(super) thread: jthread,
+    pub(super) state: jint,
+    pub(super) frames: *const FrameInfo,
+    pub(super) frame_count: jint,
+}
+
+/// The environment's struct: a pointer to its function table comes first.
+pub type Env = *const Interface;
+
+/// Function of a thread that `RunAgentThread` starts.
+pub type StartFunction = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, *mut c_void);
+
+/// Slot numbers, from 1.
+pub mod slot {
+    #![allow(missing_docs, reason = "they are named as the specification's functions are")]
+    pub const SET_EVENT_NOTIFICATION_MODE: usize = 2;
+    pub const GET_THREAD_INFO: usize = 9;
+    pub const RUN_AGENT_THREAD: usize = 12;
+    pub const IS_MODIFIABLE_CLASS: usize = 45;
+    pub const ALLOCATE: usize = 46;
+    pub const DEALLOCATE: usize = 47;
+    pub const GET_CLASS_SIGNATURE: usize = 48;
+    pub const GET_CLASS_STATUS: usize = 49;
+    pub const GET_CLASS_MODIFIERS: usize = 51;
+    pub const GET_CLASS_METHODS: usize = 52;
+    pub const GET_IMPLEMENTED_INTERFACES: usize = 54;
+    pub const GET_CLASS_LOADER: usize = 57;
+    pub const GET_METHOD_NAME: usize = 64;
+    pub const GET_METHOD_DECLARING_CLASS: usize = 65;
+    pub const GET_METHOD_MODIFIERS: usize = 66;
+    pub const GET_LOADED_CLASSES: usize = 78;
+    pub const IS_METHOD_OBSOLETE: usize = 91;
+    pub const GET_ALL_STACK_TRACES: usize = 100;
+    pub const GET_STACK_TRACE: usize = 104;
+    pub const GET_TAG: usize = 106;
+    pub const SET_TAG: usize = 107;
+    pub const GET_OBJECTS_WITH_TAGS: usize = 114;
+    pub const SET_EVENT_CALLBACKS: usize = 122;
+    pub const GENERATE_EVENTS: usize = 123;
+    pub const DISPOSE_ENVIRONMENT: usize = 127;
+    pub const GET_SYSTEM_PROPERTY: usize = 131;
+    pub const ADD_CAPABILITIES: usize = 142;
+    pub const GET_CONSTANT_POOL: usize = 146;
+    pub const RETRANSFORM_CLASSES: usize = 152;
+
+    /// For the test against `jvmti.h`.
+    #[cfg(test)]
+    pub const ALL: &[(usize, &str)] = &[
+        (SET_EVENT_NOTIFICATION_MODE, "SetEventNotificationMode"),
+        (GET_THREAD_INFO, "GetThreadInfo"),
+        (RUN_AGENT_THREAD, "RunAgentThread"),
+        (IS_MODIFIABLE_CLASS, "IsModifiableClass"),
+        (ALLOCATE, "Allocate"),
+        (DEALLOCATE, "Deallocate"),
+        (GET_CLASS_SIGNATURE, "GetClassSignature"),
+        (GET_CLASS_STATUS, "GetClassStatus"),
+        (GET_CLASS_MODIFIERS, "GetClassModifiers"),
+        (GET_CLASS_METHODS, "GetClassMethods"),
+        (GET_IMPLEMENTED_INTERFACES, "GetImplementedInterfaces"),
+        (GET_CLASS_LOADER, "GetClassLoader"),
+        (GET_METHOD_NAME, "GetMethodName"),
+        (GET_METHOD_DECLARING_CLASS, "GetMethodDeclaringClass"),
+        (GET_METHOD_MODIFIERS, "GetMethodModifiers"),
+        (GET_LOADED_CLASSES, "GetLoadedClasses"),
+        (IS_METHOD_OBSOLETE, "IsMethodObsolete"),
+        (GET_ALL_STACK_TRACES, "GetAllStackTraces"),
+        (GET_STACK_TRACE, "GetStackTrace"),
+        (GET_TAG, "GetTag"),
+        (SET_TAG, "SetTag"),
+        (GET_OBJECTS_WITH_TAGS, "GetObjectsWithTags"),
+        (SET_EVENT_CALLBACKS, "SetEventCallbacks"),
+        (GENERATE_EVENTS, "GenerateEvents"),
+        (DISPOSE_ENVIRONMENT, "DisposeEnvironment"),
+        (GET_SYSTEM_PROPERTY, "GetSystemProperty"),
+        (ADD_CAPABILITIES, "AddCapabilities"),
+        (GET_CONSTANT_POOL, "GetConstantPool"),
+        (RETRANSFORM_CLASSES, "RetransformClasses"),
+    ];
+}
+
+/// What of a class is wanted as `initialized` or prepared.
+pub mod class_status {
+    /// `JVMTI_CLASS_STATUS_PREPARED`.
+    pub const PREPARED: i32 = 2;
+    /// `JVMTI_CLASS_STATUS_INITIALIZED`.
+    pub const INITIALIZED: i32 = 4;
+    /// `JVMTI_CLASS_STATUS_ERROR`.
+    pub const ERROR: i32 = 8;
+    /// `JVMTI_CLASS_STATUS_ARRAY`.
+    pub const ARRAY: i32 = 16;
+    /// `JVMTI_CLASS_STATUS_PRIMITIVE`.
+    pub const PRIMITIVE: i32 = 32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn headers() -> Vec<(PathBuf, String)> {
+        let homes = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter();
+        let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().map(|entry| entry.path());
+        let headers: Vec<_> = homes
+            .chain(installed)
+            .map(|home| home.join("include/jvmti.h"))
+            .filter_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?)))
+            .collect();
+        assert!(!headers.is_empty(), "no jvmti.h under JAVA_HOME or /usr/lib/jvm: install openjdk-17-jdk-headless");
+        headers
+    }
+
+    /// `NAME = value` in the header.
+    fn constant(header: &str, name: &str) -> i32 {
+        let line = header.lines().find(|line| line.trim_start().starts_with(&format!("{name} ="))).expect(name);
+        let value = line.split('=').nth(1).expect("a value").trim().trim_end_matches(',').trim();
+        match value.strip_prefix("0x") {
+            Some(hex) => i32::from_str_radix(hex, 16).expect(name),
+            None => value.parse().expect(name),
+        }
+    }
+
+    #[test]
+    fn slots_are_the_headers() {
+        for (path, header) in headers() {
+            let table = &header[header.find("jvmtiInterface_1_ {").expect("the table")..];
+            for (number, name) in slot::ALL {
+                let function = table.find(&format!("(JNICALL *{name})")).unwrap_or_else(|| panic!("{name}"));
+                let comment = &table[table[..function].rfind("/*").expect("a comment")..function];
+                let found: usize = comment[2..].split(':').next().expect("a number").trim().parse().expect(name);
+                assert_eq!(found, *number, "{name} in {}", path.display());
+            }
+            assert!(table.contains(" 156 : ") && !table.contains(" 157 : "), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn errors_events_and_status_bits_are_the_headers() {
+        for (_, header) in headers() {
+            for (code, name) in ERRORS.iter().filter(|(_, name)| header.contains(&format!("JVMTI_ERROR_{name} "))) {
+                assert_eq!(constant(&header, &format!("JVMTI_ERROR_{name}")), *code, "{name}");
+            }
+            for (event, name) in [
+                (EventKind::VmInit, "VM_INIT"),
+                (EventKind::VmDeath, "VM_DEATH"),
+                (EventKind::ThreadEnd, "THREAD_END"),
+                (EventKind::ClassFileLoadHook, "CLASS_FILE_LOAD_HOOK"),
+                (EventKind::ClassPrepare, "CLASS_PREPARE"),
+                (EventKind::CompiledMethodLoad, "COMPILED_METHOD_LOAD"),
+            ] {
+                assert_eq!(constant(&header, &format!("JVMTI_EVENT_{name}")), event as i32);
+            }
+            for (bit, name) in [
+                (class_status::PREPARED, "PREPARED"),
+                (class_status::INITIALIZED, "INITIALIZED"),
+                (class_status::ERROR, "ERROR"),
+                (class_status::ARRAY, "ARRAY"),
+                (class_status::PRIMITIVE, "PRIMITIVE"),
+            ] {
+                assert_eq!(constant(&header, &format!("JVMTI_CLASS_STATUS_{name}")), bit);
+            }
+        }
+    }
+
+    #[test]
+    fn the_kind_of_inline_records_is_the_headers() {
+        for (path, _) in headers() {
+            let header = std::fs::read_to_string(path.with_file_name("jvmticmlr.h")).expect("it stands beside jvmti.h");
+            assert_eq!(constant(&header, "JVMTI_CMLR_INLINE_INFO"), CompileRecord::INLINE_INFO);
+        }
+    }
+
+    #[test]
+    fn capability_bits_are_the_headers() {
+        for (_, header) in headers() {
+            let bits: Vec<&str> =
+                header.lines().filter_map(|line| line.trim().strip_prefix("unsigned int can_")).collect();
+            for (bit, name) in [
+                (capability::TAG_OBJECTS, "tag_objects"),
+                (capability::ALL_CLASS_HOOKS, "generate_all_class_hook_events"),
+                (capability::COMPILED_METHOD_LOAD, "generate_compiled_method_load_events"),
+                (capability::CONSTANT_POOL, "get_constant_pool"),
+                (capability::RETRANSFORM_CLASSES, "retransform_classes"),
+                (capability::RETRANSFORM_ANY_CLASS, "retransform_any_class"),
+            ] {
+                assert_eq!(bits[bit as usize].split(' ').next(), Some(name));
+            }
+        }
+    }
+
+    #[test]
+    fn callbacks_stand_in_the_headers_order() {
+        for (_, header) in headers() {
+            let end = header.find("} jvmtiEventCallbacks;").expect("the struct");
+            let start = header[..end].rfind("typedef struct {").expect("its beginning");
+            let names: Vec<&str> = header[start..end]
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix("jvmtiEvent")?.split(' ').nth(1))
+                .map(|name| name.trim_end_matches(';'))
+                .collect();
+            let expected =
+                ["VMInit", "VMDeath", "ThreadStart", "ThreadEnd", "ClassFileLoadHook", "ClassLoad", "ClassPrepare"];
+            assert_eq!(names[..expected.len()], expected);
+        }
+    }
+}
