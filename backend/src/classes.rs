@@ -33,7 +33,7 @@ pub struct Classes {
 struct Instrumented {
     all: HashSet<(LoaderId, String)>,
     /// Those that have been since lambdas were last forgotten, also if they have their own again.
-    ever: HashSet<(LoaderId, String)>,
+    changed: HashSet<(LoaderId, String)>,
     /// Those that have been given their bytes while being loaded, and have not been seen loaded yet.
     being_defined: HashSet<(LoaderId, String)>,
 }
@@ -241,7 +241,7 @@ impl Classes {
         if while_loading {
             instrumented.being_defined.insert((loader, name.to_owned()));
         }
-        instrumented.ever.insert((loader, name.to_owned()));
+        instrumented.changed.insert((loader, name.to_owned()));
         instrumented.all.insert((loader, name.to_owned()));
     }
 
@@ -299,7 +299,7 @@ impl Classes {
         self.jvmti.class_signature(class).map_or(true, |signature| class_name(&signature) == Some(name))
     }
 
-    /// The class in whose code a lambda is, whose own class this is, if it has been given other bytes than its own in this session.
+    /// The class in whose code a lambda is, whose own class this is, if it has been given other bytes than its own since lambdas were last forgotten.
     pub fn instrumented_with_lambda(&self, jni: Jni, class: jclass) -> Option<(LoaderId, String)> {
         // Few have lambdas, and the loader takes longer to be known.
         if !self.jvmti.class_signature(class).is_ok_and(|signature| signature.contains(LAMBDA)) {
@@ -307,7 +307,7 @@ impl Classes {
         }
         let (loader, name) = self.key(jni, class).ok()??;
         let host = (loader, name.rsplit_once(LAMBDA)?.0.to_owned());
-        self.lock_instrumented().ever.contains(&host).then_some(host)
+        self.lock_instrumented().changed.contains(&host).then_some(host)
     }
 
     /// A class's loader and name, if it has been given other bytes than its own.
@@ -324,8 +324,8 @@ impl Classes {
     /// Profiles remember no more lambdas of classes that have their own code again: those that they have now stay.
     pub fn lambdas_forgotten(&self) {
         let mut instrumented = self.lock_instrumented();
-        let Instrumented { all, ever, .. } = &mut *instrumented;
-        ever.retain(|class| all.contains(class));
+        let Instrumented { all, changed, .. } = &mut *instrumented;
+        changed.retain(|class| all.contains(class));
     }
 
     fn key(&self, jni: Jni, class: jclass) -> Result<Option<(LoaderId, String)>, Error> {

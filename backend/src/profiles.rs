@@ -4,8 +4,10 @@
 //! once for each version of the code that runs it. Whoever calls such objects (a stream, a sort) is profiled with the classes it has seen,
 //! two in one place as HotSpot is set; once these are of versions that are gone, the place counts as calling anything, for good, and what it
 //! calls is no longer inlined. So when code has been given back, classes whose profiles remember such lambdas are retransformed
-//! into what they are, by which HotSpot forgets their profiles, and makes new ones of what runs then. That is one operation with the giving
-//! back: a program that runs in between is compiled with profiles that are about to go, and again at once, when what it calls has none.
+//! into what they are, by which HotSpot forgets their profiles, and makes new ones of what runs then. At detaching that is one
+//! operation with the giving back: a program that runs in between is compiled with profiles that are about to go, and again at once, when what it
+//! calls has none. Before the bare phase they are two, and the program runs in between until it links a lambda, for which it waits for the
+//! tool.
 //!
 //! Profiles are found by what HotSpot tells debuggers ([`vm_structs`](crate::vm_structs)). Their entries are not described, but a class is the
 //! address of its structure, wherever it stands. A profile that changes or is freed while it is read is at worst forgotten in vain.
@@ -49,7 +51,7 @@ pub struct Remembering {
 }
 
 impl Remembering {
-    /// Those that remember a lambda of a class that has been given other code in this session, but for those in whose code a thread stays: it
+    /// Those that remember a lambda of a class that has been given other code, but for those in whose code a thread stays: it
     /// would go on in code that is replaced, which HotSpot no longer compiles. None where nothing can be known of profiles.
     pub fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Remembering {
         // What cannot be done costs the program time, and the tool nothing.
@@ -92,7 +94,7 @@ struct Layout {
 }
 
 impl GoneLambdas {
-    /// The lambdas of all classes that have been given other code in this session, as far as they have been made. `None` when there
+    /// The lambdas of all classes that have been given other code since lambdas were last forgotten, as far as they have been made. `None` when there
     /// are none, or nothing can be known of profiles.
     fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Option<GoneLambdas>, Error> {
         let found = Memory::open().and_then(|memory| Layout::find(&memory).map(|layout| (memory, layout)));

@@ -255,7 +255,7 @@ public class Workload {
         say((double) (now - start) / calls);
     }
 
-    /** The clock is read around each call as well. */
+    /** The clock is read around each call as well: a loop of its own, because what the compiler makes of the other is what is measured there. */
     static void roundOfEach(IntUnaryOperator root, int batch) {
         int calls = 0;
         int sum = 0;

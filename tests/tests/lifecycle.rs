@@ -1,14 +1,12 @@
 //! How sessions begin and end: well, badly, and again.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 use headwater_tests::counting::{Target, root_calls, undisturbed};
 use headwater_tests::{
-    PATIENCE, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile,
-    read_report, run_headwater,
+    Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile, read_report,
+    run_headwater,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -335,51 +333,6 @@ fn a_root_that_is_loaded_later_is_awaited() {
         assert!(calls_by_method(&report).len() > 1);
         target.quit();
     }
-}
-
-#[test]
-fn a_tool_that_is_interrupted_at_once_says_so_or_what_it_has() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Steps.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Steps"]);
-        target.await_line("READY");
-        let tool =
-            Process::spawn(headwater().arg("profile").arg(target.pid().to_string()).args(["--root", "Steps::root"]));
-        let deadline = Instant::now() + PATIENCE;
-        while !catches(&tool, Signal::INT) {
-            assert!(Instant::now() < deadline, "SIGINT ends it as it is");
-            std::thread::yield_now();
-        }
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        // Whichever it was doing.
-        assert!(matches!(tool.status.code(), Some(0 | 130)), "JDK {}: {:?}", jdk.version, tool.status);
-        // It is made in the target's directory, which is ours.
-        assert!(!Path::new(&format!(".attach_pid{}", target.pid())).exists(), "JDK {}", jdk.version);
-        target.say("quit");
-        let target = target.finish();
-        assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
-    }
-}
-
-#[test]
-fn a_program_is_ended_that_was_started_for_a_profile_that_nobody_wants_any_more() {
-    // It is no JVM yet, and ends by itself when its input does.
-    let program = ["--", "sh", "-c", "echo READY; read line"];
-    let mut tool = Process::spawn(headwater().args(["run", "--root", "Main::main"]).args(program));
-    tool.await_line("READY");
-    tool.signal(Signal::INT);
-    tool.await_error_line("interrupted before anything was recorded");
-    let tool = tool.finish();
-    assert_eq!(tool.status.code(), Some(130), "{:?}", tool.status);
-}
-
-/// Whether a process has a handler for a signal.
-fn catches(process: &Process, signal: Signal) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).expect("it runs");
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a line of it");
-    let caught = u64::from_str_radix(caught.trim(), 16).expect("a number");
-    caught & (1 << (signal.as_raw() - 1)) != 0
 }
 
 #[test]
