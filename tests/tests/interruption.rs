@@ -1,9 +1,9 @@
-//! Ctrl-C before anything is recorded.
+//! Ctrl-C before anything is recorded, and in a script.
 
 use std::path::Path;
 use std::time::Instant;
 
-use headwater_tests::{PATIENCE, Process, compile, headwater, java, jdks};
+use headwater_tests::{PATIENCE, Process, Scratch, compile, headwater, java, jdks};
 use rustix::process::Signal;
 
 #[test]
@@ -28,6 +28,28 @@ fn a_tool_that_is_interrupted_at_once_says_so_or_what_it_has() {
         target.say("quit");
         let target = target.finish();
         assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
+    }
+}
+
+#[test]
+fn a_script_goes_no_further_when_its_region_is_interrupted() {
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Steps.java"]);
+        let mut target = java(&jdk, &classes, &[], &["Steps"]);
+        target.await_line("READY");
+        let out = Scratch::new("out");
+        let (script, times) = (out.file("region.hws"), out.file("times.json"));
+        std::fs::write(&script, format!("region Steps::root -d 1h > {}\necho went on\n", times.display())).unwrap();
+        let mut tool = Process::spawn(headwater().arg("session").arg(&script).arg(target.pid().to_string()));
+        tool.await_error_line("waiting for entry");
+        tool.signal(Signal::INT);
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(1), "JDK {}: {:#?}", jdk.version, tool.stderr);
+        assert!(tool.stderr.iter().any(|line| line.ends_with("region.hws:1:1: interrupted")), "{:#?}", tool.stderr);
+        assert_eq!(tool.stdout, Vec::<String>::new());
+        assert!(times.exists(), "JDK {}: what was timed is written", jdk.version);
+        target.say("quit");
+        assert!(target.finish().status.success());
     }
 }
 

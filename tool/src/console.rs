@@ -43,6 +43,11 @@ impl Failure {
     fn new(code: u8, message: impl Into<String>) -> Failure {
         Failure { code, message: message.into() }
     }
+
+    /// The user wanted an end before the command had come to its own.
+    pub(crate) fn interrupted() -> Failure {
+        Failure::new(1, "interrupted")
+    }
 }
 
 impl From<ProfileError> for Failure {
@@ -143,19 +148,12 @@ impl Console {
 
     async fn command(&mut self, command: Command, interrupt: impl Future<Output = ()>) -> Result<Flow, Failure> {
         match command {
-            Command::Attach { target } => {
-                tokio::select! {
-                    attached = self.attach(&target) => attached?,
-                    () = interrupt => return Err(ProfileError::Interrupted.into()),
-                }
-                self.announce()?;
-            }
+            Command::Attach { target } => self.attach(&target, interrupt).await?,
             Command::Profile { roots, await_root, options } => {
                 self.detach_profile().await?;
                 let settings = self.settings(&options, roots, await_root);
                 tokio::select! {
                     started = self.start(settings) => started?,
-                    // What was begun is dropped, and with it the connection: the agent gives everything back by itself.
                     () = interrupt => return Err(ProfileError::Interrupted.into()),
                 }
             }

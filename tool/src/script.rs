@@ -130,7 +130,17 @@ impl Script {
         let mut last = (0, 1);
         for Step { line, column, statement } in self.steps {
             last = (line, column);
-            match console.execute(statement, &mut interrupt).await {
+            let mut is_interrupted = false;
+            let interruption = async {
+                interrupt.as_mut().await;
+                is_interrupted = true;
+            };
+            match console.execute(statement, interruption).await {
+                // Whoever ends a command at the prompt may go on; nobody is there to do so.
+                Ok(_) if is_interrupted => {
+                    result = Err(Failure::interrupted());
+                    break;
+                }
                 Ok(Flow::Continue) => {}
                 Ok(Flow::Quit) => break,
                 Err(failure) => {

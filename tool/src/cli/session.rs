@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::pin::pin;
 use std::process::ExitCode;
 
 use super::progress::{Progress, Shown};
@@ -12,7 +13,7 @@ use crate::script::{self, Script, Setting};
 
 pub(super) async fn prompt(target: &str) -> ExitCode {
     let mut console = Console::new(Progress::at_prompt());
-    if let Err(failure) = console.attach(target).await.and_then(|()| console.announce()) {
+    if let Err(failure) = console.attach(target, interrupted()).await {
         return fail(failure.code, &failure.message);
     }
     ExitCode::from(crate::console::prompt::run(console).await)
@@ -49,12 +50,13 @@ pub(super) async fn script(path: &Path, target: Option<&str>, settings: &[Settin
         return ExitCode::SUCCESS;
     }
     let mut console = Console::new(Progress::new(Shown::Milestones));
+    let mut interrupt = pin!(interrupted());
     if let Some(target) = target
-        && let Err(failure) = console.attach(target).await.and_then(|()| console.announce())
+        && let Err(failure) = console.attach(target, interrupt.as_mut()).await
     {
         return fail(failure.code, &failure.message);
     }
-    match script.run(&mut console, interrupted()).await {
+    match script.run(&mut console, interrupt).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(error.code, &error.to_string()),
     }

@@ -18,8 +18,18 @@ use crate::session::{Session, SessionError};
 const ALIVE_POLL: Duration = Duration::from_millis(200);
 
 impl Console {
-    /// Attaches to a JVM, named as on the command line.
-    pub async fn attach(&mut self, target: &str) -> Result<(), Failure> {
+    /// Attaches to a JVM, named as on the command line, and says so; unless `interrupt` is ready before that.
+    pub async fn attach(&mut self, target: &str, interrupt: impl Future<Output = ()>) -> Result<(), Failure> {
+        tokio::select! {
+            attached = self.attach_to(target) => attached?,
+            // What was begun is dropped, and with it the connection: the agent gives everything back by itself.
+            () = interrupt => return Err(ProfileError::Interrupted.into()),
+        }
+        self.announce();
+        Ok(())
+    }
+
+    async fn attach_to(&mut self, target: &str) -> Result<(), Failure> {
         match self.detach().await {
             // That a root matched nothing is the affair of the target before.
             Err(failure) if failure.code == 4 => self.progress.say(&failure.message),
@@ -131,13 +141,11 @@ impl Console {
         failure
     }
 
-    /// Says what the session is attached to.
-    pub fn announce(&self) -> Result<(), Failure> {
+    fn announce(&self) {
         if let (Some(jvm), State::Attached(attached)) = (&self.jvm, &self.state) {
             let target = attached.target();
             self.progress.say(&format!("attached to {} (pid {}, JDK {})", target.main, jvm.pid, target.jdk));
         }
-        Ok(())
     }
 
     /// Attached, with a connection made for the clock, the controls and the buffer of these settings.

@@ -38,7 +38,7 @@ impl Console {
                     let at_most = wait.at_most.unwrap_or_default();
                     Err(Failure::new(1, format!("waited {at_most:?} in vain for {}", wait.what)))
                 }
-                () = interrupt => Err(Failure::new(1, "interrupted")),
+                () = interrupt => Err(Failure::interrupted()),
             }
         };
         let mut waited = std::pin::pin!(waited);
