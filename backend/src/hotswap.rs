@@ -48,7 +48,7 @@ pub fn hook_done() {
 }
 
 /// How many classes the JVM is given at once when original code is given back, at first.
-const RESTORE_BATCH: usize = 50;
+pub const RESTORE_BATCH: usize = 50;
 /// However short the pauses are, and however long.
 const LARGEST_RESTORE_BATCH: usize = 200;
 const SMALLEST_RESTORE_BATCH: usize = 10;

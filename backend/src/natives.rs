@@ -114,6 +114,16 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_awaitChunk(_env: *mut J
     guard(false, || session::enter().is_some_and(|session| session.await_chunk()))
 }
 
+/// Waits until instrumented code has been given back.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_awaitGivenBack(_env: *mut JNIEnv, _class: Receiver) {
+    // Not as one who is inside: the end of the session waits for those.
+    guard((), || session::current().into_iter().for_each(|session| session.stay()));
+}
+
 /// How many of the calls that a thread, the current one, was in when recording began are still open.
 ///
 /// # Safety

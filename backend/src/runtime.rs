@@ -20,6 +20,8 @@ pub struct Runtime {
     attach: jmethodID,
     record: jmethodID,
     stop: jmethodID,
+    hold: jmethodID,
+    let_go: jmethodID,
     threads: jmethodID,
     calibrate: jmethodID,
     thread_end: jmethodID,
@@ -92,6 +94,8 @@ impl Runtime {
             attach: jni.static_method(class, "attach", "(JIJJ)V")?,
             record: jni.static_method(class, "record", "()V")?,
             stop: jni.static_method(class, "stop", "()J")?,
+            hold: jni.static_method(class, "hold", "()J")?,
+            let_go: jni.static_method(class, "letGo", "()V")?,
             threads: jni.static_method(class, "threads", "()J")?,
             calibrate: jni.static_method(class, "calibrate", "()[D")?,
             thread_end: jni.static_method(class, "threadEnd", "()V")?,
@@ -127,6 +131,16 @@ impl Runtime {
     /// Ends recording; returns the `nanoTime` of that moment.
     pub fn stop(&self, jni: Jni) -> Result<i64, Thrown> {
         jni.call_static_long(self.class, self.stop)
+    }
+
+    /// Has threads that leave the call graph wait for what is being given back; how many are in it, but for virtual ones.
+    pub fn hold(&self, jni: Jni) -> Result<i64, Thrown> {
+        jni.call_static_long(self.class, self.hold)
+    }
+
+    /// Lets threads leave without waiting, and forgets all threads.
+    pub fn let_go(&self, jni: Jni) -> Result<(), Thrown> {
+        jni.call_static_void(self.class, self.let_go, &[])
     }
 
     /// How many threads have been in the call graph; as many as there can be, if that cannot be told.
@@ -174,10 +188,11 @@ impl Runtime {
 }
 
 /// The native methods: name, signature, function.
-fn natives() -> [(&'static CStr, &'static CStr, *mut c_void); 9] {
+fn natives() -> [(&'static CStr, &'static CStr, *mut c_void); 10] {
     [
         (c"entered", c"(I)V", natives::Java_java_lang_HeadwaterV1_entered as *mut c_void),
         (c"awaitChunk", c"()Z", natives::Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
+        (c"awaitGivenBack", c"()V", natives::Java_java_lang_HeadwaterV1_awaitGivenBack as *mut c_void),
         (c"reveal", c"(Ljava/lang/Object;)V", natives::Java_java_lang_HeadwaterV1_reveal as *mut c_void),
         (
             c"revealHandle",

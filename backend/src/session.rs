@@ -31,6 +31,10 @@ const LEAVE_DEADLINE: Duration = Duration::from_secs(2);
 /// How long the end of a session waits for classes that have been given instrumented bytes and are not defined yet. Those whose
 /// definition failed are waited for in vain.
 const DEFINING_DEADLINE: Duration = Duration::from_millis(500);
+/// How long the end of a session has threads that leave a root wait at most, until the others have left it and code is given back.
+const LONGEST_HOLD: Duration = Duration::from_millis(100);
+/// How long it waits for the others.
+const LONGEST_QUIET: Duration = Duration::from_millis(50);
 /// The events that are on while a profile runs.
 const PROFILE_EVENTS: [EventKind; 3] = [EventKind::ClassFileLoadHook, EventKind::ClassPrepare, EventKind::ThreadEnd];
 
@@ -66,6 +70,9 @@ pub struct Session {
     /// In start-up mode, `main` waits here.
     gate: Mutex<bool>,
     gate_opened: Condvar,
+    /// Threads that leave a root wait until then, or until there is no such time any more.
+    held: Mutex<Option<Instant>>,
+    let_go: Condvar,
     ended: Mutex<bool>,
     end_reached: Condvar,
 }
@@ -161,6 +168,8 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         inside: AtomicUsize::new(0),
         gate: Mutex::new(false),
         gate_opened: Condvar::new(),
+        held: Mutex::new(None),
+        let_go: Condvar::new(),
         ended: Mutex::new(false),
         end_reached: Condvar::new(),
     });
@@ -337,6 +346,36 @@ impl Session {
         self.gate_opened.notify_all();
     }
 
+    /// Has threads that leave a root wait, until no thread is in one, if that is soon. A call that goes on would go on with lambdas that are gone,
+    /// and leave them in the profiles that HotSpot begins anew.
+    fn hold(&self, jni: Jni) {
+        const NAP: Duration = Duration::from_micros(100);
+        let start = Instant::now();
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(start + LONGEST_HOLD);
+        // What cannot be known is not waited for.
+        while self.runtime.hold(jni).is_ok_and(|inside| inside > 0) && start.elapsed() < LONGEST_QUIET {
+            std::thread::sleep(NAP);
+        }
+    }
+
+    /// Lets threads go that wait outside roots.
+    fn let_go(&self, jni: Jni) {
+        // An exception here was cleared: then they find out by themselves that nobody holds them.
+        let _ = self.runtime.let_go(jni);
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.let_go.notify_all();
+    }
+
+    /// Keeps the current thread as long as those are held that leave a root.
+    pub fn stay(&self) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(left) =
+            held.and_then(|end| end.checked_duration_since(Instant::now())).filter(|left| !left.is_zero())
+        {
+            held = self.let_go.wait_timeout(held, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// The JVM goes down: tell the tool and let nobody wait any longer.
     pub fn vm_death(&self) {
         self.vm_dead.store(true, Ordering::Release);
@@ -362,6 +401,7 @@ impl Session {
     /// Gives all classes their own code back, and has the lambdas forgotten that it had.
     fn restore(&self, jni: Jni) -> HotswapResult {
         const NAP: Duration = Duration::from_millis(2);
+        let restore = |batch: &[_], same: &[_]| hotswap::restore(self.jvmti, jni, &self.classes, batch, same);
         let mut remembering = Remembering::find(self.jvmti, jni, &self.classes);
         let deadline = Instant::now() + DEFINING_DEADLINE;
         let mut restored = HotswapResult::default();
@@ -369,12 +409,19 @@ impl Session {
             match self.classes.take_instrumented(jni) {
                 Ok(classes) => {
                     let is_last = |class: &jclass| self.classes.is_among(jni, *class, &remembering.with_them);
-                    let (last, others): (Vec<_>, Vec<_>) = classes.into_iter().partition(is_last);
-                    let restore =
-                        |batch: &[_], same: &[_]| hotswap::restore(self.jvmti, jni, &self.classes, batch, same);
+                    let same = std::mem::take(&mut remembering.classes);
+                    let is_one_batch = classes.len() + same.len() <= hotswap::RESTORE_BATCH;
+                    let (mut last, mut others): (Vec<_>, Vec<_>) = classes.into_iter().partition(is_last);
+                    if is_one_batch && !last.is_empty() {
+                        // By roots among them threads are held.
+                        last.append(&mut others);
+                    }
                     restored.add(restore(&others, &[]));
+                    if !last.is_empty() {
+                        self.hold(jni);
+                    }
                     // In one go: what the compilers made of the program in between would stay so.
-                    restored.add(restore(&last, &std::mem::take(&mut remembering.classes)));
+                    restored.add(restore(&last, &same));
                 }
                 Err(error) => restored.refused.push((ClassId(0), error.to_string())),
             }
@@ -396,6 +443,7 @@ impl Session {
         self.restoring.store(true, Ordering::SeqCst);
         self.connection.answer_nobody();
         let restored = self.restore(jni);
+        self.let_go(jni);
         for event in PROFILE_EVENTS {
             let _ = self.jvmti.disable(event);
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
+use rustix::process::Signal;
 
 const SOURCE: &str = "
     import java.util.*;
@@ -185,5 +186,71 @@ fn profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays() {
             "JDK {}\n{redefined}",
             jdk.version
         );
+    }
+}
+
+/// A thread is in the root all the time, which notices when code changes under it. A call that waited for the machine does not count.
+const NEVER_OUTSIDE: &str = "
+    import java.util.*;
+    import java.util.function.IntSupplier;
+    class Main {
+        static volatile int calls;
+        static volatile int torn;
+        static volatile boolean over;
+        public static void main(String[] args) throws Exception {
+            Thread worker = new Thread(() -> {
+                while (!over) {
+                    long start = System.nanoTime();
+                    boolean same = root();
+                    if (!same && System.nanoTime() - start < 30_000_000) {
+                        torn++;
+                    }
+                    calls++;
+                }
+            });
+            worker.start();
+            System.out.println(\"READY\");
+            Scanner input = new Scanner(System.in);
+            while (input.hasNextLine() && !input.nextLine().equals(\"quit\")) {
+                int end = calls + 20;
+                while (calls < end) {
+                    Thread.sleep(1);
+                }
+                System.out.println(\"TORN \" + torn);
+            }
+            over = true;
+            worker.join();
+        }
+        static boolean root() {
+            Class<?> before = made();
+            try {
+                Thread.sleep(1);
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+            return made() == before;
+        }
+        static Class<?> made() {
+            IntSupplier lambda = () -> 3;
+            return lambda.getClass();
+        }
+    }";
+
+#[test]
+fn code_is_given_back_when_no_call_goes_on_with_its_lambdas() {
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, NEVER_OUTSIDE);
+        let mut target = java(&jdk, &classes, &[], &["Main"]);
+        target.await_line("READY");
+        let tool = profile(&target, &["--root", "Main::root", "--bare", "off"]);
+        target.say("go");
+        let before = target.await_line("TORN");
+        tool.signal(Signal::INT);
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        target.say("go");
+        assert_eq!(target.await_line("TORN"), before, "JDK {}", jdk.version);
+        target.say("quit");
+        assert!(target.finish().status.success());
     }
 }

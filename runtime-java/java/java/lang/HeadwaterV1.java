@@ -55,6 +55,10 @@ public final class HeadwaterV1 {
     /** Of so many calls of a root by a thread, one is a control invocation: timed, and not recorded. 0 for none, 1 for all. */
     static int controlEvery;
     static boolean recording;
+    /** Threads in roots are known, though nothing is recorded any more. */
+    static boolean watching;
+    /** Code is being given back: who leaves the call graph waits for that, so that no call goes on with what is gone. */
+    static boolean leaving;
 
     private HeadwaterV1() {}
 
@@ -268,6 +272,7 @@ public final class HeadwaterV1 {
             }
             HeadwaterV1Chunks.attach(segment, chunks, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
+            watching = false;
             HeadwaterV1Threads.clear();
             HeadwaterV1Revealed.clear();
             HeadwaterV1Receivers.clear();
@@ -303,6 +308,10 @@ public final class HeadwaterV1 {
 
     private static void record() {
         synchronized (LOCK) {
+            if (watching) {
+                watching = false;
+                HeadwaterV1Threads.clear();
+            }
             controlEvery = U.getInt(HeadwaterV1Chunks.segment + OFFSET_CONTROL);
             recording = true;
         }
@@ -311,12 +320,36 @@ public final class HeadwaterV1 {
     /** @return the time at which recording ended */
     private static long stop() {
         synchronized (LOCK) {
-            recording = false;
-            HeadwaterV1Threads.close();
+            if (recording) {
+                recording = false;
+                watching = true;
+                HeadwaterV1Threads.close();
+            }
             HeadwaterV1Revealed.clear();
             HeadwaterV1Receivers.clear();
             HeadwaterV1HandedOver.clear();
             return HeadwaterV1Clock.now();
+        }
+    }
+
+    /**
+     * Has threads that leave the call graph wait for what is being given back.
+     *
+     * @return how many threads are in it, but for virtual ones, which wait for nothing
+     */
+    private static long hold() {
+        synchronized (LOCK) {
+            leaving = true;
+            return HeadwaterV1Threads.inside();
+        }
+    }
+
+    /** Nobody need wait any longer, and nobody is watched. */
+    private static void letGo() {
+        synchronized (LOCK) {
+            leaving = false;
+            watching = false;
+            HeadwaterV1Threads.clear();
         }
     }
 
@@ -355,6 +388,9 @@ public final class HeadwaterV1 {
 
     /** Waits until a chunk is free, or a deadline has passed. */
     static native boolean awaitChunk();
+
+    /** Waits until instrumented code has been given back, or a deadline has passed. */
+    static native void awaitGivenBack();
 
     /** A method is called by reflection for the first time. Returns when it is instrumented, or a deadline has passed. */
     static native void reveal(Object executable);

@@ -58,7 +58,8 @@ final class HeadwaterV1Outermost {
             }
             return null;
         }
-        int every = HeadwaterV1.controlEvery;
+        // What is not recorded is only watched.
+        int every = HeadwaterV1.recording ? HeadwaterV1.controlEvery : 1;
         // A method's first call is recorded, because it is what reveals its callees.
         if (every != 0 && (every == 1 || HeadwaterV1.is(id, FLAG_ENTERED)) && ++thread.uncontrolled >= every) {
             // The last call that can overflow the stack: after it the thread is in the control invocation, or is not.
@@ -155,11 +156,23 @@ final class HeadwaterV1Outermost {
     /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
     @DontInline
     static void outside(HeadwaterV1Thread thread) {
+        if (HeadwaterV1.leaving && !thread.virtual) {
+            stay();
+        }
         if (thread.virtual) {
             // What it was started for may not be all done.
             thread.dead = !thread.handed;
         } else if (HeadwaterV1Threads.count * 2 > HeadwaterV1Chunks.count) {
             HeadwaterV1Chunks.release(thread);
+        }
+    }
+
+    /** Waits outside until the code that it comes from is no longer instrumented, for a limited time. */
+    private static void stay() {
+        try {
+            HeadwaterV1.awaitGivenBack();
+        } catch (StackOverflowError e) {
+            // The program has not met it.
         }
     }
 
@@ -171,14 +184,13 @@ final class HeadwaterV1Outermost {
         }
         long duration = HeadwaterV1Clock.stopwatch() - thread.controlStart;
         thread.depth = 0;
-        if (HeadwaterV1Chunks.isLate(thread)) {
-            return;
+        if (!HeadwaterV1Chunks.isLate(thread)) {
+            if (thread.position >= thread.end) {
+                HeadwaterV1Chunks.next(thread, 0);
+            }
+            long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
+            HeadwaterV1Chunks.append(thread, KIND_CONTROL << KIND_SHIFT | (long) id << ID_SHIFT | payload);
         }
-        if (thread.position >= thread.end) {
-            HeadwaterV1Chunks.next(thread, 0);
-        }
-        long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;
-        HeadwaterV1Chunks.append(thread, KIND_CONTROL << KIND_SHIFT | (long) id << ID_SHIFT | payload);
         outside(thread);
     }
 }

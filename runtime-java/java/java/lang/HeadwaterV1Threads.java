@@ -26,6 +26,8 @@ final class HeadwaterV1Threads {
     private static Thread latestOwner;
     /** Its state, or {@link #NOBODY}. */
     private static HeadwaterV1Thread latest = NOBODY;
+    /** Those that were in the call graph when recording ended. */
+    private static HeadwaterV1Thread[] overtaken = NO_THREADS;
     /** The latest run of any virtual thread that was dropped from the table: it goes on counting from there. */
     private static int forgottenRun;
 
@@ -109,26 +111,62 @@ final class HeadwaterV1Threads {
         }
         forgetLatest();
         threads = NO_THREADS;
+        overtaken = NO_THREADS;
         count = 0;
     }
 
-    /** Counts what threads have not told that they lost, and forgets them. */
+    /** Counts what threads have not told that they lost, and forgets them, but for being inside. */
     static void close() {
-        for (HeadwaterV1Thread thread : threads) {
+        HeadwaterV1Thread[] open = threads;
+        for (HeadwaterV1Thread thread : open) {
             if (thread != null && !thread.virtual) {
                 HeadwaterV1Chunks.countLost(thread);
             }
         }
         clear();
+        overtaken = open;
     }
 
-    /** The state of a thread that enters the call graph for the first time, or again after it was given up for dead. */
+    /** How many threads are in the call graph, but for virtual ones. */
+    static long inside() {
+        return inside(overtaken) + inside(threads);
+    }
+
+    private static long inside(HeadwaterV1Thread[] among) {
+        long inside = 0;
+        for (HeadwaterV1Thread thread : among) {
+            if (isInside(thread)) {
+                inside++;
+            }
+        }
+        return inside;
+    }
+
+    private static boolean isInside(HeadwaterV1Thread thread) {
+        return thread != null && !thread.virtual && !thread.calibrates && !thread.dead && thread.depth != 0;
+    }
+
+    /** Whether a thread is in a call that was recorded, at its beginning at least. */
+    private static boolean isOvertaken(long tid) {
+        for (HeadwaterV1Thread thread : overtaken) {
+            if (isInside(thread) && thread.tid == tid) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * The state of a thread that enters the call graph for the first time, or again after it was given up for dead; one that records
+     * nothing, if recording has ended. {@code null} if the thread is not to be known.
+     */
     static HeadwaterV1Thread register() {
         Thread self = Thread.currentThread();
         long tid = U.getLong(self, TID);
         HeadwaterV1Thread thread;
         synchronized (HeadwaterV1.LOCK) {
-            if (!HeadwaterV1.recording) {
+            boolean recording = HeadwaterV1.recording;
+            if (!recording && (!HeadwaterV1.watching || isVirtual(self) || isOvertaken(tid))) {
                 return null;
             }
             thread = current();
@@ -139,10 +177,16 @@ final class HeadwaterV1Threads {
             try {
                 thread = new HeadwaterV1Thread(tid, isVirtual(self));
                 thread.run = forgottenRun;
+                if (!recording) {
+                    thread.source = HeadwaterV1Clock.LATE;
+                }
                 insert(thread);
             } catch (OutOfMemoryError e) {
                 // The program's to meet, not ours to throw.
                 return null;
+            }
+            if (!recording) {
+                return thread;
             }
         }
         tell(thread);
