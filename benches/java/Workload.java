@@ -2,7 +2,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.URI;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Random;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 import javax.tools.FileObject;
@@ -91,6 +93,15 @@ public class Workload {
 
     static boolean isOdd(int x) {
         return (x / 3) % 2 == 1;
+    }
+
+    static final Integer[] NUMBERS = new Integer[2000];
+
+    /** Comparators: sorts 2000 numbers by two keys, by lambdas of ours that the JDK's call. */
+    static int comparators(int seed) {
+        Integer[] sorted = NUMBERS.clone();
+        java.util.Arrays.sort(sorted, Comparator.<Integer, Integer>comparing(x -> x & 0xffff).thenComparing(x -> x));
+        return sorted[seed & 1023];
     }
 
     /** Coarse: 1 + 20 calls of some microseconds. */
@@ -206,6 +217,10 @@ public class Workload {
         for (int i = 0; i < values.length; i++) {
             values[i] = i * 7919 & 1023;
         }
+        Random random = new Random(5);
+        for (int i = 0; i < NUMBERS.length; i++) {
+            NUMBERS[i] = random.nextInt();
+        }
         IntUnaryOperator root;
         switch (args[0]) {
             case "dense": root = Workload::dense; break;
@@ -213,6 +228,7 @@ public class Workload {
             case "mixed": root = Workload::mixed; break;
             case "coarse": root = Workload::coarse; break;
             case "streams": root = Workload::streams; break;
+            case "comparators": root = Workload::comparators; break;
             case "javac": root = Workload::javac; break;
             default: throw new IllegalArgumentException(args[0]);
         }

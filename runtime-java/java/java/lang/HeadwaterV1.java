@@ -186,13 +186,13 @@ public final class HeadwaterV1 {
     /** Where control leaves an instrumented part of a method. */
     @ReservedStackAccess
     public static void exit(int id) {
-        exit(HeadwaterV1Threads.current(), id);
+        exit(HeadwaterV1Threads.leaving(), id);
     }
 
     /** When an exception leaves such a part. */
     @ReservedStackAccess
     public static void thrown(int id) {
-        thrown(HeadwaterV1Threads.current(), id);
+        thrown(HeadwaterV1Threads.leaving(), id);
     }
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {

@@ -146,14 +146,20 @@ final class HeadwaterV1Threads {
         return thread != null && !thread.virtual && !thread.calibrates && !thread.dead && thread.depth != 0;
     }
 
-    /** Whether a thread is in a call that was recorded, at its beginning at least. */
-    private static boolean isOvertaken(long tid) {
+    /** The state of a thread that has been in the call graph since before recording ended; {@code null} if it has not. */
+    private static HeadwaterV1Thread overtaken(long tid) {
         for (HeadwaterV1Thread thread : overtaken) {
             if (isInside(thread) && thread.tid == tid) {
-                return true;
+                return thread;
             }
         }
-        return false;
+        return null;
+    }
+
+    /** The state with which the current thread came into the call graph, if it can be known without a token. */
+    static HeadwaterV1Thread leaving() {
+        HeadwaterV1Thread thread = current();
+        return thread == null && HeadwaterV1.watching ? overtaken(currentTid()) : thread;
     }
 
     /**
@@ -166,7 +172,7 @@ final class HeadwaterV1Threads {
         HeadwaterV1Thread thread;
         synchronized (HeadwaterV1.LOCK) {
             boolean recording = HeadwaterV1.recording;
-            if (!recording && (!HeadwaterV1.watching || isVirtual(self) || isOvertaken(tid))) {
+            if (!recording && (!HeadwaterV1.watching || isVirtual(self) || overtaken(tid) != null)) {
                 return null;
             }
             thread = current();
