@@ -362,6 +362,10 @@ impl Session {
     fn let_go(&self, jni: Jni) {
         // An exception here was cleared: then they find out by themselves that nobody holds them.
         let _ = self.runtime.let_go(jni);
+        self.nobody_stays();
+    }
+
+    fn nobody_stays(&self) {
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.let_go.notify_all();
     }
@@ -379,6 +383,7 @@ impl Session {
     /// The JVM goes down: tell the tool and let nobody wait any longer.
     pub fn vm_death(&self) {
         self.vm_dead.store(true, Ordering::Release);
+        self.nobody_stays();
         self.connection.notice(Notice::VmDeath);
         self.connection.close();
     }
@@ -405,6 +410,7 @@ impl Session {
         let mut remembering = Remembering::find(self.jvmti, jni, &self.classes);
         let deadline = Instant::now() + DEFINING_DEADLINE;
         let mut restored = HotswapResult::default();
+        let mut was_held = false;
         loop {
             match self.classes.take_instrumented(jni) {
                 Ok(classes) => {
@@ -417,7 +423,7 @@ impl Session {
                         last.append(&mut others);
                     }
                     restored.add(restore(&others, &[]));
-                    if !last.is_empty() {
+                    if !last.is_empty() && !std::mem::replace(&mut was_held, true) {
                         self.hold(jni);
                     }
                     // In one go: what the compilers made of the program in between would stay so.
@@ -425,6 +431,7 @@ impl Session {
                 }
                 Err(error) => restored.refused.push((ClassId(0), error.to_string())),
             }
+            self.let_go(jni);
             // A callback that is under way may still hand instrumented bytes out.
             let pending = self.classes.is_defining() || self.inside.load(Ordering::Acquire) != 0;
             if !pending || Instant::now() > deadline {
@@ -443,7 +450,6 @@ impl Session {
         self.restoring.store(true, Ordering::SeqCst);
         self.connection.answer_nobody();
         let restored = self.restore(jni);
-        self.let_go(jni);
         for event in PROFILE_EVENTS {
             let _ = self.jvmti.disable(event);
         }

@@ -186,13 +186,13 @@ public final class HeadwaterV1 {
     /** Where control leaves an instrumented part of a method. */
     @ReservedStackAccess
     public static void exit(int id) {
-        exit(HeadwaterV1Threads.leaving(), id);
+        exit(HeadwaterV1Threads.current(), id);
     }
 
     /** When an exception leaves such a part. */
     @ReservedStackAccess
     public static void thrown(int id) {
-        thrown(HeadwaterV1Threads.leaving(), id);
+        thrown(HeadwaterV1Threads.current(), id);
     }
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
@@ -273,6 +273,7 @@ public final class HeadwaterV1 {
             HeadwaterV1Chunks.attach(segment, chunks, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
             watching = false;
+            leaving = false;
             HeadwaterV1Threads.clear();
             HeadwaterV1Revealed.clear();
             HeadwaterV1Receivers.clear();

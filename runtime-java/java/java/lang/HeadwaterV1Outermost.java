@@ -59,7 +59,7 @@ final class HeadwaterV1Outermost {
             return null;
         }
         // What is not recorded is only watched.
-        int every = HeadwaterV1.recording ? HeadwaterV1.controlEvery : 1;
+        int every = HeadwaterV1Chunks.isLate(thread) ? 1 : HeadwaterV1.controlEvery;
         // A method's first call is recorded, because it is what reveals its callees.
         if (every != 0 && (every == 1 || HeadwaterV1.is(id, FLAG_ENTERED)) && ++thread.uncontrolled >= every) {
             // The last call that can overflow the stack: after it the thread is in the control invocation, or is not.
@@ -162,7 +162,7 @@ final class HeadwaterV1Outermost {
         if (thread.virtual) {
             // What it was started for may not be all done.
             thread.dead = !thread.handed;
-        } else if (HeadwaterV1Threads.count * 2 > HeadwaterV1Chunks.count) {
+        } else if (HeadwaterV1Threads.count * 2 > HeadwaterV1Chunks.count && !thread.calibrates) {
             HeadwaterV1Chunks.release(thread);
         }
     }

@@ -117,14 +117,31 @@ final class HeadwaterV1Threads {
 
     /** Counts what threads have not told that they lost, and forgets them, but for being inside. */
     static void close() {
-        HeadwaterV1Thread[] open = threads;
-        for (HeadwaterV1Thread thread : open) {
+        HeadwaterV1Thread[] all = threads;
+        for (HeadwaterV1Thread thread : all) {
             if (thread != null && !thread.virtual) {
                 HeadwaterV1Chunks.countLost(thread);
             }
         }
         clear();
-        overtaken = open;
+        overtaken = insideOf(all);
+    }
+
+    private static HeadwaterV1Thread[] insideOf(HeadwaterV1Thread[] all) {
+        // Some come out meanwhile; none goes in, of those whose states these are.
+        HeadwaterV1Thread[] found;
+        try {
+            found = new HeadwaterV1Thread[(int) inside(all)];
+        } catch (OutOfMemoryError e) {
+            return NO_THREADS;
+        }
+        int at = 0;
+        for (HeadwaterV1Thread thread : all) {
+            if (at < found.length && isInside(thread)) {
+                found[at++] = thread;
+            }
+        }
+        return found;
     }
 
     /** How many threads are in the call graph, but for virtual ones. */
@@ -146,20 +163,14 @@ final class HeadwaterV1Threads {
         return thread != null && !thread.virtual && !thread.calibrates && !thread.dead && thread.depth != 0;
     }
 
-    /** The state of a thread that has been in the call graph since before recording ended; {@code null} if it has not. */
-    private static HeadwaterV1Thread overtaken(long tid) {
+    /** Whether a thread has been in the call graph since before recording ended. */
+    private static boolean isOvertaken(long tid) {
         for (HeadwaterV1Thread thread : overtaken) {
             if (isInside(thread) && thread.tid == tid) {
-                return thread;
+                return true;
             }
         }
-        return null;
-    }
-
-    /** The state with which the current thread came into the call graph, if it can be known without a token. */
-    static HeadwaterV1Thread leaving() {
-        HeadwaterV1Thread thread = current();
-        return thread == null && HeadwaterV1.watching ? overtaken(currentTid()) : thread;
+        return false;
     }
 
     /**
@@ -172,7 +183,7 @@ final class HeadwaterV1Threads {
         HeadwaterV1Thread thread;
         synchronized (HeadwaterV1.LOCK) {
             boolean recording = HeadwaterV1.recording;
-            if (!recording && (!HeadwaterV1.watching || isVirtual(self) || overtaken(tid) != null)) {
+            if (!recording && (!HeadwaterV1.watching || isVirtual(self) || isOvertaken(tid))) {
                 return null;
             }
             thread = current();
