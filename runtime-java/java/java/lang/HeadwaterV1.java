@@ -272,9 +272,7 @@ public final class HeadwaterV1 {
             }
             HeadwaterV1Chunks.attach(segment, chunks, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
-            watching = false;
-            leaving = false;
-            HeadwaterV1Threads.clear();
+            letGo();
             HeadwaterV1Revealed.clear();
             HeadwaterV1Receivers.clear();
             HeadwaterV1HandedOver.clear();
