@@ -3,6 +3,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 
 /**
@@ -11,6 +12,7 @@ import java.util.List;
  */
 public class Pairs {
     static final int CALLS = 200_000;
+    static final int SLICES = 50;
     static final int CROWD = 8;
     /** Read in each iteration, as a program's loops have something to read: nothing the probes read stays in a register. */
     static volatile boolean done;
@@ -56,21 +58,38 @@ public class Pairs {
             Thread.sleep(50);
             // This thread is never inside the root, the worker has been.
             double never = outsideRound();
-            double inside = workers.submit(Pairs::insideRound).get();
+            Slice inside = workers.submit(Pairs::insideRound).get();
             double been = workers.submit(Pairs::outsideRound).get();
-            double clock = clockPair();
-            System.out.printf("ROUND %.3f %.3f %.3f %.3f %.4f %.4f %.4f%n", inside, never, been, clock,
+            System.out.printf("ROUND %.3f %.3f %.3f %.3f %.4f %.4f %.4f%n", inside.call, never, been, inside.clock,
                     rate(workers, 1), rate(workers, cores), rate(workers, CROWD));
         }
     }
 
-    /** Nanoseconds a call. */
-    static double insideRound() {
-        long start = System.nanoTime();
-        sink = root(CALLS);
-        return (double) (System.nanoTime() - start) / CALLS;
+    /** Nanoseconds of a call inside the root and of two reads of the clock, one right after the other. */
+    static class Slice {
+        final double call;
+        final double clock;
+
+        Slice(double call, double clock) {
+            this.call = call;
+            this.clock = clock;
+        }
     }
 
+    /** Of many slices the one in the middle by their ratio: what disturbs the machine for longer than a slice meets both alike. */
+    static Slice insideRound() {
+        List<Slice> slices = new ArrayList<>();
+        for (int i = 0; i < SLICES; i++) {
+            long start = System.nanoTime();
+            sink = root(CALLS / SLICES);
+            double call = (double) (System.nanoTime() - start) / (CALLS / SLICES);
+            slices.add(new Slice(call, clockPair()));
+        }
+        slices.sort(Comparator.comparingDouble(slice -> slice.call / slice.clock));
+        return slices.get(SLICES / 2);
+    }
+
+    /** Nanoseconds a call. */
     static double outsideRound() {
         long start = System.nanoTime();
         sink = outside(CALLS);
@@ -81,12 +100,12 @@ public class Pairs {
     static double clockPair() {
         long sum = 0;
         long start = System.nanoTime();
-        for (int i = 0; i < CALLS / 4; i++) {
+        for (int i = 0; i < CALLS / SLICES / 2; i++) {
             sum += System.nanoTime() - System.nanoTime();
         }
         long end = System.nanoTime();
         sink = (int) sum;
-        return (double) (end - start) / (CALLS / 4);
+        return (double) (end - start) / (CALLS / SLICES / 2);
     }
 
     /** Calls a nanosecond, of so many threads together. */

@@ -1,6 +1,6 @@
 //! What a pair of probes costs, against two reads of the JVM's clock: inside the root, outside it, and on several threads. All clocks
-//! in one JVM process, whose own timing is believed; in each round everything is timed once, so that noise meets all alike, and of all
-//! rounds the median counts.
+//! in one JVM process, whose own timing is believed; in each round everything is timed once, pairs and reads of the clock in slices by
+//! turns, so that noise meets all alike, and of all rounds the median counts, of their ratio too.
 
 use std::process::Command;
 
@@ -58,11 +58,12 @@ fn measure(jdk: &Jdk) {
         }
         let Round([inside, never, been, clock, one, cores, crowd]) = round;
         let Round([bare_inside, bare_never, bare_been, ..]) = bare;
+        let ratio =
+            median(during.iter().map(|Round([inside, _, _, clock, ..])| (inside - bare_inside) / clock).collect());
         println!(
-            "| {} | {source} | {clock:.1} | {:.1} | {:.2} | {:.1} | {:.1} | {:.0} | {:.0} | {:.0} | {:.2} |",
+            "| {} | {source} | {clock:.1} | {:.1} | {ratio:.2} | {:.1} | {:.1} | {:.0} | {:.0} | {:.0} | {:.2} |",
             jdk.version,
             inside - bare_inside,
-            (inside - bare_inside) / clock,
             never - bare_never,
             been - bare_been,
             one * 1e3,
