@@ -1,10 +1,11 @@
 //! The terminal: taken over, drawn on, and given back whatever happens. A thread of its own draws, so that keys are
 //! answered while the engine is busy with the target.
 
+use std::cell::Cell;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -24,6 +25,13 @@ const PICTURE_BYTES: usize = 256 << 10;
 
 /// Whether the terminal is taken over.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+/// Held by the thread that is drawing, and by the one that gives the terminal back: a picture is finished before that, or never begun.
+static DRAWING: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// Whether this thread is the one that is drawing.
+    static DRAWS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// What the view is told.
 #[derive(Debug)]
@@ -94,17 +102,34 @@ impl Taken {
     }
 
     fn draw(&mut self, view: &mut View) -> io::Result<()> {
-        // After a panic elsewhere the terminal belongs to its message.
+        self.while_taken(|terminal| {
+            let picture = terminal.draw(|frame| {
+                let area = frame.area();
+                if let Some(cursor) = view.draw(area, frame.buffer_mut()) {
+                    frame.set_cursor_position(cursor);
+                }
+            });
+            picture.map(drop)
+        })
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.while_taken(Terminal::clear)
+    }
+
+    /// Writes to the terminal, unless it has been given back: after a panic elsewhere it belongs to its message.
+    fn while_taken(
+        &mut self,
+        write: impl FnOnce(&mut Terminal<CrosstermBackend<BufWriter<Stdout>>>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let _drawing = DRAWING.lock().unwrap_or_else(PoisonError::into_inner);
         if !IS_TAKEN.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.terminal.draw(|frame| {
-            let area = frame.area();
-            if let Some(cursor) = view.draw(area, frame.buffer_mut()) {
-                frame.set_cursor_position(cursor);
-            }
-        })?;
-        Ok(())
+        DRAWS.set(true);
+        let written = write(&mut self.terminal);
+        DRAWS.set(false);
+        written
     }
 }
 
@@ -116,6 +141,8 @@ impl Drop for Taken {
 
 /// Gives the terminal back, once.
 fn give_back() {
+    // A picture of this thread's own, in which it panicked, will not be finished.
+    let _no_picture = (!DRAWS.get()).then(|| DRAWING.lock().unwrap_or_else(PoisonError::into_inner));
     if IS_TAKEN.swap(false, Ordering::SeqCst) {
         // On a terminal that is gone nothing can be done, and nothing has to be.
         let _ = execute!(io::stdout(), terminal::LeaveAlternateScreen, cursor::Show);
@@ -186,7 +213,7 @@ fn show(
             };
             match request {
                 None => {}
-                Some(Request::Redraw) => taken.terminal.clear()?,
+                Some(Request::Redraw) => taken.clear()?,
                 Some(Request::Save { file, profile }) => save(file, profile, inputs.clone())?,
                 // When nobody listens any more, the order to leave is on its way.
                 Some(request) => drop(requests.send(request)),
@@ -219,10 +246,11 @@ mod tests {
     use crate::report::{Trees, View as Shape};
     use crate::top::view::{Glyphs, Look, Palette};
 
-    /// Set where the first of these tests is to do what it says.
+    /// Set where those of these tests are to do what they say that need a process and a terminal of their own.
     const TO_PANIC: &str = "HEADWATER_TEST_PANIC";
+    const IN_BETWEEN: &str = "given back in the middle of a picture";
 
-    /// Executed by the next one, in a process and on a terminal of its own.
+    /// Executed by another one.
     #[test]
     fn panics_on_a_terminal_that_is_taken_over() {
         if std::env::var_os(TO_PANIC).is_none() {
@@ -240,16 +268,56 @@ mod tests {
         panic!("in the middle of it");
     }
 
+    /// Executed by another one.
+    #[test]
+    fn panics_while_another_thread_draws() {
+        if std::env::var_os(TO_PANIC).is_none() {
+            return;
+        }
+        let mut taken = Taken::take().expect("a terminal");
+        let (begin, begun) = channel();
+        let drawing = std::thread::spawn(move || {
+            taken.while_taken(|terminal| {
+                begin.send(()).expect("somebody waits");
+                let left_in_between = (0..100_000).any(|_| {
+                    std::thread::yield_now();
+                    !IS_TAKEN.load(Ordering::SeqCst)
+                });
+                terminal.hide_cursor()?;
+                assert!(!left_in_between, "{IN_BETWEEN}");
+                Ok(())
+            })
+        });
+        begun.recv().expect("a picture");
+        let panicking = std::thread::spawn(|| panic!("in the middle of it"));
+        drawing.join().expect("a picture").expect("a terminal");
+        panicking.join().expect_err("a panic");
+        panic!("and of this");
+    }
+
     #[test]
     fn a_panic_anywhere_is_told_on_a_terminal_that_has_been_given_back() {
+        check_panic("panics_on_a_terminal_that_is_taken_over");
+    }
+
+    #[test]
+    fn a_picture_is_finished_before_the_terminal_is_given_back() {
+        let told = check_panic("panics_while_another_thread_draws");
+        assert!(!told.iter().any(|line| line == IN_BETWEEN), "{told:#?}");
+    }
+
+    /// Executes one of the tests above, and says what is on the screen then.
+    fn check_panic(test: &str) -> Vec<String> {
         let before = PseudoTerminal::spawn(&Command::new("true")).modes();
         let mut command = Command::new(std::env::current_exe().expect("our own path"));
-        let test = "top::screen::tests::panics_on_a_terminal_that_is_taken_over";
-        command.args(["--exact", test, "--nocapture"]).env(TO_PANIC, "1");
+        let test = format!("top::screen::tests::{test}");
+        command.args(["--exact", &test, "--nocapture"]).env(TO_PANIC, "1");
         let mut terminal = PseudoTerminal::spawn(&command);
         assert!(!terminal.await_end().success());
         assert!(!terminal.screen().alternate_screen() && !terminal.screen().hide_cursor());
         assert_eq!(terminal.modes(), before);
-        assert!(terminal.lines().iter().any(|line| line == "in the middle of it"), "{:#?}", terminal.lines());
+        let lines = terminal.lines();
+        assert!(lines.iter().any(|line| line == "in the middle of it"), "{lines:#?}");
+        lines
     }
 }
