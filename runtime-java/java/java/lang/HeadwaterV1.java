@@ -69,9 +69,9 @@ public final class HeadwaterV1 {
      *     outside the call graph
      */
     public static Object enter(int id) {
-        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
-        if (thread == null || thread.depth <= 0) {
-            boolean mayEnter = is(id, FLAG_ROOT) || thread != null && (thread.handed || thread.open != null);
+        HeadwaterV1Thread thread = HeadwaterV1Threads.currentOrNobody();
+        if (thread.depth <= 0) {
+            boolean mayEnter = is(id, FLAG_ROOT) || thread.handed || thread.open != null;
             return mayEnter ? HeadwaterV1Outermost.enter(thread, id) : null;
         }
         if (U.getByte(flags + id) != FLAG_ENTERED) {

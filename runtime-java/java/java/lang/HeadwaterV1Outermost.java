@@ -23,18 +23,19 @@ final class HeadwaterV1Outermost {
     /**
      * A thread outside the call graph enters a method by which it may come into it.
      *
+     * @param thread the thread's state, or {@link HeadwaterV1Threads#NOBODY}
      * @return the thread's state, if the call's exit has to know of it
      */
     @DontInline
     static HeadwaterV1Thread enter(HeadwaterV1Thread thread, int id) {
-        if (thread != null && thread.handed && thread.depth == 0) {
+        if (thread.handed && thread.depth == 0) {
             enterHanded(thread, id);
             return thread;
         }
         if (HeadwaterV1.is(id, FLAG_ROOT)) {
             return enterRoot(thread, id);
         }
-        return thread != null && enterFromOpen(thread, id) ? thread : null;
+        return enterFromOpen(thread, id) ? thread : null;
     }
 
     /**
@@ -43,10 +44,10 @@ final class HeadwaterV1Outermost {
      * @return the thread's state, if the call's exit has to know of it
      */
     private static HeadwaterV1Thread enterRoot(HeadwaterV1Thread thread, int id) {
-        if (thread != null && enterFromOpen(thread, id)) {
+        if (enterFromOpen(thread, id)) {
             return thread;
         }
-        if (thread == null || thread.dead) {
+        if (thread.dead) {
             thread = HeadwaterV1Threads.register();
             if (thread == null) {
                 return null;

@@ -24,6 +24,8 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     int run;
     /** The thread has ended, or is virtual and outside the graph: may be dropped from the table. */
     volatile boolean dead;
+    /** Once stood where another would have to be found in the table of threads, which is therefore behind it, perhaps no longer. */
+    boolean displaces;
     /**
      * Calls of these methods were open when recording began, the outermost first; {@code null} when there are none, or none any more.
      * Set by the agent's thread.

@@ -13,10 +13,11 @@ final class HeadwaterV1Threads {
     /** Where a virtual thread has its carrier. */
     private static final long CARRIER =
             VIRTUAL_THREAD == null ? 0 : U.objectFieldOffset(VIRTUAL_THREAD, "carrierThread");
-    private static final HeadwaterV1Thread[] NO_THREADS = new HeadwaterV1Thread[1];
-    private static final HeadwaterV1Thread NOBODY = new HeadwaterV1Thread(0, false);
+    /** Stands for threads that have no state: never inside, handed nothing, and long dead. The number is no thread's. */
+    static final HeadwaterV1Thread NOBODY = nobody();
+    private static final HeadwaterV1Thread[] NO_THREADS = {NOBODY};
 
-    /** Open-addressing table by thread id, a power of two long, at most half full. */
+    /** Open-addressing table by thread id, a power of two long, at most half full; the rest is {@link #NOBODY}. */
     private static HeadwaterV1Thread[] threads = NO_THREADS;
     static int count;
     /**
@@ -33,11 +34,26 @@ final class HeadwaterV1Threads {
 
     private HeadwaterV1Threads() {}
 
-    /**
-     * The current thread's state. Its number, the table and what is found there are loads of which each must wait for the one before,
-     * and the clock for all of them; where one thread does most of the work it is half as many.
-     */
+    private static HeadwaterV1Thread nobody() {
+        HeadwaterV1Thread nobody = new HeadwaterV1Thread(0, false);
+        nobody.dead = true;
+        return nobody;
+    }
+
+    /** The current thread's state; {@code null} if it has none. */
     static HeadwaterV1Thread current() {
+        return known(currentOrNobody());
+    }
+
+    private static HeadwaterV1Thread known(HeadwaterV1Thread thread) {
+        return thread == NOBODY ? null : thread;
+    }
+
+    /**
+     * The current thread's state, or {@link #NOBODY}. Its number, the table and what is found there are loads of which each must wait
+     * for the one before, and the clock for all of them; where one thread does most of the work it is half as many.
+     */
+    static HeadwaterV1Thread currentOrNobody() {
         Thread self = Thread.currentThread();
         if (latestOwner == self) {
             HeadwaterV1Thread thread = latest;
@@ -46,7 +62,7 @@ final class HeadwaterV1Threads {
                 return thread;
             }
         }
-        return find(U.getLong(self, TID));
+        return findOrNobody(U.getLong(self, TID));
     }
 
     /** The current thread, which is not virtual, has taken a chunk. */
@@ -76,12 +92,25 @@ final class HeadwaterV1Threads {
         latest = NOBODY;
     }
 
-    /** Inlined also where most calls are the latest thread's: for the others, a call would be most of what a probe costs. */
-    @ForceInline
+    /** A thread's state; {@code null} if it has none. */
     static HeadwaterV1Thread find(long tid) {
+        return known(findOrNobody(tid));
+    }
+
+    /**
+     * Inlined also where most calls are the latest thread's: for the others, a call would be most of what a probe costs.
+     *
+     * <p>No place is empty, so that each of the two conditions is met often or never: where a condition was seldom come to, the compiler
+     * knows nothing of it, and has all that a loop keeps in registers saved for the call behind it.
+     */
+    @ForceInline
+    private static HeadwaterV1Thread findOrNobody(long tid) {
         HeadwaterV1Thread[] table = threads;
         HeadwaterV1Thread thread = table[(int) tid & table.length - 1];
-        return thread == null || thread.tid == tid ? thread : findBehind(table, tid);
+        if (thread.tid == tid) {
+            return thread;
+        }
+        return thread.displaces ? findBehind(table, tid) : NOBODY;
     }
 
     /** Apart, because a loop in a probe is more code than all the rest of it. */
@@ -90,7 +119,7 @@ final class HeadwaterV1Threads {
         int mask = table.length - 1;
         for (int at = (int) tid + 1 & mask;; at = at + 1 & mask) {
             HeadwaterV1Thread thread = table[at];
-            if (thread == null || thread.tid == tid) {
+            if (thread == NOBODY || thread.tid == tid) {
                 return thread;
             }
         }
@@ -104,7 +133,7 @@ final class HeadwaterV1Threads {
     /** Forgets all threads. Calls that they are in keep their state as a token, by which they find out that it is too late. */
     static void clear() {
         for (HeadwaterV1Thread thread : threads) {
-            if (thread != null) {
+            if (thread != NOBODY) {
                 thread.owner = null;
                 thread.source = HeadwaterV1Clock.LATE;
             }
@@ -119,7 +148,7 @@ final class HeadwaterV1Threads {
     static void close() {
         HeadwaterV1Thread[] all = threads;
         for (HeadwaterV1Thread thread : all) {
-            if (thread != null && !thread.virtual) {
+            if (thread != NOBODY && !thread.virtual) {
                 HeadwaterV1Chunks.countLost(thread);
             }
         }
@@ -131,7 +160,7 @@ final class HeadwaterV1Threads {
         // Some come out meanwhile; none goes in, of those whose states these are.
         HeadwaterV1Thread[] found;
         try {
-            found = new HeadwaterV1Thread[(int) inside(all)];
+            found = nobodies((int) inside(all));
         } catch (OutOfMemoryError e) {
             return NO_THREADS;
         }
@@ -160,7 +189,7 @@ final class HeadwaterV1Threads {
     }
 
     private static boolean isInside(HeadwaterV1Thread thread) {
-        return thread != null && !thread.virtual && !thread.calibrates && !thread.dead && thread.depth != 0;
+        return !thread.virtual && !thread.calibrates && !thread.dead && thread.depth != 0;
     }
 
     /** Whether a thread has been in the call graph since before recording ended. */
@@ -282,7 +311,7 @@ final class HeadwaterV1Threads {
         if ((count + 1) * 2 > table.length) {
             int alive = 1;
             for (HeadwaterV1Thread other : table) {
-                if (other != null && !other.dead) {
+                if (!other.dead) {
                     alive++;
                 }
             }
@@ -290,10 +319,10 @@ final class HeadwaterV1Threads {
             while (length < alive * 3) {
                 length *= 2;
             }
-            HeadwaterV1Thread[] larger = new HeadwaterV1Thread[length];
+            HeadwaterV1Thread[] larger = nobodies(length);
             count = 0;
             for (HeadwaterV1Thread other : table) {
-                if (other == null) {
+                if (other == NOBODY) {
                     continue;
                 }
                 if (!other.dead) {
@@ -315,9 +344,21 @@ final class HeadwaterV1Threads {
         }
     }
 
+    private static HeadwaterV1Thread[] nobodies(int length) {
+        HeadwaterV1Thread[] table = new HeadwaterV1Thread[length];
+        for (int i = 0; i < length; i++) {
+            table[i] = NOBODY;
+        }
+        return table;
+    }
+
     private static void put(HeadwaterV1Thread[] table, HeadwaterV1Thread thread) {
         int at = (int) thread.tid & table.length - 1;
-        while (table[at] != null) {
+        if (table[at] != NOBODY) {
+            // Whoever looks for the thread must look behind this one.
+            table[at].displaces = true;
+        }
+        while (table[at] != NOBODY) {
             at = (at + 1) & table.length - 1;
         }
         table[at] = thread;
@@ -328,7 +369,7 @@ final class HeadwaterV1Threads {
     static long known() {
         long known = 0;
         for (HeadwaterV1Thread thread : threads) {
-            if (thread != null && !thread.calibrates) {
+            if (thread != NOBODY && !thread.calibrates) {
                 known++;
             }
         }
