@@ -34,7 +34,8 @@ const SOURCE: &str = "
         }
     }";
 
-/// An action of a button, and what a program does in one: no screen is needed for it.
+/// An action of a button, and what a program does in one: no screen is needed for it. It ends by itself: `AWTAutoShutdown` does not end
+/// the event thread if an event is posted between its own and that thread's waking, which takes longer when it waits for a hotswap.
 const SWING: &str = "
     import java.util.Scanner;
     import javax.swing.*;
@@ -63,6 +64,7 @@ const SWING: &str = "
                 System.out.println(\"RESULT \" + clicks + table.getValueAt(1, 1) + document.getLength());
             }
             System.out.println(\"BYE\");
+            System.exit(0);
         }
     }";
 
