@@ -306,6 +306,28 @@ fn named(waited_for: &str, methods: &[MethodName]) -> String {
     name.map_or_else(|| waited_for.to_owned(), |name| format!("what {} calls", name.display))
 }
 
+/// What threads did not wait for to the end: a few by their names, since a machine that is too slow has hundreds.
+fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Vec<String> {
+    const NAMED: usize = 5;
+    let mut missed: BTreeMap<String, u64> = BTreeMap::new();
+    for waited_for in deadlines_passed {
+        *missed.entry(named(waited_for, methods)).or_default() += 1;
+    }
+    let others = missed.len().saturating_sub(NAMED) as u64;
+    let other_times = missed.values().skip(NAMED).sum();
+    let mut waits: Vec<(String, u64)> = missed.into_iter().take(NAMED).collect();
+    if others > 0 {
+        waits.push((plural(others, "other", "others"), other_times));
+    }
+    let told = waits.into_iter().map(|(waited_for, n)| {
+        let n = times(n);
+        format!(
+            "a thread of the target went on without waiting any longer for {waited_for} ({n}): calls may be missing"
+        )
+    });
+    told.collect()
+}
+
 fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
     let mut warnings = Vec::new();
     let late = facts.discovery.late;
@@ -322,16 +344,7 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
             ),
         });
     }
-    let mut missed: BTreeMap<String, u64> = BTreeMap::new();
-    for waited_for in &facts.deadlines_passed {
-        *missed.entry(named(waited_for, &facts.methods)).or_default() += 1;
-    }
-    for (waited_for, n) in missed {
-        warnings.push(format!(
-            "a thread of the target went on without waiting any longer for {waited_for} ({}): calls may be missing",
-            times(n)
-        ));
-    }
+    warnings.extend(waited_in_vain(&facts.deadlines_passed, &facts.methods));
     for (class, reason) in &facts.unparsable {
         warnings.push(format!("the class file of {class} could not be read: {reason}"));
     }
@@ -366,6 +379,26 @@ mod tests {
         for other in ["the callees of method 2", "the callees of method 0", "class a/B"] {
             assert_eq!(named(other, &methods), other);
         }
+    }
+
+    #[test]
+    fn of_many_waits_in_vain_a_few_are_named() {
+        let waits = |classes: u32| {
+            let deadlines_passed: Vec<String> = (0..classes).flat_map(|i| vec![format!("class C{i:02}"); 2]).collect();
+            waited_in_vain(&deadlines_passed, &[])
+        };
+        assert_eq!(waits(0), Vec::<String>::new());
+        assert_eq!(
+            waits(1),
+            ["a thread of the target went on without waiting any longer for class C00 (2 times): calls may be missing"]
+        );
+        assert_eq!(waits(6).len(), 6);
+        let many = waits(1_205);
+        assert_eq!(many.len(), 6);
+        assert_eq!(
+            many[5],
+            "a thread of the target went on without waiting any longer for 1,200 others (2,400 times): calls may be missing"
+        );
     }
 
     #[test]
