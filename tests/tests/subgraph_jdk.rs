@@ -34,8 +34,8 @@ const SOURCE: &str = "
         }
     }";
 
-/// An action of a button, and what a program does in one: no screen is needed for it. It ends by itself: `AWTAutoShutdown` does not end
-/// the event thread if an event is posted between its own and that thread's waking, which takes longer when it waits for a hotswap.
+/// An action of a button, and what a program does in one: no screen is needed for it. It ends by `System.exit`: `AWTAutoShutdown` does not
+/// end the event thread if an event is posted between its own and that thread's waking, which takes longer when it waits for a hotswap.
 const SWING: &str = "
     import java.util.Scanner;
     import javax.swing.*;
@@ -68,8 +68,8 @@ const SWING: &str = "
         }
     }";
 
-/// With all of the JDK instrumented and verified, a batch takes the JVM a second, and a thread waits for it for three at most: beside
-/// three other such programs on two processors it goes on before.
+/// With all of the JDK instrumented and verified, a thread waits long for a batch, and for three seconds at most: beside three other
+/// such programs on two processors it went on before.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 /// Calls by method with all of the JDK instrumented; the program's output must be what it is without.

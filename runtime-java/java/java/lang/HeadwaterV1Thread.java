@@ -24,7 +24,7 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     int run;
     /** The thread has ended, or is virtual and outside the graph: may be dropped from the table. */
     volatile boolean dead;
-    /** Once stood where another would have to be found in the table of threads, which is therefore behind it, perhaps no longer. */
+    /** Was in another thread's place in the table, so that one is behind it; for good, though the table is made anew. */
     boolean displaces;
     /**
      * Calls of these methods were open when recording began, the outermost first; {@code null} when there are none, or none any more.

@@ -42,10 +42,10 @@ final class HeadwaterV1Threads {
 
     /** The current thread's state; {@code null} if it has none. */
     static HeadwaterV1Thread current() {
-        return known(currentOrNobody());
+        return orNull(currentOrNobody());
     }
 
-    private static HeadwaterV1Thread known(HeadwaterV1Thread thread) {
+    private static HeadwaterV1Thread orNull(HeadwaterV1Thread thread) {
         return thread == NOBODY ? null : thread;
     }
 
@@ -94,7 +94,7 @@ final class HeadwaterV1Threads {
 
     /** A thread's state; {@code null} if it has none. */
     static HeadwaterV1Thread find(long tid) {
-        return known(findOrNobody(tid));
+        return orNull(findOrNobody(tid));
     }
 
     /**
