@@ -1,8 +1,9 @@
-//! What a profile takes of the target's heap.
+//! What a profile takes of the target's heap, and where its objects' fields are there.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
-use headwater_tests::{Process, Scratch, compile, java, jdks, profile, read_report};
+use headwater_tests::{Process, Scratch, compile, compile_text, java, jdks, profile, read_report};
 
 /// The bound: so many bytes, and so many a thread that has been inside the root.
 const BYTES: u64 = 64 * 1024;
@@ -48,5 +49,59 @@ fn the_targets_heap_holds_little_of_ours() {
         assert_eq!(read_report(&file)["events"]["lost"], 0);
         target.say("quit");
         assert!(target.finish().status.success());
+    }
+}
+
+/// Says where the fields of a thread's state are, by name.
+const LAYOUT: &str = r#"
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+
+class Layout {
+    @SuppressWarnings("removal")
+    public static void main(String[] args) throws Exception {
+        Field theUnsafe = sun.misc.Unsafe.class.getDeclaredField("theUnsafe");
+        theUnsafe.setAccessible(true);
+        sun.misc.Unsafe unsafe = (sun.misc.Unsafe) theUnsafe.get(null);
+        for (Class<?> type = Class.forName("java.lang.HeadwaterV1Thread", false, null); type != Object.class; type = type.getSuperclass()) {
+            for (Field field : type.getDeclaredFields()) {
+                if (!Modifier.isStatic(field.getModifiers())) {
+                    System.out.println(field.getName() + " " + unsafe.objectFieldOffset(field));
+                }
+            }
+        }
+    }
+}
+"#;
+
+/// Which threads share a cache line is seen in times only, which no test asserts.
+#[test]
+fn what_other_threads_read_shares_no_cache_line_with_what_is_written_in_events() {
+    const LINE: u64 = 64;
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, LAYOUT);
+        let patch = Scratch::new("patch");
+        std::fs::create_dir_all(patch.file("java/lang")).unwrap();
+        for class in headwater_runtime_java::CLASSES {
+            std::fs::write(patch.file(&format!("{}.class", class.name)), class.bytes).unwrap();
+        }
+        let patched = format!("--patch-module=java.base={}", patch.path().display());
+        let layout = java(&jdk, &classes, &[&patched], &["Layout"]).finish();
+        assert!(layout.status.success(), "JDK {}: {:?}", jdk.version, layout.stderr);
+        let offsets: BTreeMap<&str, u64> = layout
+            .stdout
+            .iter()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(name, offset)| (name, offset.parse().expect("an offset")))
+            .collect();
+        // Objects are a multiple of eight bytes long, and the last field is no longer than four.
+        let size = (offsets.values().max().expect("fields") + 1).next_multiple_of(8);
+        for written in ["position", "depth"] {
+            for read in ["tid", "displaced"] {
+                let (at, from) = (offsets[written] / 8 * 8, offsets[read] / 8 * 8);
+                assert!(from >= at + LINE, "JDK {}: {written}, {read} in {offsets:?}", jdk.version);
+                assert!(size + at >= from + LINE, "JDK {}: {read}, the next {written} in {offsets:?}", jdk.version);
+            }
+        }
     }
 }

@@ -71,8 +71,7 @@ public final class HeadwaterV1 {
     public static Object enter(int id) {
         HeadwaterV1Thread thread = HeadwaterV1Threads.currentOrNobody();
         if (thread.depth <= 0) {
-            boolean mayEnter = is(id, FLAG_ROOT) || thread.handed || thread.open != null;
-            return mayEnter ? HeadwaterV1Outermost.enter(thread, id) : null;
+            return is(id, FLAG_ROOT) || thread.comesInByAny ? HeadwaterV1Outermost.enter(thread, id) : null;
         }
         if (U.getByte(flags + id) != FLAG_ENTERED) {
             enterMarked(thread, id);
@@ -294,6 +293,8 @@ public final class HeadwaterV1 {
             // The count and the numbers are there for a thread that sees the array.
             U.storeFence();
             thread.open = methods;
+            U.storeFence();
+            thread.comesInByAny = true;
         }
     }
 

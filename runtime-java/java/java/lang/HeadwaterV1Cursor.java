@@ -2,21 +2,11 @@ package java.lang;
 
 /**
  * Where a thread is: what its probes read and write at each event. Apart from the rest of a thread's state, which follows in
- * {@link HeadwaterV1Thread}, so that these fields of two threads never share a cache line.
+ * {@link HeadwaterV1Thread}, so that what is written here lies in front of all of it.
  */
 abstract class HeadwaterV1Cursor {
-    /** {@code Thread.threadId()}, never reused; the key in the runtime's table. */
-    final long tid;
     /** Address of the next event word; equal to {@link #end} when there is no room. */
     long position;
-    /** Address behind the chunk's last word. */
-    long end;
-    /** What the clock said at the chunk's base: nanoseconds, or ticks of the time stamp counter. */
-    long base;
-    /** Nanoseconds a tick, with {@link HeadwaterV1Clock#SCALE_SHIFT} fractional bits; the same throughout a chunk. */
-    long scale;
-    /** The root method by whose call the thread came into the call graph. */
-    int root;
     /**
      * 0: outside the call graph. Positive: inside, with this many calls of {@link #root} on the stack. Negative: inside the
      * runtime's own slow path (JFluid's inProfilerRuntimeMethod) or in a control invocation: nothing is recorded.
@@ -25,12 +15,16 @@ abstract class HeadwaterV1Cursor {
      * leaves none), and must not keep the thread inside.
      */
     int depth;
+    /** The root method by whose call the thread came into the call graph. */
+    int root;
+    /** Address behind the chunk's last word. */
+    long end;
+    /** What the clock said at the chunk's base: nanoseconds, or ticks of the time stamp counter. */
+    long base;
+    /** Nanoseconds a tick, with {@link HeadwaterV1Clock#SCALE_SHIFT} fractional bits; the same throughout a chunk. */
+    long scale;
     /** What its events' times are read from, as {@link HeadwaterV1Clock} numbers them; {@link HeadwaterV1Clock#LATE} in the end. */
     int source;
-    /** The thread, while {@link HeadwaterV1Threads#current} may find its state by it; {@code null} if only by {@link #tid}. */
+    /** The thread, while {@link HeadwaterV1Threads#current} may find its state by it; {@code null} if only by its number. */
     Thread owner;
-
-    HeadwaterV1Cursor(long tid) {
-        this.tid = tid;
-    }
 }

@@ -185,7 +185,7 @@ final class HeadwaterV1Handover {
             tell(thread);
             HeadwaterV1Chunks.note(thread, HANDOVER_RUN, link);
             thread.task = task;
-            thread.handed = link != HeadwaterV1HandedOver.OUTSIDE;
+            thread.setHanded(link != HeadwaterV1HandedOver.OUTSIDE);
         } catch (OutOfMemoryError e) {
             // The program's to meet, not ours to throw: it is not followed.
         } finally {
@@ -224,7 +224,7 @@ final class HeadwaterV1Handover {
                 task = thread.task;
                 HeadwaterV1Chunks.note(thread, HANDOVER_END, 0);
                 thread.task = task.outer;
-                thread.handed = task.outerHanded;
+                thread.setHanded(task.outerHanded);
             } while (task != ended);
         } finally {
             // All that it was in has ended with it.
@@ -255,7 +255,7 @@ final class HeadwaterV1Handover {
                 }
             } finally {
                 thread.depth = 0;
-                thread.handed = false;
+                thread.setHanded(false);
             }
         }
         if (thread.virtual) {

@@ -35,7 +35,11 @@ final class HeadwaterV1Outermost {
         if (HeadwaterV1.is(id, FLAG_ROOT)) {
             return enterRoot(thread, id);
         }
-        return enterFromOpen(thread, id) ? thread : null;
+        if (enterFromOpen(thread, id)) {
+            return thread;
+        }
+        thread.comesInByRootsOnly();
+        return null;
     }
 
     /**

@@ -110,7 +110,7 @@ final class HeadwaterV1Threads {
         if (thread.tid == tid) {
             return thread;
         }
-        return thread.displaces ? findBehind(table, tid) : NOBODY;
+        return thread.displaced != 0 ? findBehind(table, tid) : NOBODY;
     }
 
     /** Apart, because a loop in a probe is more code than all the rest of it. */
@@ -262,7 +262,7 @@ final class HeadwaterV1Threads {
             try {
                 HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, isVirtual(started));
                 thread.run = forgottenRun;
-                thread.handed = true;
+                thread.setHanded(true);
                 thread.startedBy = link;
                 insert(thread);
                 return true;
@@ -356,7 +356,7 @@ final class HeadwaterV1Threads {
         int at = (int) thread.tid & table.length - 1;
         if (table[at] != NOBODY) {
             // Whoever looks for the thread must look behind this one.
-            table[at].displaces = true;
+            table[at].displaced++;
         }
         while (table[at] != NOBODY) {
             at = (at + 1) & table.length - 1;
