@@ -13,6 +13,9 @@ use std::time::Duration;
 
 use headwater_protocol::segment::Segment;
 
+/// Of a thread that sleeps nearly all of the time.
+const HIGHEST_PRIORITY: i32 = -20;
+
 /// The thread; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Ticker {
@@ -52,6 +55,8 @@ impl Ticker {
         let thread = std::thread::Builder::new().name("ticker".into()).spawn(move || {
             // By default a sleep may last 50 us longer; where that cannot be had, the steps are longer.
             let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+            // A step that comes late, because others have the processors, is samples that are missing. Who may not do this has longer steps.
+            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), HIGHEST_PRIORITY);
             while !stopped.load(Ordering::Relaxed) {
                 std::thread::sleep(period);
                 let now = monotonic_ns();
