@@ -97,6 +97,11 @@ fn what_other_threads_read_shares_no_cache_line_with_what_is_written_in_events()
         // Objects are a multiple of eight bytes long, and the last field is no longer than four.
         let size = (offsets.values().max().expect("fields") + 1).next_multiple_of(8);
         for written in ["position", "depth"] {
+            // What a thread outside reads of its own in each call.
+            for read in ["owner", "depth", "comesInByAny"] {
+                let (at, from) = (offsets[written] / 8 * 8, offsets[read] / 8 * 8);
+                assert!(size + at >= from + LINE, "JDK {}: {read}, the next {written} in {offsets:?}", jdk.version);
+            }
             for read in ["tid", "displaced"] {
                 let (at, from) = (offsets[written] / 8 * 8, offsets[read] / 8 * 8);
                 assert!(from >= at + LINE, "JDK {}: {written}, {read} in {offsets:?}", jdk.version);

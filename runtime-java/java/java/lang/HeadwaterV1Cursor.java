@@ -25,6 +25,11 @@ abstract class HeadwaterV1Cursor {
     long scale;
     /** What its events' times are read from, as {@link HeadwaterV1Clock} numbers them; {@link HeadwaterV1Clock#LATE} in the end. */
     int source;
+    /**
+     * It may come in by any method, because of {@link HeadwaterV1Thread#handed} or {@link HeadwaterV1Thread#open}; or that was so, and
+     * it has not called any since.
+     */
+    boolean comesInByAny;
     /** The thread, while {@link HeadwaterV1Threads#current} may find its state by it; {@code null} if only by its number. */
     Thread owner;
 }

@@ -43,8 +43,6 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     volatile boolean dead;
     /** What it runs was handed over inside the call graph: that counts as called there. */
     boolean handed;
-    /** It may come in by any method, because of {@link #handed} or {@link #open}; or that was so, and it has not called any since. */
-    boolean comesInByAny;
     /** Writes into chunks that are hidden from the tool, and claims none. */
     boolean calibrates;
     /** Of a carrier: the virtual thread that wrote last. */
