@@ -286,13 +286,13 @@ impl Connection {
     }
 
     /// The next command, if it comes in time; hands answers over meanwhile. For the reading thread.
-    pub fn next_command(&self, deadline: Option<Instant>) -> Next {
+    pub fn next_command(&self, deadline: impl Fn() -> Option<Instant>) -> Next {
         loop {
             let mut reader = lock(&self.reader);
             if let Some((request, command)) = reader.commands.pop_front() {
                 return Next::Command(request, command);
             }
-            match reader.next(deadline) {
+            match reader.next(deadline()) {
                 Ok(Some(ToAgent::Command { request, command })) => return Next::Command(request, command),
                 Ok(Some(ToAgent::Answer { request, answer })) => self.hand_over(request, answer),
                 Ok(None) => return Next::Deadline,

@@ -329,6 +329,27 @@ impl Jvmti {
         Ok(all)
     }
 
+    /// Has all threads stand still for a moment, at a safepoint.
+    pub fn safepoint(self, jni: Jni) -> Result<(), Error> {
+        let mut thread = ptr::null_mut();
+        call!(self, slot::GET_CURRENT_THREAD, (*mut jthread), &mut thread)?;
+        // One thread's stack is had without a safepoint.
+        let (twice, mut stacks): (_, *mut StackInfo) = ([thread; 2], ptr::null_mut());
+        let had = call!(
+            self,
+            slot::GET_THREAD_LIST_STACK_TRACES,
+            (jint, *const jthread, jint, *mut *mut StackInfo),
+            twice.len() as jint,
+            twice.as_ptr(),
+            0,
+            &mut stacks
+        );
+        jni.delete_local(thread);
+        had?;
+        self.deallocate(stacks);
+        Ok(())
+    }
+
     /// An object's tag; 0 when it has none.
     pub fn tag(self, object: jobject) -> Result<jlong, Error> {
         let mut tag = 0;

@@ -22,6 +22,7 @@ mod peek;
 mod profiles;
 mod runtime;
 mod session;
+mod settling;
 mod stopped;
 mod tsc;
 mod vm_structs;

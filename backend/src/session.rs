@@ -25,6 +25,7 @@ use crate::open_calls::{self, OpenCalls};
 use crate::peek;
 use crate::profiles::Remembering;
 use crate::runtime::Runtime;
+use crate::settling::Settling;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
 const LEAVE_DEADLINE: Duration = Duration::from_secs(2);
@@ -35,6 +36,8 @@ const DEFINING_DEADLINE: Duration = Duration::from_millis(500);
 const LONGEST_HOLD: Duration = Duration::from_millis(100);
 /// How long it waits for the others.
 const LONGEST_QUIET: Duration = Duration::from_millis(50);
+/// How long the end of a session waits for code that has been given back to be compiled anew, and has its calls settled.
+const LAST_SETTLING: Duration = Duration::from_millis(250);
 /// The events that are on while a profile runs.
 const PROFILE_EVENTS: [EventKind; 3] = [EventKind::ClassFileLoadHook, EventKind::ClassPrepare, EventKind::ThreadEnd];
 
@@ -54,6 +57,8 @@ pub struct Session {
     invocations: OnceLock<Option<Invocations>>,
     /// Calls that began before recording.
     pub open_calls: OpenCalls,
+    /// Code that hotswaps have discarded.
+    settling: Settling,
     /// The Java side.
     pub runtime: &'static Runtime,
     segment: Mutex<Option<Segment>>,
@@ -159,6 +164,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         classes: Classes::new(jvmti),
         invocations: OnceLock::new(),
         open_calls: OpenCalls::default(),
+        settling: Settling::of(jvmti),
         runtime,
         segment: Mutex::new(Some(segment)),
         cpu_time,
@@ -184,7 +190,9 @@ impl Session {
         let mut detach = None;
         loop {
             self.open_calls.look_if_due(jni, self);
-            let (request, command) = match self.connection.next_command(self.open_calls.next_look()) {
+            self.settling.settle_if_due(self.jvmti, jni);
+            let next = || self.open_calls.next_look().into_iter().chain(self.settling.next()).min();
+            let (request, command) = match self.connection.next_command(next) {
                 Next::Command(request, command) => (request, command),
                 Next::Deadline => continue,
                 Next::Closed => break,
@@ -234,6 +242,7 @@ impl Session {
             Command::ForgetLambdas => {
                 let remembering = Remembering::find(self.jvmti, jni, &self.classes);
                 let forgotten = hotswap::restore(self.jvmti, jni, &self.classes, &[], &remembering.classes);
+                self.settling.begin();
                 if remembering.is_all {
                     self.classes.lambdas_forgotten();
                 }
@@ -270,6 +279,7 @@ impl Session {
 
     fn hotswap(&self, jni: Jni, classes: &[ClassId]) -> HotswapResult {
         let result = hotswap::retransform(self.jvmti, jni, &self.classes, classes);
+        self.settling.begin();
         HotswapResult { threads: self.runtime.threads(jni), ..result }
     }
 
@@ -428,6 +438,7 @@ impl Session {
                     }
                     // In one go: what the compilers made of the program in between would stay so.
                     restored.add(restore(&last, &same));
+                    self.settling.begin();
                 }
                 Err(error) => restored.refused.push((ClassId(0), error.to_string())),
             }
@@ -453,6 +464,7 @@ impl Session {
         for event in PROFILE_EVENTS {
             let _ = self.jvmti.disable(event);
         }
+        self.settling.settle(self.jvmti, jni, LAST_SETTLING);
         *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = None;
         if let Some(request) = detach {
             let reply = Ok(Reply::Detached { hotswap: restored });

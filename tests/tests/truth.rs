@@ -56,6 +56,34 @@ fn nothing_is_timed_after_a_profile_that_is_not_to_be_followed() {
     }
 }
 
+/// In JDKs up to 22 calls in new code are slow until threads stand still the next time, which may be a second later.
+#[test]
+fn threads_stand_still_soon_after_each_hotswap_where_new_code_is_slow_until_then() {
+    const HOTSWAP: &str = "\"RedefineClasses\"";
+    const SETTLING: &str = "\"GetThreadListStackTraces\"";
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Beat.java"]);
+        let log = classes.file("safepoints.log");
+        let logging = format!("-Xlog:safepoint=info:file={}", log.display());
+        let mut target = java(&jdk, &classes, &[&logging], &["Beat"]);
+        target.await_line("READY");
+        let tool = profile(&target, &["--root", "Beat::root", "--calls", "1000", "--bare", "2s"]).finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        // The agent is gone: whatever comes is in the log.
+        let log = std::fs::read_to_string(&log).expect("the JVM's log");
+        target.say("quit");
+        assert!(target.finish().status.success());
+        let phases: Vec<usize> = log.split(HOTSWAP).skip(1).map(|phase| phase.matches(SETTLING).count()).collect();
+        assert!(phases.len() >= 3, "JDK {}: to record, before the bare phase, at the end\n{log}", jdk.version);
+        let (last, bare) = (phases[phases.len() - 1], phases[phases.len() - 2]);
+        if jdk.version < 23 {
+            assert!(bare > 0 && last > 0, "JDK {}: {phases:?}\n{log}", jdk.version);
+        } else {
+            assert!(phases.iter().all(|phase| *phase == 0), "JDK {}: {phases:?}", jdk.version);
+        }
+    }
+}
+
 #[test]
 fn a_target_that_ends_after_the_profile_leaves_its_results() {
     for jdk in jdks() {

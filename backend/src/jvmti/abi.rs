@@ -240,6 +240,7 @@ pub mod slot {
     pub const SET_EVENT_NOTIFICATION_MODE: usize = 2;
     pub const GET_THREAD_INFO: usize = 9;
     pub const RUN_AGENT_THREAD: usize = 12;
+    pub const GET_CURRENT_THREAD: usize = 18;
     pub const IS_MODIFIABLE_CLASS: usize = 45;
     pub const ALLOCATE: usize = 46;
     pub const DEALLOCATE: usize = 47;
@@ -255,6 +256,7 @@ pub mod slot {
     pub const GET_LOADED_CLASSES: usize = 78;
     pub const IS_METHOD_OBSOLETE: usize = 91;
     pub const GET_ALL_STACK_TRACES: usize = 100;
+    pub const GET_THREAD_LIST_STACK_TRACES: usize = 101;
     pub const GET_STACK_TRACE: usize = 104;
     pub const GET_TAG: usize = 106;
     pub const SET_TAG: usize = 107;
@@ -273,6 +275,7 @@ pub mod slot {
         (SET_EVENT_NOTIFICATION_MODE, "SetEventNotificationMode"),
         (GET_THREAD_INFO, "GetThreadInfo"),
         (RUN_AGENT_THREAD, "RunAgentThread"),
+        (GET_CURRENT_THREAD, "GetCurrentThread"),
         (IS_MODIFIABLE_CLASS, "IsModifiableClass"),
         (ALLOCATE, "Allocate"),
         (DEALLOCATE, "Deallocate"),
@@ -288,6 +291,7 @@ pub mod slot {
         (GET_LOADED_CLASSES, "GetLoadedClasses"),
         (IS_METHOD_OBSOLETE, "IsMethodObsolete"),
         (GET_ALL_STACK_TRACES, "GetAllStackTraces"),
+        (GET_THREAD_LIST_STACK_TRACES, "GetThreadListStackTraces"),
         (GET_STACK_TRACE, "GetStackTrace"),
         (GET_TAG, "GetTag"),
         (SET_TAG, "SetTag"),

@@ -1,18 +1,22 @@
 //! How far profiles of the same work agree: a root's calls, so many of them, profiled several times in one JVM. The trees with their
-//! counts must be identical, and the ten methods that take most time must take the same part of it, but for a few percent. Arguments pick
-//! from all rows: versions of JDKs, clocks, workloads.
+//! counts must be identical, and the ten methods that take most time must take the same part of it, but for a few percent. And how far such
+//! short profiles charge what the root took by the program's own clock before: each is recorded in code that has just been compiled, and
+//! so is what follows it. Arguments pick from all rows: versions of JDKs, clocks, workloads.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use headwater_benches::{compile, headwater, is_chosen};
-use headwater_tests::{Jdk, Process, jdks, tree};
+use headwater_benches::workload::Target;
+use headwater_benches::{compile, headwater, is_chosen, median};
+use headwater_tests::{Jdk, jdks, tree};
 use serde_json::Value;
 
 const RUNS: usize = 5;
 const TOP: usize = 10;
 /// Half-second rounds of warm-up, before each profile.
-const WARM_UP: usize = 16;
+const WARM_UP: usize = 10;
+/// And those that say what a call takes.
+const BARE: usize = 6;
 const CLOCKS: [&str; 2] = ["exact", "tick"];
 /// Roots, and how many calls a profile is of.
 const WORKLOADS: [(&str, &str); 4] =
@@ -20,9 +24,9 @@ const WORKLOADS: [(&str, &str); 4] =
 
 fn main() {
     println!(
-        "| JDK | clock | workload | profiles | nodes | trees and counts | top ten: part of the time | differ by at most |"
+        "| JDK | clock | workload | profiles | nodes | trees and counts | top ten: part of the time | differ by at most | charged / bare |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     let chosen: Vec<String> = std::env::args().skip(1).collect();
     let jdks = jdks();
     let versions: Vec<String> = jdks.iter().map(|jdk| jdk.version.to_string()).collect();
@@ -40,26 +44,27 @@ fn main() {
 
 fn measure(jdk: &Jdk, clock: &str, workload: &str, calls: &str) {
     let classes = compile(jdk, "Workload.java");
-    let mut java = Command::new(jdk.program("java"));
-    java.args(["-XX:+UseSerialGC", "-cp"]).arg(classes.path()).args(["Workload", workload]);
-    let mut target = Process::spawn(&mut java);
+    let mut target = Target::start(jdk, &classes, workload);
     // The first profile is warm-up too: code with probes is compiled anew.
-    let profiles: Vec<Value> = (0..=RUNS)
+    let (ratios, profiles): (Vec<f64>, Vec<Value>) = (0..=RUNS)
         .map(|_| {
-            target.pending_lines();
-            (0..WARM_UP).for_each(|_| drop(target.await_line("NS ")));
+            target.pending();
+            target.rounds(WARM_UP);
+            let bare_ns = median(target.rounds(BARE));
             let report = classes.file("report.json");
             let output = Command::new(headwater())
-                .args(["profile", &target.pid().to_string(), "--root", &format!("Workload::{workload}")])
+                .args(["profile", &target.process.pid().to_string(), "--root", &format!("Workload::{workload}")])
                 .args(["--calls", calls, "--clock", clock, "-o"])
                 .arg(&report)
                 .output()
                 .expect("headwater starts");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("the report is JSON")
+            let report: Value =
+                serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("the report is JSON");
+            (charged_ns(&report) / bare_ns, report)
         })
         .skip(1)
-        .collect();
+        .unzip();
     let trees: Vec<_> = profiles.iter().map(tree).collect();
     let differing = trees.iter().filter(|tree| **tree != trees[0]).count();
     let shares: Vec<_> = profiles.iter().map(shares).collect();
@@ -72,13 +77,21 @@ fn measure(jdk: &Jdk, clock: &str, workload: &str, calls: &str) {
         all.clone().fold(0.0, f64::max) - all.fold(1.0, f64::min)
     };
     println!(
-        "| {} | {clock} | {workload} | {RUNS} | {} | {} | {:.0} % | {:.1} % of the whole |",
+        "| {} | {clock} | {workload} | {RUNS} | {} | {} | {:.0} % | {:.1} % of the whole | {:.2} to {:.2} |",
         jdk.version,
         trees[0].len(),
         if differing == 0 { "identical".to_owned() } else { format!("{differing} differ from the first") },
         top.iter().map(|(_, share)| **share).sum::<f64>() * 100.0,
         top.iter().map(|(method, _)| spread(method)).fold(0.0, f64::max) * 100.0,
+        ratios.iter().copied().fold(f64::INFINITY, f64::min),
+        ratios.iter().copied().fold(0.0, f64::max),
     );
+}
+
+/// What a call of the root takes, all below it included.
+fn charged_ns(report: &Value) -> f64 {
+    let root = &report["nodes"][0];
+    root["total_ns"].as_f64().expect("time") / root["calls"].as_f64().expect("calls")
 }
 
 /// Part of the whole time that each method takes by itself.

@@ -57,7 +57,8 @@ pub(super) fn plan(
         BareTiming::For(limit) => limit,
         // Somebody waits at the keyboard.
         BareTiming::Auto if ending == Ending::Interrupted => (recorded / 3).min(Duration::from_secs(1)),
-        BareTiming::Auto => (recorded / 2).min(LONGEST),
+        // Code takes its time to be compiled, however short the profile was.
+        BareTiming::Auto => (recorded / 2).max(recorded.min(WARM_UP)).min(LONGEST),
     };
     let expected = decoder.roots_completed() as f64 * limit.as_secs_f64() / recorded.as_secs_f64();
     // Threads that were recorded keep their chunks.
