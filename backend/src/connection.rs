@@ -23,6 +23,8 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 /// How long a question waits once an earlier one got no answer in time.
 const UNRESPONSIVE_DEADLINE: Duration = Duration::from_millis(20);
+/// A read without any patience would be one without an end.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -285,7 +287,8 @@ impl Connection {
         }
     }
 
-    /// The next command, if it comes in time; hands answers over meanwhile. For the reading thread.
+    /// The next command, if it comes in time; hands answers over meanwhile, and asks after each for the deadline: a thread of the target that
+    /// makes something due, by a hotswap, gets an answer then. For the reading thread.
     pub fn next_command(&self, deadline: impl Fn() -> Option<Instant>) -> Next {
         loop {
             let mut reader = lock(&self.reader);
@@ -294,7 +297,12 @@ impl Connection {
             }
             match reader.next(deadline()) {
                 Ok(Some(ToAgent::Command { request, command })) => return Next::Command(request, command),
-                Ok(Some(ToAgent::Answer { request, answer })) => self.hand_over(request, answer),
+                Ok(Some(ToAgent::Answer { request, answer })) => {
+                    self.hand_over(request, answer);
+                    if deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+                        return Next::Deadline;
+                    }
+                }
                 Ok(None) => return Next::Deadline,
                 Err(_) => {
                     drop(reader);
@@ -330,8 +338,9 @@ fn describe(upcall: &Upcall) -> String {
 }
 
 impl Reader {
-    /// The next message; `None` when the deadline passes first.
+    /// The next message; `None` when the deadline passes first, and nothing has come by then.
     fn next(&mut self, deadline: Option<Instant>) -> Result<Option<ToAgent>, WireError> {
+        let mut has_read = false;
         loop {
             if let Some((prefix, rest)) = self.received.split_first_chunk::<4>() {
                 let length = wire::body_length(*prefix)?;
@@ -341,11 +350,13 @@ impl Reader {
                     return Ok(Some(message));
                 }
             }
-            let timeout = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                Some(left) if left.is_zero() => return Ok(None),
-                left => left,
-            };
-            self.stream.set_read_timeout(timeout)?;
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            // Who always comes too late would never hear anything.
+            if has_read && left.is_some_and(|left| left.is_zero()) {
+                return Ok(None);
+            }
+            has_read = true;
+            self.stream.set_read_timeout(left.map(|left| left.max(SHORTEST_WAIT)))?;
             let mut buffer = [0; 16 << 10];
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
@@ -355,5 +366,23 @@ impl Reader {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_come_is_heard_however_late_one_is() {
+        let (mut tool, stream) = UnixStream::pair().expect("a pair of sockets");
+        let mut reader = Reader { stream, received: Vec::new(), commands: VecDeque::new() };
+        let late = Some(Instant::now());
+        assert!(matches!(reader.next(late), Ok(None)), "nothing has come");
+        let command = ToAgent::Command { request: 7, command: Command::Detach };
+        tool.write_all(&wire::encode(&command).expect("a frame")).expect("it is sent");
+        assert!(matches!(reader.next(late), Ok(Some(ToAgent::Command { request: 7, command: Command::Detach }))));
+        drop(tool);
+        assert!(reader.next(late).is_err(), "the end is heard too");
     }
 }

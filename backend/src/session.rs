@@ -242,7 +242,9 @@ impl Session {
             Command::ForgetLambdas => {
                 let remembering = Remembering::find(self.jvmti, jni, &self.classes);
                 let forgotten = hotswap::restore(self.jvmti, jni, &self.classes, &[], &remembering.classes);
-                self.settling.begin();
+                if !remembering.classes.is_empty() {
+                    self.settling.begin();
+                }
                 if remembering.is_all {
                     self.classes.lambdas_forgotten();
                 }
@@ -279,7 +281,9 @@ impl Session {
 
     fn hotswap(&self, jni: Jni, classes: &[ClassId]) -> HotswapResult {
         let result = hotswap::retransform(self.jvmti, jni, &self.classes, classes);
-        self.settling.begin();
+        if result.classes > 0 {
+            self.settling.begin();
+        }
         HotswapResult { threads: self.runtime.threads(jni), ..result }
     }
 
@@ -427,6 +431,7 @@ impl Session {
                     let is_last = |class: &jclass| self.classes.is_among(jni, *class, &remembering.with_them);
                     let same = std::mem::take(&mut remembering.classes);
                     let is_one_batch = classes.len() + same.len() <= hotswap::RESTORE_BATCH;
+                    let is_any = !classes.is_empty() || !same.is_empty();
                     let (mut last, mut others): (Vec<_>, Vec<_>) = classes.into_iter().partition(is_last);
                     if is_one_batch && !last.is_empty() {
                         // By roots among them threads are held.
@@ -438,7 +443,9 @@ impl Session {
                     }
                     // In one go: what the compilers made of the program in between would stay so.
                     restored.add(restore(&last, &same));
-                    self.settling.begin();
+                    if is_any {
+                        self.settling.begin();
+                    }
                 }
                 Err(error) => restored.refused.push((ClassId(0), error.to_string())),
             }
@@ -464,7 +471,7 @@ impl Session {
         for event in PROFILE_EVENTS {
             let _ = self.jvmti.disable(event);
         }
-        self.settling.settle(self.jvmti, jni, LAST_SETTLING);
+        self.settling.settle(self.jvmti, jni, LAST_SETTLING, || self.vm_dead.load(Ordering::Acquire));
         *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = None;
         if let Some(request) = detach {
             let reply = Ok(Reply::Detached { hotswap: restored });

@@ -21,9 +21,10 @@ const SHORTEST: Duration = Duration::from_millis(10);
 const PART: u32 = 16;
 /// After a longer interval there is none any more: the JVM has its own, once a second.
 const LONGEST: Duration = Duration::from_millis(500);
-/// What one takes is a hundredth of the time at the most: threads may be slow to stand still. The shorter one of two counts, as any thread
-/// may have to wait for a processor.
+/// What they take is a hundredth of the time at the most: threads may be slow to stand still.
 const COST: u32 = 100;
+/// But for so much, because any thread may have to wait for a processor now and then.
+const FREE: Duration = Duration::from_millis(20);
 
 /// When all threads are to stand still the next time.
 #[derive(Debug)]
@@ -37,10 +38,10 @@ struct Schedule {
     /// The latest hotswap.
     since: Instant,
     due: Option<Instant>,
-    /// The latest one has its price.
-    not_before: Instant,
-    /// What the latest one took.
-    took: Duration,
+    /// When the latest one was over.
+    last: Instant,
+    /// What they have taken, less a hundredth of the time since.
+    debt: Duration,
 }
 
 impl Settling {
@@ -77,10 +78,10 @@ impl Settling {
         }
     }
 
-    /// Has them stand still whenever it is time, for so long.
-    pub fn settle(&self, jvmti: Jvmti, jni: Jni, time: Duration) {
+    /// Has them stand still whenever it is time, for so long, or until all is over.
+    pub fn settle(&self, jvmti: Jvmti, jni: Jni, time: Duration, is_over: impl Fn() -> bool) {
         let end = Instant::now() + time;
-        while let Some(next) = self.next().filter(|next| *next <= end) {
+        while let Some(next) = self.next().filter(|next| *next <= end && !is_over()) {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
             self.settle_if_due(jvmti, jni);
         }
@@ -93,12 +94,12 @@ impl Settling {
 
 impl Schedule {
     fn at(now: Instant) -> Schedule {
-        Schedule { since: now, due: None, not_before: now, took: Duration::ZERO }
+        Schedule { since: now, due: None, last: now, debt: Duration::ZERO }
     }
 
     fn begin(&mut self, now: Instant) {
         self.since = now;
-        let soon = (now + SHORTEST).max(self.not_before);
+        let soon = (now + SHORTEST).max(self.affordable());
         // One that is due already is not put off, however many hotswaps follow each other.
         self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
     }
@@ -109,13 +110,19 @@ impl Schedule {
     }
 
     fn had(&mut self, start: Instant, end: Instant) {
-        let took = end - start;
-        self.not_before = end + took.min(std::mem::replace(&mut self.took, took)) * COST;
+        let paid = start.saturating_duration_since(self.last) / COST;
+        self.debt = self.debt.saturating_sub(paid) + (end - start);
+        self.last = end;
         let interval = SHORTEST.max((end - self.since) / PART);
         // A hotswap may have come meanwhile.
         if self.due.is_none() && interval <= LONGEST {
-            self.due = Some((end + interval).max(self.not_before));
+            self.due = Some((end + interval).max(self.affordable()));
         }
+    }
+
+    /// When the next one may be at the earliest.
+    fn affordable(&self) -> Instant {
+        self.last + self.debt.saturating_sub(FREE) * COST
     }
 }
 
@@ -164,10 +171,16 @@ mod tests {
 
     #[test]
     fn threads_that_are_slow_to_stand_still_do_it_rarely() {
-        let moments = safepoints(|_| Duration::from_millis(3), None, MINUTE);
-        for pair in moments[1..].windows(2) {
-            assert!(pair[1] - pair[0] >= Duration::from_millis(300), "{moments:?}");
+        for took in [Duration::from_millis(3), Duration::from_secs(1)] {
+            let moments = safepoints(|_| took, None, 100 * MINUTE);
+            for (nth, moment) in moments.iter().enumerate().skip(1) {
+                let spent = took * nth as u32;
+                assert!(spent <= *moment / COST + FREE + took, "{spent:?} of {moments:?}");
+            }
         }
+        let alternating = |nth| if nth % 2 == 0 { Duration::from_millis(50) } else { SHORT };
+        let moments = safepoints(alternating, None, MINUTE);
+        assert!(moments[1] - moments[0] >= Duration::from_secs(3), "{moments:?}");
     }
 
     #[test]
@@ -183,6 +196,6 @@ mod tests {
         let moments = safepoints(|_| SHORT, Some(every), Duration::from_secs(1));
         assert!((80..=100).contains(&moments.len()), "{}", moments.len());
         let moments = safepoints(|_| Duration::from_millis(1), Some(every), Duration::from_secs(1));
-        assert!((9..=12).contains(&moments.len()), "{}", moments.len());
+        assert!((25..=35).contains(&moments.len()), "{}", moments.len());
     }
 }
