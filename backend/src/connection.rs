@@ -23,7 +23,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 /// How long a question waits once an earlier one got no answer in time.
 const UNRESPONSIVE_DEADLINE: Duration = Duration::from_millis(20);
-/// A read without any patience would be one without an end.
+/// No time at all cannot be had: to the operating system that is no limit.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// Why a question was not answered.

@@ -4,8 +4,8 @@
 //! call's target and what it expects there in one go while others run it. So until the next safepoint the call takes a detour through a stub of
 //! its own (`ICStub`; JDK-8322630 did away with them), and a program of small virtual calls is three times as slow. A safepoint comes with every
 //! garbage collection, and once a second if stubs wait for one, so a profile of a second was of nothing else. Hence the agent asks
-//! for some after each hotswap: soon at first, because hot code is compiled soon, and then at growing intervals, as what was compiled at some
-//! moment has waited for a small part of the time since the hotswap only.
+//! for some after each hotswap: soon at first, because hot code is compiled soon, and then at growing intervals, so that what
+//! is compiled at any moment waits for a small part of the time since the hotswap.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ const FIRST_WITHOUT: u32 = 23;
 const SHORTEST: Duration = Duration::from_millis(10);
 /// Later, such a part of the time since the hotswap is between two.
 const PART: u32 = 16;
-/// After a longer interval there is none any more: the JVM has its own, once a second.
-const LONGEST: Duration = Duration::from_millis(500);
+/// So long after a hotswap there are none any more: the JVM has its own, once a second.
+const LONGEST: Duration = Duration::from_secs(8);
 /// What they take is a hundredth of the time at the most: threads may be slow to stand still.
 const COST: u32 = 100;
 /// But for so much, because any thread may have to wait for a processor now and then.
@@ -99,9 +99,7 @@ impl Schedule {
 
     fn begin(&mut self, now: Instant) {
         self.since = now;
-        let soon = (now + SHORTEST).max(self.affordable());
-        // One that is due already is not put off, however many hotswaps follow each other.
-        self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
+        self.plan(now + SHORTEST);
     }
 
     /// Whether one is due; it is none any more.
@@ -113,16 +111,16 @@ impl Schedule {
         let paid = start.saturating_duration_since(self.last) / COST;
         self.debt = self.debt.saturating_sub(paid) + (end - start);
         self.last = end;
-        let interval = SHORTEST.max((end - self.since) / PART);
-        // A hotswap may have come meanwhile.
-        if self.due.is_none() && interval <= LONGEST {
-            self.due = Some((end + interval).max(self.affordable()));
-        }
+        self.plan(end + SHORTEST.max((end - self.since) / PART));
     }
 
-    /// When the next one may be at the earliest.
-    fn affordable(&self) -> Instant {
-        self.last + self.debt.saturating_sub(FREE) * COST
+    /// Has one at that time, or when it may be had after what the others took; if that is soon enough.
+    fn plan(&mut self, at: Instant) {
+        let at = at.max(self.last + self.debt.saturating_sub(FREE) * COST);
+        if at <= self.since + LONGEST {
+            // One that is due already is not put off, however many hotswaps follow each other.
+            self.due = Some(self.due.map_or(at, |due| due.min(at)));
+        }
     }
 }
 
@@ -173,6 +171,7 @@ mod tests {
     fn threads_that_are_slow_to_stand_still_do_it_rarely() {
         for took in [Duration::from_millis(3), Duration::from_secs(1)] {
             let moments = safepoints(|_| took, None, 100 * MINUTE);
+            assert!(moments[moments.len() - 1] <= LONGEST, "{moments:?}");
             for (nth, moment) in moments.iter().enumerate().skip(1) {
                 let spent = took * nth as u32;
                 assert!(spent <= *moment / COST + FREE + took, "{spent:?} of {moments:?}");

@@ -58,7 +58,7 @@ fn nothing_is_timed_after_a_profile_that_is_not_to_be_followed() {
 
 /// In JDKs up to 22 calls in new code are slow until threads stand still the next time, which may be a second later.
 #[test]
-fn threads_stand_still_soon_after_each_hotswap_where_new_code_is_slow_until_then() {
+fn threads_stand_still_after_hotswaps_where_new_code_is_slow_until_then() {
     const HOTSWAP: &str = "RedefineClasses";
     const SETTLING: &str = "GetThreadListStackTraces";
     for jdk in jdks() {
