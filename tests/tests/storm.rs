@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Virtual threads are final since then.
 const VIRTUAL_THREADS: u32 = 21;
 
-/// A running `Storm`.
+/// A running `Storm`, or another target with its commands.
 struct Storm {
     process: Process,
     scratch: Scratch,
@@ -27,8 +27,12 @@ impl Storm {
     }
 
     fn profile(&self, options: &[&str]) -> Process {
+        self.profile_below("Storm::root", options)
+    }
+
+    fn profile_below(&self, root: &str, options: &[&str]) -> Process {
         let file = self.scratch.file("profile.json").to_string_lossy().into_owned();
-        let mut arguments = vec!["--root", "Storm::root", "--bare", "off", "-o", &file];
+        let mut arguments = vec!["--root", root, "--bare", "off", "-o", &file];
         arguments.extend(options);
         profile(&self.process, &arguments)
     }
@@ -133,6 +137,38 @@ fn thousands_of_short_threads_keep_their_calls_apart() {
         let report = storm.report(tool);
         assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
         check_threads(&report, THREADS, LEAVES);
+    }
+}
+
+/// Two of them call the root, in turn, so that each is found by its number; the third only what the root calls.
+#[test]
+fn threads_in_one_place_of_the_runtimes_table_are_told_apart() {
+    const TURNS: u64 = 500;
+    for jdk in jdks() {
+        let scratch = compile(&jdk, &["SamePlace.java"]);
+        let mut process = java(&jdk, &scratch, &[], &["SamePlace", &TURNS.to_string()]);
+        process.await_line("READY");
+        let mut target = Storm { process, scratch };
+        let tool = target.profile_below("SamePlace::root", &["--threads"]);
+        let sum = |turns: u64| (0..turns).map(|leaf| leaf & 3).sum::<u64>();
+        assert_eq!(target.go(), 2 * (sum(TURNS) + sum(TURNS + 1)) + sum(TURNS));
+        let report = target.report(tool);
+        let mut calls = BTreeMap::<(u64, &str), u64>::new();
+        for node in report["nodes"].as_array().expect("nodes") {
+            let (thread, method) = (node["thread"].as_u64(), node["method"].as_str());
+            *calls.entry((thread.expect("a thread"), method.expect("a method"))).or_default() +=
+                node["calls"].as_u64().expect("calls");
+        }
+        let of = |name: &str| -> Vec<u64> {
+            calls.iter().filter(|((_, method), _)| method.contains(name)).map(|(_, calls)| *calls).collect()
+        };
+        assert_eq!(of("root"), [TURNS, TURNS], "JDK {}: {calls:?}", jdk.version);
+        assert_eq!(of("leaf"), [2 * TURNS, 2 * TURNS], "JDK {}: {calls:?}", jdk.version);
+        let mut numbers: Vec<u64> = calls.keys().map(|(thread, _)| *thread).collect();
+        numbers.dedup();
+        assert!(numbers.iter().all(|number| number % 64 == numbers[0] % 64), "{numbers:?} are in one place");
+        assert_eq!(report["events"]["healed"], 0);
+        assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{}", report["warnings"]);
     }
 }
 

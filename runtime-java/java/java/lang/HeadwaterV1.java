@@ -70,20 +70,39 @@ public final class HeadwaterV1 {
      */
     public static Object enter(int id) {
         HeadwaterV1Thread thread = HeadwaterV1Threads.currentOrNobody();
-        if (thread.depth <= 0) {
-            return is(id, FLAG_ROOT) || thread.comesInByAny ? HeadwaterV1Outermost.enter(thread, id) : null;
+        long word = 0;
+        if (thread.depth > 0) {
+            if (U.getByte(flags + id) == FLAG_ENTERED) {
+                long prefix = prefix(KIND_ENTER, id);
+                word = HeadwaterV1Clock.stamp(thread, prefix);
+                // As HeadwaterV1Clock.fit: of what a method says to be so the compiler may make two comparisons.
+                if (thread.position < thread.end && (int) (word >>> ID_SHIFT) == (int) (prefix >>> ID_SHIFT)) {
+                    HeadwaterV1Chunks.append(thread, word);
+                    return thread;
+                }
+            }
+        } else if (!is(id, FLAG_ROOT) && !thread.comesInByAny) {
+            return null;
         }
-        if (U.getByte(flags + id) != FLAG_ENTERED) {
-            enterMarked(thread, id);
-            return thread;
-        }
-        record(thread, KIND_ENTER, id);
-        return thread;
+        return enterElse(thread, id, word);
     }
 
-    /** Enters a method for the first time, or one that is some thread's outermost, in the call graph. */
+    /**
+     * Enters a method by more than storing a word. One call for all of that: each call that is compiled into a probe has the state of all
+     * methods around it kept for it, which makes the compiler's work longer, and leaves less room for the program's own methods.
+     *
+     * @param word the event's; 0 if it has not been stamped
+     */
     @DontInline
-    private static void enterMarked(HeadwaterV1Thread thread, int id) {
+    private static HeadwaterV1Thread enterElse(HeadwaterV1Thread thread, int id, long word) {
+        if (word != 0) {
+            store(thread, prefix(KIND_ENTER, id), word);
+            return thread;
+        }
+        if (thread.depth <= 0) {
+            return HeadwaterV1Outermost.enter(thread, id);
+        }
+        // For the first time, or a method that is some thread's outermost.
         if (!is(id, FLAG_ENTERED)) {
             firstCall(thread, id);
         }
@@ -91,6 +110,7 @@ public final class HeadwaterV1 {
         if (id == thread.root) {
             thread.depth++;
         }
+        return thread;
     }
 
     /**
@@ -195,13 +215,28 @@ public final class HeadwaterV1 {
     }
 
     private static void leave(HeadwaterV1Thread thread, int id, long kind) {
-        if (thread.depth <= 0) {
+        long word = 0;
+        if (thread.depth > 0) {
+            long prefix = prefix(kind, id);
+            word = HeadwaterV1Clock.stamp(thread, prefix);
+            if (id != thread.root && thread.position < thread.end && (int) (word >>> ID_SHIFT) == (int) (prefix >>> ID_SHIFT)) {
+                HeadwaterV1Chunks.append(thread, word);
+                return;
+            }
+        }
+        leaveElse(thread, id, kind, word);
+    }
+
+    /** Leaves a method by more than storing a word, as {@link #enterElse} enters it. */
+    @DontInline
+    private static void leaveElse(HeadwaterV1Thread thread, int id, long kind, long word) {
+        if (word == 0) {
             if (thread.depth < 0 && thread.controlDepth > 0 && id == thread.root) {
                 HeadwaterV1Outermost.leaveControl(thread, id);
             }
             return;
         }
-        record(thread, kind, id);
+        store(thread, prefix(kind, id), word);
         if (id == thread.root && --thread.depth == 0) {
             HeadwaterV1Outermost.outside(thread);
         }
@@ -209,15 +244,19 @@ public final class HeadwaterV1 {
 
     static void write(HeadwaterV1Thread thread, long kind, int id) {
         if (!HeadwaterV1Chunks.isLate(thread)) {
-            record(thread, kind, id);
+            long prefix = prefix(kind, id);
+            store(thread, prefix, HeadwaterV1Clock.stamp(thread, prefix));
         }
     }
 
     @ForceInline
-    private static void record(HeadwaterV1Thread thread, long kind, int id) {
-        long prefix = kind << KIND_SHIFT | (long) id << ID_SHIFT;
-        long word = HeadwaterV1Clock.stamp(thread, prefix);
-        if (thread.position >= thread.end || !HeadwaterV1Clock.fit(word, prefix)) {
+    private static long prefix(long kind, int id) {
+        return kind << KIND_SHIFT | (long) id << ID_SHIFT;
+    }
+
+    /** Stores a word that may not fit into the chunk, by its place or by its time. */
+    private static void store(HeadwaterV1Thread thread, long prefix, long word) {
+        if (!HeadwaterV1Chunks.hasRoom(thread) || !HeadwaterV1Clock.fit(word, prefix)) {
             word = prefix | HeadwaterV1Chunks.next(thread, word - prefix);
         }
         HeadwaterV1Chunks.append(thread, word);
@@ -244,6 +283,7 @@ public final class HeadwaterV1 {
         }
     }
 
+    @ForceInline
     static boolean is(int id, byte flag) {
         return (U.getByte(flags + id) & flag) != 0;
     }

@@ -9,7 +9,7 @@ import static java.lang.HeadwaterV1.MAX_PAYLOAD;
 import static java.lang.HeadwaterV1.PAUSE_BUFFER;
 
 import jdk.internal.misc.Unsafe;
-import jdk.internal.vm.annotation.DontInline;
+import jdk.internal.vm.annotation.ForceInline;
 
 /**
  * The chunks of the shared segment: a thread claims one, fills it, and gives it back to the tool. A virtual thread writes into its
@@ -71,7 +71,6 @@ final class HeadwaterV1Chunks {
      * @param time the event's, if the chunk before were not full
      * @return the event's time in the chunk that it goes into
      */
-    @DontInline
     static long next(HeadwaterV1Thread thread, long time) {
         if (isLate(thread)) {
             thread.head = 0;
@@ -152,6 +151,11 @@ final class HeadwaterV1Chunks {
         return time;
     }
 
+    static boolean hasRoom(HeadwaterV1Thread thread) {
+        return thread.position < thread.end;
+    }
+
+    @ForceInline
     static void append(HeadwaterV1Thread thread, long word) {
         long position = thread.position;
         U.putLong(position, word);
@@ -163,7 +167,7 @@ final class HeadwaterV1Chunks {
         if (isLate(thread)) {
             return;
         }
-        if (thread.position >= thread.end) {
+        if (!hasRoom(thread)) {
             next(thread, 0);
         }
         if (thread.head == 0 && !thread.virtual) {

@@ -12,8 +12,6 @@ import static java.lang.HeadwaterV1.KIND_SHIFT;
 import static java.lang.HeadwaterV1.MAX_PAYLOAD;
 import static java.lang.HeadwaterV1.PAUSE_HOTSWAP;
 
-import jdk.internal.vm.annotation.DontInline;
-
 /** The outermost of a thread's calls in the call graph: by which the thread comes in, and goes out. */
 final class HeadwaterV1Outermost {
     private static final int PAUSE_OPEN_CALLS = 3;
@@ -26,7 +24,6 @@ final class HeadwaterV1Outermost {
      * @param thread the thread's state, or {@link HeadwaterV1Threads#NOBODY}
      * @return the thread's state, if the call's exit has to know of it
      */
-    @DontInline
     static HeadwaterV1Thread enter(HeadwaterV1Thread thread, int id) {
         if (thread.handed && thread.depth == 0) {
             enterHanded(thread, id);
@@ -159,7 +156,6 @@ final class HeadwaterV1Outermost {
     }
 
     /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
-    @DontInline
     static void outside(HeadwaterV1Thread thread) {
         if (HeadwaterV1.leaving && !thread.virtual) {
             stay();
@@ -182,7 +178,6 @@ final class HeadwaterV1Outermost {
     }
 
     /** A control invocation, or a call of its root within, ends. */
-    @DontInline
     static void leaveControl(HeadwaterV1Thread thread, int id) {
         if (--thread.controlDepth != 0) {
             return;
@@ -190,7 +185,7 @@ final class HeadwaterV1Outermost {
         long duration = HeadwaterV1Clock.stopwatch() - thread.controlStart;
         thread.depth = 0;
         if (!HeadwaterV1Chunks.isLate(thread)) {
-            if (thread.position >= thread.end) {
+            if (!HeadwaterV1Chunks.hasRoom(thread)) {
                 HeadwaterV1Chunks.next(thread, 0);
             }
             long payload = duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration;

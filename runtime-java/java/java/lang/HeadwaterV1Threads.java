@@ -53,6 +53,7 @@ final class HeadwaterV1Threads {
      * The current thread's state, or {@link #NOBODY}. Its number, the table and what is found there are loads of which each must wait
      * for the one before, and the clock for all of them; where one thread does most of the work it is half as many.
      */
+    @ForceInline
     static HeadwaterV1Thread currentOrNobody() {
         Thread self = Thread.currentThread();
         if (latestOwner == self) {
