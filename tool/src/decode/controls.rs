@@ -42,10 +42,14 @@ impl Controls {
         }
     }
 
-    /// They went on changing since earlier ones: their mean is uncertain by what that was.
-    pub fn still_moving(self, earlier: &Controls) -> Controls {
-        let moving_ns = if earlier.count > 0 { (self.mean_ns() - earlier.mean_ns()).abs() } else { 0.0 };
-        Controls { moving_ns, ..self }
+    /// They went on changing since earlier ones, so many periods before: their mean is uncertain by what that was in each,
+    /// or was since others, if that is more.
+    pub fn still_moving(self, earlier: &Controls, periods: f64) -> Controls {
+        if earlier.count == 0 {
+            return self;
+        }
+        let moved_ns = (self.mean_ns() - earlier.mean_ns()).abs() / periods;
+        Controls { moving_ns: self.moving_ns.max(moved_ns), ..self }
     }
 
     /// Standard error of the mean, and how far that was still moving.

@@ -159,13 +159,18 @@ fn is_compiling(from: &Checkpoint, to: &Checkpoint) -> bool {
     to.compiling - from.compiling > (to.at - from.at).mul_f64(COMPILING)
 }
 
-/// What counts; as uncertain as it differs from what was before, if that is not over.
+/// What counts; as uncertain as it moved in a quarter of the time, if that is not over. Of the last two, or since the second one:
+/// two quarters may be alike by chance.
 fn last_quarter(checkpoints: &[Checkpoint]) -> RootTimes {
-    let (half, late, end) = (at(checkpoints, 0.5), at(checkpoints, 0.75), at(checkpoints, 1.0));
+    let [early, half, late, end] = [0.25, 0.5, 0.75, 1.0].map(|part| at(checkpoints, part));
     let is_compiling = is_compiling(late, end);
     let of_root = |root: &MethodId| {
         let last = between(late, end, *root);
-        (*root, if is_compiling { last.still_moving(&between(half, late, *root)) } else { last })
+        let moving = || {
+            let (second, third) = (between(early, half, *root), between(half, late, *root));
+            last.still_moving(&third, 1.0).still_moving(&second, 2.0)
+        };
+        (*root, if is_compiling { moving() } else { last })
     };
     end.times.keys().map(of_root).filter(|(_, times)| times.count > 0).collect()
 }
@@ -200,6 +205,17 @@ mod tests {
         assert!(!is_steady(&busy, ROOT));
         let last = last_quarter(&busy)[&ROOT];
         assert_eq!((last.mean_ns(), error_ns, last.error_ns()), (1_980.0, 0.0, 20.0));
+    }
+
+    #[test]
+    fn two_quarters_that_are_alike_by_chance_do_not_hide_that_times_fall() {
+        let mut busy = checkpoints(100, |call| if call < 50 { 5_000 } else { 2_000 });
+        assert_eq!(last_quarter(&busy)[&ROOT].error_ns(), 0.0);
+        for (call, checkpoint) in busy.iter_mut().enumerate() {
+            checkpoint.compiling = Duration::from_micros(200 * call as u64);
+        }
+        let last = last_quarter(&busy)[&ROOT];
+        assert_eq!((last.mean_ns(), last.error_ns()), (2_000.0, 1_500.0));
     }
 
     #[test]
