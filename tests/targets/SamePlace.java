@@ -2,11 +2,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Threads whose numbers are the same but for a multiple of 64, which take turns: two of them call the root, the third what the root calls.
- * Argument: how many turns each. Commands: go, quit.
+ * Threads that take turns. The numbers of the first three are the same but for a multiple of 64: two of them call the root, the third what
+ * the root calls. The fourth has another number, and calls the root. Argument: how many turns each. Commands: go, quit.
  */
 public class SamePlace {
     static final int PLACES = 64;
+    static final int OUTSIDE = 2;
+    static final int ELSEWHERE = 3;
     static final Object LOCK = new Object();
     static int turn;
     static long result;
@@ -21,11 +23,11 @@ public class SamePlace {
             }
             turn = 0;
             List<Thread> threads = new ArrayList<>();
-            while (threads.size() < 3) {
-                int place = threads.size();
-                Thread thread = new Thread(() -> take(place, turns));
+            while (threads.size() <= ELSEWHERE) {
+                int which = threads.size();
+                Thread thread = new Thread(() -> take(which, turns));
                 // Threads have their numbers before they are started.
-                if (threads.isEmpty() || (thread.getId() - threads.get(0).getId()) % PLACES == 0) {
+                if (which == 0 || (thread.getId() - threads.get(0).getId()) % PLACES == 0 != (which == ELSEWHERE)) {
                     threads.add(thread);
                 }
             }
@@ -39,17 +41,17 @@ public class SamePlace {
         }
     }
 
-    static void take(int place, int turns) {
+    static void take(int which, int turns) {
         for (int i = 0; i < turns; i++) {
             synchronized (LOCK) {
-                while (turn % 3 != place) {
+                while (turn % (ELSEWHERE + 1) != which) {
                     try {
                         LOCK.wait();
                     } catch (InterruptedException never) {
                         throw new IllegalStateException(never);
                     }
                 }
-                result += place < 2 ? root(i) : leaf(i);
+                result += which == OUTSIDE ? leaf(i) : root(i);
                 turn++;
                 LOCK.notifyAll();
             }

@@ -75,7 +75,7 @@ public final class HeadwaterV1 {
             if (U.getByte(flags + id) == FLAG_ENTERED) {
                 long prefix = prefix(KIND_ENTER, id);
                 word = HeadwaterV1Clock.stamp(thread, prefix);
-                // As HeadwaterV1Clock.fit: of what a method says to be so the compiler may make two comparisons.
+                // Written out, here and where a call is left: of what HeadwaterV1Clock.fit says C2 made two comparisons.
                 if (thread.position < thread.end && (int) (word >>> ID_SHIFT) == (int) (prefix >>> ID_SHIFT)) {
                     HeadwaterV1Chunks.append(thread, word);
                     return thread;
