@@ -24,7 +24,7 @@ mod in_place;
 mod parts;
 
 pub use division::divided;
-pub use in_place::{MIN_CONTROLS, Reference, RootCalls, in_place, root_calls};
+pub use in_place::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, in_place, root_calls};
 
 use parts::{Part, divide};
 

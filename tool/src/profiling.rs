@@ -105,6 +105,11 @@ pub enum Stage {
         /// How long at most.
         limit: Duration,
     },
+    /// They are for longer, because the JIT compilers are still at work and calls take less and less.
+    StillCompiling {
+        /// How much longer at most.
+        limit: Duration,
+    },
     /// What was recorded so far; told as often as [`Settings::live`] says.
     SoFar(Box<Profile>),
     /// The original code is being given back.
@@ -366,9 +371,8 @@ pub(crate) async fn finish(
     if let (Ok(ending), Some(_), Ok(_)) = (&recorded, stopped, &bare)
         && let Some(plan) = bare::plan(timing, *ending, &decoder, duration, segment)
     {
-        observer(Stage::TimingRoots { limit: plan.limit });
         let compilers = Compilers::of(session.peer_pid().unwrap_or(pid));
-        bare = bare::measure(session, segment, plan, compilers, enough).await;
+        bare = bare::measure(session, segment, plan, compilers, enough, observer).await;
     }
     let (bare, detached) = match bare {
         _ if is_gone => (RootTimes::default(), None),

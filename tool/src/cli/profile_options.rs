@@ -153,7 +153,8 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     control: Option<u32>,
     /// After the profile, time the root's calls without it, so that the probes' cost can be fitted to that: truer times.
-    /// auto: when the root is called often enough, up to half of the profile's time and 20s (after one of up to 4s: as long as it, up to 2s); off; or for how long
+    /// auto: when the root is called often enough, up to half of the profile's time and 20s (after one of up to 4s: as long as it, up to 2s),
+    /// and up to six times the profile's time and 60s while the JIT compilers are at work and calls take less and less; off; or for how long
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = bare_timing)]
     bare: BareTiming,
     /// How much longer the root's calls may take for being profiled (5%). Methods whose probes cost more than they tell

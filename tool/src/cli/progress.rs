@@ -61,13 +61,15 @@ impl Progress {
                 plural(instrumented as u64, "method", "methods")
             )),
             Stage::TimingRoots { limit } => {
-                self.clear();
-                let limit = humantime::format_duration(Duration::from_millis(limit.as_millis() as u64));
-                let _ = writeln!(
-                    io::stderr(),
-                    "headwater: timing the root's calls without a profile, for {limit} at most (Ctrl-C ends it)"
-                );
+                self.say(&format!(
+                    "timing the root's calls without a profile, for {} at most (Ctrl-C ends it)",
+                    span(limit)
+                ));
             }
+            Stage::StillCompiling { limit } => self.say(&format!(
+                "the JIT compilers are still at work on the code that was given back: {} more at most (Ctrl-C ends it)",
+                span(limit)
+            )),
             Stage::Detaching => self.live("giving the original code back ..."),
             // The report itself is shown, not that it was made.
             Stage::SoFar(_) => {}
@@ -91,6 +93,11 @@ impl Progress {
     pub(crate) fn clear(&self) {
         self.live("");
     }
+}
+
+/// To the millisecond.
+fn span(time: Duration) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_millis(time.as_millis() as u64))
 }
 
 fn matched(root: &InstrumentedRoot) -> String {

@@ -13,9 +13,10 @@ pub const MIN_CONTROLS: u64 = 3;
 /// How far a probe pair's cost in place is expected to be from the calibrated one: half as much, or half as much again, and
 /// half a nanosecond at least.
 const PLACES: f64 = 0.5;
-/// More than this many times its calibrated cost no probe pair takes in place: some 20 times is what the interpreter needs, where the
-/// calibration ran compiled.
+/// More than this many times its calibrated cost no probe pair takes in place, which was calibrated compiled,
 const IMPLAUSIBLE: f64 = 40.0;
+/// or than this, in ns, in the interpreter: under -Xint it is 1,000 to 5,000, as the time is read.
+pub const MOST_OF_A_PAIR_NS: f64 = 5_000.0;
 /// So far a difference must be from chance before it is believed to be something else.
 const STANDARD_ERRORS: f64 = 3.0;
 /// How far it is expected to differ between places of one program.
@@ -79,7 +80,7 @@ pub fn root_calls(
     clock: &Clock,
     reference: Reference<'_>,
 ) -> Vec<RootCalls> {
-    let most_ns = IMPLAUSIBLE * Calibrated::of(clock).most_ns();
+    let most_ns = Calibrated::of(clock).most_ns();
     let comparable = |(id, below): (NodeId, Below)| {
         let node = cct.node(id);
         let Partial { ended, ended_below, open_below, unfinished } =
@@ -130,8 +131,9 @@ impl Calibrated {
         }
     }
 
+    /// What it takes in no place.
     fn most_ns(&self) -> f64 {
-        self.pair_ns + self.doubt_ns
+        (IMPLAUSIBLE * (self.pair_ns + self.doubt_ns)).max(MOST_OF_A_PAIR_NS)
     }
 }
 
@@ -158,7 +160,7 @@ pub fn in_place(roots: impl IntoIterator<Item = RootCalls>, clock: &Clock, refer
         return None;
     }
     let (found, found_variance) = (excess / all_pairs, variance / (all_pairs * all_pairs));
-    if found - STANDARD_ERRORS * found_variance.sqrt() > IMPLAUSIBLE * before.most_ns() {
+    if found - STANDARD_ERRORS * found_variance.sqrt() > before.most_ns() {
         return None;
     }
     // What is found so far from what was expected that chance does not explain it says how little that was worth.
@@ -216,6 +218,22 @@ mod tests {
         let clock = super::in_place([root], &CLOCK, reference).expect("enough");
         let charged_ns = root.charged_ns(&clock).expect("calls");
         assert!((charged_ns - 1_000.0).abs() < 40.0, "what it takes bare, not {charged_ns}");
+    }
+
+    #[test]
+    fn a_call_that_began_before_recording_counts_though_the_interpreter_ran_it() {
+        let coarse = Clock { inner_ns: 2.5, outer_ns: 2.5, inner_spread_ns: 0.1, outer_spread_ns: 0.1, ..CLOCK };
+        let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[1_000, 1_000, 1_000]))]);
+        let reference = Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 };
+        // Ten calls with 100 pairs each, of 60 ns; half of one that began before, whose pairs take 1,500 ns.
+        let ended_below = Below { measured_ns: 75_000, calls: 50 };
+        let cct = tree(10, 990 + 50, 60_000 + 75_000);
+        let partial = FxHashMap::from_iter([(MethodId(1), Partial { ended: 1, ended_below, ..Partial::default() })]);
+        let [root] = root_calls(&cct, &partial, &coarse, reference)[..] else { panic!("one root") };
+        assert!((root.calls - 10.5).abs() < 1e-9, "{root:?}");
+        let clock = super::in_place([root], &coarse, reference).expect("enough");
+        let charged_ns = root.charged_ns(&clock).expect("calls");
+        assert!((charged_ns - 1_000.0).abs() < 50.0, "what it takes bare, not {charged_ns}");
     }
 
     #[test]

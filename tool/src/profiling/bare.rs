@@ -4,8 +4,9 @@
 //! It comes after the profile rather than before, so that a profile begins when it says so, and misses no call; nor would it be
 //! better before: the first redefinition in a JVM to which one has attached discards all of its compiled code, up to JDK 22 or so.
 //!
-//! Code that has just been given back is compiled anew: what counts is the last quarter of the time, and there is an end only
-//! when the JIT compilers have not much to do any more.
+//! Code that has just been given back is compiled anew: what counts is the last quarter of the time, or its last seconds, and there
+//! is an end only when the JIT compilers have not much to do any more. Where they are slow that takes longer than is else waited
+//! for; then it is, as long as calls still take less and less.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,8 @@ use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use super::jit::Compilers;
-use super::{BareTiming, Ending};
-use crate::correction::MIN_CONTROLS;
+use super::{BareTiming, Ending, Observer, Stage};
+use crate::correction::{MIN_CONTROLS, MOST_OF_A_PAIR_NS};
 use crate::decode::{Controls, Decoder};
 use crate::session::{Session, SessionError};
 use crate::timing::{RootTimes, Timing};
@@ -28,20 +29,34 @@ const STEP: Duration = Duration::from_millis(50);
 const WARM_UP: Duration = Duration::from_secs(2);
 /// Fewer calls are not waited for.
 const ENOUGH: f64 = 8.0;
-/// Two means that differ by less are the same.
+/// The first call may take so many times what recorded ones did, since the code that was given back is interpreted.
+const SEVERAL: u32 = 8;
+/// Two means that differ by less are the same. What falls by this in a window's time is some five times as far from what it comes to.
 const STEADY: f64 = 0.02;
 /// With less than this of one processor the compilers do not change much any more.
 const COMPILING: f64 = 0.1;
-/// Nobody waits for longer, if nobody asked for that.
-const LONGEST: Duration = Duration::from_secs(20);
+/// Nobody waits for longer, if nobody asked for that;
+const LONG: Duration = Duration::from_secs(20);
+/// but while compilers are at work and times fall: so many times as long as the profile took,
+const PATIENCE: u32 = 6;
+/// and for a minute at most.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Times fall for long where compilers are slow, so that a quarter of the time is more than what they came to: no more than this,
+const RECENT: Duration = Duration::from_secs(4);
+/// if there are so many calls in it.
+const MANY: f64 = 64.0;
 
 /// What is measured, and how long at most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     /// The root that takes most time: when its times are steady, the phase is over.
     pub(super) root: MethodId,
-    /// After this long it is over anyway.
+    /// After this long without a call there will be none.
+    pub(super) idle: Duration,
+    /// After this long it is over, unless compilers are still at work;
     pub(super) limit: Duration,
+    /// after this long anyway.
+    pub(super) longest: Duration,
 }
 
 /// What is worth being measured after a profile; nothing, where there would be too few calls, or no room for their times.
@@ -58,21 +73,57 @@ pub(super) fn plan(
         // Somebody waits at the keyboard.
         BareTiming::Auto if ending == Ending::Interrupted => (recorded / 3).min(Duration::from_secs(1)),
         // Code takes its time to be compiled, however short the profile was.
-        BareTiming::Auto => (recorded / 2).max(recorded.min(WARM_UP)).min(LONGEST),
+        BareTiming::Auto => (recorded / 2).max(recorded.min(WARM_UP)).min(LONG),
     };
-    let expected = decoder.roots_completed() as f64 * limit.as_secs_f64() / recorded.as_secs_f64();
-    // Threads that were recorded keep their chunks.
-    if timing == BareTiming::Auto && expected < ENOUGH || segment.free_chunks() < segment.chunks() / 2 {
-        return None;
-    }
+    let longest = match (timing, ending) {
+        (BareTiming::Auto, ending) if ending != Ending::Interrupted => (recorded * PATIENCE).min(LONGEST),
+        _ => limit,
+    };
     let mut measured: FxHashMap<MethodId, u64> = FxHashMap::default();
+    let mut seen = Seen { calls: decoder.roots_completed(), recorded, ..Seen::default() };
     for (_, tree) in decoder.threads() {
+        let before = seen.in_roots;
         for (root, below) in tree.roots() {
             *measured.entry(tree.node(root).method()).or_default() += below.measured_ns;
+            let time = Duration::from_nanos(below.measured_ns);
+            seen.in_roots += time;
+            seen.in_probes += time.min(Duration::from_nanos((below.calls as f64 * MOST_OF_A_PAIR_NS) as u64));
         }
+        seen.threads += u32::from(seen.in_roots > before);
     }
     let (root, _) = measured.into_iter().max_by_key(|(method, ns)| (*ns, *method))?;
-    Some(Plan { root, limit })
+    // Threads that were recorded keep their chunks.
+    if timing == BareTiming::Auto && seen.expected_in(limit) < ENOUGH || segment.free_chunks() < segment.chunks() / 2 {
+        return None;
+    }
+    let idle = (limit / 4).max(seen.mean() * SEVERAL).min(limit);
+    Some(Plan { root, idle, limit, longest })
+}
+
+/// Calls of roots that were recorded.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    calls: u64,
+    /// On so many threads.
+    threads: u32,
+    /// For how long there was recording.
+    recorded: Duration,
+    /// The calls' own time, of all threads.
+    in_roots: Duration,
+    /// At most so much of it were probes.
+    in_probes: Duration,
+}
+
+impl Seen {
+    /// How many there are in that time without probes: it may be many times as many, but no more than probes allow.
+    fn expected_in(&self, time: Duration) -> f64 {
+        let others = self.recorded.saturating_sub(self.in_probes / self.threads.max(1)).max(Duration::from_nanos(1));
+        self.calls as f64 * time.div_duration_f64(others)
+    }
+
+    fn mean(&self) -> Duration {
+        self.in_roots.div_f64(self.calls.max(1) as f64)
+    }
 }
 
 /// The times at one moment.
@@ -90,10 +141,11 @@ pub(super) async fn measure(
     plan: Plan,
     compilers: Compilers,
     enough: impl Future<Output = ()>,
+    observer: Observer<'_>,
 ) -> Result<RootTimes, SessionError> {
     // Without the thread that reads the times there are none, which is no reason to lose the profile.
     let Ok(timing) = Timing::start(Arc::clone(segment)) else { return Ok(RootTimes::default()) };
-    let measured = watch(session, &timing, plan, compilers, enough).await;
+    let measured = watch(session, &timing, plan, compilers, enough, observer).await;
     let stopped = if measured.is_ok() { session.stop().await.map(drop) } else { Ok(()) };
     timing.finish();
     stopped?;
@@ -106,23 +158,34 @@ async fn watch(
     plan: Plan,
     mut compilers: Compilers,
     enough: impl Future<Output = ()>,
+    observer: Observer<'_>,
 ) -> Result<RootTimes, SessionError> {
     tokio::pin!(enough);
+    observer(Stage::TimingRoots { limit: plan.limit });
     session.time_roots().await?;
     let start = Instant::now();
+    let mut told = false;
     let mut checkpoints = vec![Checkpoint { at: start, times: timing.so_far(), compiling: compilers.used() }];
     let mut steps = tokio::time::interval(STEP);
     loop {
         let event = tokio::select! {
             event = session.next_event() => event?,
-            () = &mut enough => return Ok(last_quarter(&checkpoints)),
+            () = &mut enough => return Ok(latest(&checkpoints)),
             _ = steps.tick() => {
                 let now = Checkpoint { at: Instant::now(), times: timing.so_far(), compiling: compilers.used() };
                 let passed = now.at - start;
                 checkpoints.push(now);
-                let idle = passed >= plan.limit / 4 && timing.so_far().is_empty();
-                if idle || passed >= plan.limit || passed >= WARM_UP && is_steady(&checkpoints, plan.root) {
-                    return Ok(last_quarter(&checkpoints));
+                let idle = passed >= plan.idle && timing.so_far().is_empty();
+                if idle || passed >= WARM_UP && is_steady(&checkpoints, plan.root) {
+                    return Ok(latest(&checkpoints));
+                }
+                if passed >= plan.limit {
+                    if passed >= plan.longest || !is_falling(&checkpoints, plan.root) {
+                        return Ok(latest(&checkpoints));
+                    }
+                    if !std::mem::replace(&mut told, true) {
+                        observer(Stage::StillCompiling { limit: plan.longest - plan.limit });
+                    }
                 }
                 continue;
             }
@@ -131,12 +194,38 @@ async fn watch(
     }
 }
 
-/// The checkpoint at which this part of the time had passed.
-fn at(checkpoints: &[Checkpoint], part: f64) -> &Checkpoint {
-    let (first, last) = (&checkpoints[0], &checkpoints[checkpoints.len() - 1]);
-    let moment = first.at + (last.at - first.at).mul_f64(part);
-    let after = checkpoints.partition_point(|checkpoint| checkpoint.at <= moment);
-    &checkpoints[after.max(1) - 1]
+/// What the last part of the time says, and those before it.
+struct Windows {
+    /// Whether compilers were at work in the last one.
+    is_compiling: bool,
+    /// The last first.
+    times: [Controls; 3],
+}
+
+impl Windows {
+    /// A quarter of the time each, or less if there are many calls in that.
+    fn of(checkpoints: &[Checkpoint], root: MethodId) -> Windows {
+        let (first, last) = (&checkpoints[0], &checkpoints[checkpoints.len() - 1]);
+        let quarter = (last.at - first.at) / 4;
+        let ago = |time: Duration| {
+            let after = checkpoints.partition_point(|checkpoint| checkpoint.at <= last.at - time);
+            &checkpoints[after.max(1) - 1]
+        };
+        let calls = between(ago(quarter), last, root).count as f64;
+        let each = if calls > MANY { quarter.mul_f64(MANY / calls).max(RECENT).min(quarter) } else { quarter };
+        let [late, half, early] = [1, 2, 3].map(|windows| ago(each * windows));
+        Windows {
+            is_compiling: last.compiling - late.compiling > (last.at - late.at).mul_f64(COMPILING),
+            times: [between(late, last, root), between(half, late, root), between(early, half, root)],
+        }
+    }
+
+    /// What counts; as uncertain as it moved in a window's time, if compilers are at work. Since the window before or since the
+    /// one before that: two may be alike by chance.
+    fn latest(&self) -> Controls {
+        let [last, before, earlier] = &self.times;
+        if self.is_compiling { last.still_moving(before, 1.0).still_moving(earlier, 2.0) } else { *last }
+    }
 }
 
 fn between(earlier: &Checkpoint, later: &Checkpoint, root: MethodId) -> Controls {
@@ -144,35 +233,27 @@ fn between(earlier: &Checkpoint, later: &Checkpoint, root: MethodId) -> Controls
     times(later).since(&times(earlier))
 }
 
-/// Whether the third and the last quarter agree, and no code is about to become faster.
+/// Whether the last two windows agree, and no code is about to become faster.
 fn is_steady(checkpoints: &[Checkpoint], root: MethodId) -> bool {
-    let (half, late, end) = (at(checkpoints, 0.5), at(checkpoints, 0.75), at(checkpoints, 1.0));
-    let (before, last) = (between(half, late, root), between(late, end, root));
-    if before.count < MIN_CONTROLS || last.count < MIN_CONTROLS || is_compiling(late, end) {
+    let Windows { is_compiling, times: [last, before, _] } = Windows::of(checkpoints, root);
+    if before.count < MIN_CONTROLS || last.count < MIN_CONTROLS || is_compiling {
         return false;
     }
     let error = before.error_ns().hypot(last.error_ns());
     (before.mean_ns() - last.mean_ns()).abs() <= (STEADY * last.mean_ns()).max(error)
 }
 
-fn is_compiling(from: &Checkpoint, to: &Checkpoint) -> bool {
-    to.compiling - from.compiling > (to.at - from.at).mul_f64(COMPILING)
+/// Whether it is worth waiting until the compilers have done more.
+fn is_falling(checkpoints: &[Checkpoint], root: MethodId) -> bool {
+    let windows = Windows::of(checkpoints, root);
+    let latest = windows.latest();
+    windows.is_compiling && (latest.count < MIN_CONTROLS || latest.error_ns() > STEADY * latest.mean_ns())
 }
 
-/// What counts; as uncertain as it moved in a quarter of the time, if that is not over. Of the last two, or since the second one:
-/// two quarters may be alike by chance.
-fn last_quarter(checkpoints: &[Checkpoint]) -> RootTimes {
-    let [early, half, late, end] = [0.25, 0.5, 0.75, 1.0].map(|part| at(checkpoints, part));
-    let is_compiling = is_compiling(late, end);
-    let of_root = |root: &MethodId| {
-        let last = between(late, end, *root);
-        let moving = || {
-            let (second, third) = (between(early, half, *root), between(half, late, *root));
-            last.still_moving(&third, 1.0).still_moving(&second, 2.0)
-        };
-        (*root, if is_compiling { moving() } else { last })
-    };
-    end.times.keys().map(of_root).filter(|(_, times)| times.count > 0).collect()
+/// What counts of each root's calls.
+fn latest(checkpoints: &[Checkpoint]) -> RootTimes {
+    let roots = checkpoints[checkpoints.len() - 1].times.keys();
+    roots.map(|root| (*root, Windows::of(checkpoints, *root).latest())).filter(|(_, times)| times.count > 0).collect()
 }
 
 #[cfg(test)]
@@ -195,27 +276,75 @@ mod tests {
     }
 
     #[test]
+    fn few_calls_are_expected_where_it_is_not_probes_that_make_them_few() {
+        const S: Duration = Duration::from_secs(1);
+        // Twelve calls of 0.8 s in 10 s, on one thread, with six million pairs each.
+        let slowed = Seen { calls: 12, threads: 1, recorded: 10 * S, in_roots: 10 * S, in_probes: 10 * S };
+        assert!(slowed.expected_in(5 * S) > ENOUGH);
+        assert_eq!(slowed.mean(), 10 * S / 12);
+        // With ten pairs each, or where the root is called once in a while.
+        let long = Seen { in_probes: S / 1_000, ..slowed };
+        let rare = Seen { in_roots: S / 10, in_probes: S / 10, ..slowed };
+        assert!([long, rare].iter().all(|seen| seen.expected_in(5 * S) < ENOUGH));
+        // Of four threads that wait for one another for most of the time.
+        let shared = Seen { threads: 4, ..slowed };
+        assert!(shared.expected_in(5 * S) < 2.0 * ENOUGH);
+        assert_eq!(Seen { recorded: S, ..Seen::default() }.expected_in(5 * S), 0.0);
+    }
+
+    #[test]
     fn nothing_is_steady_while_it_is_compiled() {
         let mut busy = checkpoints(100, |call| 2_000 - call as u64 / 75 * 20);
         assert!(is_steady(&busy, ROOT));
-        let error_ns = last_quarter(&busy)[&ROOT].error_ns();
+        let error_ns = latest(&busy)[&ROOT].error_ns();
         for (call, checkpoint) in busy.iter_mut().enumerate() {
             checkpoint.compiling = Duration::from_micros(200 * call as u64);
         }
         assert!(!is_steady(&busy, ROOT));
-        let last = last_quarter(&busy)[&ROOT];
+        let last = latest(&busy)[&ROOT];
         assert_eq!((last.mean_ns(), error_ns, last.error_ns()), (1_980.0, 0.0, 20.0));
     }
 
     #[test]
     fn two_quarters_that_are_alike_by_chance_do_not_hide_that_times_fall() {
         let mut busy = checkpoints(100, |call| if call < 50 { 5_000 } else { 2_000 });
-        assert_eq!(last_quarter(&busy)[&ROOT].error_ns(), 0.0);
+        assert_eq!(latest(&busy)[&ROOT].error_ns(), 0.0);
         for (call, checkpoint) in busy.iter_mut().enumerate() {
             checkpoint.compiling = Duration::from_micros(200 * call as u64);
         }
-        let last = last_quarter(&busy)[&ROOT];
+        let last = latest(&busy)[&ROOT];
         assert_eq!((last.mean_ns(), last.error_ns()), (2_000.0, 1_500.0));
+    }
+
+    #[test]
+    fn where_compilers_take_long_the_last_seconds_count() {
+        // A call in 10 ms; for 24 s they take less and less, for 8 s the same.
+        let took = |call: usize| if call < 2_400 { 50_000 - 10 * call as u64 } else { 26_000 };
+        let mut slow = checkpoints(3_200, took);
+        let start = slow[0].at;
+        for (call, checkpoint) in slow.iter_mut().enumerate() {
+            checkpoint.at = start + Duration::from_millis(10 * call as u64);
+            checkpoint.compiling = Duration::from_millis(5 * call.min(2_400) as u64);
+        }
+        assert!(is_falling(&slow[..2_000], ROOT), "a window before, 4 s, calls took a tenth more");
+        assert!(is_steady(&slow, ROOT), "twice 4 s were the same, and no quarters are");
+        assert_eq!(latest(&slow)[&ROOT].mean_ns(), 26_000.0);
+        assert!(!is_falling(&slow, ROOT));
+        // Nothing is known of a root that is called once a second.
+        let mut rare = checkpoints(32, |call| 1_000 - 10 * call as u64);
+        for (call, checkpoint) in rare.iter_mut().enumerate() {
+            checkpoint.at = start + Duration::from_secs(call as u64);
+        }
+        assert_eq!(latest(&rare)[&ROOT].count, 8, "a quarter, where that has few calls");
+    }
+
+    #[test]
+    fn what_hardly_moves_is_not_waited_for() {
+        let mut busy = checkpoints(100, |call| 2_000 - call as u64 / 25 * 10);
+        for (call, checkpoint) in busy.iter_mut().enumerate() {
+            checkpoint.compiling = Duration::from_micros(200 * call as u64);
+        }
+        assert!(!is_steady(&busy, ROOT) && !is_falling(&busy, ROOT));
     }
 
     #[test]
@@ -224,7 +353,7 @@ mod tests {
         assert!(!is_steady(&falling, ROOT));
         let warm = checkpoints(100, |call| if call < 40 { 10_000 } else { 2_000 });
         assert!(is_steady(&warm, ROOT));
-        assert_eq!(last_quarter(&warm)[&ROOT].mean_ns(), 2_000.0);
+        assert_eq!(latest(&warm)[&ROOT].mean_ns(), 2_000.0);
     }
 
     #[test]

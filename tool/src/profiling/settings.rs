@@ -61,7 +61,8 @@ impl Settings {
 /// Whether the roots' calls are timed without a profile, after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BareTiming {
-    /// When they are called often enough; up to a third of the profile's time, and ten seconds at most.
+    /// When they are called often enough: until their times are steady, up to half of the profile's time, and 20 s at most; while
+    /// the JIT compilers are at work and calls take less and less up to six times the profile's time, and a minute at most.
     #[default]
     Auto,
     /// No.

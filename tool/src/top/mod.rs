@@ -117,6 +117,11 @@ fn tell_stage(told: &std::sync::Mutex<Sender<Input>>, stage: &Stage) {
                 limit.as_secs_f64()
             )
         }
+        Stage::StillCompiling { limit } => format!(
+            "The profile has ended; timing the root's calls without it, {:.0} s more at most: the JIT compilers are still at work on \
+             the code that was given back (q ends it)",
+            limit.as_secs_f64()
+        ),
         Stage::Detaching => "The profile has ended; giving the original code back".to_owned(),
         _ => return,
     };
