@@ -12,6 +12,7 @@ use jni::sys::{jclass, jmethodID, jobject};
 use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti, class_status};
+use crate::profiles::Spared;
 
 /// What HotSpot's lambdas are called behind the name of the class whose code they stand in.
 const LAMBDA: &str = "$$Lambda";
@@ -34,6 +35,8 @@ struct Instrumented {
     all: HashSet<(LoaderId, String)>,
     /// Those that have been since lambdas were last forgotten, also if they have their own again.
     changed: HashSet<(LoaderId, String)>,
+    /// What profiles remember nevertheless of lambdas that were gone then.
+    spared: Spared,
     /// Those that have been given their bytes while being loaded, and have not been seen loaded yet.
     being_defined: HashSet<(LoaderId, String)>,
 }
@@ -302,12 +305,22 @@ impl Classes {
     /// The class in whose code a lambda is, whose own class this is, if it has been given other bytes than its own since lambdas were last forgotten.
     pub fn instrumented_with_lambda(&self, jni: Jni, class: jclass) -> Option<(LoaderId, String)> {
         // Few have lambdas, and the loader takes longer to be known.
-        if !self.jvmti.class_signature(class).is_ok_and(|signature| signature.contains(LAMBDA)) {
+        if !self.is_lambda(class) {
             return None;
         }
         let (loader, name) = self.key(jni, class).ok()??;
         let host = (loader, name.rsplit_once(LAMBDA)?.0.to_owned());
         self.lock_instrumented().changed.contains(&host).then_some(host)
+    }
+
+    /// Lambdas that were gone when lambdas were last forgotten, and are remembered nevertheless.
+    pub fn spared_lambdas(&self) -> Spared {
+        self.lock_instrumented().spared.clone()
+    }
+
+    /// Whether a class is a lambda's own.
+    pub fn is_lambda(&self, class: jclass) -> bool {
+        self.jvmti.class_signature(class).is_ok_and(|signature| signature.contains(LAMBDA))
     }
 
     /// A class's loader and name, if it has been given other bytes than its own.
@@ -321,14 +334,16 @@ impl Classes {
         self.key(jni, class).unwrap_or_default().is_some_and(|key| these.contains(&key))
     }
 
-    /// Profiles remember no more lambdas of classes that have their own code again: those that they have now stay.
-    pub fn lambdas_forgotten(&self) {
+    /// Profiles remember no more lambdas of classes that have their own code again, but for what was spared: the lambdas that these have now stay.
+    pub fn lambdas_forgotten(&self, still_remembered: Spared) {
         let mut instrumented = self.lock_instrumented();
-        let Instrumented { all, changed, .. } = &mut *instrumented;
+        let Instrumented { all, changed, spared, .. } = &mut *instrumented;
         changed.retain(|class| all.contains(class));
+        *spared = still_remembered;
     }
 
-    fn key(&self, jni: Jni, class: jclass) -> Result<Option<(LoaderId, String)>, Error> {
+    /// A class's loader and name; an array has none.
+    pub fn key(&self, jni: Jni, class: jclass) -> Result<Option<(LoaderId, String)>, Error> {
         let signature = self.jvmti.class_signature(class)?;
         let Some(name) = class_name(&signature) else { return Ok(None) };
         let loader = self.jvmti.class_loader(class)?;

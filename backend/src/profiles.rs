@@ -46,8 +46,17 @@ pub struct Remembering {
     /// Loaders and names of the instrumented ones that are best given back with them: they have such code, or may call it, and their profiles
     /// begin anew then.
     pub with_them: HashSet<(LoaderId, String)>,
-    /// Whether no others remember any.
-    pub is_all: bool,
+    /// What others remember; `None`, where it is not known.
+    pub spared: Option<Spared>,
+}
+
+/// What is not forgotten, because a thread stays in the code of those that remember it.
+#[derive(Clone, Debug, Default)]
+pub struct Spared {
+    /// These classes' profiles remember
+    pub classes: HashSet<(LoaderId, String)>,
+    /// some of these lambdas: addresses of their classes' structures.
+    lambdas: HashSet<u64>,
 }
 
 impl Remembering {
@@ -57,7 +66,7 @@ impl Remembering {
         // What cannot be done costs the program time, and the tool nothing.
         match GoneLambdas::find(jvmti, jni, classes) {
             Ok(Some(gone)) => gone.remembering(jvmti, jni, classes).unwrap_or_default(),
-            Ok(None) => Remembering { is_all: true, ..Remembering::default() },
+            Ok(None) => Remembering { spared: Some(Spared::default()), ..Remembering::default() },
             Err(_) => Remembering::default(),
         }
     }
@@ -74,6 +83,8 @@ struct GoneLambdas {
     methods: HashSet<u64>,
     /// The classes in whose code they are.
     hosts: HashSet<(LoaderId, String)>,
+    /// Who remembered others that were gone before, and was spared.
+    spared: Spared,
 }
 
 /// Offsets, in bytes.
@@ -94,26 +105,42 @@ struct Layout {
 }
 
 impl GoneLambdas {
-    /// The lambdas of all classes that have been given other code since lambdas were last forgotten, as far as they have been made. `None` when there
-    /// are none, or nothing can be known of profiles.
+    /// The lambdas of all classes that have been given other code since lambdas were last forgotten, as far as they have been made, and those that
+    /// somebody was let remember then. `None` when there are none, or nothing can be known of profiles.
     fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Option<GoneLambdas>, Error> {
         let found = Memory::open().and_then(|memory| Layout::find(&memory).map(|layout| (memory, layout)));
         let Some((memory, layout)) = found else { return Ok(None) };
         let (lambdas, methods, hosts) = (HashSet::new(), HashSet::new(), HashSet::new());
-        let mut gone = GoneLambdas { memory, layout, classes: lambdas, methods, hosts };
+        let spared = classes.spared_lambdas();
+        let mut gone = GoneLambdas { memory, layout, classes: lambdas, methods, hosts, spared };
         for class in jvmti.loaded_classes()? {
             if let Some(host) = classes.instrumented_with_lambda(jni, class) {
                 gone.add(jvmti, class);
                 gone.hosts.insert(host);
+            } else if !gone.spared.classes.is_empty() && classes.is_lambda(class) {
+                gone.add_if_spared(jvmti, class);
             }
             jni.delete_local(class);
         }
-        Ok((!gone.classes.is_empty()).then_some(gone))
+        Ok((!gone.methods.is_empty()).then_some(gone))
     }
 
     fn add(&mut self, jvmti: Jvmti, class: jclass) {
-        for method in jvmti.methods(class).unwrap_or_default() {
-            self.classes.extend(self.layout.class_of(&self.memory, method));
+        let methods = jvmti.methods(class).unwrap_or_default();
+        self.classes.extend(methods.iter().filter_map(|method| self.layout.class_of(&self.memory, *method)));
+        self.add_methods(jvmti, methods);
+    }
+
+    fn add_if_spared(&mut self, jvmti: Jvmti, class: jclass) {
+        let methods = jvmti.methods(class).unwrap_or_default();
+        let address = methods.first().and_then(|method| self.layout.class_of(&self.memory, *method));
+        if address.is_some_and(|address| self.spared.lambdas.contains(&address)) {
+            self.add_methods(jvmti, methods);
+        }
+    }
+
+    fn add_methods(&mut self, jvmti: Jvmti, methods: Vec<jmethodID>) {
+        for method in methods {
             if let Ok((name, descriptor)) = jvmti.method_name(method)
                 && !name.starts_with('<')
             {
@@ -132,7 +159,7 @@ impl GoneLambdas {
                         with_them.insert(instrumented);
                     }
                     None => {
-                        if let Some(methods) = self.methods_if_remembering(jvmti, class) {
+                        if let Some(methods) = self.methods_if_remembering(jvmti, jni, classes, class) {
                             remembering.push((class, methods));
                             continue;
                         }
@@ -144,10 +171,18 @@ impl GoneLambdas {
         let methods = remembering.iter().flat_map(|(_, methods)| methods).map(|method| *method as usize).collect();
         let staying = staying(jvmti, jni, &methods)?;
         let stays = |methods: &[jmethodID]| methods.iter().any(|method| staying.contains(&(*method as usize)));
-        let (spared, others): (Vec<_>, Vec<_>) = remembering.into_iter().partition(|(_, methods)| stays(methods));
-        spared.iter().for_each(|(class, _)| jni.delete_local(*class));
+        let (staying, others): (Vec<_>, Vec<_>) = remembering.into_iter().partition(|(_, methods)| stays(methods));
+        let mut spared = Spared::default();
+        for (class, _) in staying {
+            spared.classes.extend(classes.key(jni, class)?);
+            jni.delete_local(class);
+        }
+        if !spared.classes.is_empty() {
+            spared.lambdas = self.classes;
+            spared.lambdas.extend(self.spared.lambdas);
+        }
         let classes = others.into_iter().map(|(class, _)| class).collect();
-        Ok(Remembering { classes, with_them, is_all: spared.is_empty() })
+        Ok(Remembering { classes, with_them, spared: Some(spared) })
     }
 
     /// Whether a class may call one of the lambdas, and can be retransformed.
@@ -160,10 +195,21 @@ impl GoneLambdas {
     }
 
     /// A class's methods, if the profile of any remembers one of the lambdas.
-    fn methods_if_remembering(&self, jvmti: Jvmti, class: jclass) -> Option<Vec<jmethodID>> {
+    fn methods_if_remembering(
+        &self,
+        jvmti: Jvmti,
+        jni: Jni,
+        classes: &Classes,
+        class: jclass,
+    ) -> Option<Vec<jmethodID>> {
         let methods = jvmti.methods(class).ok()?;
-        let remembers =
-            |method: &jmethodID| self.layout.remembers(&self.memory, *method, &self.classes).unwrap_or(false);
+        // Others remember lambdas that were gone before only if they are not: objects stay what they are.
+        let was_spared = !self.spared.classes.is_empty() && classes.is_among(jni, class, &self.spared.classes);
+        let remembers_any =
+            |method: jmethodID, lambdas| self.layout.remembers(&self.memory, method, lambdas).unwrap_or(false);
+        let remembers = |method: &jmethodID| {
+            remembers_any(*method, &self.classes) || was_spared && remembers_any(*method, &self.spared.lambdas)
+        };
         methods.iter().any(remembers).then_some(methods)
     }
 }

@@ -245,8 +245,8 @@ impl Session {
                 if !remembering.classes.is_empty() {
                     self.settling.begin();
                 }
-                if remembering.is_all {
-                    self.classes.lambdas_forgotten();
+                if let Some(spared) = remembering.spared {
+                    self.classes.lambdas_forgotten(spared);
                 }
                 Ok(Reply::Hotswapped(forgotten))
             }

@@ -189,6 +189,87 @@ fn profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays() {
     }
 }
 
+/// The root is called all the time. What sorts and walks below it has lambdas; the root's class has none, and keeps its probes longest. A thread
+/// of its own stays in a walk until the end.
+const SORTED_BELOW: &str = "
+    import java.util.*;
+    import java.util.concurrent.CountDownLatch;
+    class Main {
+        static final CountDownLatch end = new CountDownLatch(1);
+        static volatile boolean over;
+        static volatile int wrong;
+        public static void main(String[] args) throws Exception {
+            CountDownLatch inside = new CountDownLatch(1);
+            Thread staying = new Thread(() -> stay(inside));
+            staying.start();
+            inside.await();
+            CountDownLatch warm = new CountDownLatch(20_000);
+            Thread calling = new Thread(() -> {
+                while (!over) {
+                    wrong += Root.root() == 7 ? 0 : 1;
+                    warm.countDown();
+                }
+            });
+            calling.start();
+            warm.await();
+            System.out.println(\"READY\");
+            Scanner input = new Scanner(System.in);
+            while (input.hasNextLine() && !input.nextLine().equals(\"quit\"));
+            over = true;
+            calling.join();
+            end.countDown();
+            staying.join();
+            System.out.println(\"WRONG \" + wrong);
+        }
+        static void stay(CountDownLatch inside) {
+            new ArrayList<>(List.of(1)).forEach(number -> {
+                inside.countDown();
+                try {
+                    end.await();
+                } catch (InterruptedException e) {
+                    throw new AssertionError(e);
+                }
+            });
+        }
+    }
+    class Root {
+        static int root() { return Sorter.sorted(); }
+    }
+    class Sorter {
+        static long walked;
+        static int sorted() {
+            List<Integer> numbers = new ArrayList<>();
+            for (int i = 0; i < 50; i++) {
+                numbers.add(i * 37 % 50);
+            }
+            numbers.sort((a, b) -> a - b);
+            numbers.forEach(number -> walked += number);
+            return numbers.get(7);
+        }
+    }";
+
+#[test]
+fn lambdas_since_the_profile_are_not_forgotten_because_somebody_remembers_old_ones() {
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, SORTED_BELOW);
+        let log = classes.file("redefined.log");
+        let logging = format!("-Xlog:redefine+class+load=info:file={}", log.display());
+        let mut target = java(&jdk, &classes, &["-Xbatch", &logging], &["Main"]);
+        target.await_line("READY");
+        let tool = profile(&target, &["--root", "Root::root", "--calls", "3000", "--bare", "2s"]).finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        let redefined = std::fs::read_to_string(&log).expect("the JVM's log");
+        target.say("quit");
+        assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
+        let times = |class: &str| redefined.matches(&format!("redefined name={class},")).count();
+        // With probes and without, twice; the root's class at the end only, as is what remembers nothing that is gone.
+        let expected = [("Root", 2), ("Sorter", 2), ("java.util.TimSort", 1), ("java.util.ArrayList", 0)];
+        for (class, expected) in expected {
+            assert_eq!(times(class), expected, "JDK {}: {class}\n{redefined}", jdk.version);
+        }
+    }
+}
+
 /// A thread is in the root all the time, which notices when code changes under it. A call that waited for the machine does not count.
 const NEVER_OUTSIDE: &str = "
     import java.util.*;
