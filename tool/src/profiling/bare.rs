@@ -236,18 +236,26 @@ fn between(earlier: &Checkpoint, later: &Checkpoint, root: MethodId) -> Controls
 /// Whether the last two windows agree, and no code is about to become faster.
 fn is_steady(checkpoints: &[Checkpoint], root: MethodId) -> bool {
     let Windows { is_compiling, times: [last, before, _] } = Windows::of(checkpoints, root);
-    if before.count < MIN_CONTROLS || last.count < MIN_CONTROLS || is_compiling {
-        return false;
-    }
-    let error = before.error_ns().hypot(last.error_ns());
-    (before.mean_ns() - last.mean_ns()).abs() <= (STEADY * last.mean_ns()).max(error)
+    let enough = before.count >= MIN_CONTROLS && last.count >= MIN_CONTROLS;
+    enough && !is_compiling && (before.mean_ns() - last.mean_ns()).abs() <= alike_ns(&before, &last, 1.0)
 }
 
-/// Whether it is worth waiting until the compilers have done more.
+/// Whether it is worth waiting until the compilers have done more: calls take less than a window's time before, or than twice that, by
+/// more than chance. Where they differ anyway, some compiler at work is no reason to wait.
 fn is_falling(checkpoints: &[Checkpoint], root: MethodId) -> bool {
-    let windows = Windows::of(checkpoints, root);
-    let latest = windows.latest();
-    windows.is_compiling && (latest.count < MIN_CONTROLS || latest.error_ns() > STEADY * latest.mean_ns())
+    let Windows { is_compiling, times: [last, before, earlier] } = Windows::of(checkpoints, root);
+    if last.count < MIN_CONTROLS {
+        return is_compiling;
+    }
+    let fell = |since: &Controls, windows: f64| {
+        since.count > 0 && since.mean_ns() - last.mean_ns() > alike_ns(since, &last, windows)
+    };
+    is_compiling && (fell(&before, 1.0) || fell(&earlier, 2.0))
+}
+
+/// By how much two means may differ that are the same, so many windows apart.
+fn alike_ns(before: &Controls, last: &Controls, windows: f64) -> f64 {
+    (windows * STEADY * last.mean_ns()).max(before.error_ns().hypot(last.error_ns()))
 }
 
 /// What counts of each root's calls.
@@ -339,12 +347,20 @@ mod tests {
     }
 
     #[test]
-    fn what_hardly_moves_is_not_waited_for() {
-        let mut busy = checkpoints(100, |call| 2_000 - call as u64 / 25 * 10);
-        for (call, checkpoint) in busy.iter_mut().enumerate() {
-            checkpoint.compiling = Duration::from_micros(200 * call as u64);
-        }
-        assert!(!is_steady(&busy, ROOT) && !is_falling(&busy, ROOT));
+    fn what_does_not_fall_is_not_waited_for() {
+        let is_waited_for = |took: &dyn Fn(usize) -> u64| {
+            let mut busy = checkpoints(100, took);
+            for (call, checkpoint) in busy.iter_mut().enumerate() {
+                checkpoint.compiling = Duration::from_micros(200 * call as u64);
+            }
+            assert!(!is_steady(&busy, ROOT));
+            is_falling(&busy, ROOT)
+        };
+        assert!(!is_waited_for(&|call| 2_000 - call as u64 / 25 * 20), "by 1 % in a quarter");
+        assert!(!is_waited_for(&|call| 1_000 + 2_000 * (call as u64 % 7)), "they are not alike");
+        assert!(!is_waited_for(&|call| 1_000 + 10 * call as u64), "they rise");
+        assert!(is_waited_for(&|call| 2_000 - call as u64 / 25 * 100));
+        assert!(is_waited_for(&|call| if call < 50 { 2_000 } else { 1_500 }), "two quarters are alike by chance");
     }
 
     #[test]
