@@ -22,7 +22,9 @@ use crate::link::Link;
 use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
 use crate::profiling::drift;
-use crate::profiling::{self, Afterwards, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start};
+use crate::profiling::{
+    self, Afterwards, BareTiming, Compilers, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start,
+};
 use crate::session::{Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
 use crate::timing::RootTimes;
@@ -90,6 +92,8 @@ impl Attached {
                 }
                 self.session.begin_time();
                 ticker.iter().for_each(Ticker::begin);
+                let mut compilers = Compilers::of(self.session.peer_pid().unwrap_or(self.target.pid));
+                compilers.used();
                 Ok(Live {
                     session: self.session,
                     segment: self.segment,
@@ -99,6 +103,7 @@ impl Attached {
                     settings,
                     target: self.target,
                     calibration,
+                    compilers,
                 })
             }
             Err(error) => {
@@ -133,6 +138,7 @@ pub struct Live {
     settings: Settings,
     target: Target,
     calibration: Calibration,
+    compilers: Compilers,
 }
 
 impl Live {
@@ -250,7 +256,8 @@ impl Live {
         observer: Observer<'_>,
     ) -> Outcome {
         let (duration, step_ns) = (self.recorded(), self.step_ns());
-        let afterwards = Afterwards { timing: self.settings.bare, duration, enough };
+        let timing = self.settings.bare;
+        let afterwards = Afterwards { timing, duration, compilers: self.compilers, enough };
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, afterwards, pid, observer).await;
         let (calibration, drift) = match end.calibration {
@@ -264,6 +271,10 @@ impl Live {
         profile.clock.drift = drift;
         if end.ending == Ending::TargetEnded {
             profile.warnings.push(profiling::TARGET_ENDED.to_owned());
+        }
+        // A program that has ended was as fast as it was.
+        if timing == BareTiming::Auto && end.ending != Ending::TargetEnded {
+            profile.warnings.extend(profiling::not_compiled(end.compiling, &profile));
         }
         profile.warnings.extend(profiling::too_few(self.settings.calls, &profile));
         profile.warnings.extend(end.warning);

@@ -37,7 +37,7 @@ pub(crate) use settings::{agreed, decoding};
 pub use unmatched::Unmatched;
 pub(crate) use unmatched::unmatched;
 
-use jit::Compilers;
+pub(crate) use jit::{Compilers, not_compiled};
 
 /// What made a profile end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,6 +330,8 @@ pub(crate) struct End {
     pub(crate) ending: Ending,
     pub(crate) decoder: Decoder,
     pub(crate) bare: RootTimes,
+    /// What the JIT compilers had of the processors while it went on.
+    pub(crate) compiling: Duration,
     /// What the probes cost now, if they could be timed once more.
     pub(crate) calibration: Option<Calibration>,
     pub(crate) warning: Option<String>,
@@ -340,6 +342,8 @@ pub(crate) struct Afterwards<F> {
     pub(crate) timing: BareTiming,
     /// How long was recorded.
     pub(crate) duration: Duration,
+    /// The target's, watched since recording began.
+    pub(crate) compilers: Compilers,
     /// Ready when somebody waits for the end.
     pub(crate) enough: F,
 }
@@ -350,12 +354,13 @@ pub(crate) async fn finish(
     segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
-    Afterwards { timing, duration, enough }: Afterwards<impl Future<Output = ()>>,
+    Afterwards { timing, duration, mut compilers, enough }: Afterwards<impl Future<Output = ()>>,
     pid: u32,
     observer: Observer<'_>,
 ) -> End {
     let is_gone = matches!(recorded, Err(SessionError::TargetEnded | SessionError::Disconnected));
     let stopped = if is_gone { None } else { session.stop().await.ok() };
+    let compiling = compilers.used();
     let mut decoder = drain.finish();
     decoder.finish(stopped.unwrap_or_else(monotonic_ns));
     let mut bare = Ok(RootTimes::default());
@@ -371,7 +376,6 @@ pub(crate) async fn finish(
     if let (Ok(ending), Some(_), Ok(_)) = (&recorded, stopped, &bare)
         && let Some(plan) = bare::plan(timing, *ending, &decoder, duration, segment)
     {
-        let compilers = Compilers::of(session.peer_pid().unwrap_or(pid));
         bare = bare::measure(session, segment, plan, compilers, enough, observer).await;
     }
     let (bare, detached) = match bare {
@@ -405,7 +409,7 @@ pub(crate) async fn finish(
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),
     };
-    End { ending, decoder, bare, calibration, warning }
+    End { ending, decoder, bare, compiling, calibration, warning }
 }
 
 fn not_restored(detached: &HotswapResult) -> Option<String> {

@@ -3,14 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::correction::MIN_CONTROLS;
+use crate::profile::Profile;
+
 /// What HotSpot's compiler threads are called, as far as the kernel keeps names.
 const NAMES: [&str; 3] = ["C1 Compiler", "C2 Compiler", "JVMCI"];
 /// The threads are looked for again every so many readings: there are fewer or more of them as there is work.
 const SEARCH: u32 = 10;
 
+/// With so much of one processor while it was recorded, code was compiled all the time.
+const BUSY: f64 = 0.5;
+
 /// The compiler threads of a process.
 #[derive(Debug)]
-pub(super) struct Compilers {
+pub(crate) struct Compilers {
     tasks: PathBuf,
     /// With what each has had of the processors.
     threads: Vec<(PathBuf, Duration)>,
@@ -20,7 +26,7 @@ pub(super) struct Compilers {
 
 impl Compilers {
     /// Those of a process, by its pid as we see it.
-    pub(super) fn of(pid: u32) -> Compilers {
+    pub(crate) fn of(pid: u32) -> Compilers {
         Compilers {
             tasks: PathBuf::from(format!("/proc/{pid}/task")),
             threads: Vec::new(),
@@ -30,7 +36,7 @@ impl Compilers {
     }
 
     /// What they have had of the processors since the first reading. Nothing, where the kernel does not tell.
-    pub(super) fn used(&mut self) -> Duration {
+    pub(crate) fn used(&mut self) -> Duration {
         if self.readings.is_multiple_of(SEARCH) {
             self.search();
         }
@@ -66,9 +72,26 @@ fn run_time(task: &Path) -> Option<Duration> {
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
+/// What there is to be said of a profile whose calls were not compiled yet as they were recorded, if nothing says what they take: the
+/// compilers had so much time meanwhile.
+pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<String> {
+    let share = compiling.div_duration_f64(profile.duration.max(Duration::from_nanos(1)));
+    let is_timed = profile.controls.iter().any(|control| control.calls >= MIN_CONTROLS);
+    let is_called = profile.roots.iter().any(|root| root.calls > 0);
+    (share >= BUSY && is_called && !is_timed).then(|| {
+        format!(
+            "the JIT compilers had {share:.1} of a processor while this was recorded, and the root's calls were not timed without it: \
+             times are what they took meanwhile, which may be many times what they take compiled. A profile that ends by itself \
+             (-d 10s) times them afterwards, and --bare 30s says for how long"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::testing::profile_of;
+    use crate::profile::{Control, ControlKind, MethodIndex, OpenCalls, Root, Tree};
 
     #[test]
     fn only_compilers_are_counted_and_from_the_first_reading_on() {
@@ -92,6 +115,32 @@ mod tests {
         assert_eq!(compilers.used(), Duration::from_nanos(750));
         std::fs::remove_dir_all(tasks.path().join("2")).expect("it ends");
         assert_eq!(compilers.used(), Duration::from_nanos(750));
+    }
+
+    #[test]
+    fn a_profile_says_that_its_calls_were_not_compiled_unless_it_knows_what_they_take() {
+        let mut profile = profile_of(Tree::default(), Vec::new(), 1);
+        profile.duration = Duration::from_secs(8);
+        let root =
+            Root { pattern: "a.B::m".to_owned(), methods: vec![MethodIndex(0)], calls: 11, open: OpenCalls::default() };
+        profile.roots = vec![root];
+        profile.controls.clear();
+        let (busy, idle) = (Duration::from_secs(7), Duration::from_secs(2));
+        assert!(not_compiled(busy, &profile).is_some_and(|warning| warning.contains("had 0.9 of a processor")));
+        assert_eq!(not_compiled(idle, &profile), None);
+        profile.controls = vec![Control {
+            root: MethodIndex(0),
+            kind: ControlKind::After,
+            charged_ns: 1.0,
+            control_ns: 1.0,
+            error_ns: 1.0,
+            calls: MIN_CONTROLS,
+        }];
+        assert_eq!(not_compiled(busy, &profile), None);
+        profile.controls[0].calls = 1;
+        assert!(not_compiled(busy, &profile).is_some());
+        profile.roots[0].calls = 0;
+        assert_eq!(not_compiled(busy, &profile), None);
     }
 
     #[test]
