@@ -1,8 +1,9 @@
 //! Lambdas that were made before the profile, or by code that is not below the root: their bodies are found when they are called.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
 use rustix::process::Signal;
 
 const SOURCE: &str = "
@@ -108,25 +109,56 @@ fn lambdas_of_other_interfaces_are_not_taken_for_called() {
     }
 }
 
-/// Sorts below the root, and walks a list; a thread of its own stays in a walk until the end.
+/// A thread of its own stays in a walk through a list until the end.
+const STAYING: &str = "
+    class Staying {
+        static final CountDownLatch end = new CountDownLatch(1);
+        static final Thread staying = new Thread(Staying::walk);
+        static final CountDownLatch inside = new CountDownLatch(1);
+        static void begin() throws InterruptedException {
+            staying.start();
+            inside.await();
+        }
+        static void walk() {
+            new ArrayList<>(List.of(1)).forEach(number -> {
+                inside.countDown();
+                try {
+                    end.await();
+                } catch (InterruptedException e) {
+                    throw new AssertionError(e);
+                }
+            });
+        }
+        static void end() throws InterruptedException {
+            end.countDown();
+            staying.join();
+        }
+    }";
+
+/// The program, with a thread that stays, and the JVM's log of what is redefined.
+fn start_logging(jdk: &Jdk, source: &str) -> (Process, Scratch, PathBuf) {
+    let classes = compile_text(jdk, &[source, STAYING].concat());
+    let log = classes.file("redefined.log");
+    let logging = format!("-Xlog:redefine+class+load=info,redefine+class+timer=info:file={}", log.display());
+    // In the foreground: what has run so often is compiled, and so profiled.
+    let target = java(jdk, &classes, &["-Xbatch", &logging], &["Main"]);
+    (target, classes, log)
+}
+
+/// Sorts below the root, and walks a list, while a thread stays in one.
 const CALLED_BY_THE_JDK: &str = "
     import java.util.*;
     import java.util.concurrent.CountDownLatch;
     class Main {
-        static final CountDownLatch end = new CountDownLatch(1);
         static long walked;
         public static void main(String[] args) throws Exception {
             System.out.println(\"READY \" + many());
-            CountDownLatch inside = new CountDownLatch(1);
-            Thread staying = new Thread(() -> stay(inside));
-            staying.start();
-            inside.await();
+            Staying.begin();
             Scanner input = new Scanner(System.in);
             while (input.hasNextLine() && !input.nextLine().equals(\"quit\")) {
                 System.out.println(\"RESULT \" + many());
             }
-            end.countDown();
-            staying.join();
+            Staying.end();
         }
         static int many() {
             int sum = 0;
@@ -144,26 +176,12 @@ const CALLED_BY_THE_JDK: &str = "
             numbers.forEach(number -> walked += number);
             return numbers.get(7);
         }
-        static void stay(CountDownLatch inside) {
-            new ArrayList<>(List.of(1)).forEach(number -> {
-                inside.countDown();
-                try {
-                    end.await();
-                } catch (InterruptedException e) {
-                    throw new AssertionError(e);
-                }
-            });
-        }
     }";
 
 #[test]
 fn profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays() {
     for jdk in jdks() {
-        let classes = compile_text(&jdk, CALLED_BY_THE_JDK);
-        let log = classes.file("redefined.log");
-        let logging = format!("-Xlog:redefine+class+load=info,redefine+class+timer=info:file={}", log.display());
-        // In the foreground: what has run so often is compiled, and so profiled.
-        let mut target = java(&jdk, &classes, &["-Xbatch", &logging], &["Main"]);
+        let (mut target, _classes, log) = start_logging(&jdk, CALLED_BY_THE_JDK);
         target.await_line("READY 21000");
         let tool = profile(&target, &["--root", "Main::root", "--calls", "3000", "--bare", "off"]);
         target.say("go");
@@ -190,19 +208,15 @@ fn profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays() {
 }
 
 /// The root is called all the time. What sorts and walks below it has lambdas; the root's class has none, and keeps its probes longest. A thread
-/// of its own stays in a walk until the end.
+/// stays in a walk until the end.
 const SORTED_BELOW: &str = "
     import java.util.*;
     import java.util.concurrent.CountDownLatch;
     class Main {
-        static final CountDownLatch end = new CountDownLatch(1);
         static volatile boolean over;
         static volatile int wrong;
         public static void main(String[] args) throws Exception {
-            CountDownLatch inside = new CountDownLatch(1);
-            Thread staying = new Thread(() -> stay(inside));
-            staying.start();
-            inside.await();
+            Staying.begin();
             CountDownLatch warm = new CountDownLatch(20_000);
             Thread calling = new Thread(() -> {
                 while (!over) {
@@ -217,19 +231,8 @@ const SORTED_BELOW: &str = "
             while (input.hasNextLine() && !input.nextLine().equals(\"quit\"));
             over = true;
             calling.join();
-            end.countDown();
-            staying.join();
+            Staying.end();
             System.out.println(\"WRONG \" + wrong);
-        }
-        static void stay(CountDownLatch inside) {
-            new ArrayList<>(List.of(1)).forEach(number -> {
-                inside.countDown();
-                try {
-                    end.await();
-                } catch (InterruptedException e) {
-                    throw new AssertionError(e);
-                }
-            });
         }
     }
     class Root {
@@ -251,10 +254,7 @@ const SORTED_BELOW: &str = "
 #[test]
 fn lambdas_since_the_profile_are_not_forgotten_because_somebody_remembers_old_ones() {
     for jdk in jdks() {
-        let classes = compile_text(&jdk, SORTED_BELOW);
-        let log = classes.file("redefined.log");
-        let logging = format!("-Xlog:redefine+class+load=info:file={}", log.display());
-        let mut target = java(&jdk, &classes, &["-Xbatch", &logging], &["Main"]);
+        let (mut target, _classes, log) = start_logging(&jdk, SORTED_BELOW);
         target.await_line("READY");
         let tool = profile(&target, &["--root", "Root::root", "--calls", "3000", "--bare", "2s"]).finish();
         assert!(tool.status.success(), "{:#?}", tool.stderr);
