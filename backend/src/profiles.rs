@@ -111,14 +111,16 @@ impl GoneLambdas {
         let found = Memory::open().and_then(|memory| Layout::find(&memory).map(|layout| (memory, layout)));
         let Some((memory, layout)) = found else { return Ok(None) };
         let (lambdas, methods, hosts) = (HashSet::new(), HashSet::new(), HashSet::new());
-        let spared = classes.spared_lambdas();
+        let Spared { classes: remembering, lambdas: spared_lambdas } = classes.spared_lambdas();
+        // Those that are not loaded any more are nobody's.
+        let spared = Spared { classes: remembering, lambdas: HashSet::new() };
         let mut gone = GoneLambdas { memory, layout, classes: lambdas, methods, hosts, spared };
         for class in jvmti.loaded_classes()? {
             if let Some(host) = classes.instrumented_with_lambda(jni, class) {
                 gone.add(jvmti, class);
                 gone.hosts.insert(host);
             } else if !gone.spared.classes.is_empty() && classes.is_lambda(class) {
-                gone.add_if_spared(jvmti, class);
+                gone.add_if_spared(jvmti, class, &spared_lambdas);
             }
             jni.delete_local(class);
         }
@@ -131,10 +133,11 @@ impl GoneLambdas {
         self.add_methods(jvmti, methods);
     }
 
-    fn add_if_spared(&mut self, jvmti: Jvmti, class: jclass) {
+    fn add_if_spared(&mut self, jvmti: Jvmti, class: jclass, spared: &HashSet<u64>) {
         let methods = jvmti.methods(class).unwrap_or_default();
         let address = methods.first().and_then(|method| self.layout.class_of(&self.memory, *method));
-        if address.is_some_and(|address| self.spared.lambdas.contains(&address)) {
+        if let Some(address) = address.filter(|address| spared.contains(address)) {
+            self.spared.lambdas.insert(address);
             self.add_methods(jvmti, methods);
         }
     }
@@ -174,7 +177,7 @@ impl GoneLambdas {
         let (staying, others): (Vec<_>, Vec<_>) = remembering.into_iter().partition(|(_, methods)| stays(methods));
         let mut spared = Spared::default();
         for (class, _) in staying {
-            spared.classes.extend(classes.key(jni, class)?);
+            spared.classes.extend(classes.key(jni, class).unwrap_or_default());
             jni.delete_local(class);
         }
         if !spared.classes.is_empty() {

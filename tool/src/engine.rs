@@ -23,7 +23,7 @@ use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
 use crate::profiling::drift;
 use crate::profiling::{
-    self, Afterwards, BareTiming, Compilers, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start,
+    self, Afterwards, BareTiming, Compiling, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start,
 };
 use crate::session::{Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
@@ -92,8 +92,7 @@ impl Attached {
                 }
                 self.session.begin_time();
                 ticker.iter().for_each(Ticker::begin);
-                let mut compilers = Compilers::of(self.session.peer_pid().unwrap_or(self.target.pid));
-                compilers.used();
+                let compiling = Compiling::begun(self.session.peer_pid().unwrap_or(self.target.pid));
                 Ok(Live {
                     session: self.session,
                     segment: self.segment,
@@ -103,7 +102,7 @@ impl Attached {
                     settings,
                     target: self.target,
                     calibration,
-                    compilers,
+                    compiling,
                 })
             }
             Err(error) => {
@@ -138,7 +137,7 @@ pub struct Live {
     settings: Settings,
     target: Target,
     calibration: Calibration,
-    compilers: Compilers,
+    compiling: Compiling,
 }
 
 impl Live {
@@ -220,6 +219,7 @@ impl Live {
         let cleared = self.drain.clear(monotonic_ns());
         self.serve_until(cleared).await?;
         self.session.cleared();
+        self.compiling.clear();
         self.ticker.iter().for_each(Ticker::begin);
         Ok(())
     }
@@ -230,6 +230,7 @@ impl Live {
             let time_ns = self.session.pause().await?;
             let interrupted = self.drain.interrupt(time_ns);
             self.serve_until(interrupted).await?;
+            self.compiling.interrupt();
         }
         Ok(())
     }
@@ -238,6 +239,7 @@ impl Live {
     pub async fn resume(&mut self) -> Result<(), SessionError> {
         if self.is_paused() {
             self.session.resume().await?;
+            self.compiling.begin();
         }
         Ok(())
     }
@@ -257,7 +259,8 @@ impl Live {
     ) -> Outcome {
         let (duration, step_ns) = (self.recorded(), self.step_ns());
         let timing = self.settings.bare;
-        let afterwards = Afterwards { timing, duration, compilers: self.compilers, enough };
+        let pair_ns = self.calibration.inner_ns + self.calibration.outer_ns;
+        let afterwards = Afterwards { timing, duration, compiling: self.compiling, pair_ns, enough };
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, afterwards, pid, observer).await;
         let (calibration, drift) = match end.calibration {
@@ -274,7 +277,7 @@ impl Live {
         }
         // A program that has ended was as fast as it was.
         if timing == BareTiming::Auto && end.ending != Ending::TargetEnded {
-            profile.warnings.extend(profiling::not_compiled(end.compiling, &profile));
+            profile.warnings.extend(profiling::not_compiled(end.compiling, end.ending, &profile));
         }
         profile.warnings.extend(profiling::too_few(self.settings.calls, &profile));
         profile.warnings.extend(end.warning);

@@ -30,6 +30,7 @@ mod jit;
 mod settings;
 mod unmatched;
 
+use bare::Recorded;
 pub use connecting::{connect, detach};
 pub use error::ProfileError;
 pub use settings::{BareTiming, Settings};
@@ -37,7 +38,7 @@ pub(crate) use settings::{agreed, decoding};
 pub use unmatched::Unmatched;
 pub(crate) use unmatched::unmatched;
 
-pub(crate) use jit::{Compilers, not_compiled};
+pub(crate) use jit::{Compiling, not_compiled};
 
 /// What made a profile end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +103,10 @@ pub enum Stage {
     },
     /// The roots' calls are being timed without a profile.
     TimingRoots {
-        /// How long at most.
+        /// How long at most,
         limit: Duration,
+        /// or while the JIT compilers are at work and calls take less and less.
+        longest: Duration,
     },
     /// They are for longer, because the JIT compilers are still at work and calls take less and less.
     StillCompiling {
@@ -342,8 +345,10 @@ pub(crate) struct Afterwards<F> {
     pub(crate) timing: BareTiming,
     /// How long was recorded.
     pub(crate) duration: Duration,
-    /// The target's, watched since recording began.
-    pub(crate) compilers: Compilers,
+    /// What the JIT compilers had meanwhile.
+    pub(crate) compiling: Compiling,
+    /// What a probe pair was found to cost, in ns.
+    pub(crate) pair_ns: f64,
     /// Ready when somebody waits for the end.
     pub(crate) enough: F,
 }
@@ -354,39 +359,41 @@ pub(crate) async fn finish(
     segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
-    Afterwards { timing, duration, mut compilers, enough }: Afterwards<impl Future<Output = ()>>,
+    Afterwards { timing, duration, mut compiling, pair_ns, enough }: Afterwards<impl Future<Output = ()>>,
     pid: u32,
     observer: Observer<'_>,
 ) -> End {
     let is_gone = matches!(recorded, Err(SessionError::TargetEnded | SessionError::Disconnected));
     let stopped = if is_gone { None } else { session.stop().await.ok() };
-    let compiling = compilers.used();
+    let compiled = compiling.so_far();
     let mut decoder = drain.finish();
     decoder.finish(stopped.unwrap_or_else(monotonic_ns));
-    let mut bare = Ok(RootTimes::default());
+    let mut bare = RootTimes::default();
     let mut calibration = None;
+    let mut failed = None;
     if stopped.is_some() {
         match session.calibrate().await {
             Ok(again) => calibration = Some(again),
-            Err(error @ (SessionError::TargetEnded | SessionError::Disconnected)) => bare = Err(error),
             // What was timed before recording has to do.
-            Err(_) => {}
+            Err(error) => failed = lost(error),
         }
     }
-    if let (Ok(ending), Some(_), Ok(_)) = (&recorded, stopped, &bare)
-        && let Some(plan) = bare::plan(timing, *ending, &decoder, duration, segment)
-    {
-        bare = bare::measure(session, segment, plan, compilers, enough, observer).await;
+    if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
+        let seen = Recorded { ending: *ending, duration, is_compiling: jit::is_busy(compiled, duration), pair_ns };
+        if let Some(plan) = bare::plan(timing, seen, &decoder, segment) {
+            let compilers = compiling.into_compilers();
+            let timed = bare::measure(session, segment, plan, compilers, enough, observer).await;
+            bare = timed.0;
+            failed = timed.1.and_then(lost);
+        }
     }
-    let (bare, detached) = match bare {
-        _ if is_gone => (RootTimes::default(), None),
+    let detached = match failed {
+        _ if is_gone => None,
         // The profile itself is complete.
-        Err(error @ (SessionError::TargetEnded | SessionError::Disconnected)) => {
-            (RootTimes::default(), Some(Err(error)))
-        }
-        other => {
+        Some(error) => Some(Err(error)),
+        None => {
             observer(Stage::Detaching);
-            (other.unwrap_or_default(), Some(session.detach().await))
+            Some(session.detach().await)
         }
     };
     let (ending, warning) = match (recorded, detached) {
@@ -409,7 +416,12 @@ pub(crate) async fn finish(
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),
     };
-    End { ending, decoder, bare, compiling, calibration, warning }
+    End { ending, decoder, bare, compiling: compiled, calibration, warning }
+}
+
+/// An error after which there is nobody to be asked for anything.
+fn lost(error: SessionError) -> Option<SessionError> {
+    matches!(error, SessionError::TargetEnded | SessionError::Disconnected).then_some(error)
 }
 
 fn not_restored(detached: &HotswapResult) -> Option<String> {

@@ -60,9 +60,14 @@ impl Progress {
                 plural(events, "event", "events"),
                 plural(instrumented as u64, "method", "methods")
             )),
-            Stage::TimingRoots { limit } => {
+            Stage::TimingRoots { limit, longest } => {
+                let compiling = if longest > limit {
+                    format!(", or {} while the JIT compilers are at work", span(longest))
+                } else {
+                    String::new()
+                };
                 self.say(&format!(
-                    "timing the root's calls without a profile, for {} at most (Ctrl-C ends it)",
+                    "timing the root's calls without a profile, for {} at most{compiling} (Ctrl-C ends it)",
                     span(limit)
                 ));
             }

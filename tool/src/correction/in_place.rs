@@ -139,7 +139,8 @@ impl Calibrated {
 
 /// The clock with the probes' cost as it is in place: what the recorded calls of the roots took longer than those timed as
 /// wholes is what their probes cost. `None` where there are none of these, or too few; and where the difference is more than
-/// probes can cost, so that something else differed: mostly that the recorded calls were not compiled yet.
+/// probes can cost, in the interpreter too, so that something else differed: the recorded calls had other work, or ran for long in code
+/// of their own that was not compiled yet.
 ///
 /// The fit is weighted against the calibration: where probes are a small part of the time, the difference is mostly noise.
 pub fn in_place(roots: impl IntoIterator<Item = RootCalls>, clock: &Clock, reference: Reference<'_>) -> Option<Clock> {

@@ -52,8 +52,11 @@ impl Controls {
         Controls { moving_ns: self.moving_ns.max(moved_ns), ..self }
     }
 
-    /// Standard error of the mean, and how far that was still moving.
+    /// Standard error of the mean, and how far that was still moving. One says nothing of others.
     pub fn error_ns(&self) -> f64 {
+        if self.count == 1 {
+            return self.mean_ns();
+        }
         let variance = (self.sum_of_squares / self.count as f64 - self.mean_ns() * self.mean_ns()).max(0.0);
         (variance / self.count as f64).sqrt().hypot(self.moving_ns)
     }

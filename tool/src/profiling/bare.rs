@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::jit::Compilers;
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::correction::{MIN_CONTROLS, MOST_OF_A_PAIR_NS};
-use crate::decode::{Controls, Decoder};
+use crate::decode::{Controls, Decoder, FOLDED};
 use crate::session::{Session, SessionError};
 use crate::timing::{RootTimes, Timing};
 
@@ -31,6 +31,8 @@ const WARM_UP: Duration = Duration::from_secs(2);
 const ENOUGH: f64 = 8.0;
 /// The first call may take so many times what recorded ones did, since the code that was given back is interpreted.
 const SEVERAL: u32 = 8;
+/// Probes make calls fewer by this factor at most.
+const MOST_TIMES_AS_MANY: u32 = 64;
 /// Two means that differ by less are the same. What falls by this in a window's time is some five times as far from what it comes to.
 const STEADY: f64 = 0.02;
 /// With less than this of one processor the compilers do not change much any more.
@@ -59,14 +61,26 @@ pub(super) struct Plan {
     pub(super) longest: Duration,
 }
 
+/// How recording went.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recorded {
+    pub(super) ending: Ending,
+    pub(super) duration: Duration,
+    /// The JIT compilers were at work all the while.
+    pub(super) is_compiling: bool,
+    /// What a probe pair costs compiled.
+    pub(super) pair_ns: f64,
+}
+
 /// What is worth being measured after a profile; nothing, where there would be too few calls, or no room for their times.
 pub(super) fn plan(
     timing: BareTiming,
-    ending: Ending,
+    Recorded { ending, duration: recorded, is_compiling, pair_ns }: Recorded,
     decoder: &Decoder,
-    recorded: Duration,
     segment: &Segment,
 ) -> Option<Plan> {
+    // The interpreter needs many times as long for a pair as it takes compiled.
+    let pair_ns = if is_compiling { MOST_OF_A_PAIR_NS } else { pair_ns.max(0.0) };
     let limit = match timing {
         BareTiming::Off => return None,
         BareTiming::For(limit) => limit,
@@ -81,15 +95,18 @@ pub(super) fn plan(
     };
     let mut measured: FxHashMap<MethodId, u64> = FxHashMap::default();
     let mut seen = Seen { calls: decoder.roots_completed(), recorded, ..Seen::default() };
-    for (_, tree) in decoder.threads() {
+    for (thread, tree) in decoder.threads() {
         let before = seen.in_roots;
         for (root, below) in tree.roots() {
             *measured.entry(tree.node(root).method()).or_default() += below.measured_ns;
             let time = Duration::from_nanos(below.measured_ns);
             seen.in_roots += time;
-            seen.in_probes += time.min(Duration::from_nanos((below.calls as f64 * MOST_OF_A_PAIR_NS) as u64));
+            // How many threads these were is not known.
+            if thread != FOLDED {
+                seen.in_probes += time.min(Duration::from_nanos((below.calls as f64 * pair_ns) as u64));
+            }
         }
-        seen.threads += u32::from(seen.in_roots > before);
+        seen.threads += u32::from(thread != FOLDED && seen.in_roots > before);
     }
     let (root, _) = measured.into_iter().max_by_key(|(method, ns)| (*ns, *method))?;
     // Threads that were recorded keep their chunks.
@@ -117,8 +134,9 @@ struct Seen {
 impl Seen {
     /// How many there are in that time without probes: it may be many times as many, but no more than probes allow.
     fn expected_in(&self, time: Duration) -> f64 {
-        let others = self.recorded.saturating_sub(self.in_probes / self.threads.max(1)).max(Duration::from_nanos(1));
-        self.calls as f64 * time.div_duration_f64(others)
+        let others = self.recorded.saturating_sub(self.in_probes / self.threads.max(1));
+        let least = (self.recorded / MOST_TIMES_AS_MANY).max(Duration::from_nanos(1));
+        self.calls as f64 * time.div_duration_f64(others.max(least))
     }
 
     fn mean(&self) -> Duration {
@@ -134,7 +152,8 @@ struct Checkpoint {
     compiling: Duration,
 }
 
-/// Goes over from recording (which has been stopped) to timing the roots, until their times are steady, or somebody has `enough`.
+/// Goes over from recording (which has been stopped) to timing the roots, until their times are steady, or somebody has `enough`; with what
+/// went wrong, when something did.
 pub(super) async fn measure(
     session: &mut Session,
     segment: &Arc<Segment>,
@@ -142,46 +161,51 @@ pub(super) async fn measure(
     compilers: Compilers,
     enough: impl Future<Output = ()>,
     observer: Observer<'_>,
-) -> Result<RootTimes, SessionError> {
+) -> (RootTimes, Option<SessionError>) {
     // Without the thread that reads the times there are none, which is no reason to lose the profile.
-    let Ok(timing) = Timing::start(Arc::clone(segment)) else { return Ok(RootTimes::default()) };
-    let measured = watch(session, &timing, plan, compilers, enough, observer).await;
-    let stopped = if measured.is_ok() { session.stop().await.map(drop) } else { Ok(()) };
+    let Ok(timing) = Timing::start(Arc::clone(segment)) else { return (RootTimes::default(), None) };
+    let start = Checkpoint { at: Instant::now(), times: timing.so_far(), compiling: Duration::ZERO };
+    let mut checkpoints = vec![start];
+    let watched = watch(session, &timing, &mut checkpoints, plan, compilers, enough, observer).await;
+    let failed = match watched {
+        Ok(()) => session.stop().await.err(),
+        Err(error) => Some(error),
+    };
     timing.finish();
-    stopped?;
-    measured
+    (latest(&checkpoints), failed)
 }
 
 async fn watch(
     session: &mut Session,
     timing: &Timing,
+    checkpoints: &mut Vec<Checkpoint>,
     plan: Plan,
     mut compilers: Compilers,
     enough: impl Future<Output = ()>,
     observer: Observer<'_>,
-) -> Result<RootTimes, SessionError> {
+) -> Result<(), SessionError> {
     tokio::pin!(enough);
-    observer(Stage::TimingRoots { limit: plan.limit });
+    observer(Stage::TimingRoots { limit: plan.limit, longest: plan.longest });
     session.time_roots().await?;
     let start = Instant::now();
     let mut told = false;
-    let mut checkpoints = vec![Checkpoint { at: start, times: timing.so_far(), compiling: compilers.used() }];
+    checkpoints[0] = Checkpoint { at: start, times: timing.so_far(), compiling: compilers.used() };
     let mut steps = tokio::time::interval(STEP);
     loop {
         let event = tokio::select! {
             event = session.next_event() => event?,
-            () = &mut enough => return Ok(latest(&checkpoints)),
+            () = &mut enough => return Ok(()),
             _ = steps.tick() => {
                 let now = Checkpoint { at: Instant::now(), times: timing.so_far(), compiling: compilers.used() };
                 let passed = now.at - start;
+                let is_idle = passed >= plan.idle && now.times.is_empty();
                 checkpoints.push(now);
-                let idle = passed >= plan.idle && timing.so_far().is_empty();
-                if idle || passed >= WARM_UP && is_steady(&checkpoints, plan.root) {
-                    return Ok(latest(&checkpoints));
+                if is_idle || passed >= WARM_UP && is_steady(checkpoints, plan.root) {
+                    return Ok(());
                 }
                 if passed >= plan.limit {
-                    if passed >= plan.longest || !is_falling(&checkpoints, plan.root) {
-                        return Ok(latest(&checkpoints));
+                    if passed >= plan.longest || !is_awaited(checkpoints, plan) {
+                        return Ok(());
                     }
                     if !std::mem::replace(&mut told, true) {
                         observer(Stage::StillCompiling { limit: plan.longest - plan.limit });
@@ -192,6 +216,11 @@ async fn watch(
         };
         session.serve(event).await?;
     }
+}
+
+/// Whether compilers were at work.
+fn compiled(from: &Checkpoint, to: &Checkpoint) -> bool {
+    to.compiling - from.compiling > (to.at - from.at).mul_f64(COMPILING)
 }
 
 /// What the last part of the time says, and those before it.
@@ -212,10 +241,15 @@ impl Windows {
             &checkpoints[after.max(1) - 1]
         };
         let calls = between(ago(quarter), last, root).count as f64;
-        let each = if calls > MANY { quarter.mul_f64(MANY / calls).max(RECENT).min(quarter) } else { quarter };
+        let was_compiling = compiled(ago(quarter * 3), last);
+        let each = if was_compiling && calls > MANY {
+            quarter.mul_f64(MANY / calls).max(RECENT).min(quarter)
+        } else {
+            quarter
+        };
         let [late, half, early] = [1, 2, 3].map(|windows| ago(each * windows));
         Windows {
-            is_compiling: last.compiling - late.compiling > (last.at - late.at).mul_f64(COMPILING),
+            is_compiling: compiled(late, last),
             times: [between(late, last, root), between(half, late, root), between(early, half, root)],
         }
     }
@@ -241,16 +275,26 @@ fn is_steady(checkpoints: &[Checkpoint], root: MethodId) -> bool {
 }
 
 /// Whether it is worth waiting until the compilers have done more: calls take less than a window's time before, or than twice that, by
-/// more than chance. Where they differ anyway, some compiler at work is no reason to wait.
-fn is_falling(checkpoints: &[Checkpoint], root: MethodId) -> bool {
-    let Windows { is_compiling, times: [last, before, earlier] } = Windows::of(checkpoints, root);
+/// more than a standard error; or there have been too few to know, and enough are coming. Where calls differ anyway, some compiler at
+/// work is no reason to wait.
+fn is_awaited(checkpoints: &[Checkpoint], plan: Plan) -> bool {
+    let Windows { is_compiling, times: [last, before, earlier] } = Windows::of(checkpoints, plan.root);
     if last.count < MIN_CONTROLS {
-        return is_compiling;
+        return is_compiling && are_coming(checkpoints, plan);
     }
     let fell = |since: &Controls, windows: f64| {
         since.count > 0 && since.mean_ns() - last.mean_ns() > alike_ns(since, &last, windows)
     };
     is_compiling && (fell(&before, 1.0) || fell(&earlier, 2.0))
+}
+
+/// Whether calls go on coming, and at such a rate that there are enough in the last quarter of the longest time.
+fn are_coming(checkpoints: &[Checkpoint], plan: Plan) -> bool {
+    let (first, last) = (&checkpoints[0], &checkpoints[checkpoints.len() - 1]);
+    let recently = checkpoints.iter().rev().find(|checkpoint| last.at - checkpoint.at >= plan.idle).unwrap_or(first);
+    let by_then = plan.longest.div_duration_f64((last.at - first.at).max(STEP));
+    between(recently, last, plan.root).count > 0
+        && between(first, last, plan.root).count as f64 * by_then > 4.0 * MIN_CONTROLS as f64
 }
 
 /// By how much two means may differ that are the same, so many windows apart.
@@ -269,6 +313,12 @@ mod tests {
     use super::*;
 
     const ROOT: MethodId = MethodId(1);
+    const PLAN: Plan = Plan {
+        root: ROOT,
+        idle: Duration::from_secs(1),
+        limit: Duration::from_secs(5),
+        longest: Duration::from_secs(60),
+    };
 
     /// A call a millisecond; how long the n-th takes.
     fn checkpoints(calls: usize, took: impl Fn(usize) -> u64) -> Vec<Checkpoint> {
@@ -334,10 +384,10 @@ mod tests {
             checkpoint.at = start + Duration::from_millis(10 * call as u64);
             checkpoint.compiling = Duration::from_millis(5 * call.min(2_400) as u64);
         }
-        assert!(is_falling(&slow[..2_000], ROOT), "a window before, 4 s, calls took a tenth more");
+        assert!(is_awaited(&slow[..2_000], PLAN), "a window before, 4 s, calls took a tenth more");
         assert!(is_steady(&slow, ROOT), "twice 4 s were the same, and no quarters are");
         assert_eq!(latest(&slow)[&ROOT].mean_ns(), 26_000.0);
-        assert!(!is_falling(&slow, ROOT));
+        assert!(!is_awaited(&slow, PLAN));
         // Nothing is known of a root that is called once a second.
         let mut rare = checkpoints(32, |call| 1_000 - 10 * call as u64);
         for (call, checkpoint) in rare.iter_mut().enumerate() {
@@ -354,13 +404,31 @@ mod tests {
                 checkpoint.compiling = Duration::from_micros(200 * call as u64);
             }
             assert!(!is_steady(&busy, ROOT));
-            is_falling(&busy, ROOT)
+            is_awaited(&busy, PLAN)
         };
         assert!(!is_waited_for(&|call| 2_000 - call as u64 / 25 * 20), "by 1 % in a quarter");
         assert!(!is_waited_for(&|call| 1_000 + 2_000 * (call as u64 % 7)), "they are not alike");
         assert!(!is_waited_for(&|call| 1_000 + 10 * call as u64), "they rise");
         assert!(is_waited_for(&|call| 2_000 - call as u64 / 25 * 100));
         assert!(is_waited_for(&|call| if call < 50 { 2_000 } else { 1_500 }), "two quarters are alike by chance");
+    }
+
+    #[test]
+    fn calls_are_waited_for_only_while_they_come() {
+        let busy = |calls: &[u64]| {
+            let mut checkpoints = checkpoints(5_000, |_| 1_000);
+            for (at, checkpoint) in checkpoints.iter_mut().enumerate() {
+                let mut times = Controls::default();
+                calls.iter().filter(|call| **call < at as u64).for_each(|_| times.add(1_000));
+                checkpoint.times = RootTimes::from_iter([(ROOT, times)]);
+                checkpoint.compiling = Duration::from_micros(200 * at as u64);
+            }
+            is_awaited(&checkpoints, PLAN)
+        };
+        assert!(busy(&[2_500, 4_500]), "two in 5 s: six in a quarter of a minute");
+        assert!(!busy(&[2_500, 3_500]), "none for longer than a first one would be waited for");
+        assert!(!busy(&[4_500]), "three in a quarter of a minute at best");
+        assert!(!busy(&[]));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::correction::MIN_CONTROLS;
-use crate::profile::Profile;
+use crate::profile::{Control, Profile, Root};
+use crate::profiling::Ending;
 
 /// What HotSpot's compiler threads are called, as far as the kernel keeps names.
 const NAMES: [&str; 3] = ["C1 Compiler", "C2 Compiler", "JVMCI"];
@@ -13,6 +14,8 @@ const SEARCH: u32 = 10;
 
 /// With so much of one processor while it was recorded, code was compiled all the time.
 const BUSY: f64 = 0.5;
+/// In a shorter profile it always is.
+const SHORTEST: Duration = Duration::from_secs(5);
 
 /// The compiler threads of a process.
 #[derive(Debug)]
@@ -51,11 +54,12 @@ impl Compilers {
     }
 
     fn search(&mut self) {
+        let is_first = self.readings == 0;
         let tasks = std::fs::read_dir(&self.tasks).into_iter().flatten().flatten();
         for task in tasks.map(|task| task.path()).filter(|task| is_compiler(task)) {
             if !self.threads.iter().any(|(known, _)| *known == task) {
-                // What it did before it was found is not counted: it may be long ago.
-                let before = run_time(&task).unwrap_or_default();
+                // What those did that were there at first may be long ago.
+                let before = if is_first { run_time(&task).unwrap_or_default() } else { Duration::ZERO };
                 self.threads.push((task, before));
             }
         }
@@ -72,26 +76,93 @@ fn run_time(task: &Path) -> Option<Duration> {
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
+/// What they have while something is recorded.
+#[derive(Debug)]
+pub(crate) struct Compiling {
+    compilers: Compilers,
+    before: Duration,
+    /// What they had had when recording began, or went on.
+    since: Option<Duration>,
+}
+
+impl Compiling {
+    /// Recording begins now, in the process with this pid, as we see it.
+    pub(crate) fn begun(pid: u32) -> Compiling {
+        let mut compiling = Compiling { compilers: Compilers::of(pid), before: Duration::ZERO, since: None };
+        compiling.begin();
+        compiling
+    }
+
+    /// It goes on.
+    pub(crate) fn begin(&mut self) {
+        let used = self.used();
+        self.since.get_or_insert(used);
+    }
+
+    /// It is interrupted.
+    pub(crate) fn interrupt(&mut self) {
+        self.before = self.so_far();
+        self.since = None;
+    }
+
+    /// What was recorded is forgotten.
+    pub(crate) fn clear(&mut self) {
+        let used = self.used();
+        self.before = Duration::ZERO;
+        self.since = self.since.map(|_| used);
+    }
+
+    /// What they had.
+    pub(crate) fn so_far(&mut self) -> Duration {
+        let used = self.used();
+        self.before + self.since.map_or(Duration::ZERO, |since| used - since)
+    }
+
+    /// The compilers, for whoever goes on watching them.
+    pub(crate) fn into_compilers(self) -> Compilers {
+        self.compilers
+    }
+
+    /// Long after the reading before.
+    fn used(&mut self) -> Duration {
+        self.compilers.search();
+        self.compilers.used()
+    }
+}
+
+/// Whether code was compiled all the time while so much was recorded.
+pub(crate) fn is_busy(compiling: Duration, recorded: Duration) -> bool {
+    compiling >= recorded.mul_f64(BUSY)
+}
+
 /// What there is to be said of a profile whose calls were not compiled yet as they were recorded, if nothing says what they take: the
 /// compilers had so much time meanwhile.
-pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<String> {
-    let share = compiling.div_duration_f64(profile.duration.max(Duration::from_nanos(1)));
-    let is_timed = profile.controls.iter().any(|control| control.calls >= MIN_CONTROLS);
-    let is_called = profile.roots.iter().any(|root| root.calls > 0);
-    (share >= BUSY && is_called && !is_timed).then(|| {
-        format!(
-            "the JIT compilers had {share:.1} of a processor while this was recorded, and the root's calls were not timed without it: \
-             times are what they took meanwhile, which may be many times what they take compiled. A profile that ends by itself \
-             (-d 10s) times them afterwards, and --bare 30s says for how long"
-        )
-    })
+pub(crate) fn not_compiled(compiling: Duration, ending: Ending, profile: &Profile) -> Option<String> {
+    let is_timed = |root: &Root| {
+        let of_root = |control: &&Control| root.methods.contains(&control.root);
+        profile.controls.iter().filter(of_root).any(|control| control.calls >= MIN_CONTROLS)
+    };
+    let is_known = profile.roots.iter().filter(|root| root.calls > 0).all(is_timed);
+    if is_known || profile.duration < SHORTEST || !is_busy(compiling, profile.duration) {
+        return None;
+    }
+    let share = compiling.div_duration_f64(profile.duration);
+    let advice = if ending == Ending::Interrupted {
+        "A profile that ends by itself (-d 10s) times them afterwards, and --bare 30s says for how long"
+    } else {
+        "--bare 60s times them for longer"
+    };
+    Some(format!(
+        "the JIT compilers had {share:.1} of a processor while this was recorded, and few of the root's calls or none were timed \
+         without it: times are what they took meanwhile, which may be many times what they take compiled. {advice}"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::profile::testing::profile_of;
-    use crate::profile::{Control, ControlKind, MethodIndex, OpenCalls, Root, Tree};
+    use crate::profile::{ControlKind, MethodIndex, OpenCalls, Tree};
 
     #[test]
     fn only_compilers_are_counted_and_from_the_first_reading_on() {
@@ -110,11 +181,39 @@ mod tests {
         thread(2, "C1 CompilerThre", 1_250);
         thread(3, "C2 CompilerThre", 100);
         (1..SEARCH).for_each(|_| assert_eq!(compilers.used(), Duration::from_nanos(250)));
-        assert_eq!(compilers.used(), Duration::from_nanos(250));
+        assert_eq!(compilers.used(), Duration::from_nanos(350));
         thread(3, "C2 CompilerThre", 600);
-        assert_eq!(compilers.used(), Duration::from_nanos(750));
+        assert_eq!(compilers.used(), Duration::from_nanos(850));
         std::fs::remove_dir_all(tasks.path().join("2")).expect("it ends");
-        assert_eq!(compilers.used(), Duration::from_nanos(750));
+        assert_eq!(compilers.used(), Duration::from_nanos(850));
+    }
+
+    #[test]
+    fn what_is_compiled_while_nothing_is_recorded_does_not_count() {
+        let tasks = headwater_tests::Scratch::new("compiling");
+        let task = tasks.path().join("2");
+        std::fs::create_dir_all(&task).expect("a thread's directory");
+        std::fs::write(task.join("comm"), "C2 CompilerThre\n").expect("its name");
+        let at = |ns: u64| std::fs::write(task.join("schedstat"), format!("{ns} 17 4\n")).expect("its time");
+        at(1_000);
+        let compilers = Compilers { tasks: tasks.path().to_owned(), ..Compilers::of(0) };
+        let mut compiling = Compiling { compilers, before: Duration::ZERO, since: None };
+        compiling.begin();
+        at(1_100);
+        assert_eq!(compiling.so_far(), Duration::from_nanos(100));
+        compiling.interrupt();
+        at(1_900);
+        assert_eq!(compiling.so_far(), Duration::from_nanos(100));
+        compiling.begin();
+        at(1_920);
+        assert_eq!(compiling.so_far(), Duration::from_nanos(120));
+        compiling.clear();
+        at(1_950);
+        assert_eq!(compiling.so_far(), Duration::from_nanos(30));
+        compiling.interrupt();
+        compiling.clear();
+        at(2_000);
+        assert_eq!(compiling.so_far(), Duration::ZERO);
     }
 
     #[test]
@@ -126,6 +225,7 @@ mod tests {
         profile.roots = vec![root];
         profile.controls.clear();
         let (busy, idle) = (Duration::from_secs(7), Duration::from_secs(2));
+        let not_compiled = |compiling, profile: &Profile| not_compiled(compiling, Ending::Interrupted, profile);
         assert!(not_compiled(busy, &profile).is_some_and(|warning| warning.contains("had 0.9 of a processor")));
         assert_eq!(not_compiled(idle, &profile), None);
         profile.controls = vec![Control {
@@ -141,6 +241,9 @@ mod tests {
         assert!(not_compiled(busy, &profile).is_some());
         profile.roots[0].calls = 0;
         assert_eq!(not_compiled(busy, &profile), None);
+        profile.roots[0].calls = 11;
+        profile.duration = Duration::from_secs(4);
+        assert_eq!(not_compiled(busy, &profile), None, "too short");
     }
 
     #[test]

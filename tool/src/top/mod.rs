@@ -111,7 +111,7 @@ async fn leaves(requests: &mut UnboundedReceiver<Request>, mut interrupt: Pin<&m
 /// What the user is told while the profile is being ended.
 fn tell_stage(told: &std::sync::Mutex<Sender<Input>>, stage: &Stage) {
     let text = match stage {
-        Stage::TimingRoots { limit } => {
+        Stage::TimingRoots { limit, .. } => {
             format!(
                 "The profile has ended; timing the root's calls without it, for {:.0} s at most (q ends it)",
                 limit.as_secs_f64()
