@@ -21,7 +21,7 @@ const SHORTEST: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Compilers {
     tasks: PathBuf,
-    /// With what each has had of the processors.
+    /// With what each has had of the processors, or waited for them.
     threads: Vec<(PathBuf, Duration)>,
     readings: u32,
     total: Duration,
@@ -38,14 +38,14 @@ impl Compilers {
         }
     }
 
-    /// What they have had of the processors since the first reading. Nothing, where the kernel does not tell.
+    /// What they have had of the processors since the first reading, or would have if nobody else had them. Nothing, where the kernel does not tell.
     pub(crate) fn used(&mut self) -> Duration {
         if self.readings.is_multiple_of(SEARCH) {
             self.search();
         }
         self.readings += 1;
         for (task, before) in &mut self.threads {
-            if let Some(now) = run_time(task) {
+            if let Some(now) = work_time(task) {
                 self.total += now.saturating_sub(*before);
                 *before = now;
             }
@@ -59,7 +59,7 @@ impl Compilers {
         for task in tasks.map(|task| task.path()).filter(|task| is_compiler(task)) {
             if !self.threads.iter().any(|(known, _)| *known == task) {
                 // What those did that were there at first may be long ago.
-                let before = if is_first { run_time(&task).unwrap_or_default() } else { Duration::ZERO };
+                let before = if is_first { work_time(&task).unwrap_or_default() } else { Duration::ZERO };
                 self.threads.push((task, before));
             }
         }
@@ -70,10 +70,11 @@ fn is_compiler(task: &Path) -> bool {
     std::fs::read_to_string(task.join("comm")).is_ok_and(|name| NAMES.iter().any(|known| name.starts_with(known)))
 }
 
-/// `schedstat`: time on a processor, time ready for one, both in ns, and how often.
-fn run_time(task: &Path) -> Option<Duration> {
+/// `schedstat`: time on a processor, time ready for one, both in ns, and how often. Who waits for a processor has work too.
+fn work_time(task: &Path) -> Option<Duration> {
     let text = std::fs::read_to_string(task.join("schedstat")).ok()?;
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+    let mut times = text.split_whitespace().map(|time| time.parse().map(Duration::from_nanos));
+    Some(times.next()?.ok()? + times.next()?.ok()?)
 }
 
 /// What they have while something is recorded.
@@ -153,7 +154,7 @@ pub(crate) fn not_compiled(compiling: Duration, ending: Ending, profile: &Profil
         "--bare 60s times them for longer"
     };
     Some(format!(
-        "the JIT compilers had {share:.1} of a processor while this was recorded, and few of the root's calls or none were timed \
+        "the JIT compilers had or wanted {share:.1} of a processor while this was recorded, and few of the root's calls or none were timed \
          without it: times are what they took meanwhile, which may be many times what they take compiled. {advice}"
     ))
 }
@@ -181,11 +182,11 @@ mod tests {
         thread(2, "C1 CompilerThre", 1_250);
         thread(3, "C2 CompilerThre", 100);
         (1..SEARCH).for_each(|_| assert_eq!(compilers.used(), Duration::from_nanos(250)));
-        assert_eq!(compilers.used(), Duration::from_nanos(350));
+        assert_eq!(compilers.used(), Duration::from_nanos(250 + 100 + 17));
         thread(3, "C2 CompilerThre", 600);
-        assert_eq!(compilers.used(), Duration::from_nanos(850));
+        assert_eq!(compilers.used(), Duration::from_nanos(250 + 600 + 17));
         std::fs::remove_dir_all(tasks.path().join("2")).expect("it ends");
-        assert_eq!(compilers.used(), Duration::from_nanos(850));
+        assert_eq!(compilers.used(), Duration::from_nanos(250 + 600 + 17));
     }
 
     #[test]
@@ -226,7 +227,9 @@ mod tests {
         profile.controls.clear();
         let (busy, idle) = (Duration::from_secs(7), Duration::from_secs(2));
         let not_compiled = |compiling, profile: &Profile| not_compiled(compiling, Ending::Interrupted, profile);
-        assert!(not_compiled(busy, &profile).is_some_and(|warning| warning.contains("had 0.9 of a processor")));
+        assert!(
+            not_compiled(busy, &profile).is_some_and(|warning| warning.contains("had or wanted 0.9 of a processor"))
+        );
         assert_eq!(not_compiled(idle, &profile), None);
         profile.controls = vec![Control {
             root: MethodIndex(0),
