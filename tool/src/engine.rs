@@ -277,7 +277,7 @@ impl Live {
         }
         // A program that has ended was as fast as it was.
         if timing == BareTiming::Auto && end.ending != Ending::TargetEnded {
-            profile.warnings.extend(profiling::not_compiled(end.compiling, end.ending, &profile));
+            profile.warnings.extend(profiling::not_compiled(end.compiling, &profile));
         }
         profile.warnings.extend(profiling::too_few(self.settings.calls, &profile));
         profile.warnings.extend(end.warning);

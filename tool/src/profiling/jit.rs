@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::correction::MIN_CONTROLS;
 use crate::profile::{Control, Profile, Root};
-use crate::profiling::Ending;
 
 /// What HotSpot's compiler threads are called, as far as the kernel keeps names.
 const NAMES: [&str; 3] = ["C1 Compiler", "C2 Compiler", "JVMCI"];
@@ -138,7 +137,7 @@ pub(crate) fn is_busy(compiling: Duration, recorded: Duration) -> bool {
 
 /// What there is to be said of a profile whose calls were not compiled yet as they were recorded, if nothing says what they take: the
 /// compilers had so much time meanwhile.
-pub(crate) fn not_compiled(compiling: Duration, ending: Ending, profile: &Profile) -> Option<String> {
+pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<String> {
     let is_timed = |root: &Root| {
         let of_root = |control: &&Control| root.methods.contains(&control.root);
         profile.controls.iter().filter(of_root).any(|control| control.calls >= MIN_CONTROLS)
@@ -148,14 +147,10 @@ pub(crate) fn not_compiled(compiling: Duration, ending: Ending, profile: &Profil
         return None;
     }
     let share = compiling.div_duration_f64(profile.duration);
-    let advice = if ending == Ending::Interrupted {
-        "A profile that ends by itself (-d 10s) times them afterwards, and --bare 30s says for how long"
-    } else {
-        "--bare 60s times them for longer"
-    };
     Some(format!(
         "the JIT compilers had or wanted {share:.1} of a processor while this was recorded, and few of the root's calls or none were timed \
-         without it: times are what they took meanwhile, which may be many times what they take compiled. {advice}"
+         without it: times are what they took meanwhile, which may be many times what they take compiled. \
+         Calls are timed after a profile that ends by itself (-d 10s), and for longer by --bare 60s"
     ))
 }
 
@@ -226,7 +221,6 @@ mod tests {
         profile.roots = vec![root];
         profile.controls.clear();
         let (busy, idle) = (Duration::from_secs(7), Duration::from_secs(2));
-        let not_compiled = |compiling, profile: &Profile| not_compiled(compiling, Ending::Interrupted, profile);
         assert!(
             not_compiled(busy, &profile).is_some_and(|warning| warning.contains("had or wanted 0.9 of a processor"))
         );
