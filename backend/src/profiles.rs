@@ -53,9 +53,9 @@ pub struct Remembering {
 /// What is not forgotten, because a thread stays in the code of those that remember it.
 #[derive(Clone, Debug, Default)]
 pub struct Spared {
-    /// These classes' profiles remember
-    pub classes: HashSet<(LoaderId, String)>,
-    /// some of these lambdas: addresses of their classes' structures.
+    /// Loaders and names of those that remember.
+    classes: HashSet<(LoaderId, String)>,
+    /// The lambdas that they may remember: addresses of their classes' structures.
     lambdas: HashSet<u64>,
 }
 

@@ -30,7 +30,7 @@ mod jit;
 mod settings;
 mod unmatched;
 
-use bare::Recorded;
+use bare::RecordingFacts;
 pub use connecting::{connect, detach};
 pub use error::ProfileError;
 pub use settings::{BareTiming, Settings};
@@ -103,9 +103,9 @@ pub enum Stage {
     },
     /// The roots' calls are being timed without a profile.
     TimingRoots {
-        /// How long at most,
+        /// How long at most, unless the JIT compilers are at work then.
         limit: Duration,
-        /// or while the JIT compilers are at work and calls take less and less.
+        /// How long at most while they are, and calls take less and less.
         longest: Duration,
     },
     /// They are for longer, because the JIT compilers are still at work and calls take less and less.
@@ -379,8 +379,9 @@ pub(crate) async fn finish(
         }
     }
     if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
-        let seen = Recorded { ending: *ending, duration, is_compiling: jit::is_busy(compiled, duration), pair_ns };
-        if let Some(plan) = bare::plan(timing, seen, &decoder, segment) {
+        let facts =
+            RecordingFacts { ending: *ending, duration, is_compiling: jit::is_busy(compiled, duration), pair_ns };
+        if let Some(plan) = bare::plan(timing, facts, &decoder, segment) {
             let compilers = compiling.into_compilers();
             let timed = bare::measure(session, segment, plan, compilers, enough, observer).await;
             bare = timed.0;

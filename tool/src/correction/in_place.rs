@@ -13,9 +13,9 @@ pub const MIN_CONTROLS: u64 = 3;
 /// How far a probe pair's cost in place is expected to be from the calibrated one: half as much, or half as much again, and
 /// half a nanosecond at least.
 const PLACES: f64 = 0.5;
-/// More than this many times its calibrated cost no probe pair takes in place, which was calibrated compiled,
+/// More than this many times its calibrated cost, which is of compiled code, no probe pair takes in place, unless the interpreter runs it.
 const IMPLAUSIBLE: f64 = 40.0;
-/// or than this, in ns, in the interpreter: under -Xint it is 1,000 to 5,000, as the time is read.
+/// The most that a probe pair takes in the interpreter, in ns: 1,000 to 5,000 under `-Xint`, by what the time is read from.
 pub const MOST_OF_A_PAIR_NS: f64 = 5_000.0;
 /// So far a difference must be from chance before it is believed to be something else.
 const STANDARD_ERRORS: f64 = 3.0;

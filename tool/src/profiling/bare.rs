@@ -6,7 +6,7 @@
 //!
 //! Code that has just been given back is compiled anew: what counts is the last quarter of the time, or its last seconds, and there
 //! is an end only when the JIT compilers have not much to do any more. Where they are slow that takes longer than is else waited
-//! for; then it is, as long as calls still take less and less.
+//! for; then it is, as long as calls still take less and less, or are too few to tell.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +63,7 @@ pub(super) struct Plan {
 
 /// How recording went.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Recorded {
+pub(super) struct RecordingFacts {
     pub(super) ending: Ending,
     pub(super) duration: Duration,
     /// The JIT compilers were at work all the while.
@@ -75,7 +75,7 @@ pub(super) struct Recorded {
 /// What is worth being measured after a profile; nothing, where there would be too few calls, or no room for their times.
 pub(super) fn plan(
     timing: BareTiming,
-    Recorded { ending, duration: recorded, is_compiling, pair_ns }: Recorded,
+    RecordingFacts { ending, duration: recorded, is_compiling, pair_ns }: RecordingFacts,
     decoder: &Decoder,
     segment: &Segment,
 ) -> Option<Plan> {

@@ -18,7 +18,7 @@ const SHORTEST: Duration = Duration::from_secs(5);
 
 /// The compiler threads of a process.
 #[derive(Debug)]
-pub(crate) struct Compilers {
+pub(super) struct Compilers {
     tasks: PathBuf,
     /// With what each has had of the processors, or waited for them.
     threads: Vec<(PathBuf, Duration)>,
@@ -28,7 +28,7 @@ pub(crate) struct Compilers {
 
 impl Compilers {
     /// Those of a process, by its pid as we see it.
-    pub(crate) fn of(pid: u32) -> Compilers {
+    fn of(pid: u32) -> Compilers {
         Compilers {
             tasks: PathBuf::from(format!("/proc/{pid}/task")),
             threads: Vec::new(),
@@ -38,7 +38,7 @@ impl Compilers {
     }
 
     /// What they have had of the processors since the first reading, or would have if nobody else had them. Nothing, where the kernel does not tell.
-    pub(crate) fn used(&mut self) -> Duration {
+    pub(super) fn used(&mut self) -> Duration {
         if self.readings.is_multiple_of(SEARCH) {
             self.search();
         }
@@ -119,11 +119,11 @@ impl Compiling {
     }
 
     /// The compilers, for whoever goes on watching them.
-    pub(crate) fn into_compilers(self) -> Compilers {
+    pub(super) fn into_compilers(self) -> Compilers {
         self.compilers
     }
 
-    /// Long after the reading before.
+    /// The reading before may be long ago: threads are looked for anew.
     fn used(&mut self) -> Duration {
         self.compilers.search();
         self.compilers.used()
@@ -131,7 +131,7 @@ impl Compiling {
 }
 
 /// Whether code was compiled all the time while so much was recorded.
-pub(crate) fn is_busy(compiling: Duration, recorded: Duration) -> bool {
+pub(super) fn is_busy(compiling: Duration, recorded: Duration) -> bool {
     compiling >= recorded.mul_f64(BUSY)
 }
 
