@@ -11,7 +11,7 @@ const NAMES: [&str; 3] = ["C1 Compiler", "C2 Compiler", "JVMCI"];
 /// The threads are looked for again every so many readings: there are fewer or more of them as there is work.
 const SEARCH: u32 = 10;
 
-/// With so much of one processor while it was recorded, code was compiled all the time.
+/// With so much of one processor while it was recorded, code was compiled all the time; and a root was running all the time.
 const BUSY: f64 = 0.5;
 /// In a shorter profile it always is.
 const SHORTEST: Duration = Duration::from_secs(5);
@@ -143,7 +143,9 @@ pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<Str
         profile.controls.iter().filter(of_root).any(|control| control.calls >= MIN_CONTROLS)
     };
     let is_known = profile.roots.iter().filter(|root| root.calls > 0).all(is_timed);
-    if is_known || profile.duration < SHORTEST || !is_busy(compiling, profile.duration) {
+    // What is called rarely runs uncompiled without a profile too.
+    let is_rare = Duration::from_nanos(profile.merged.total_ns()) < profile.duration.mul_f64(BUSY);
+    if is_known || is_rare || profile.duration < SHORTEST || !is_busy(compiling, profile.duration) {
         return None;
     }
     let share = compiling.div_duration_f64(profile.duration);
@@ -158,7 +160,7 @@ pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<Str
 mod tests {
     use super::*;
     use crate::profile::testing::profile_of;
-    use crate::profile::{ControlKind, MethodIndex, OpenCalls, Tree};
+    use crate::profile::{ControlKind, MethodIndex, Node, OpenCalls, Tree};
 
     #[test]
     fn only_compilers_are_counted_and_from_the_first_reading_on() {
@@ -219,6 +221,8 @@ mod tests {
         let root =
             Root { pattern: "a.B::m".to_owned(), methods: vec![MethodIndex(0)], calls: 11, open: OpenCalls::default() };
         profile.roots = vec![root];
+        profile.merged =
+            Tree { nodes: vec![Node { calls: 11, total_ns: 7_500_000_000, ..Node::empty(MethodIndex(0)) }] };
         profile.controls.clear();
         let (busy, idle) = (Duration::from_secs(7), Duration::from_secs(2));
         assert!(
@@ -241,6 +245,10 @@ mod tests {
         profile.roots[0].calls = 11;
         profile.duration = Duration::from_secs(4);
         assert_eq!(not_compiled(busy, &profile), None, "too short");
+        profile.duration = Duration::from_secs(8);
+        assert!(not_compiled(busy, &profile).is_some());
+        profile.merged.nodes[0].total_ns /= 10;
+        assert_eq!(not_compiled(busy, &profile), None, "called now and then");
     }
 
     #[test]
