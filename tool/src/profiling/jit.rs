@@ -11,7 +11,7 @@ const NAMES: [&str; 3] = ["C1 Compiler", "C2 Compiler", "JVMCI"];
 /// The threads are looked for again every so many readings: there are fewer or more of them as there is work.
 const SEARCH: u32 = 10;
 
-/// With so much of one processor while it was recorded, code was compiled all the time; and a root was running all the time.
+/// Who took so much of the time while it was recorded was at work all the while: compilers, of one processor, or roots.
 const BUSY: f64 = 0.5;
 /// In a shorter profile it always is.
 const SHORTEST: Duration = Duration::from_secs(5);
@@ -130,22 +130,23 @@ impl Compiling {
     }
 }
 
-/// Whether code was compiled all the time while so much was recorded.
-pub(super) fn is_busy(compiling: Duration, recorded: Duration) -> bool {
-    compiling >= recorded.mul_f64(BUSY)
+/// Whether those who took so much time were at work all the while that was recorded.
+pub(super) fn is_busy(took: Duration, recorded: Duration) -> bool {
+    took >= recorded.mul_f64(BUSY)
 }
 
-/// What there is to be said of a profile whose calls were not compiled yet as they were recorded, if nothing says what they take: the
-/// compilers had so much time meanwhile.
+/// What there is to be said of a profile whose calls were not compiled yet as they were recorded, if nothing says what they take and
+/// roots ran for most of it: the compilers had so much time meanwhile.
 pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<String> {
     let is_timed = |root: &Root| {
         let of_root = |control: &&Control| root.methods.contains(&control.root);
         profile.controls.iter().filter(of_root).any(|control| control.calls >= MIN_CONTROLS)
     };
     let is_known = profile.roots.iter().filter(|root| root.calls > 0).all(is_timed);
-    // What is called rarely runs uncompiled without a profile too.
-    let is_rare = Duration::from_nanos(profile.merged.total_ns()) < profile.duration.mul_f64(BUSY);
-    if is_known || is_rare || profile.duration < SHORTEST || !is_busy(compiling, profile.duration) {
+    // What runs now and then is often not compiled without a profile either.
+    let in_roots = Duration::from_nanos(profile.merged.total_ns());
+    let are_busy = is_busy(compiling, profile.duration) && is_busy(in_roots, profile.duration);
+    if is_known || profile.duration < SHORTEST || !are_busy {
         return None;
     }
     let share = compiling.div_duration_f64(profile.duration);
