@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// The first JDK of all later ones that can read the time stamp counter fast; and one before.
-const FIRST_WITH_TSC: u32 = 22;
+const FIRST_WITH_TSC: u32 = 21;
 const EARLIER_WITH_TSC: u32 = 17;
 /// How far times may be from those of the system's clock: chunks are tied to it, and run for seconds at most.
 const TOLERANCE_NS: i64 = 1_000_000;

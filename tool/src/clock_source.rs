@@ -2,15 +2,15 @@
 //! `System.nanoTime()`.
 //!
 //! The kernel has the better judgement of the counter: it compares it with other clocks, and over the processors, as long as it
-//! runs. So the counter is read where the kernel itself reads it. The JVM can read it as fast as that from JDK 22 on, by a
-//! critical downcall (`java.lang.foreign.Linker.Option.critical`), and in JDK 17 by what became that; the conversion to
-//! `System.nanoTime()` is the runtime's.
+//! runs. So the counter is read where the kernel itself reads it. The JVM can read it as fast as that from JDK 21 on, by a
+//! critical downcall (`java.lang.foreign.Linker.Option.critical`, in 21 a preview named `isTrivial`), and in JDK 17 by what became
+//! that; the conversion to `System.nanoTime()` is the runtime's.
 
 use crate::callgraph::JdkMethods;
 use crate::profile::ClockMode;
 
 /// The first JDK with critical downcalls.
-const FIRST_JDK: u32 = 22;
+const FIRST_JDK: u32 = 21;
 /// This one has them in its internals.
 const EARLIER_JDK: u32 = 17;
 /// What the kernel says of a counter that runs at one speed, and in all idle states.
@@ -176,7 +176,8 @@ mod tests {
         check("22", JdkMethods::None, STEADY, "tsc", Ok(()));
         check("23-ea+3", JdkMethods::None, STEADY, "tsc", Ok(()));
         check("17.0.15", JdkMethods::None, STEADY, "tsc", Ok(()));
-        check("21.0.2", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk("21.0.2".to_owned())));
+        check("21.0.8", JdkMethods::None, STEADY, "tsc", Ok(()));
+        check("20.0.2", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk("20.0.2".to_owned())));
         check("11.0.2", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk("11.0.2".to_owned())));
         check("", JdkMethods::None, STEADY, "tsc", Err(ClockSourceError::Jdk(String::new())));
         let tick = ClockMode::Tick(std::time::Duration::from_micros(100));

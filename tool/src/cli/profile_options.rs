@@ -142,7 +142,7 @@ pub struct ProfileArgs {
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
-    /// What --clock exact reads. The time stamp counter takes less than half as long, and needs JDK 17, or 22 or later
+    /// What --clock exact reads. The time stamp counter takes less than half as long, and needs JDK 17, or 21 or later
     #[arg(long, value_enum, default_value_t = ClockSource::Auto)]
     clock_source: ClockSource,
     /// How often the coarse clock of --clock tick moves

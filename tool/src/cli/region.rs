@@ -92,7 +92,7 @@ pub struct Timing {
     /// End after this many calls, and count no others; calls inside another region or call do not count for this
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
-    /// What is read for the time. The time stamp counter takes less than half as long, and needs JDK 17, or 22 or later
+    /// What is read for the time. The time stamp counter takes less than half as long, and needs JDK 17, or 21 or later
     #[arg(long, value_enum, default_value_t = ClockSource::Auto)]
     clock_source: ClockSource,
     /// Wait for classes that are not loaded yet, rather than fail

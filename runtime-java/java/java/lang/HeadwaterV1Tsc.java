@@ -9,13 +9,14 @@ import java.lang.reflect.Method;
 
 /**
  * The processor's time stamp counter, read by a call of a function of the agent's that is no more than a call: {@code java.lang.foreign}'s
- * critical downcall, and what JDK 17 has in its place. C2 inlines it; the interpreter and C1 go through the same handle, so that all
- * see one time.
+ * critical downcall, which is a preview called trivial in JDK 21, and what JDK 17 has in its place. C2 inlines it; the interpreter and C1
+ * go through the same handle, so that all see one time.
  *
  * <p>Initialised only when the counter is to be used, after {@link HeadwaterV1Clock#tscFunction} was set. Reflection, because the
  * class is compiled for JDK 11.
  */
 final class HeadwaterV1Tsc {
+    private static final int FIRST_WITH_LINKER = 21;
     private static final int FIRST_WITH_CRITICAL = 22;
     // How JDK 17 numbers what it passes addresses and results in.
     private static final int INTEGER_REGISTER = 0;
@@ -39,21 +40,24 @@ final class HeadwaterV1Tsc {
 
     private static MethodHandle reader(long function) {
         try {
-            return Runtime.version().feature() < FIRST_WITH_CRITICAL ? byEntryPoint(function) : byLinker(function);
+            int feature = Runtime.version().feature();
+            return feature < FIRST_WITH_LINKER ? byEntryPoint(function) : byLinker(function, feature);
         } catch (ReflectiveOperationException e) {
             throw new UnsupportedOperationException(e);
         }
     }
 
-    /** By {@code Linker.Option.critical}. */
-    private static MethodHandle byLinker(long function) throws ReflectiveOperationException {
+    /** By {@code Linker.Option.critical}, or {@code isTrivial} as that was called first. */
+    private static MethodHandle byLinker(long function, int feature) throws ReflectiveOperationException {
         Class<?> linkers = Class.forName("java.lang.foreign.Linker");
         Class<?> options = Class.forName("java.lang.foreign.Linker$Option");
         Class<?> segments = Class.forName("java.lang.foreign.MemorySegment");
         Class<?> layouts = Class.forName("java.lang.foreign.MemoryLayout");
         Class<?> descriptors = Class.forName("java.lang.foreign.FunctionDescriptor");
         Object linker = linkers.getMethod("nativeLinker").invoke(null);
-        Object critical = options.getMethod("critical", boolean.class).invoke(null, false);
+        Object critical = feature < FIRST_WITH_CRITICAL
+                ? options.getMethod("isTrivial").invoke(null)
+                : options.getMethod("critical", boolean.class).invoke(null, false);
         Object longLayout = Class.forName("java.lang.foreign.ValueLayout").getField("JAVA_LONG").get(null);
         Object noLayouts = Array.newInstance(layouts, 0);
         Object descriptor = descriptors.getMethod("of", layouts, noLayouts.getClass()).invoke(null, longLayout, noLayouts);
