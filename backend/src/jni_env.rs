@@ -81,6 +81,13 @@ impl Jni {
         self.checked(method, "GetStaticMethodID")
     }
 
+    /// Whether a class has an instance method; initialises the class.
+    pub fn has_method(self, class: jclass, name: &str, descriptor: &CStr) -> bool {
+        let Ok(name) = CString::new(name) else { return false };
+        let method = jni!(self, GetMethodID, class, name.as_ptr(), descriptor.as_ptr());
+        !self.clear_exception() && !method.is_null()
+    }
+
     /// Binds native methods.
     pub fn register_natives(self, class: jclass, methods: &[JNINativeMethod]) -> Result<(), Thrown> {
         let result = jni!(self, RegisterNatives, class, methods.as_ptr(), methods.len() as jint);

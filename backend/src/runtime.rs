@@ -7,7 +7,7 @@ use headwater_protocol::message::Calibration;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId, layout, word};
-use headwater_runtime_java::{CLASSES, PROBE_CLASS, PROBES};
+use headwater_runtime_java::{CLASSES, FORMER_NAMES, PROBE_CLASS, PROBES, UNSAFE_CLASS};
 use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jobject, jvalue};
 
 use crate::jni_env::{Jni, Thrown};
@@ -60,9 +60,14 @@ impl Runtime {
             // Defined by another build's agent, to which its native methods are bound.
             Ok(class) => Runtime::left_by_others(jni, class).map_err(|_| InstallError::OtherVersion)?,
             Err(_) => {
+                let has_former_names = has_former_names(jni)?;
                 for class in CLASSES {
-                    let class = jni.define_boot_class(class.name, class.bytes)?;
-                    jni.delete_local(class);
+                    let defined = if has_former_names {
+                        jni.define_boot_class(class.name, &class.with_former_names())?
+                    } else {
+                        jni.define_boot_class(class.name, class.bytes)?
+                    };
+                    jni.delete_local(defined);
                 }
                 Runtime::of(jni, jni.find_class(PROBE_CLASS)?)?
             }
@@ -185,6 +190,16 @@ impl Runtime {
         // An exception here was cleared; the pause then counts into the method's time.
         let _ = jni.call_static_void(self.class, self.paused, &arguments);
     }
+}
+
+/// Whether this JDK's `Unsafe` is that of JDK 11.
+fn has_former_names(jni: Jni) -> Result<bool, Thrown> {
+    const DESCRIPTOR: &CStr = c"(Ljava/lang/Object;J)Ljava/lang/Object;";
+    let class = jni.find_class(UNSAFE_CLASS)?;
+    let [(now, _), _] = FORMER_NAMES;
+    let is_former = !jni.has_method(class, now, DESCRIPTOR);
+    jni.delete_local(class);
+    Ok(is_former)
 }
 
 /// The native methods: name, signature, function.

@@ -3,6 +3,8 @@
 //! The sources are in `java/`; the class files in `classes/` are committed, so that building Headwater needs no JDK.
 //! `cargo xtask runtime` compiles them again, and a test demands that they are fresh.
 
+mod constants;
+
 /// Internal name of the class whose methods the probes call.
 pub const PROBE_CLASS: &str = "java/lang/HeadwaterV1";
 /// `(I)Ljava/lang/Object;`: first instruction of an instrumented method, or part of one. Returns the call's token.
@@ -76,6 +78,19 @@ pub struct RuntimeClass {
     pub name: &'static str,
     /// The class file, version 55 (Java 11).
     pub bytes: &'static [u8],
+}
+
+/// Internal name of the class whose methods have other names in JDK 11: see [`FORMER_NAMES`].
+pub const UNSAFE_CLASS: &str = "jdk/internal/misc/Unsafe";
+/// What its methods are called since JDK 12, and what they were called before.
+pub const FORMER_NAMES: [(&str, &str); 2] =
+    [("getReference", "getObject"), ("compareAndSetReference", "compareAndSetObject")];
+
+impl RuntimeClass {
+    /// The class file for a JDK whose `Unsafe` has the [`FORMER_NAMES`].
+    pub fn with_former_names(&self) -> Vec<u8> {
+        constants::renamed(self.bytes, &FORMER_NAMES)
+    }
 }
 
 macro_rules! class {

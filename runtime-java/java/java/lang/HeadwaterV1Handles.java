@@ -16,9 +16,9 @@ final class HeadwaterV1Handles {
     private static final long TYPE = offset("java.lang.invoke.MemberName", "type");
     private static final long METHOD = offset("java.lang.invoke.MemberName", "method");
     private static final long LOADER = offset("java.lang.Class", "classLoader");
-    /** The fields are what they should be, and can be read. JDK 11 calls that otherwise. */
+    /** The fields are what they should be. */
     private static final boolean READABLE = MEMBER != 0 && INIT_METHOD != 0 && OWNER != 0 && TYPE != 0 && METHOD != 0
-            && LOADER != 0 && Runtime.version().feature() >= 12;
+            && LOADER != 0;
 
     private HeadwaterV1Handles() {}
 
