@@ -17,12 +17,14 @@ use std::time::{Duration, Instant};
 use headwater_protocol::message::{Answer, Command, Greeting, Notice, RequestId, ToAgent, ToTool, Upcall, Welcome};
 use headwater_protocol::wire::{self, WireError};
 use headwater_protocol::{PROTOCOL_VERSION, ThreadId};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, sockopt};
 
 /// A write that takes longer means that the tool has stopped reading.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 /// How long a question waits once an earlier one got no answer in time.
 const UNRESPONSIVE_DEADLINE: Duration = Duration::from_millis(20);
+/// How much may be on its way to the tool: the kernel's memory, taken as it is needed. A message takes most of a kilobyte there.
+const ON_ITS_WAY_BYTES: usize = 4 << 20;
 /// No time at all cannot be had: to the operating system that is no limit.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
@@ -94,6 +96,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Lets as much as possible be on its way to the tool: hundreds of classes may be told of before it reads again, and who tells of one that
+/// finds no room waits.
+fn make_room(stream: &UnixStream) {
+    // Only a privileged process gets all of it, others twice what sockets have to begin with; a socket works without, too.
+    let _ = sockopt::set_socket_send_buffer_size_force(stream, ON_ITS_WAY_BYTES)
+        .or_else(|_| sockopt::set_socket_send_buffer_size(stream, ON_ITS_WAY_BYTES));
+}
+
 /// Connects to the tool and tells it why no session can be had.
 pub fn decline(socket: &Path, reason: &str) {
     // Nobody is left to be told when this fails, too.
@@ -108,6 +118,7 @@ impl Connection {
     pub fn open(socket: &Path, greeting: Greeting) -> Result<(Connection, OwnedFd), ConnectError> {
         let mut stream = UnixStream::connect(socket)?;
         stream.set_write_timeout(Some(WRITE_DEADLINE))?;
+        make_room(&stream);
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let greeting: Result<Greeting, String> = Ok(greeting);
         wire::write(&mut stream, &greeting)?;
