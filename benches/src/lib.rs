@@ -1,7 +1,6 @@
 //! What the benchmarks share: timing, and targets.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use headwater::profile::{Clock, MethodName, Profile, Target, ThreadProfile, Tree};
@@ -65,7 +64,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 pub fn compile(jdk: &Jdk, source: &str) -> Scratch {
     let classes = Scratch::new("classes");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("java").join(source);
-    let status = Command::new(jdk.program("javac")).arg("-d").arg(classes.path()).arg(source).status();
+    let status = jdk.javac().arg("-d").arg(classes.path()).arg(source).status();
     assert!(status.expect("javac starts").success());
     classes
 }

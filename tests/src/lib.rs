@@ -19,13 +19,18 @@ pub mod tomcat;
 /// No step of a test takes longer, unless it hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A JDK of this machine.
+/// Names JVMs to be tested on instead of those that are installed: homes, with colons between them. JREs will do.
+pub const INSTEAD: &str = "HEADWATER_TEST_JVMS";
+
+/// A JVM of this machine, and what compiles for it.
 #[derive(Clone, Debug)]
 pub struct Jdk {
     /// Its home.
     pub home: PathBuf,
     /// Its feature version (17, 25, ...).
     pub version: u32,
+    /// Home of the JDK whose tools are used, where this is a JRE.
+    tools: Option<PathBuf>,
 }
 
 impl Jdk {
@@ -33,17 +38,52 @@ impl Jdk {
     pub fn at(home: &Path) -> Option<Jdk> {
         let home = home.canonicalize().ok()?;
         let version = feature_version(&home).filter(|_| home.join("bin/javac").exists())?;
-        Some(Jdk { home, version })
+        Some(Jdk { home, version, tools: None })
     }
 
-    /// One of its programs.
+    /// The one with this home, which may lack the tools that a JDK has.
+    fn with_tools_of(home: &Path, tools: &Jdk) -> Option<Jdk> {
+        let jre = || {
+            let home = home.canonicalize().ok()?;
+            let version = feature_version(&home).filter(|_| home.join("bin/java").exists())?;
+            Some(Jdk { home, version, tools: Some(tools.home.clone()) })
+        };
+        Jdk::at(home).or_else(jre)
+    }
+
+    /// One of its programs, or of its tools.
     pub fn program(&self, name: &str) -> PathBuf {
-        self.home.join("bin").join(name)
+        let own = self.home.join("bin").join(name);
+        match &self.tools {
+            Some(tools) if !own.exists() => tools.join("bin").join(name),
+            _ => own,
+        }
+    }
+
+    /// A compiler whose classes it understands.
+    pub fn javac(&self) -> Command {
+        let mut javac = Command::new(self.program("javac"));
+        if self.tools.is_some() {
+            // Not `--release`, which lets nobody see or patch the inside of java.base.
+            let version = self.version.to_string();
+            javac.args(["-Xlint:-options", "--source", &version, "--target", &version]);
+        }
+        javac
     }
 }
 
-/// Every JDK under JAVA_HOME and /usr/lib/jvm that can compile, each once.
+/// Every JDK under JAVA_HOME and /usr/lib/jvm that can compile, each once; or those that [`INSTEAD`] names.
 pub fn jdks() -> Vec<Jdk> {
+    let installed = installed_jdks();
+    let Some(homes) = std::env::var_os(INSTEAD) else { return installed };
+    let newest = installed.iter().max_by_key(|jdk| jdk.version).expect("there is one");
+    let named = |home: PathBuf| {
+        Jdk::with_tools_of(&home, newest).unwrap_or_else(|| panic!("{INSTEAD}: {} is no JVM's home", home.display()))
+    };
+    std::env::split_paths(&homes).map(named).collect()
+}
+
+fn installed_jdks() -> Vec<Jdk> {
     let homes = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter();
     let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: BTreeMap<PathBuf, Jdk> = BTreeMap::new();
@@ -150,7 +190,8 @@ pub fn compile_text(jdk: &Jdk, text: &str) -> Scratch {
 
 fn compile_files(jdk: &Jdk, sources: &[PathBuf], libraries: &[PathBuf]) -> Scratch {
     let classes = Scratch::new("classes");
-    let output = Command::new(jdk.program("javac"))
+    let output = jdk
+        .javac()
         .args(["-g", "-nowarn", "-proc:none", "-d"])
         .arg(classes.path())
         .arg("-cp")
@@ -164,7 +205,7 @@ fn compile_files(jdk: &Jdk, sources: &[PathBuf], libraries: &[PathBuf]) -> Scrat
 
 /// Compiles a C source from `tests/targets` into a library of native methods, by the compiler that links Rust programs.
 pub fn compile_library(jdk: &Jdk, source: &str, library: &Path) {
-    let include = jdk.home.join("include");
+    let include = jdk.tools.as_ref().unwrap_or(&jdk.home).join("include");
     let output = Command::new("cc")
         .args(["-shared", "-fPIC", "-I"])
         .arg(&include)

@@ -465,11 +465,6 @@ public class Counting {
             }
         }
 
-        record Point(int x, int y) {
-            Point {
-                Counter.hit("Counting$Construction$Point.<init>(II)V");
-            }
-        }
 
         static long run() {
             Counter.hit("Counting$Construction.run()J");
@@ -490,7 +485,7 @@ public class Counting {
             for (Color color : Color.values()) {
                 sum += color.code();
             }
-            return sum + outer.new Inner(4).value + new Point(1, 2).y() + instances;
+            return sum + outer.new Inner(4).value + instances;
         }
     }
 

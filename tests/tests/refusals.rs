@@ -16,8 +16,7 @@ fn a_jvm_that_has_another_versions_classes_is_left_alone() {
         std::fs::write(&source, "package java.lang; public class HeadwaterV1 { static void enter(int id) { } }")
             .unwrap();
         let patch = format!("--patch-module=java.base={}", others.path().display());
-        let mut javac = Command::new(jdk.program("javac"));
-        let status = javac.arg(&patch).arg("-d").arg(others.path()).arg(&source).status();
+        let status = jdk.javac().arg(&patch).arg("-d").arg(others.path()).arg(&source).status();
         assert!(status.expect("javac starts").success());
         let mut target = Target::start_with(&jdk, &[&patch]);
         let tool = run_headwater(&["profile", &target.process.pid().to_string(), "--root", "Counting::root"]);

@@ -233,8 +233,9 @@ fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() 
             static int inherited(Meals meals, Eater eater) { meals.forEach(eater); return eater.eaten; }
             static String joined(Named named) { return \"it is \" + named; }
         }";
-    for jdk in jdks() {
-        let (_, found) = calls(&jdk, source, &[]);
+    const RECORDS: u32 = 17;
+    for jdk in jdks().iter().filter(|jdk| jdk.version >= RECORDS) {
+        let (_, found) = calls(jdk, source, &[]);
         let expected = [
             ("Steps.hasNext()Z", 8),
             ("Steps.next()Ljava/lang/Object;", 6),

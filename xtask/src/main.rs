@@ -1,4 +1,4 @@
-//! The project's chores, executable: `cargo xtask demo | test | bench | tutorial | runtime | web | rewrite | corpus`.
+//! The project's chores, executable: `cargo xtask demo | test | jvms | bench | tutorial | runtime | web | rewrite | corpus`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -12,9 +12,11 @@ mod consumers;
 mod corpus;
 mod demo;
 mod jar;
+mod jvms;
 mod libraries;
 mod machine;
 mod picture;
+mod pinned;
 mod probed_jdk;
 mod process;
 mod rewrite;
@@ -47,6 +49,12 @@ enum Command {
     },
     /// Run all tests: unit, golden, end-to-end
     Test {
+        /// Passed on to `cargo test`
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+    /// Run the end-to-end tests on JVMs that Debian has no packages of: JREs of JDK 11 and 21, which are installed by pip
+    Jvms {
         /// Passed on to `cargo test`
         #[arg(last = true)]
         arguments: Vec<String>,
@@ -99,6 +107,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo { root, seconds } => demo::run(&root, seconds),
         Command::Test { arguments } => test::run(&arguments),
+        Command::Jvms { arguments } => jvms::run(&arguments),
         Command::Bench { name, arguments } => bench::run(name.as_deref(), &arguments),
         Command::Tutorial => tutorial::run(),
         Command::Runtime => runtime::run(),

@@ -38,7 +38,7 @@ impl ProbedJdk {
     pub(crate) fn new(jdk: Jdk, work: PathBuf) -> Result<ProbedJdk, String> {
         class_tree::empty(&work)?;
         let probe = root().join("rewriter/tests/java");
-        let javac = || Command::new(jdk.program("javac"));
+        let javac = || jdk.javac();
         call(
             javac()
                 .arg(format!("--patch-module=java.base={}", probe.display()))

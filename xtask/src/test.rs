@@ -1,8 +1,9 @@
 //! `cargo xtask test`: everything. The end-to-end tests need a JDK and Tomcat's libraries, and the tool's binary; the exports'
-//! tests need their readers; of the corpus a sample is linked.
+//! tests need their readers; of the corpus a sample is linked, and of the end-to-end tests some are run on JVMs that are not installed.
 
 use crate::consumers;
 use crate::corpus::{self, Extent};
+use crate::jvms;
 use crate::libraries;
 use crate::machine::{call, cargo, ensure_tomcat, jdk};
 use crate::semantics::Programs;
@@ -26,6 +27,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         let model = ["test", "--package", "headwater-protocol", "--lib", "--release", "--target-dir", "target/loom"];
         call(cargo().args(model).args(["chunks"]).env("RUSTFLAGS", "--cfg loom"))?;
         corpus::run(None, Extent { every: SAMPLE, programs: Programs::Javac })?;
+        jvms::run_most_different()?;
     }
     Ok(())
 }

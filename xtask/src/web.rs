@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::consumers::{npm_install, target};
 use crate::machine::{call, ensure, root};
+use crate::pinned;
 
 /// Sees to it that the tools that build the page are there, as `tool/web/package-lock.json` pins them.
 pub(crate) fn ensure_installed() -> Result<(), String> {
-    npm_install(&root().join("tool/web"), &tools()?)
+    pinned::npm(&root().join("tool/web"), &tools()?)
 }
 
 /// Where they are: the test of the committed page looks there too.
 fn tools() -> Result<PathBuf, String> {
-    Ok(target()?.join("web"))
+    Ok(pinned::target()?.join("web"))
 }
 
 pub(crate) fn run() -> Result<(), String> {

@@ -148,11 +148,7 @@ fn compile_loop(jdk: &Jdk) -> Scratch {
 }
 
 fn javac(jdk: &Jdk, classes: &Scratch, sources: &[PathBuf]) {
-    let status = Command::new(jdk.program("javac"))
-        .args(["-J-Xmx2g", "-nowarn", "-g:none", "-d"])
-        .arg(classes.path())
-        .args(sources)
-        .status();
+    let status = jdk.javac().args(["-J-Xmx2g", "-nowarn", "-g:none", "-d"]).arg(classes.path()).args(sources).status();
     assert!(status.expect("javac starts").success());
 }
 

@@ -70,8 +70,7 @@ fn instrumented(program: &Program, wrong: &mut Vec<String>) -> (Classes, Vec<(St
 }
 
 fn javac(jdk: &Jdk, arguments: &[&str], sources: &[&Path], into: &Path) {
-    let mut command = Command::new(jdk.program("javac"));
-    let output = command.args(arguments).arg("-d").arg(into).args(sources).output().expect("javac starts");
+    let output = jdk.javac().args(arguments).arg("-d").arg(into).args(sources).output().expect("javac starts");
     assert!(output.status.success(), "javac: {}", String::from_utf8_lossy(&output.stderr));
 }
 
