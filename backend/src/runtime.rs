@@ -196,10 +196,12 @@ impl Runtime {
 fn has_former_names(jni: Jni) -> Result<bool, Thrown> {
     const DESCRIPTOR: &CStr = c"(Ljava/lang/Object;J)Ljava/lang/Object;";
     let class = jni.find_class(UNSAFE_CLASS)?;
-    let [(now, _), _] = FORMER_NAMES;
-    let is_former = !jni.has_method(class, now, DESCRIPTOR);
+    let [(now, former), _] = FORMER_NAMES;
+    let has = |name| jni.has_method(class, name, DESCRIPTOR);
+    // JDK 17 has both.
+    let are_former = !has(now) && has(former);
     jni.delete_local(class);
-    Ok(is_former)
+    Ok(are_former)
 }
 
 /// The native methods: name, signature, function.

@@ -49,3 +49,26 @@ fn length(tag: u8, class_file: &[u8], at: usize) -> usize {
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::renamed;
+    use crate::{CLASSES, FORMER_NAMES};
+
+    #[test]
+    fn names_are_other_ones_and_nothing_else_is() {
+        let back = FORMER_NAMES.map(|(now, former)| (former, now));
+        let mut changed = 0;
+        for class in CLASSES {
+            let former = class.with_former_names();
+            assert!(renamed(&former, &back) == class.bytes, "{}", class.name);
+            assert!(renamed(class.bytes, &[]) == class.bytes, "{}", class.name);
+            changed += usize::from(former != class.bytes);
+            for (now, _) in FORMER_NAMES {
+                let name = [&[0, now.len() as u8], now.as_bytes()].concat();
+                assert!(!former.windows(name.len()).any(|bytes| bytes == name), "{}: {now}", class.name);
+            }
+        }
+        assert!(changed > 2, "{changed} classes use them");
+    }
+}
