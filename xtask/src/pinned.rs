@@ -9,7 +9,7 @@ use crate::machine::call;
 /// Installs what these files pin in a directory, which gets copies of them, unless it has the very same already.
 ///
 /// # Errors
-/// With the command's failure; nothing is left of what it has done then.
+/// With the command's failure. What it has done by then is begun anew the next time.
 pub(crate) fn ensure(pins: &[PathBuf], installed: &Path, install: impl FnOnce(&Path) -> Command) -> Result<(), String> {
     let name = |pin: &PathBuf| pin.file_name().unwrap_or_default().to_owned();
     let is_same = |pin: &PathBuf| matches!((std::fs::read(pin), std::fs::read(installed.join(name(pin)))), (Ok(wanted), Ok(had)) if wanted == had);
