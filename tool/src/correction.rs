@@ -18,6 +18,10 @@
 //!
 //! Times by a coarse clock are samples: of a time t with steps of p, `sqrt(t * p)` is one standard deviation, but that of a stretch
 //! of time that the clock is read before and after is never more than half a step.
+//!
+//! Where processors are scarce, a thread loses its own now and then, for a slice, and whoever is on top of its stack then has that in
+//! its time. Of a time t in which the thread wanted a processor, and of which it stood in line for a part q, the deviation is
+//! `sqrt(t * q * slice)`.
 
 mod division;
 mod in_place;
@@ -37,6 +41,8 @@ struct Sum {
     /// Corrected; may be below zero.
     exact: f64,
     measured: f64,
+    /// Of what was measured, how long the thread wanted no processor.
+    waited: f64,
     spread: f64,
     /// How far nodes are below zero.
     missing: f64,
@@ -50,17 +56,26 @@ impl Sum {
     fn add(&mut self, other: Sum) {
         self.exact += other.exact;
         self.measured += other.measured;
+        self.waited += other.waited;
         self.spread += other.spread;
         self.missing += other.missing;
         self.halves += other.halves;
         self.squared_halves += other.squared_halves;
     }
 
+    /// Where less was sampled than probes take, it is for want of samples.
+    fn expected_ns(&self) -> f64 {
+        self.measured.max(self.measured - self.exact).max(0.0)
+    }
+
     /// The variance, in ns², of a time that a coarse clock measured in so many stretches.
     fn sampled(&self, step_ns: f64, stretches: f64) -> f64 {
-        // Where less was sampled than probes take, it is for want of samples.
-        let expected_ns = self.measured.max(self.measured - self.exact).max(0.0);
-        (expected_ns * step_ns).min(stretches * step_ns * step_ns / 4.0)
+        (self.expected_ns() * step_ns).min(stretches * step_ns * step_ns / 4.0)
+    }
+
+    /// The variance, in ns², of standing in line for a processor.
+    fn queued(&self, queue_ns: f64) -> f64 {
+        (self.expected_ns() - self.waited).max(0.0) * queue_ns
     }
 }
 
@@ -85,7 +100,8 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         let exact = measured - n * clock.inner_ns - m * clock.outer_ns;
         let spread = n * clock.inner_spread_ns + m * clock.outer_spread_ns;
         let halves = n + m;
-        Sum { exact, measured, spread, missing: (-exact).max(0.0), halves, squared_halves: halves * halves }
+        let waited = measured * cct.cpu(id).share().map_or(0.0, |running| 1.0 - running);
+        Sum { exact, measured, waited, spread, missing: (-exact).max(0.0), halves, squared_halves: halves * halves }
     };
     let selfs: Vec<Sum> = cct.nodes().map(own).collect();
     // Above what was handed over nothing takes part in its time.
@@ -103,21 +119,25 @@ pub fn correct(cct: &Cct, clock: &Clock, known: Known) -> Tree {
         Known::Calibrated => (false, 0.0),
         Known::InPlace { division_ns } => (true, division_ns),
     };
-    let step_ns = clock.step_or_period_ns();
-    let places_ns = between_places(&selfs[1..], step_ns);
+    let (step_ns, queue_ns) = (clock.step_or_period_ns(), clock.queue_ns());
+    let places_ns = between_places(&selfs[1..], step_ns, queue_ns);
     // Below a node, what callees have too much their callers have too little.
     let own_deviation = |node: &crate::cct::Node, id: NodeId| {
         let own = selfs[id.index()];
         let undivided = node.calls.abs_diff(calls_made[id.index()]) as f64;
-        own.spread + undivided * division_ns + own.sampled(step_ns, own.halves).sqrt() + own.halves * places_ns
+        let by_chance = own.sampled(step_ns, own.halves) + own.queued(queue_ns);
+        own.spread + undivided * division_ns + by_chance.sqrt() + own.halves * places_ns
     };
-    // How costs differ below a root of which they are known says nothing of its total.
+    // How costs differ below a root of which they are known, and who lost the processor there, says nothing of its total.
     let is_fitted = |id: NodeId| is_in_place && cct.parent(id) == Some(NodeId::TOP);
     let total_deviation = |node: &crate::cct::Node, id: NodeId| {
         let total = totals[id.index()];
-        let places = if is_fitted(id) { 0.0 } else { total.squared_halves.sqrt() * places_ns };
         let calls = node.calls as f64;
-        total.spread + calls * division_ns + total.sampled(step_ns, calls).sqrt() + places
+        let (places, queued) = match is_fitted(id) {
+            true => (0.0, 0.0),
+            false => (total.squared_halves.sqrt() * places_ns, total.queued(queue_ns)),
+        };
+        total.spread + calls * division_ns + (total.sampled(step_ns, calls) + queued).sqrt() + places
     };
     let deviations: Vec<Deviation> = cct
         .nodes()
@@ -168,10 +188,11 @@ fn calls_made(cct: &Cct) -> Vec<u64> {
 
 /// How far half a probe pair's cost differs from place to place, in ns, as a standard deviation: at least as far as the nodes show that
 /// come out below zero. Others are too high by as much, and nobody can tell which.
-fn between_places(selfs: &[Sum], step_ns: f64) -> f64 {
+fn between_places(selfs: &[Sum], step_ns: f64, queue_ns: f64) -> f64 {
     let (mut squares, mut halves) = (0.0, 0.0);
     for own in selfs.iter().filter(|own| own.halves > 0.0) {
-        let unexplained = own.missing * own.missing - own.sampled(step_ns, own.halves);
+        let by_chance = own.sampled(step_ns, own.halves) + own.queued(queue_ns);
+        let unexplained = own.missing * own.missing - by_chance;
         squares += 2.0 * unexplained.max(0.0) / own.halves;
         halves += own.halves;
     }
@@ -247,7 +268,7 @@ mod tests {
     use headwater_protocol::MethodId;
 
     use super::*;
-    use crate::profile::{ClockMode, ClockSource};
+    use crate::profile::{ClockMode, ClockSource, CpuSamples};
 
     pub(super) const CLOCK: Clock = Clock {
         mode: ClockMode::Exact,
@@ -257,6 +278,7 @@ mod tests {
         outer_ns: 20.0,
         outer_spread_ns: 0.5,
         step_ns: None,
+        queued: None,
         drift: None,
     };
 
@@ -354,6 +376,39 @@ mod tests {
         };
         assert_eq!(error_ns(None), error_ns(Some(100_000.0)));
         assert!(error_ns(Some(400_000.0)) > error_ns(None) * 3 / 2);
+    }
+
+    #[test]
+    fn who_lost_the_processor_does_not_have_the_time_of_all() {
+        // Two methods are called as often, and take next to nothing; in one of them the thread lost its processor.
+        const CALLS: u64 = 1_000_000;
+        let given = |queued| {
+            let mut cct = called((1, 1_000 + 40 * CALLS), (CALLS, 11 * CALLS));
+            let other = cct.child(cct.roots()[0].0, MethodId(3));
+            cct.node_mut(other).calls = CALLS;
+            cct.node_mut(other).self_measured_ns = 11 * CALLS + 4_000_000;
+            correct(&cct, &Clock { queued, ..CERTAIN }, Known::InPlace { division_ns: 0.0 }).nodes
+        };
+        let (alone, scarce) = (given(None), given(Some(0.2)));
+        assert!(alone[2].self_ns > 4 * alone[1].self_ns, "{alone:?}");
+        assert!(scarce[2].self_ns < 2 * scarce[1].self_ns, "{scarce:?}");
+        assert!(scarce[2].error_ns > 2_000_000, "it is said: {scarce:?}");
+        assert_eq!((alone[0].total_ns, alone[0].total_error_ns), (scarce[0].total_ns, scarce[0].total_error_ns));
+    }
+
+    #[test]
+    fn who_waits_for_something_else_does_not_wait_for_a_processor() {
+        let cct = |running| {
+            let mut cct = called((1, 10_000_000), (1, 1_000_000_000));
+            let waits = cct.nodes().last().expect("the callee").0;
+            cct.add_cpu(waits, CpuSamples { samples: 100, running });
+            cct
+        };
+        let error_ns = |running| {
+            correct(&cct(running), &Clock { queued: Some(0.1), ..CERTAIN }, Known::Calibrated).nodes[1].error_ns
+        };
+        assert_eq!(error_ns(100), 20_000_000, "a second, of which a tenth in line, 4 ms each time");
+        assert!(error_ns(0) < 1_000_000);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! threads that are inside the call graph run, and counts that for the methods on top of their simulated stacks.
 //!
 //! A thread that is ready to run and stands in line for a processor counts as running: it does not wait for anything of the
-//! program's. Virtual threads have no state that the operating system knows, and are not sampled.
+//! program's. How long the threads stood in line is read now and then, where the kernel knows it. Virtual threads have no state that the
+//! operating system knows, and are not sampled.
 //!
 //! The agent knows its threads by the numbers of its own pid namespace, which need not be ours.
 
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -40,11 +41,43 @@ pub struct OsThread {
     pub number: u32,
 }
 
+/// What a thread that wanted a processor had of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduled {
+    /// How long it ran.
+    pub ran_ns: u64,
+    /// How long it stood in line.
+    pub queued_ns: u64,
+}
+
+impl Scheduled {
+    /// Adds another thread's, or another time's.
+    pub fn add(&mut self, other: Scheduled) {
+        self.ran_ns += other.ran_ns;
+        self.queued_ns += other.queued_ns;
+    }
+
+    /// The part of the time in which it stood in line; `None` if nothing is known.
+    pub fn queued(self) -> Option<f64> {
+        let wanted_ns = self.ran_ns + self.queued_ns;
+        (wanted_ns > 0).then(|| self.queued_ns as f64 / wanted_ns as f64)
+    }
+
+    fn since(self, before: Scheduled) -> Scheduled {
+        Scheduled {
+            ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
+            queued_ns: self.queued_ns.saturating_sub(before.queued_ns),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Sampled {
     thread: ThreadId,
     /// How often it was found outside the call graph.
     idle: u32,
+    /// What it had had when it was first found inside, since the last account.
+    scheduled: Option<Scheduled>,
 }
 
 /// Samples the states of a process's threads.
@@ -101,7 +134,9 @@ impl CpuSampler {
                 read += 1;
                 state
             };
-            if !decoder.sample(sampled.thread, &mut look) {
+            if decoder.sample(sampled.thread, &mut look) {
+                sampled.scheduled = sampled.scheduled.or_else(|| scheduled(tasks, number));
+            } else {
                 sampled.idle += 1;
                 if sampled.idle % IDLE == 0 {
                     look();
@@ -112,6 +147,16 @@ impl CpuSampler {
             }
             if read >= READ_AT_ONCE || now.elapsed() > LONGEST {
                 return;
+            }
+        }
+    }
+
+    /// Tells the decoder what the threads that have been inside the call graph had of the processors since then, or since the last time.
+    pub fn account(&mut self, decoder: &mut Decoder) {
+        for (number, sampled) in self.threads.iter_mut().take(LOOKED_AT) {
+            let Some(before) = sampled.scheduled.take() else { continue };
+            if let Some(now) = scheduled(&self.tasks, *number) {
+                decoder.add_scheduled(now.since(before));
             }
         }
     }
@@ -160,12 +205,12 @@ impl CpuSampler {
 
     /// The number's earlier thread, if there was one, has ended.
     fn insert(&mut self, number: u32, thread: ThreadId) {
-        self.threads.insert(number, Sampled { thread, idle: 0 });
+        self.threads.insert(number, Sampled { thread, idle: 0, scheduled: None });
     }
 }
 
 /// Whether a thread runs, or is ready to; `None` when it cannot be told, or is gone.
-fn is_running(tasks: &std::path::Path, number: u32) -> Option<bool> {
+fn is_running(tasks: &Path, number: u32) -> Option<bool> {
     let mut file = File::open(tasks.join(format!("{number}/stat"))).ok()?;
     let mut text = [0; 256];
     let length = file.read(&mut text).ok()?;
@@ -178,8 +223,19 @@ fn state(stat: &[u8]) -> Option<u8> {
     stat.get(name_end + 2).copied()
 }
 
+/// What a thread has had of the processors; `None` where the kernel does not count that, or the thread is gone.
+fn scheduled(tasks: &Path, number: u32) -> Option<Scheduled> {
+    parsed(&std::fs::read_to_string(tasks.join(format!("{number}/schedstat"))).ok()?)
+}
+
+/// A `schedstat` file: two times in ns, and how often it had its turn.
+fn parsed(schedstat: &str) -> Option<Scheduled> {
+    let mut numbers = schedstat.split_whitespace().map(str::parse);
+    Some(Scheduled { ran_ns: numbers.next()?.ok()?, queued_ns: numbers.next()?.ok()? })
+}
+
 /// A thread's number in its own, the innermost pid namespace.
-fn inner_number(tasks: &std::path::Path, number: u32) -> Option<u32> {
+fn inner_number(tasks: &Path, number: u32) -> Option<u32> {
     let status = std::fs::read_to_string(tasks.join(format!("{number}/status"))).ok()?;
     innermost(&status, number)
 }
@@ -209,6 +265,15 @@ mod tests {
     }
 
     #[test]
+    fn a_schedstat_file_has_two_times() {
+        assert_eq!(parsed("176501272 20650426 542\n"), Some(Scheduled { ran_ns: 176_501_272, queued_ns: 20_650_426 }));
+        assert_eq!((parsed("17"), parsed("")), (None, None));
+        let scheduled = |ran_ns, queued_ns| Scheduled { ran_ns, queued_ns };
+        assert_eq!(scheduled(300, 100).queued(), Some(0.25));
+        assert_eq!(Scheduled::default().queued(), None, "nothing is known");
+    }
+
+    #[test]
     fn the_innermost_number_is_the_agents() {
         assert_eq!(innermost("Name:\tjava\nNSpid:\t4711\t23\t7\nNSsid:\t1\n", 4711), Some(7));
         assert_eq!(innermost("Name:\tjava\nNSpid:\t4711\n", 4711), Some(4711));
@@ -230,6 +295,11 @@ mod tests {
             sampler.due = Instant::now();
             sampler.sample(&mut decoder);
         }
+        let accounts = |sampler: &CpuSampler| sampler.threads.values().filter(|it| it.scheduled.is_some()).count();
+        let known = scheduled(&sampler.tasks, ours).is_some();
+        assert_eq!(accounts(&sampler), usize::from(known), "one is there and inside");
+        sampler.account(&mut decoder);
+        assert_eq!(accounts(&sampler), 0, "it is accounted for once");
         decoder.finish(10);
         let samples: Vec<(u64, u32, u32)> = decoder
             .threads()

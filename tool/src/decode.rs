@@ -16,6 +16,7 @@ use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
+use crate::cpu_share::Scheduled;
 
 mod controls;
 mod handover;
@@ -98,6 +99,7 @@ pub struct Decoder {
     controls: FxHashMap<MethodId, Controls>,
     recorder: Recorder,
     handovers: Handovers,
+    scheduled: Scheduled,
     /// How often all chunks have been read.
     pass: u64,
     /// Threads with runs that are held.
@@ -130,6 +132,7 @@ impl Decoder {
             controls: FxHashMap::default(),
             recorder: Recorder::default(),
             handovers: Handovers::default(),
+            scheduled: Scheduled::default(),
             pass: 0,
             waiting: Vec::new(),
             folded: Cct::new(),
@@ -356,6 +359,16 @@ impl Decoder {
         }
         thread.sampled = running().map(|running| (thread.top, running));
         true
+    }
+
+    /// Adds what threads that have been inside a root had of the processors.
+    pub fn add_scheduled(&mut self, scheduled: Scheduled) {
+        self.scheduled.add(scheduled);
+    }
+
+    /// What threads that have been inside a root had of the processors.
+    pub fn scheduled(&self) -> Scheduled {
+        self.scheduled
     }
 
     /// Recording ended at this time: methods that are still open get their time up to then, if that is on their clock.

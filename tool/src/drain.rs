@@ -196,6 +196,7 @@ impl Worker {
                 progress.enough.notify_one();
             }
             if last {
+                self.account();
                 return self.decoder;
             }
             if !found {
@@ -213,8 +214,12 @@ impl Worker {
     fn meet(&mut self, request: Request, progress: &Progress) {
         // Nobody waits any more for an answer that cannot be sent.
         match request {
-            Request::Copy(answer) => drop(answer.send(self.decoder.clone())),
+            Request::Copy(answer) => {
+                self.account();
+                drop(answer.send(self.decoder.clone()));
+            }
             Request::Clear { now_ns, done } => {
+                self.account();
                 self.decoder.clear(now_ns);
                 // Before the answer: whoever asked must not see what was forgotten.
                 self.tell(progress);
@@ -225,11 +230,19 @@ impl Worker {
                 let _ = done.send(());
             }
             Request::Interrupt { now_ns, done } => {
+                self.account();
                 self.decoder.interrupt(now_ns);
                 self.reader.interrupted();
                 let _ = done.send(());
             }
             Request::Tally(sender) => self.tallies = Some(Tallies { sender, due: Instant::now() }),
+        }
+    }
+
+    /// Adds up what the threads had of the processors up to now.
+    fn account(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.account(&mut self.decoder);
         }
     }
 

@@ -21,6 +21,7 @@ const CLOCK: Clock = Clock {
     outer_ns: 25.0,
     outer_spread_ns: 0.0,
     step_ns: None,
+    queued: None,
     drift: None,
 };
 const PROBES: Probes = Probes { clock: CLOCK, idle_ns: 3.0, timing_ns: 0.0 };

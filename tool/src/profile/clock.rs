@@ -79,6 +79,9 @@ pub struct Clock {
     /// Of a coarse clock: how long the step took, in the mean of all moments, that a moment fell into.
     #[serde(default)]
     pub step_ns: Option<f64>,
+    /// The part of the time in which threads that could have run stood in line for a processor instead, where the kernel counts that.
+    #[serde(default)]
+    pub queued: Option<f64>,
     /// How far the probes' cost drifted while recording, if it did.
     #[serde(default)]
     pub drift: Option<Drift>,
@@ -89,6 +92,14 @@ impl Clock {
     pub fn step_or_period_ns(&self) -> f64 {
         let period_ns = || self.mode.period().map_or(0.0, |period| period.as_nanos() as f64);
         self.step_ns.unwrap_or_else(period_ns)
+    }
+
+    /// How long, in ns and in the mean of all moments in which a thread wanted a processor, it had to stand in line that lost its own at
+    /// that moment: to whom that happens is chance, as it is who is on top at a coarse clock's step.
+    pub fn queue_ns(&self) -> f64 {
+        /// For which Linux takes a processor away, as a rule: the least slice of 3 ms, up to the next interrupt.
+        const SLICE_NS: f64 = 4e6;
+        self.queued.unwrap_or(0.0) * SLICE_NS
     }
 }
 

@@ -114,6 +114,7 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
             outer_ns: f64::MIN_POSITIVE,
             outer_spread_ns: f64::INFINITY,
             step_ns: Some(117_000.5),
+            queued: Some(0.1 + 0.2),
             drift: Some(Drift { before_ns: 48.5, after_ns: 1.0 / 3.0 }),
         },
         controls: vec![Control {

@@ -98,6 +98,7 @@ pub(crate) fn probes(mode: ClockMode, uses_tsc: bool, calibration: Calibration) 
         outer_ns: calibration.outer_ns.max(0.0),
         outer_spread_ns: calibration.outer_spread_ns,
         step_ns: None,
+        queued: None,
         drift: None,
     };
     Probes { clock, idle_ns: calibration.outside_ns, timing_ns: calibration.control_ns }
@@ -114,7 +115,7 @@ pub(crate) fn profile(
     duration: Duration,
 ) -> Profile {
     let Probes { clock, timing_ns, .. } = probes(mode, facts.uses_tsc, calibration);
-    let clock = Clock { step_ns: facts.step_ns, ..clock };
+    let clock = Clock { step_ns: facts.step_ns, queued: decoder.scheduled().queued(), ..clock };
     let mut all = Cct::new();
     for (_, tree) in decoder.threads() {
         tree.merge_into(&mut all);

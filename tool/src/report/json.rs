@@ -132,6 +132,8 @@ struct Clock {
     period_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     step_ns: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queued: Option<f64>,
     inner_ns: f64,
     outer_ns: f64,
     inner_spread_ns: f64,
@@ -249,6 +251,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             source: clock.source.name(),
             period_ns: clock.mode.period().map(nanoseconds),
             step_ns: clock.step_ns,
+            queued: clock.queued,
             inner_ns: clock.inner_ns,
             outer_ns: clock.outer_ns,
             inner_spread_ns: clock.inner_spread_ns,

@@ -79,6 +79,7 @@ pub fn profile() -> Profile {
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
             step_ns: None,
+            queued: None,
             drift: Some(Drift { before_ns: 49.5, after_ns: 52.0 }),
         },
         duration: Duration::from_millis(2_500),
