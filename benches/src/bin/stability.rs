@@ -18,15 +18,21 @@ const WARM_UP: usize = 10;
 /// And those that say what a call takes.
 const BARE: usize = 6;
 const CLOCKS: [&str; 2] = ["exact", "tick"];
-/// Roots, and how many calls a profile is of.
-const WORKLOADS: [(&str, &str); 4] =
-    [("dense", "100000"), ("polymorphic", "100000"), ("mixed", "5000"), ("javac", "100")];
+/// Roots, and how many calls a profile is of: of the short ones half a second's worth, and ten times that.
+const WORKLOADS: [(&str, &str); 6] = [
+    ("dense", "100000"),
+    ("dense", "1000000"),
+    ("polymorphic", "100000"),
+    ("polymorphic", "1000000"),
+    ("mixed", "5000"),
+    ("javac", "100"),
+];
 
 fn main() {
     println!(
-        "| JDK | clock | workload | profiles | nodes | trees and counts | top ten: part of the time | differ by at most | charged / bare |"
+        "| JDK | clock | workload | calls | profiles | nodes | trees and counts | top ten: part of the time | differ by at most | charged / bare |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     let chosen: Vec<String> = std::env::args().skip(1).collect();
     let jdks = jdks();
     let versions: Vec<String> = jdks.iter().map(|jdk| jdk.version.to_string()).collect();
@@ -77,7 +83,7 @@ fn measure(jdk: &Jdk, clock: &str, workload: &str, calls: &str) {
         all.clone().fold(0.0, f64::max) - all.fold(1.0, f64::min)
     };
     println!(
-        "| {} | {clock} | {workload} | {RUNS} | {} | {} | {:.0} % | {:.1} % of the whole | {:.2} to {:.2} |",
+        "| {} | {clock} | {workload} | {calls} | {RUNS} | {} | {} | {:.0} % | {:.1} % of the whole | {:.2} to {:.2} |",
         jdk.version,
         trees[0].len(),
         if differing == 0 { "identical".to_owned() } else { format!("{differing} differ from the first") },
