@@ -1,6 +1,7 @@
 //! What a profile says of its own accuracy.
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, java, jdks, profile, read_report};
+use rustix::process::Signal;
 use serde_json::Value;
 
 const ROOT: &str = "Beat.root(I)I";
@@ -53,6 +54,38 @@ fn control_invocations_and_those_after_the_profile_are_told_apart() {
 fn nothing_is_timed_after_a_profile_that_is_not_to_be_followed() {
     for jdk in jdks() {
         assert_eq!(report(&jdk, &["--bare", "off"])["controls"], Value::Array(Vec::new()), "JDK {}", jdk.version);
+    }
+}
+
+/// The names of a process's threads.
+fn threads(process: &Process) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", process.pid())).expect("it runs").flatten();
+    // A thread may end meanwhile.
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.map(|name| name.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn nobody_is_interrupted_by_a_coarse_clock_while_bare_calls_are_timed() {
+    const TICKER: &str = "ticker";
+    let has_ticker = |tool: &Process| threads(tool).iter().any(|name| name == TICKER);
+    for jdk in jdks() {
+        let classes = compile(&jdk, &["Beat.java"]);
+        let mut target = java(&jdk, &classes, &[], &["Beat"]);
+        target.await_line("READY");
+        let recording = profile(&target, &["--root", "Absent::root", "--await-root", "--clock", "tick"]);
+        assert!(has_ticker(&recording), "JDK {}: {:?}", jdk.version, threads(&recording));
+        recording.signal(Signal::INT);
+        recording.finish();
+        let arguments = ["--root", "Beat::root", "--calls", "1000", "--clock", "tick", "--bare", "60s"];
+        let mut tool = profile(&target, &arguments);
+        tool.await_error_line("timing the root's calls");
+        assert!(!has_ticker(&tool), "JDK {}", jdk.version);
+        tool.signal(Signal::INT);
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        target.say("quit");
+        assert!(target.finish().status.success());
     }
 }
 

@@ -260,7 +260,8 @@ impl Live {
         let (duration, step_ns) = (self.recorded(), self.step_ns());
         let timing = self.settings.bare;
         let pair_ns = self.calibration.inner_ns + self.calibration.outer_ns;
-        let afterwards = Afterwards { timing, duration, compiling: self.compiling, pair_ns, enough };
+        let (compiling, ticker) = (self.compiling, self.ticker);
+        let afterwards = Afterwards { timing, duration, compiling, pair_ns, ticker, enough };
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, afterwards, pid, observer).await;
         let (calibration, drift) = match end.calibration {

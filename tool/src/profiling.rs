@@ -17,7 +17,7 @@ use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::report::units::{count, plural};
 use crate::session::{Event, Session, SessionError};
-use crate::ticker::monotonic_ns;
+use crate::ticker::{Ticker, monotonic_ns};
 use crate::timing::RootTimes;
 
 pub(crate) mod assemble;
@@ -349,6 +349,8 @@ pub(crate) struct Afterwards<F> {
     pub(crate) compiling: Compiling,
     /// What a probe pair was found to cost, in ns.
     pub(crate) pair_ns: f64,
+    /// The coarse clock, if there is one.
+    pub(crate) ticker: Option<Ticker>,
     /// Ready when somebody waits for the end.
     pub(crate) enough: F,
 }
@@ -359,7 +361,7 @@ pub(crate) async fn finish(
     segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
-    Afterwards { timing, duration, mut compiling, pair_ns, enough }: Afterwards<impl Future<Output = ()>>,
+    Afterwards { timing, duration, mut compiling, pair_ns, ticker, enough }: Afterwards<impl Future<Output = ()>>,
     pid: u32,
     observer: Observer<'_>,
 ) -> End {
@@ -378,6 +380,8 @@ pub(crate) async fn finish(
             Err(error) => failed = lost(error),
         }
     }
+    // It interrupts whoever has the processor ten thousand times a second, which nobody would do to the bare calls.
+    drop(ticker);
     if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
         let facts =
             RecordingFacts { ending: *ending, duration, is_compiling: jit::is_busy(compiled, duration), pair_ns };
