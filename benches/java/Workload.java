@@ -61,6 +61,15 @@ public class Workload {
         return sum;
     }
 
+    /** As dense, and longer: 1 + 100,000 + 1,000,000 calls of next to nothing. */
+    static int million(int seed) {
+        int sum = 0;
+        for (int i = 0; i < 100_000; i++) {
+            sum += middle(seed + i);
+        }
+        return sum;
+    }
+
     static int middle(int x) {
         int sum = 0;
         for (int i = 0; i < 10; i++) {
@@ -224,6 +233,7 @@ public class Workload {
         IntUnaryOperator root;
         switch (args[0]) {
             case "dense": root = Workload::dense; break;
+            case "million": root = Workload::million; break;
             case "polymorphic": root = Workload::polymorphic; break;
             case "mixed": root = Workload::mixed; break;
             case "coarse": root = Workload::coarse; break;

@@ -1,4 +1,4 @@
-//! What a profile costs and how true it is, on six workloads: nanoseconds added to each call, against two reads of the JVM's own clock;
+//! What a profile costs and how true it is, on seven workloads: nanoseconds added to each call, against two reads of the JVM's own clock;
 //! and the root's charged time against what it takes bare, as the workload itself times it and as the profile does. In one JVM process
 //! each. Bare is the time of many calls; that of single ones may be another, because the JIT compiler makes other code of them: what it is
 //! in a JVM whose own code reads the clock around each call is in the last columns. Arguments pick from all rows: versions of JDKs, clocks,
@@ -26,8 +26,9 @@ struct Workload {
     profile_seconds: usize,
 }
 
-const WORKLOADS: [Workload; 6] = [
+const WORKLOADS: [Workload; 7] = [
     Workload { name: "dense", warm_up: 10, rounds: 8, profile_seconds: 8 },
+    Workload { name: "million", warm_up: 10, rounds: 8, profile_seconds: 8 },
     Workload { name: "polymorphic", warm_up: 10, rounds: 8, profile_seconds: 8 },
     Workload { name: "javac", warm_up: 50, rounds: 12, profile_seconds: 40 },
     Workload { name: "coarse", warm_up: 10, rounds: 8, profile_seconds: 8 },
