@@ -24,6 +24,7 @@ mod invocations;
 mod open_calls;
 mod partial;
 mod runs;
+mod samples;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -347,28 +348,6 @@ impl Decoder {
     /// The control invocations of each root.
     pub fn controls(&self) -> &FxHashMap<MethodId, Controls> {
         &self.controls
-    }
-
-    /// Takes a sample of a thread that is inside a root: whether it is `running`, or `None` if that cannot be told, which is asked
-    /// only then. Whether it is inside. A sample counts when the next is taken, or at the end.
-    pub fn sample(&mut self, id: ThreadId, running: impl FnOnce() -> Option<bool>) -> bool {
-        let Some(thread) = self.by_id.get(&id).and_then(|index| self.threads.get_mut(*index)) else { return false };
-        thread.count_sample();
-        if thread.skipping || thread.is_outside() {
-            return false;
-        }
-        thread.sampled = running().map(|running| (thread.top, running));
-        true
-    }
-
-    /// Adds what threads that have been inside a root had of the processors.
-    pub fn add_scheduled(&mut self, scheduled: Scheduled) {
-        self.scheduled.add(scheduled);
-    }
-
-    /// What threads that have been inside a root had of the processors.
-    pub fn scheduled(&self) -> Scheduled {
-        self.scheduled
     }
 
     /// Recording ended at this time: methods that are still open get their time up to then, if that is on their clock.
