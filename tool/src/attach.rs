@@ -34,6 +34,11 @@ pub fn load_agent(host: &TargetHost, agent_path_there: &str, options: &str) -> R
     }
 }
 
+/// Has the JVM carry out a diagnostic command, as `jcmd PID COMMAND` does, and returns its output.
+pub fn jcmd(host: &TargetHost, command: &str) -> Result<String, AttachError> {
+    transport::execute(host, "jcmd", [command, "", ""])
+}
+
 /// The JVM's words when `-XX:-EnableDynamicAgentLoading` is set (JDK 9 and later).
 const LOADING_DISABLED: &str = "Dynamic agent loading is not enabled";
 

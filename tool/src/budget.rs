@@ -16,11 +16,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 mod governor;
+mod in_place;
 mod tally;
 #[cfg(test)]
 mod tests;
 
 pub use governor::{Dropped, Governor, Probes, RootSum};
+pub use in_place::in_place;
 pub use tally::{MethodTally, RootTally, Tally};
 
 /// The largest budget that makes sense: by more no program can be slowed down and still be watched.

@@ -224,10 +224,24 @@ impl Cct {
         depth
     }
 
+    /// How many calls lead to the node that most lead to.
+    pub fn deepest(&self) -> usize {
+        let mut depths = vec![0_usize; self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate().skip(1) {
+            depths[index] = depths[node.parent as usize] + 1;
+        }
+        depths.into_iter().max().unwrap_or(0)
+    }
+
     /// The node's child for a method; made when there is none.
     pub fn child(&mut self, parent: NodeId, method: MethodId) -> NodeId {
         let key = method.0 | if parent == NodeId::TOP { OUTERMOST } else { 0 };
         self.find_child(parent, key)
+    }
+
+    /// The node's child for a method, if it was ever called by it.
+    pub fn callee(&self, caller: NodeId, method: MethodId) -> Option<NodeId> {
+        self.search(caller.0, method.0 | if caller == NodeId::TOP { OUTERMOST } else { 0 }).map(NodeId)
     }
 
     /// The node's child for a method that was not called by it, but run for it; made when there is none.
@@ -259,17 +273,17 @@ impl Cct {
     /// A node's child; made when there is none. It is the latest then.
     #[inline(never)]
     fn find_child(&mut self, parent: NodeId, key: u32) -> NodeId {
-        let Some(found) = self.search(parent, key) else { return self.add_child(parent, key) };
+        let Some(found) = self.search(parent.0, key) else { return self.add_child(parent, key) };
         self.nodes[parent.index()].latest_child = found;
         NodeId(found)
     }
 
-    fn search(&self, parent: NodeId, key: u32) -> Option<u32> {
-        let children = self.rest[parent.index()].children;
+    fn search(&self, parent: u32, key: u32) -> Option<u32> {
+        let children = self.rest[parent as usize].children;
         if children > WIDE {
-            return self.wide.get(&(parent.0, key)).copied();
+            return self.wide.get(&(parent, key)).copied();
         }
-        let mut at = self.nodes[parent.index()].latest_child;
+        let mut at = self.nodes[parent as usize].latest_child;
         for _ in 0..children {
             at = self.nodes[at as usize].next_sibling;
             if self.nodes[at as usize].key == key {
@@ -306,8 +320,8 @@ impl Cct {
         NodeId(id)
     }
 
-    /// Adds this tree's counts and times to another.
-    pub fn merge_into(&self, other: &mut Cct) {
+    /// Adds this tree's counts and times to another; where in that each of the nodes is, by its index.
+    pub fn merge_into(&self, other: &mut Cct) -> Vec<NodeId> {
         let mut places = vec![NodeId::TOP; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate().skip(1) {
             let place = other.find_child(places[node.parent as usize], node.key);
@@ -320,6 +334,7 @@ impl Cct {
         for (index, samples) in &self.cpu {
             other.add_cpu(places[*index as usize], *samples);
         }
+        places
     }
 }
 

@@ -24,10 +24,10 @@ use crate::profiling::assemble::{self, Facts};
 use crate::profiling::drift;
 use crate::profiling::{
     self, Afterwards, BareTiming, Compiling, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start,
+    Undisturbed,
 };
 use crate::session::{Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
-use crate::timing::RootTimes;
 
 /// A conversation with an agent; nothing is instrumented and nothing recorded.
 #[derive(Debug)]
@@ -200,7 +200,7 @@ impl Live {
             if !paused {
                 decoder.finish(now_ns);
             }
-            assemble::profile(facts, &decoder, target, mode, calibration, &RootTimes::default(), duration)
+            assemble::profile(facts, &decoder, target, mode, calibration, &Undisturbed::default(), duration)
         });
         Ok(self.serve_until(assembled).await?.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
     }
@@ -270,8 +270,15 @@ impl Live {
         };
         let facts = Facts::of(&self.session, &self.settings, step_ns);
         let unmatched = profiling::unmatched(&self.session, &self.settings);
-        let mut profile =
-            assemble::profile(facts, &end.decoder, self.target, self.settings.clock, calibration, &end.bare, duration);
+        let mut profile = assemble::profile(
+            facts,
+            &end.decoder,
+            self.target,
+            self.settings.clock,
+            calibration,
+            &end.undisturbed,
+            duration,
+        );
         profile.clock.drift = drift;
         if end.ending == Ending::TargetEnded {
             profile.warnings.push(profiling::TARGET_ENDED.to_owned());

@@ -22,6 +22,7 @@ pub(crate) mod doctor;
 pub mod drain;
 pub mod engine;
 pub mod export;
+pub mod flight_recorder;
 pub mod jvm;
 pub mod link;
 pub mod page;

@@ -16,12 +16,14 @@ use serde::{Deserialize, Serialize};
 use crate::callgraph::Scheme;
 use crate::decode::Summary;
 
+mod basis;
 mod budget;
 mod clock;
 mod environment;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use basis::Basis;
 pub use budget::{Budget, DroppedMethod, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use environment::Environment;
@@ -350,7 +352,10 @@ pub struct Profile {
     pub roots: Vec<Root>,
     /// How time was measured.
     pub clock: Clock,
-    /// The roots that had control invocations.
+    /// What times rest on.
+    #[serde(default)]
+    pub basis: Basis,
+    /// How what roots are charged compares with calls that took no part in that.
     pub controls: Vec<Control>,
     /// How long was recorded.
     pub duration: Duration,

@@ -18,7 +18,6 @@ use crate::profile::Profile;
 use crate::report::units::{count, plural};
 use crate::session::{Event, Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
-use crate::timing::RootTimes;
 
 pub(crate) mod assemble;
 mod bare;
@@ -31,6 +30,7 @@ mod settings;
 mod unmatched;
 
 use bare::RecordingFacts;
+pub(crate) use bare::Undisturbed;
 pub use connecting::{connect, detach};
 pub use error::ProfileError;
 pub use settings::{BareTiming, Settings};
@@ -101,16 +101,9 @@ pub enum Stage {
         /// Instrumented methods so far.
         instrumented: usize,
     },
-    /// The roots' calls are being timed without a profile.
+    /// The roots' calls are being timed and sampled without a profile.
     TimingRoots {
-        /// How long at most, unless the JIT compilers are at work then.
-        limit: Duration,
-        /// How long at most while they are, and calls take less and less.
-        longest: Duration,
-    },
-    /// They are for longer, because the JIT compilers are still at work and calls take less and less.
-    StillCompiling {
-        /// How much longer at most.
+        /// How long at most.
         limit: Duration,
     },
     /// What was recorded so far; told as often as [`Settings::live`] says.
@@ -332,7 +325,8 @@ enum Next {
 pub(crate) struct End {
     pub(crate) ending: Ending,
     pub(crate) decoder: Decoder,
-    pub(crate) bare: RootTimes,
+    /// What was seen of the roots without the profile.
+    pub(crate) undisturbed: Undisturbed,
     /// What the JIT compilers had of the processors while it went on.
     pub(crate) compiling: Duration,
     /// What the probes cost now, if they could be timed once more.
@@ -355,7 +349,7 @@ pub(crate) struct Afterwards<F> {
     pub(crate) enough: F,
 }
 
-/// Stops recording, reads what is left, times the probes again and the roots without a profile, and detaches.
+/// Stops recording, reads what is left, times the probes again, times and samples the roots without a profile, and detaches.
 pub(crate) async fn finish(
     session: &mut Session,
     segment: &Arc<Segment>,
@@ -370,7 +364,7 @@ pub(crate) async fn finish(
     let compiled = compiling.so_far();
     let mut decoder = drain.finish();
     decoder.finish(stopped.unwrap_or_else(monotonic_ns));
-    let mut bare = RootTimes::default();
+    let mut undisturbed = Undisturbed::default();
     let mut calibration = None;
     let mut failed = None;
     if stopped.is_some() {
@@ -383,13 +377,12 @@ pub(crate) async fn finish(
     // It interrupts whoever has the processor ten thousand times a second, which nobody would do to the bare calls.
     drop(ticker);
     if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
-        let facts =
-            RecordingFacts { ending: *ending, duration, is_compiling: jit::is_busy(compiled, duration), pair_ns };
+        let facts = RecordingFacts { ending: *ending, duration, pair_ns };
         if let Some(plan) = bare::plan(timing, facts, &decoder, segment) {
             let compilers = compiling.into_compilers();
-            let timed = bare::measure(session, segment, plan, compilers, enough, observer).await;
-            bare = timed.0;
-            failed = timed.1.and_then(lost);
+            let (seen, error) = bare::measure(session, segment, pid, plan, compilers, enough, observer).await;
+            undisturbed = seen;
+            failed = error.and_then(lost);
         }
     }
     let detached = match failed {
@@ -421,7 +414,7 @@ pub(crate) async fn finish(
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),
     };
-    End { ending, decoder, bare, compiling: compiled, calibration, warning }
+    End { ending, decoder, undisturbed, compiling: compiled, calibration, warning }
 }
 
 /// An error after which there is nobody to be asked for anything.

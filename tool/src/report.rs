@@ -9,6 +9,7 @@ use crate::pattern::near_misses;
 use crate::profile::{MethodIndex, Profile, ThreadProfile, Tree};
 
 pub mod arcs;
+mod belief;
 pub mod flat;
 pub mod json;
 pub(crate) mod names;
@@ -185,7 +186,15 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Whether a time is to be doubted: it is smaller than its own uncertainty.
+/// A time, or what it is at most, where it is not known.
+pub(crate) fn bounded(value_ns: u64, error_ns: u64) -> String {
+    match is_doubtful(value_ns, error_ns) {
+        true => format!("<{}", units::time(value_ns.saturating_add(error_ns))),
+        false => units::time(value_ns),
+    }
+}
+
+/// Whether a time is not known: it is smaller than its own uncertainty.
 pub(crate) fn is_doubtful(value_ns: u64, error_ns: u64) -> bool {
     value_ns < error_ns
 }

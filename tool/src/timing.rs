@@ -20,6 +20,35 @@ const NAP: Duration = Duration::from_millis(1);
 /// What was found, for each root.
 pub type RootTimes = FxHashMap<MethodId, Controls>;
 
+/// Calls that were timed as wholes: every other one is held out, to say how true it is what the others lead to.
+#[derive(Clone, Debug, Default)]
+pub struct Timed {
+    /// What times are made of.
+    pub used: RootTimes,
+    /// What they are compared with.
+    pub held_out: RootTimes,
+}
+
+impl Timed {
+    /// One more call.
+    pub fn add(&mut self, root: MethodId, duration_ns: u64) {
+        let used = self.used.entry(root).or_default();
+        let held_out = self.held_out.entry(root).or_default();
+        if used.count > held_out.count { held_out.add(duration_ns) } else { used.add(duration_ns) }
+    }
+
+    /// The calls that are not among earlier ones.
+    pub fn since(&self, earlier: &Timed) -> Timed {
+        let rest = |later: &RootTimes, earlier: &RootTimes| {
+            let since = |(root, times): (&MethodId, &Controls)| {
+                (*root, times.since(&earlier.get(root).copied().unwrap_or_default()))
+            };
+            later.iter().map(since).filter(|(_, times)| times.count > 0).collect()
+        };
+        Timed { used: rest(&self.used, &earlier.used), held_out: rest(&self.held_out, &earlier.held_out) }
+    }
+}
+
 /// A thread of the tool that reads the invocations' durations.
 #[derive(Debug)]
 pub struct Timing {
@@ -30,7 +59,7 @@ pub struct Timing {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    times: Mutex<RootTimes>,
+    times: Mutex<Timed>,
 }
 
 impl Timing {
@@ -56,12 +85,12 @@ impl Timing {
     }
 
     /// What has been found so far.
-    pub fn so_far(&self) -> RootTimes {
+    pub fn so_far(&self) -> Timed {
         self.shared.times.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Reads what is there and ends the thread.
-    pub fn finish(self) -> RootTimes {
+    pub fn finish(self) -> Timed {
         self.shared.stop.store(true, Ordering::Release);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         std::mem::take(&mut *self.shared.times.lock().unwrap_or_else(PoisonError::into_inner))
@@ -73,8 +102,26 @@ impl Shared {
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         for word in words {
             if let Some(Event::Control { method, duration_ns }) = Event::decode(*word) {
-                times.entry(method).or_default().add(duration_ns);
+                times.add(method, duration_ns);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_other_call_of_a_root_is_held_out() {
+        let mut timed = Timed::default();
+        [10, 20, 30].into_iter().for_each(|ns| timed.add(MethodId(1), ns));
+        timed.add(MethodId(2), 7);
+        let earlier = timed.clone();
+        timed.add(MethodId(1), 40);
+        let of = |times: &RootTimes, root| times.get(&MethodId(root)).map(|times| (times.count, times.mean_ns()));
+        assert_eq!((of(&timed.used, 1), of(&timed.held_out, 1)), (Some((2, 20.0)), Some((2, 30.0))));
+        let rest = timed.since(&earlier);
+        assert_eq!((of(&rest.used, 1), of(&rest.held_out, 1), of(&rest.used, 2)), (None, Some((1, 40.0)), None));
     }
 }

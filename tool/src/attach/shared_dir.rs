@@ -111,6 +111,21 @@ impl SharedDir {
         create().map_err(|source| AttachError::file("create", &path, source))
     }
 
+    /// Writes a file that both sides can read, mode 0600, the target's own; replaces what is there.
+    pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), AttachError> {
+        let mut file = self.create_file(name)?;
+        file.write_all(bytes).map_err(|source| AttachError::file("write", &format!("{}/{name}", self.there), source))
+    }
+
+    /// Opens what is there for reading; no symbolic link is followed.
+    pub fn open_file(&self, name: &str) -> Result<File, AttachError> {
+        let path = self.path_of(name)?;
+        // Opening what is no file must not block either.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.directory, name, flags, Mode::empty());
+        opened.map(File::from).map_err(|errno| AttachError::file("open", &path, errno))
+    }
+
     fn path_of(&self, name: &str) -> Result<String, AttachError> {
         if name.is_empty() || matches!(name, "." | "..") || name.contains(['/', '\0']) {
             return Err(AttachError::BadArgument {

@@ -13,8 +13,8 @@ use std::time::Duration;
 use headwater_protocol::MethodId;
 use rustc_hash::FxHashMap;
 
-use super::{Limit, RootTally, Tally};
-use crate::correction::{Reference, RootCalls, in_place};
+use super::{Limit, RootTally, Tally, in_place};
+use crate::correction::{Reference, RootCalls};
 use crate::profile::Clock;
 
 /// A root that has run for less than this is not judged, in measured ns of all threads.

@@ -60,19 +60,8 @@ impl Progress {
                 plural(events, "event", "events"),
                 plural(instrumented as u64, "method", "methods")
             )),
-            Stage::TimingRoots { limit, longest } => {
-                let compiling = if longest > limit {
-                    format!(", or {} while the JIT compilers are at work", span(longest))
-                } else {
-                    String::new()
-                };
-                self.say(&format!(
-                    "timing the root's calls without a profile, for {} at most{compiling} (Ctrl-C ends it)",
-                    span(limit)
-                ));
-            }
-            Stage::StillCompiling { limit } => self.say(&format!(
-                "the JIT compilers are still at work on the code that was given back: {} more at most (Ctrl-C ends it)",
+            Stage::TimingRoots { limit } => self.say(&format!(
+                "timing and sampling the root's calls without a profile, for {} at most (Ctrl-C ends it)",
                 span(limit)
             )),
             Stage::Detaching => self.live("giving the original code back ..."),

@@ -7,8 +7,6 @@ pub struct Controls {
     pub count: u64,
     sum_ns: f64,
     sum_of_squares: f64,
-    /// How far the mean was still moving.
-    moving_ns: f64,
 }
 
 impl Controls {
@@ -38,26 +36,24 @@ impl Controls {
             count: self.count - earlier.count,
             sum_ns: self.sum_ns - earlier.sum_ns,
             sum_of_squares: self.sum_of_squares - earlier.sum_of_squares,
-            moving_ns: 0.0,
         }
     }
 
-    /// They went on changing since earlier ones, so many periods before: their mean is uncertain by what that was in each,
-    /// or was since others, if that is more.
-    pub fn still_moving(self, earlier: &Controls, periods: f64) -> Controls {
-        if earlier.count == 0 {
-            return self;
+    /// These and others.
+    pub fn and(&self, others: &Controls) -> Controls {
+        Controls {
+            count: self.count + others.count,
+            sum_ns: self.sum_ns + others.sum_ns,
+            sum_of_squares: self.sum_of_squares + others.sum_of_squares,
         }
-        let moved_ns = (self.mean_ns() - earlier.mean_ns()).abs() / periods;
-        Controls { moving_ns: self.moving_ns.max(moved_ns), ..self }
     }
 
-    /// Standard error of the mean, and how far that was still moving. One says nothing of others.
+    /// Standard error of the mean. One says nothing of others.
     pub fn error_ns(&self) -> f64 {
         if self.count == 1 {
             return self.mean_ns();
         }
         let variance = (self.sum_of_squares / self.count as f64 - self.mean_ns() * self.mean_ns()).max(0.0);
-        (variance / self.count as f64).sqrt().hypot(self.moving_ns)
+        (variance / self.count as f64).sqrt()
     }
 }

@@ -34,6 +34,8 @@ pub struct PairCost {
     pub inner_ns: f64,
     /// In its caller.
     pub outer_ns: f64,
+    /// However many pairs there are: at least this part of what was measured was none of them.
+    pub least: f64,
 }
 
 /// How long invocations took, without the probes inside them. In ns.
@@ -146,6 +148,15 @@ impl Invocations {
         self.count
     }
 
+    /// What pairs must have cost here, in the proportion of those that were calibrated, if an invocation took `mean_ns` in the mean without them.
+    pub fn cost_in_place(&self, calibrated: PairCost, mean_ns: f64) -> PairCost {
+        let PairCost { inner_ns, outer_ns, least } = calibrated;
+        let probes = inner_ns + self.mean_pairs * (inner_ns + outer_ns);
+        let times = if probes > 0.0 { ((self.mean_ns - mean_ns) / probes).max(0.0) } else { 0.0 };
+        let left = if self.mean_ns > 0.0 { (mean_ns / self.mean_ns).clamp(0.0, 1.0) } else { 1.0 };
+        PairCost { inner_ns: inner_ns * times, outer_ns: outer_ns * times, least: least * left }
+    }
+
     /// Without what the probes cost; `None` without an invocation.
     pub fn summary(&self, cost: PairCost) -> Option<Summary> {
         let corrected = self.corrected(cost);
@@ -194,7 +205,7 @@ impl Invocations {
                     false => self.durations.median_equivalent(value),
                 };
                 let inside = pairs as f64 / count as f64 * (cost.inner_ns + cost.outer_ns);
-                ((measured as f64 - cost.inner_ns - inside).max(0.0), count)
+                ((measured as f64 - cost.inner_ns - inside).max(cost.least * measured as f64), count)
             })
             .collect();
         buckets.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -306,7 +317,7 @@ impl OpenInvocations {
 mod tests {
     use super::*;
 
-    const FREE: PairCost = PairCost { inner_ns: 0.0, outer_ns: 0.0 };
+    const FREE: PairCost = PairCost { inner_ns: 0.0, outer_ns: 0.0, least: 0.0 };
 
     fn of(invocations: &[(u64, u64)]) -> Invocations {
         let mut all = Invocations::new();
@@ -321,7 +332,7 @@ mod tests {
 
     #[test]
     fn one_invocation_is_exact() {
-        let summary = of(&[(1_234_567, 3)]).summary(PairCost { inner_ns: 10.0, outer_ns: 20.0 }).expect("one");
+        let summary = of(&[(1_234_567, 3)]).summary(PairCost { inner_ns: 10.0, outer_ns: 20.0, ..FREE }).expect("one");
         let exact = 1_234_567 - 10 - 3 * 30;
         assert_eq!((summary.count, summary.total_ns, summary.sd_ns), (1, exact, 0.0));
         let of_one = [summary.min_ns, summary.p50_ns, summary.p90_ns, summary.p99_ns, summary.max_ns];
@@ -332,9 +343,9 @@ mod tests {
     fn the_probes_inside_are_taken_out_of_each() {
         // What one takes is 100 ns, and 30 more for each of its callees' pairs.
         let invocations: Vec<(u64, u64)> = (0..1000).map(|pairs| (110 + 30 * pairs, pairs)).collect();
-        let summary = of(&invocations).summary(PairCost { inner_ns: 10.0, outer_ns: 20.0 }).expect("some");
+        let summary = of(&invocations).summary(PairCost { inner_ns: 10.0, outer_ns: 20.0, ..FREE }).expect("some");
         assert!((summary.mean_ns - 100.0).abs() < 1e-6 && summary.sd_ns < 1e-3, "{summary:?}");
-        let short = of(&invocations[..8]).summary(PairCost { inner_ns: 10.0, outer_ns: 20.0 }).expect("some");
+        let short = of(&invocations[..8]).summary(PairCost { inner_ns: 10.0, outer_ns: 20.0, ..FREE }).expect("some");
         // A bucket stands for its middle.
         assert!([short.min_ns, short.p50_ns, short.max_ns].iter().all(|ns| ns.abs_diff(100) <= 1), "{short:?}");
     }
@@ -351,20 +362,32 @@ mod tests {
 
     #[test]
     fn no_time_is_negative() {
-        let summary = of(&[(5, 0), (7, 1)]).summary(PairCost { inner_ns: 10.0, outer_ns: 20.0 }).expect("some");
+        let summary = of(&[(5, 0), (7, 1)]).summary(PairCost { inner_ns: 10.0, outer_ns: 20.0, ..FREE }).expect("some");
         assert_eq!((summary.min_ns, summary.max_ns, summary.total_ns), (0, 0, 0));
     }
 
     #[test]
+    fn where_the_mean_is_known_pairs_cost_what_is_left_and_nothing_becomes_nothing() {
+        let all = of(&[(100, 1), (300, 3), (1_000_000, 2)]);
+        let cost = all.cost_in_place(PairCost { inner_ns: 10.0, outer_ns: 20.0, least: 0.25 }, 333_400.0);
+        let summary = all.summary(cost).expect("some");
+        assert!((summary.mean_ns - 333_400.0).abs() < 1.0, "{summary:?}");
+        assert!(
+            summary.min_ns >= 20 && summary.max_ns > 999_000,
+            "a short one keeps a part, one that waited nearly all: {summary:?}"
+        );
+    }
+
+    #[test]
     fn leaves_that_take_longer_than_those_with_callees_stay_as_they_are() {
-        let summary = of(&[(1_000, 10), (1_000_000, 0)]).summary(PairCost { inner_ns: 0.0, outer_ns: 20.0 });
+        let summary = of(&[(1_000, 10), (1_000_000, 0)]).summary(PairCost { outer_ns: 20.0, ..FREE });
         assert_eq!(summary.map(|summary| (summary.min_ns, summary.max_ns)), Some((800, 1_000_000)));
     }
 
     #[test]
     fn adding_is_recording_all() {
         let all: Vec<(u64, u64)> = (0..500_u64).map(|n| (n * n % 977 + 40, n % 7)).collect();
-        let cost = PairCost { inner_ns: 1.0, outer_ns: 2.0 };
+        let cost = PairCost { inner_ns: 1.0, outer_ns: 2.0, ..FREE };
         let mut sum = of(&all[..123]);
         sum.add(&of(&all[123..]));
         sum.add(&Invocations::new());

@@ -117,6 +117,13 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
             queued: Some(0.1 + 0.2),
             drift: Some(Drift { before_ns: 48.5, after_ns: 1.0 / 3.0 }),
         },
+        basis: Basis {
+            samples: 2_213,
+            cut: 3,
+            is_settled: true,
+            unsampled: Some("the JVM has none".into()),
+            other_recordings: 1,
+        },
         controls: vec![Control {
             root: MethodIndex(0),
             kind: ControlKind::During,

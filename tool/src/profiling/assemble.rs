@@ -11,19 +11,21 @@ use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::{Settings, budget};
-use crate::budget::{Governor, Probes};
+use super::{Settings, Undisturbed, budget};
+use crate::budget::{Governor, Probes, in_place};
 use crate::callgraph::PatternIndex;
-use crate::cct::Cct;
-use crate::correction::{Known, Reference, RootCalls, correct, divided, in_place, root_calls};
+use crate::cct::{Cct, NodeId};
+use crate::correction::{
+    MIN_CONTROLS, Placed, Reference, RootCalls, Whole, Wholes, correct, divided, placed, root_calls, wholes,
+};
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
 use crate::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
-    MethodName, MethodStatistics, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
+    MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
-use crate::timing::RootTimes;
+use crate::timing::{RootTimes, Timed};
 
 /// What a session knows at one moment.
 #[derive(Debug)]
@@ -111,31 +113,41 @@ pub(crate) fn profile(
     target: Target,
     mode: ClockMode,
     calibration: Calibration,
-    bare: &RootTimes,
+    undisturbed: &Undisturbed,
     duration: Duration,
 ) -> Profile {
     let Probes { clock, timing_ns, .. } = probes(mode, facts.uses_tsc, calibration);
     let clock = Clock { step_ns: facts.step_ns, queued: decoder.scheduled().queued(), ..clock };
     let mut all = Cct::new();
-    for (_, tree) in decoder.threads() {
-        tree.merge_into(&mut all);
-    }
+    let threads: Vec<_> = decoder.threads().map(|(id, tree)| (id, tree, tree.merge_into(&mut all))).collect();
+    let timed = Calls::of(&undisturbed.timed);
     let references = [
-        (ControlKind::After, Reference { times: bare, idle_ns: 0.0, timing_ns }),
+        (ControlKind::After, Reference { times: &timed.used, idle_ns: 0.0, timing_ns }),
         (ControlKind::During, Reference { times: decoder.controls(), idle_ns: calibration.outside_ns, timing_ns }),
     ];
     let partial = decoder.partial();
-    let references = references.map(|(kind, reference)| Compared {
-        kind,
-        reference,
-        roots: root_calls(&all, &partial, &clock, reference),
-    });
-    let (clock, known) = fitted(&all, clock, &references);
-    let merged = correct(&all, &clock, known);
-    let controls = controls(&clock, &references);
+    let references =
+        references.map(|(kind, reference)| Compared { kind, reference, roots: root_calls(&all, &partial, reference) });
+    let mut known = Wholes::default();
+    for Compared { reference, roots, .. } in &references {
+        for (root, whole) in wholes(&all, &clock, roots, *reference) {
+            known.entry(root).or_insert(whole);
+        }
+    }
+    if !undisturbed.is_settled {
+        known.values_mut().for_each(Whole::unsettle);
+    }
+    let (basis, placed) = sampled(&all, &facts, undisturbed);
+    let merged = correct(&all, &clock, &known, placed.as_ref());
+    let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };
+    let controls = controls(&merged, &references, held_out);
     let mut warnings = warnings(&facts, decoder);
-    warnings.extend(otherwise(&controls, &facts));
-    let budget = facts.governor.as_ref().map(|governor| budget::kept(governor, &clock, &merged, duration));
+    warnings.extend(basis.warnings());
+    let budget = facts.governor.as_ref().map(|governor| {
+        // What a pair costs in the mean, by how much longer the roots' calls took.
+        let in_place = |it: &Compared<'_>| in_place(it.roots.iter().copied(), &clock, it.reference);
+        budget::kept(governor, &references.iter().find_map(in_place).unwrap_or(clock), &merged, duration)
+    });
     warnings.extend(budget.iter().flat_map(|budget| budget::warning(budget, &clock, &facts.methods)));
     Profile {
         target,
@@ -154,10 +166,11 @@ pub(crate) fn profile(
             pause_ns_max: facts.hotswap.pause_ns_max,
         },
         waits: waits(decoder),
-        threads: threads(&facts, decoder, &clock, known),
+        threads: thread_profiles(&facts, decoder, &merged, &clock, threads),
         controls,
+        statistics: statistics(&facts, decoder, &merged, &clock),
         merged,
-        statistics: statistics(&facts, decoder, &clock),
+        basis,
         clock,
         warnings,
         methods: facts.methods,
@@ -172,28 +185,71 @@ struct Compared<'a> {
     roots: Vec<RootCalls>,
 }
 
-/// The probes' cost in place, by the calls that say most about it: bare ones, else control invocations.
-fn fitted(cct: &Cct, clock: Clock, compared: &[Compared<'_>]) -> (Clock, Known) {
-    let fit = |clock: &Clock| {
-        let in_place = |it: &Compared<'_>| in_place(it.roots.iter().copied(), clock, it.reference);
-        compared.iter().find_map(in_place)
-    };
-    let Some(in_place) = fit(&clock) else { return (clock, Known::Calibrated) };
-    let (divided, division_ns) = divided(cct, in_place);
-    // The outer part of a root's own pair lies outside the root: its total is fitted once more.
-    (fit(&divided).unwrap_or(divided), Known::InPlace { division_ns })
+/// Calls without probes: where there are too few for holding some out, all are used.
+struct Calls {
+    used: RootTimes,
+    held_out: RootTimes,
 }
 
-fn controls(clock: &Clock, compared: &[Compared<'_>]) -> Vec<Control> {
+impl Calls {
+    fn of(timed: &Timed) -> Calls {
+        let mut calls = Calls { used: RootTimes::default(), held_out: RootTimes::default() };
+        for (root, used) in &timed.used {
+            let held_out = timed.held_out.get(root).copied().unwrap_or_default();
+            if used.count < MIN_CONTROLS || held_out.count < MIN_CONTROLS {
+                calls.used.insert(*root, used.and(&held_out));
+            } else {
+                calls.used.insert(*root, *used);
+                calls.held_out.insert(*root, held_out);
+            }
+        }
+        calls
+    }
+}
+
+/// The samples on the tree, and what is to be said of them.
+fn sampled(all: &Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, Option<Placed>) {
+    let mut basis = Basis {
+        is_settled: undisturbed.is_settled,
+        other_recordings: undisturbed.other_recordings,
+        ..Basis::default()
+    };
+    let placed = match &undisturbed.samples {
+        None => return (basis, None),
+        Some(Err(reason)) => {
+            basis.unsampled = Some(reason.clone());
+            return (basis, None);
+        }
+        Some(Ok(samples)) => {
+            placed(all, facts.methods.iter().map(|method| method.machine.as_str()), samples, undisturbed.counted)
+        }
+    };
+    (basis.samples, basis.cut) = (placed.inside, placed.cut);
+    (basis, Some(placed))
+}
+
+/// What each root's calls are charged, against calls that took no part in that: those that were held out, or control invocations.
+fn controls(merged: &Tree, compared: &[Compared<'_>], held_out: Reference<'_>) -> Vec<Control> {
     let of_root = |compared: &Compared<'_>, root: &RootCalls| {
-        let (control_ns, error_ns) = compared.reference.bare_ns(root.method, root.pairs / root.calls)?;
+        let reference = match compared.kind {
+            ControlKind::After => held_out,
+            ControlKind::During => compared.reference,
+        };
+        let (control_ns, error_ns) = reference.bare_ns(root.method, root.pairs / root.calls)?;
+        let method = MethodIndex(root.method.0 as usize - 1);
+        let of_root = |node: &&Node| node.parent.is_none() && node.method == method;
+        let (total_ns, calls) = merged
+            .nodes
+            .iter()
+            .filter(of_root)
+            .fold((0, 0), |(total_ns, calls), node| (total_ns + node.total_ns, calls + node.calls));
         Some(Control {
-            root: MethodIndex(root.method.0 as usize - 1),
+            root: method,
             kind: compared.kind,
-            charged_ns: root.charged_ns(clock)?,
+            charged_ns: total_ns as f64 / calls.max(1) as f64,
             control_ns,
             error_ns,
-            calls: compared.reference.times[&root.method].count,
+            calls: reference.times[&root.method].count,
         })
     };
     let mut controls: Vec<Control> = compared
@@ -202,22 +258,6 @@ fn controls(clock: &Clock, compared: &[Compared<'_>]) -> Vec<Control> {
         .collect();
     controls.sort_by_key(|control| control.root.0);
     controls
-}
-
-/// Roots whose recorded calls took so much longer than the others that the program must have run otherwise.
-fn otherwise(controls: &[Control], facts: &Facts) -> Vec<String> {
-    const TIMES: f64 = 3.0;
-    const STANDARD_ERRORS: f64 = 3.0;
-    let explained = |control: &Control| TIMES * (control.control_ns + STANDARD_ERRORS * control.error_ns);
-    let text = |control: &Control| {
-        format!(
-            "the recorded calls of {} took {:.0} times as long as those without probes, which is not the probes' doing: the JVM was \
-             still compiling, or these calls had other work. Record for longer, or once more",
-            facts.methods[control.root.0].display,
-            control.charged_ns / control.control_ns.max(1.0)
-        )
-    };
-    controls.iter().filter(|control| control.charged_ns > explained(control)).map(text).collect()
 }
 
 fn roots(facts: &Facts, tree: &Tree, decoder: &Decoder) -> Vec<Root> {
@@ -250,8 +290,10 @@ fn called(facts: &Facts, tree: &Tree) -> usize {
     called.into_iter().filter(|called| *called).count()
 }
 
-/// Corrected by the clock that was fitted. Methods of the same name, of different loaders, are one to the reader.
-fn statistics(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<MethodStatistics> {
+/// Corrected so that each method's mean is what the tree says. Methods of the same name, of different loaders, are one to the reader.
+fn statistics(facts: &Facts, decoder: &Decoder, merged: &Tree, clock: &Clock) -> Vec<MethodStatistics> {
+    /// However many probes there are: at least this part of an invocation's time was none of theirs.
+    const LEAST: f64 = 0.25;
     let mut by_name: FxHashMap<&str, (MethodIndex, Invocations)> = FxHashMap::default();
     for (method, invocations) in decoder.invocations() {
         let index = MethodIndex(method.0 as usize - 1);
@@ -259,10 +301,26 @@ fn statistics(facts: &Facts, decoder: &Decoder, clock: &Clock) -> Vec<MethodStat
         let (_, all) = by_name.entry(&name.machine).or_insert_with(|| (index, Invocations::new()));
         all.add(invocations);
     }
-    let cost = PairCost { inner_ns: clock.inner_ns, outer_ns: clock.outer_ns };
+    if by_name.is_empty() {
+        return Vec::new();
+    }
+    let mut totals: FxHashMap<&str, (u64, u64)> = FxHashMap::default();
+    for node in &merged.nodes {
+        let (total_ns, calls) = totals.entry(&facts.methods[node.method.0].machine).or_default();
+        *total_ns += node.total_ns;
+        *calls += node.calls;
+    }
+    let calibrated = PairCost { inner_ns: clock.inner_ns, outer_ns: clock.outer_ns, least: LEAST };
     let mut statistics: Vec<MethodStatistics> = by_name
-        .into_values()
-        .filter_map(|(method, invocations)| Some(MethodStatistics::of(method, invocations.summary(cost)?)))
+        .into_iter()
+        .filter_map(|(name, (method, invocations))| {
+            let (total_ns, calls) = totals.get(name).copied().unwrap_or_default();
+            let cost = match calls {
+                0 => calibrated,
+                calls => invocations.cost_in_place(calibrated, total_ns as f64 / calls as f64),
+            };
+            Some(MethodStatistics::of(method, invocations.summary(cost)?))
+        })
         .collect();
     statistics.sort_by_key(|statistics| statistics.method);
     statistics
@@ -285,9 +343,17 @@ fn waits(decoder: &Decoder) -> Vec<Wait> {
         .collect()
 }
 
-fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock, known: Known) -> Vec<ThreadProfile> {
-    decoder
-        .threads()
+fn thread_profiles(
+    facts: &Facts,
+    decoder: &Decoder,
+    merged: &Tree,
+    clock: &Clock,
+    threads: Vec<(ThreadId, &Cct, Vec<NodeId>)>,
+) -> Vec<ThreadProfile> {
+    let ids: Vec<ThreadId> = threads.iter().map(|(id, ..)| *id).collect();
+    let trees: Vec<(&Cct, Vec<NodeId>)> = threads.into_iter().map(|(_, tree, places)| (tree, places)).collect();
+    ids.into_iter()
+        .zip(divided(merged, clock, &trees))
         .map(|(id, tree)| {
             let name = facts.threads.get(&id).cloned().unwrap_or_else(|| match id {
                 FOLDED => "virtual threads that are not told apart".to_owned(),
@@ -295,7 +361,7 @@ fn threads(facts: &Facts, decoder: &Decoder, clock: &Clock, known: Known) -> Vec
                 ThreadId(number) if decoder.is_virtual(id) => format!("virtual thread #{number}"),
                 ThreadId(number) => format!("thread #{number}"),
             });
-            ThreadProfile { id, name, tree: correct(tree, clock, known) }
+            ThreadProfile { id, name, tree }
         })
         .collect()
 }
@@ -370,8 +436,6 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cct::NodeId;
-    use crate::decode::Controls;
 
     #[test]
     fn a_method_that_was_waited_for_has_its_name() {
@@ -400,29 +464,5 @@ mod tests {
             assert_eq!(told.len(), usize::min(classes as usize, 6));
             assert!(told.last().is_some_and(|wait| wait.contains(&format!(" for {last}: "))), "{told:#?}");
         }
-    }
-
-    #[test]
-    fn a_root_without_callees_is_charged_what_its_bare_calls_took_however_the_pair_divides() {
-        const CALLS: u64 = 1_000;
-        let calibration = Calibration {
-            inner_ns: 10.0,
-            inner_spread_ns: 0.5,
-            outer_ns: 20.0,
-            outer_spread_ns: 0.5,
-            outside_ns: 0.0,
-            control_ns: 0.0,
-        };
-        let clock = probes(ClockMode::Exact, true, calibration).clock;
-        let mut cct = Cct::new();
-        let root = cct.child(NodeId::TOP, MethodId(1));
-        cct.node_mut(root).calls = CALLS;
-        cct.node_mut(root).self_measured_ns = 11 * CALLS;
-        let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[1, 1, 1]))]);
-        let reference = Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 };
-        let roots = root_calls(&cct, &FxHashMap::default(), &clock, reference);
-        let (clock, known) = fitted(&cct, clock, &[Compared { kind: ControlKind::After, reference, roots }]);
-        let charged_ns = correct(&cct, &clock, known).nodes[0].total_ns as f64 / CALLS as f64;
-        assert!((charged_ns - 1.0).abs() < 0.1, "{charged_ns} by {clock:?}");
     }
 }

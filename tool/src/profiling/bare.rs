@@ -1,64 +1,74 @@
-//! The bare phase: after a profile its roots, and nothing below them, stay instrumented for a while, so that their calls
-//! say what they take without the profile. To this the probes' cost is fitted.
+//! The undisturbed phase: after the recording its roots, and nothing below them, stay instrumented for a while. Their calls say what they take
+//! without the profile, and the JVM's flight recorder samples meanwhile where they are. The recorded calls' times are made of both.
 //!
-//! It comes after the profile rather than before, so that a profile begins when it says so, and misses no call; nor would it be
+//! It comes after the recording rather than before, so that a profile begins when it says so, and misses no call; nor would it be
 //! better before: the first redefinition in a JVM to which one has attached discards all of its compiled code, up to JDK 22 or so.
 //!
-//! Code that has just been given back is compiled anew: what counts is the last quarter of the time, or its last seconds, and there
-//! is an end only when the JIT compilers have not much to do any more. Where they are slow that takes longer than is else waited
-//! for; then it is, as long as calls still take less and less, or are too few to tell.
+//! Code that has just been given back is compiled anew. What was timed and sampled before the compilers were done with it, and calls took the
+//! same from one part of the time to the next, does not count. Where that does not come, the last half of the phase counts, and the profile says so.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use headwater_protocol::MethodId;
 use headwater_protocol::segment::Segment;
 use rustc_hash::FxHashMap;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::jit::Compilers;
 use super::{BareTiming, Ending, Observer, Stage};
-use crate::correction::{MIN_CONTROLS, MOST_OF_A_PAIR_NS};
+use crate::correction::MIN_CONTROLS;
 use crate::decode::{Controls, Decoder, FOLDED};
+use crate::engine::serve_until;
+use crate::flight_recorder::{RecorderError, Recording, Samples};
 use crate::session::{Session, SessionError};
-use crate::timing::{RootTimes, Timing};
+use crate::timing::{RootTimes, Timed, Timing};
 
 /// How often the times are looked at.
 const STEP: Duration = Duration::from_millis(50);
 /// It takes about this long until hot code is compiled again.
 const WARM_UP: Duration = Duration::from_secs(2);
-/// Fewer calls are not waited for.
+/// Fewer calls are not waited for, if threads are hardly ever in a root.
 const ENOUGH: f64 = 8.0;
+/// In this part of the time they are not hardly ever.
+const OFTEN: f64 = 0.05;
 /// The first call may take so many times what recorded ones did, since the code that was given back is interpreted.
 const SEVERAL: u32 = 8;
 /// Probes make calls fewer by this factor at most.
 const MOST_TIMES_AS_MANY: u32 = 64;
 /// Two means that differ by less are the same. What falls by this in a window's time is some five times as far from what it comes to.
 const STEADY: f64 = 0.02;
+/// While compilers go on for ever, because others have the machine.
+const ROUGHLY_STEADY: f64 = 0.1;
 /// With less than this of one processor the compilers do not change much any more.
 const COMPILING: f64 = 0.1;
-/// Nobody waits for longer, if nobody asked for that;
-const LONG: Duration = Duration::from_secs(20);
-/// but while compilers are at work and times fall: so many times as long as the profile took,
-const PATIENCE: u32 = 6;
-/// and for a minute at most.
+/// Nobody waits for longer, if nobody asked for that.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Times fall for long where compilers are slow, so that a quarter of the time is more than what they came to: no more than this,
-const RECENT: Duration = Duration::from_secs(4);
-/// if there are so many calls in it.
-const MANY: f64 = 64.0;
+/// Somebody who has pressed Ctrl-C waits no longer than this.
+const HASTE: Duration = Duration::from_secs(3);
+/// How long settled code is sampled, at least and at most.
+const SAMPLED: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(10));
+/// A thread's stack is sampled so often. A sample stops its thread for some 20 us.
+const PERIOD: Duration = Duration::from_millis(4);
+/// Frames of a stack for each level of the recorded tree: between methods that have probes there are others.
+const FRAMES: usize = 3;
+/// Frames of a stack outside the root.
+const FRAMES_ABOVE: usize = 64;
 
 /// What is measured, and how long at most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     /// The root that takes most time: when its times are steady, the phase is over.
-    pub(super) root: MethodId,
-    /// After this long without a call there will be none.
-    pub(super) idle: Duration,
-    /// After this long it is over, unless compilers are still at work;
-    pub(super) limit: Duration,
-    /// after this long anyway.
-    pub(super) longest: Duration,
+    root: MethodId,
+    /// After this long without a call there will be none; unless threads are in one all the time.
+    idle: Option<Duration>,
+    /// After this long it is over.
+    limit: Duration,
+    /// For how long settled code is to be sampled.
+    sampled: Duration,
+    /// Frames that a stack may have.
+    depth: usize,
 }
 
 /// How recording went.
@@ -66,55 +76,56 @@ pub(super) struct Plan {
 pub(super) struct RecordingFacts {
     pub(super) ending: Ending,
     pub(super) duration: Duration,
-    /// The JIT compilers were at work all the while.
-    pub(super) is_compiling: bool,
-    /// What a probe pair costs compiled.
+    /// What a probe pair costs.
     pub(super) pair_ns: f64,
 }
 
-/// What is worth being measured after a profile; nothing, where there would be too few calls, or no room for their times.
+/// What is worth being measured after a profile; nothing, where there would be too little of the roots, or no room for their times.
 pub(super) fn plan(
     timing: BareTiming,
-    RecordingFacts { ending, duration: recorded, is_compiling, pair_ns }: RecordingFacts,
+    RecordingFacts { ending, duration: recorded, pair_ns }: RecordingFacts,
     decoder: &Decoder,
     segment: &Segment,
 ) -> Option<Plan> {
-    // The interpreter needs many times as long for a pair as it takes compiled.
-    let pair_ns = if is_compiling { MOST_OF_A_PAIR_NS } else { pair_ns.max(0.0) };
     let limit = match timing {
         BareTiming::Off => return None,
         BareTiming::For(limit) => limit,
-        // Somebody waits at the keyboard.
-        BareTiming::Auto if ending == Ending::Interrupted => (recorded / 3).min(Duration::from_secs(1)),
+        BareTiming::Auto if ending == Ending::Interrupted => (recorded / 2).min(HASTE),
         // Code takes its time to be compiled, however short the profile was.
-        BareTiming::Auto => (recorded / 2).max(recorded.min(WARM_UP)).min(LONG),
-    };
-    let longest = match (timing, ending) {
-        (BareTiming::Auto, ending) if ending != Ending::Interrupted => (recorded * PATIENCE).min(LONGEST),
-        _ => limit,
+        BareTiming::Auto => recorded.clamp(WARM_UP, LONGEST),
     };
     let mut measured: FxHashMap<MethodId, u64> = FxHashMap::default();
     let mut seen = Seen { calls: decoder.roots_completed(), recorded, ..Seen::default() };
+    let mut depth = 0;
     for (thread, tree) in decoder.threads() {
         let before = seen.in_roots;
+        depth = depth.max(tree.deepest());
         for (root, below) in tree.roots() {
             *measured.entry(tree.node(root).method()).or_default() += below.measured_ns;
             let time = Duration::from_nanos(below.measured_ns);
             seen.in_roots += time;
             // How many threads these were is not known.
             if thread != FOLDED {
-                seen.in_probes += time.min(Duration::from_nanos((below.calls as f64 * pair_ns) as u64));
+                seen.in_probes += time.min(Duration::from_nanos((below.calls as f64 * pair_ns.max(0.0)) as u64));
             }
         }
         seen.threads += u32::from(thread != FOLDED && seen.in_roots > before);
     }
     let (root, _) = measured.into_iter().max_by_key(|(method, ns)| (*ns, *method))?;
+    let is_worth_it = seen.expected_in(limit) >= ENOUGH || seen.in_roots >= recorded.mul_f64(OFTEN);
     // Threads that were recorded keep their chunks.
-    if timing == BareTiming::Auto && seen.expected_in(limit) < ENOUGH || segment.free_chunks() < segment.chunks() / 2 {
+    if timing == BareTiming::Auto && !is_worth_it || segment.free_chunks() < segment.chunks() / 2 {
         return None;
     }
+    let is_inside = decoder.partial().values().any(|partial| partial.unfinished > 0 || partial.open_below.calls > 0);
     let idle = (limit / 4).max(seen.mean() * SEVERAL).min(limit);
-    Some(Plan { root, idle, limit, longest })
+    Some(Plan {
+        root,
+        idle: (!is_inside).then_some(idle),
+        limit,
+        sampled: (limit / 2).clamp(SAMPLED.0, SAMPLED.1).min(limit),
+        depth: FRAMES * depth + FRAMES_ABOVE,
+    })
 }
 
 /// Calls of roots that were recorded.
@@ -144,77 +155,187 @@ impl Seen {
     }
 }
 
+/// What was seen of the undisturbed code.
+#[derive(Debug, Default)]
+pub(crate) struct Undisturbed {
+    /// The roots' calls in the time that counts.
+    pub(crate) timed: Timed,
+    /// What was sampled, or why nothing was.
+    pub(crate) samples: Option<Result<Samples, String>>,
+    /// The time that counts, in ns since 1970.
+    pub(crate) counted: (i64, i64),
+    /// Code was compiled and calls took the same all that time.
+    pub(crate) is_settled: bool,
+    /// Recordings of others that got our samples too.
+    pub(crate) other_recordings: usize,
+}
+
 /// The times at one moment.
 struct Checkpoint {
     at: Instant,
-    times: RootTimes,
+    timed: Timed,
     /// What the JIT compilers have had of the processors.
     compiling: Duration,
 }
 
-/// Goes over from recording (which has been stopped) to timing the roots, until their times are steady, or somebody has `enough`; with what
+/// Goes over from recording (which has been stopped) to timing and sampling the roots, until that is enough, or somebody has `enough`; with what
 /// went wrong, when something did.
 pub(super) async fn measure(
     session: &mut Session,
     segment: &Arc<Segment>,
+    pid: u32,
     plan: Plan,
     compilers: Compilers,
     enough: impl Future<Output = ()>,
     observer: Observer<'_>,
-) -> (RootTimes, Option<SessionError>) {
+) -> (Undisturbed, Option<SessionError>) {
     // Without the thread that reads the times there are none, which is no reason to lose the profile.
-    let Ok(timing) = Timing::start(Arc::clone(segment)) else { return (RootTimes::default(), None) };
-    let start = Checkpoint { at: Instant::now(), times: timing.so_far(), compiling: Duration::ZERO };
-    let mut checkpoints = vec![start];
-    let watched = watch(session, &timing, &mut checkpoints, plan, compilers, enough, observer).await;
-    let failed = match watched {
-        Ok(()) => session.stop().await.err(),
-        Err(error) => Some(error),
-    };
+    let Ok(timing) = Timing::start(Arc::clone(segment)) else { return (Undisturbed::default(), None) };
+    let mut phase = Phase::begun(plan, compilers, &timing);
+    let mut recorder = Recorder::NotYet;
+    observer(Stage::TimingRoots { limit: plan.limit });
+    let mut failed = phase.watch(session, &timing, &mut recorder, pid, enough).await.err();
+    let ended = SystemTime::now();
+    let (mut samples, mut other_recordings) = (None, 0);
+    let stopped = recorder.finish();
+    match failed {
+        // Nobody is to be served any more.
+        Some(_) => drop(stopped),
+        None => match serve_until(session, stopped).await {
+            Ok((found, others)) => (samples, other_recordings) = (Some(found), others),
+            Err(error) => failed = Some(error),
+        },
+    }
+    if failed.is_none() {
+        failed = session.stop().await.err();
+    }
     timing.finish();
-    (latest(&checkpoints), failed)
+    let (timed, since, is_settled) = phase.counted();
+    let now = Instant::now();
+    let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
+    let counted = (ns(SystemTime::now() - (now - since)), ns(ended));
+    (Undisturbed { timed, samples, counted, is_settled, other_recordings }, failed)
 }
 
-async fn watch(
-    session: &mut Session,
-    timing: &Timing,
-    checkpoints: &mut Vec<Checkpoint>,
+/// Our recording in the target, which takes a while to begin.
+enum Recorder {
+    NotYet,
+    Starting(JoinHandle<Result<Recording, RecorderError>>),
+    Runs(Recording),
+    Failed(String),
+}
+
+impl Recorder {
+    fn start(pid: u32, plan: Plan) -> Recorder {
+        Recorder::Starting(tokio::task::spawn_blocking(move || Recording::start(pid, PERIOD, plan.depth, plan.limit)))
+    }
+
+    /// Looks whether it has begun.
+    async fn look(&mut self) {
+        if let Recorder::Starting(starting) = self
+            && starting.is_finished()
+        {
+            *self = match starting.await {
+                Ok(Ok(recording)) => Recorder::Runs(recording),
+                Ok(Err(error)) => Recorder::Failed(error.to_string()),
+                Err(panic) => Recorder::Failed(panic.to_string()),
+            };
+        }
+    }
+
+    /// Ends it: what was sampled, and how many recordings of others it had beside it.
+    async fn finish(mut self) -> (Result<Samples, String>, usize) {
+        if let Recorder::Starting(starting) = self {
+            self = match starting.await {
+                Ok(Ok(recording)) => Recorder::Runs(recording),
+                Ok(Err(error)) => Recorder::Failed(error.to_string()),
+                Err(panic) => Recorder::Failed(panic.to_string()),
+            };
+        }
+        match self {
+            Recorder::Runs(recording) => {
+                let others = recording.others();
+                // A recording that makes no sense may make its reader panic.
+                let read = tokio::task::spawn_blocking(move || recording.finish().map_err(|error| error.to_string()));
+                (read.await.unwrap_or_else(|panic| Err(panic.to_string())), others)
+            }
+            Recorder::Failed(reason) => (Err(reason), 0),
+            Recorder::NotYet | Recorder::Starting(_) => (Err("there was no time for it".to_owned()), 0),
+        }
+    }
+}
+
+/// The phase as far as it has come.
+struct Phase {
     plan: Plan,
-    mut compilers: Compilers,
-    enough: impl Future<Output = ()>,
-    observer: Observer<'_>,
-) -> Result<(), SessionError> {
-    tokio::pin!(enough);
-    observer(Stage::TimingRoots { limit: plan.limit, longest: plan.longest });
-    session.time_roots().await?;
-    let start = Instant::now();
-    let mut told = false;
-    checkpoints[0] = Checkpoint { at: start, times: timing.so_far(), compiling: compilers.used() };
-    let mut steps = tokio::time::interval(STEP);
-    loop {
-        let event = tokio::select! {
-            event = session.next_event() => event?,
-            () = &mut enough => return Ok(()),
-            _ = steps.tick() => {
-                let now = Checkpoint { at: Instant::now(), times: timing.so_far(), compiling: compilers.used() };
-                let passed = now.at - start;
-                let is_idle = passed >= plan.idle && now.times.is_empty();
-                checkpoints.push(now);
-                if is_idle || passed >= WARM_UP && is_steady(checkpoints, plan.root) {
-                    return Ok(());
-                }
-                if passed >= plan.limit {
-                    if passed >= plan.longest || !is_awaited(checkpoints, plan) {
+    compilers: Compilers,
+    checkpoints: Vec<Checkpoint>,
+    /// Since when code is settled.
+    settled: Option<Instant>,
+}
+
+impl Phase {
+    fn begun(plan: Plan, compilers: Compilers, timing: &Timing) -> Phase {
+        let start = Checkpoint { at: Instant::now(), timed: timing.so_far(), compiling: Duration::ZERO };
+        Phase { plan, compilers, checkpoints: vec![start], settled: None }
+    }
+
+    async fn watch(
+        &mut self,
+        session: &mut Session,
+        timing: &Timing,
+        recorder: &mut Recorder,
+        pid: u32,
+        enough: impl Future<Output = ()>,
+    ) -> Result<(), SessionError> {
+        tokio::pin!(enough);
+        session.time_roots().await?;
+        *recorder = Recorder::start(pid, self.plan);
+        let start = Instant::now();
+        self.checkpoints[0] = Checkpoint { at: start, timed: timing.so_far(), compiling: self.compilers.used() };
+        let mut sampled_since = None;
+        let mut steps = tokio::time::interval(STEP);
+        loop {
+            let event = tokio::select! {
+                event = session.next_event() => event?,
+                () = &mut enough => return Ok(()),
+                _ = steps.tick() => {
+                    recorder.look().await;
+                    let now = Instant::now();
+                    let compiling = self.compilers.used();
+                    self.checkpoints.push(Checkpoint { at: now, timed: timing.so_far(), compiling });
+                    let passed = now - start;
+                    let is_idle = self.plan.idle.is_some_and(|idle| passed >= idle)
+                        && self.checkpoints.last().is_none_or(|last| last.timed.used.is_empty());
+                    if is_idle || passed >= self.plan.limit {
                         return Ok(());
                     }
-                    if !std::mem::replace(&mut told, true) {
-                        observer(Stage::StillCompiling { limit: plan.longest - plan.limit });
+                    if self.settled.is_none() && passed >= WARM_UP && is_steady(&self.checkpoints, self.plan) {
+                        // The last two quarters were alike.
+                        self.settled = Some(now - passed / 2);
                     }
+                    if matches!(recorder, Recorder::Runs(_) | Recorder::Failed(_)) {
+                        sampled_since.get_or_insert(now);
+                    }
+                    if let (Some(settled), Some(sampled)) = (self.settled, sampled_since)
+                        && (now - settled.max(sampled) >= self.plan.sampled || matches!(recorder, Recorder::Failed(_)))
+                    {
+                        return Ok(());
+                    }
+                    continue;
                 }
-                continue;
-            }
-        };
-        session.serve(event).await?;
+            };
+            session.serve(event).await?;
+        }
+    }
+
+    /// The calls that count, since when, and whether code was settled then.
+    fn counted(&self) -> (Timed, Instant, bool) {
+        let (first, last) = (&self.checkpoints[0], &self.checkpoints[self.checkpoints.len() - 1]);
+        let roughly = is_roughly_steady(&self.checkpoints, self.plan.root);
+        let since = self.settled.unwrap_or(first.at + (last.at - first.at) / 2);
+        let before = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1;
+        (last.timed.since(&self.checkpoints[before].timed), since, self.settled.is_some() || roughly)
     }
 }
 
@@ -223,89 +344,44 @@ fn compiled(from: &Checkpoint, to: &Checkpoint) -> bool {
     to.compiling - from.compiling > (to.at - from.at).mul_f64(COMPILING)
 }
 
-/// What the last part of the time says, and those before it.
-struct Windows {
-    /// Whether compilers were at work in the last one.
-    is_compiling: bool,
-    /// The last first.
-    times: [Controls; 3],
-}
-
-impl Windows {
-    /// A quarter of the time each, or less if there are many calls in that.
-    fn of(checkpoints: &[Checkpoint], root: MethodId) -> Windows {
-        let (first, last) = (&checkpoints[0], &checkpoints[checkpoints.len() - 1]);
-        let quarter = (last.at - first.at) / 4;
-        let ago = |time: Duration| {
-            let after = checkpoints.partition_point(|checkpoint| checkpoint.at <= last.at - time);
-            &checkpoints[after.max(1) - 1]
-        };
-        let calls = between(ago(quarter), last, root).count as f64;
-        let was_compiling = compiled(ago(quarter * 3), last);
-        let each = if was_compiling && calls > MANY {
-            quarter.mul_f64(MANY / calls).max(RECENT).min(quarter)
-        } else {
-            quarter
-        };
-        let [late, half, early] = [1, 2, 3].map(|windows| ago(each * windows));
-        Windows {
-            is_compiling: compiled(late, last),
-            times: [between(late, last, root), between(half, late, root), between(early, half, root)],
-        }
-    }
-
-    /// What counts; as uncertain as it moved in a window's time, if compilers are at work. Since the window before or since the
-    /// one before that: two may be alike by chance.
-    fn latest(&self) -> Controls {
-        let [last, before, earlier] = &self.times;
-        if self.is_compiling { last.still_moving(before, 1.0).still_moving(earlier, 2.0) } else { *last }
-    }
+/// What the last two quarters of the time say of a root, the last first; and whether compilers were at work in the last.
+fn quarters(checkpoints: &[Checkpoint], root: MethodId) -> ([Controls; 2], bool) {
+    let (first, last) = (&checkpoints[0], &checkpoints[checkpoints.len() - 1]);
+    let quarter = (last.at - first.at) / 4;
+    let ago = |time: Duration| {
+        let after = checkpoints.partition_point(|checkpoint| checkpoint.at <= last.at - time);
+        &checkpoints[after.max(1) - 1]
+    };
+    let (late, half) = (ago(quarter), ago(quarter * 2));
+    ([between(late, last, root), between(half, late, root)], compiled(late, last))
 }
 
 fn between(earlier: &Checkpoint, later: &Checkpoint, root: MethodId) -> Controls {
-    let times = |checkpoint: &Checkpoint| checkpoint.times.get(&root).copied().unwrap_or_default();
+    let times = |checkpoint: &Checkpoint| of(&checkpoint.timed.used, root);
     times(later).since(&times(earlier))
 }
 
-/// Whether the last two windows agree, and no code is about to become faster.
-fn is_steady(checkpoints: &[Checkpoint], root: MethodId) -> bool {
-    let Windows { is_compiling, times: [last, before, _] } = Windows::of(checkpoints, root);
-    let enough = before.count >= MIN_CONTROLS && last.count >= MIN_CONTROLS;
-    enough && !is_compiling && (before.mean_ns() - last.mean_ns()).abs() <= alike_ns(&before, &last, 1.0)
+fn of(times: &RootTimes, root: MethodId) -> Controls {
+    times.get(&root).copied().unwrap_or_default()
 }
 
-/// Whether it is worth waiting until the compilers have done more: calls take less than a window's time before, or than twice that, by
-/// more than a standard error; or there have been too few to know, and enough are coming. Where calls differ anyway, some compiler at
-/// work is no reason to wait.
-fn is_awaited(checkpoints: &[Checkpoint], plan: Plan) -> bool {
-    let Windows { is_compiling, times: [last, before, earlier] } = Windows::of(checkpoints, plan.root);
-    if last.count < MIN_CONTROLS {
-        return is_compiling && are_coming(checkpoints, plan);
-    }
-    let fell = |since: &Controls, windows: f64| {
-        since.count > 0 && since.mean_ns() - last.mean_ns() > alike_ns(since, &last, windows)
-    };
-    is_compiling && (fell(&before, 1.0) || fell(&earlier, 2.0))
+/// Whether the last two quarters agree, and no code is about to become faster. Of calls that are too long for that, or endless, it is enough that nothing is compiled.
+fn is_steady(checkpoints: &[Checkpoint], plan: Plan) -> bool {
+    let ([last, before], is_compiling) = quarters(checkpoints, plan.root);
+    let are_known = before.count >= MIN_CONTROLS && last.count >= MIN_CONTROLS;
+    !is_compiling && if are_known { are_alike(&before, &last, STEADY) } else { plan.idle.is_none() }
 }
 
-/// Whether calls go on coming, and at such a rate that there are enough in the last quarter of the longest time.
-fn are_coming(checkpoints: &[Checkpoint], plan: Plan) -> bool {
-    let (first, last) = (&checkpoints[0], &checkpoints[checkpoints.len() - 1]);
-    let recently = checkpoints.iter().rev().find(|checkpoint| last.at - checkpoint.at >= plan.idle).unwrap_or(first);
-    let by_then = plan.longest.div_duration_f64((last.at - first.at).max(STEP));
-    between(recently, last, plan.root).count > 0
-        && between(first, last, plan.root).count as f64 * by_then > 4.0 * MIN_CONTROLS as f64
+/// Whether calls take the same though compilers are at work.
+fn is_roughly_steady(checkpoints: &[Checkpoint], root: MethodId) -> bool {
+    let ([last, before], _) = quarters(checkpoints, root);
+    before.count >= MIN_CONTROLS && last.count >= MIN_CONTROLS && are_alike(&before, &last, ROUGHLY_STEADY)
 }
 
-/// By how much two means may differ that are the same, so many windows apart.
-fn alike_ns(before: &Controls, last: &Controls, windows: f64) -> f64 {
-    (windows * STEADY * last.mean_ns()).max(before.error_ns().hypot(last.error_ns()))
-}
-
-/// What counts of each root's calls.
-fn latest(checkpoints: &[Checkpoint]) -> RootTimes {
-    let roots = checkpoints[checkpoints.len() - 1].times.keys();
-    roots.map(|root| (*root, Windows::of(checkpoints, *root).latest())).filter(|(_, times)| times.count > 0).collect()
+/// Whether two means differ by no more than they would if they were the same.
+fn are_alike(before: &Controls, last: &Controls, part: f64) -> bool {
+    let most_ns = (part * last.mean_ns()).max(before.error_ns().hypot(last.error_ns()));
+    (before.mean_ns() - last.mean_ns()).abs() <= most_ns
 }
 
 #[cfg(test)]
@@ -315,22 +391,29 @@ mod tests {
     const ROOT: MethodId = MethodId(1);
     const PLAN: Plan = Plan {
         root: ROOT,
-        idle: Duration::from_secs(1),
+        idle: Some(Duration::from_secs(1)),
         limit: Duration::from_secs(5),
-        longest: Duration::from_secs(60),
+        sampled: Duration::from_secs(2),
+        depth: 64,
     };
 
-    /// A call a millisecond; how long the n-th takes.
+    /// Two calls a millisecond, of which one is held out; how long the n-th pair takes.
     fn checkpoints(calls: usize, took: impl Fn(usize) -> u64) -> Vec<Checkpoint> {
         let start = Instant::now();
-        let mut times = RootTimes::default();
-        let mut checkpoints = vec![Checkpoint { at: start, times: times.clone(), compiling: Duration::ZERO }];
+        let mut timed = Timed::default();
+        let mut checkpoints = vec![Checkpoint { at: start, timed: timed.clone(), compiling: Duration::ZERO }];
         for call in 0..calls {
-            times.entry(ROOT).or_default().add(took(call));
+            (0..2).for_each(|_| timed.add(ROOT, took(call)));
             let passed = Duration::from_millis(call as u64 + 1);
-            checkpoints.push(Checkpoint { at: start + passed, times: times.clone(), compiling: Duration::ZERO });
+            checkpoints.push(Checkpoint { at: start + passed, timed: timed.clone(), compiling: Duration::ZERO });
         }
         checkpoints
+    }
+
+    fn compile(checkpoints: &mut [Checkpoint]) {
+        for (call, checkpoint) in checkpoints.iter_mut().enumerate() {
+            checkpoint.compiling = Duration::from_micros(200 * call as u64);
+        }
     }
 
     #[test]
@@ -353,100 +436,43 @@ mod tests {
     #[test]
     fn nothing_is_steady_while_it_is_compiled() {
         let mut busy = checkpoints(100, |call| 2_000 - call as u64 / 75 * 20);
-        assert!(is_steady(&busy, ROOT));
-        let error_ns = latest(&busy)[&ROOT].error_ns();
-        for (call, checkpoint) in busy.iter_mut().enumerate() {
-            checkpoint.compiling = Duration::from_micros(200 * call as u64);
-        }
-        assert!(!is_steady(&busy, ROOT));
-        let last = latest(&busy)[&ROOT];
-        assert_eq!((last.mean_ns(), error_ns, last.error_ns()), (1_980.0, 0.0, 20.0));
-    }
-
-    #[test]
-    fn two_quarters_that_are_alike_by_chance_do_not_hide_that_times_fall() {
-        let mut busy = checkpoints(100, |call| if call < 50 { 5_000 } else { 2_000 });
-        assert_eq!(latest(&busy)[&ROOT].error_ns(), 0.0);
-        for (call, checkpoint) in busy.iter_mut().enumerate() {
-            checkpoint.compiling = Duration::from_micros(200 * call as u64);
-        }
-        let last = latest(&busy)[&ROOT];
-        assert_eq!((last.mean_ns(), last.error_ns()), (2_000.0, 1_500.0));
-    }
-
-    #[test]
-    fn where_compilers_take_long_the_last_seconds_count() {
-        // A call in 10 ms; for 24 s they take less and less, for 8 s the same.
-        let took = |call: usize| if call < 2_400 { 50_000 - 10 * call as u64 } else { 26_000 };
-        let mut slow = checkpoints(3_200, took);
-        let start = slow[0].at;
-        for (call, checkpoint) in slow.iter_mut().enumerate() {
-            checkpoint.at = start + Duration::from_millis(10 * call as u64);
-            checkpoint.compiling = Duration::from_millis(5 * call.min(2_400) as u64);
-        }
-        assert!(is_awaited(&slow[..2_000], PLAN), "a window before, 4 s, calls took a tenth more");
-        assert!(is_steady(&slow, ROOT), "twice 4 s were the same, and no quarters are");
-        assert_eq!(latest(&slow)[&ROOT].mean_ns(), 26_000.0);
-        assert!(!is_awaited(&slow, PLAN));
-        // Nothing is known of a root that is called once a second.
-        let mut rare = checkpoints(32, |call| 1_000 - 10 * call as u64);
-        for (call, checkpoint) in rare.iter_mut().enumerate() {
-            checkpoint.at = start + Duration::from_secs(call as u64);
-        }
-        assert_eq!(latest(&rare)[&ROOT].count, 8, "a quarter, where that has few calls");
-    }
-
-    #[test]
-    fn what_does_not_fall_is_not_waited_for() {
-        let is_waited_for = |took: &dyn Fn(usize) -> u64| {
-            let mut busy = checkpoints(100, took);
-            for (call, checkpoint) in busy.iter_mut().enumerate() {
-                checkpoint.compiling = Duration::from_micros(200 * call as u64);
-            }
-            assert!(!is_steady(&busy, ROOT));
-            is_awaited(&busy, PLAN)
-        };
-        assert!(!is_waited_for(&|call| 2_000 - call as u64 / 25 * 20), "by 1 % in a quarter");
-        assert!(!is_waited_for(&|call| 1_000 + 2_000 * (call as u64 % 7)), "they are not alike");
-        assert!(!is_waited_for(&|call| 1_000 + 10 * call as u64), "they rise");
-        assert!(is_waited_for(&|call| 2_000 - call as u64 / 25 * 100));
-        assert!(is_waited_for(&|call| if call < 50 { 2_000 } else { 1_500 }), "two quarters are alike by chance");
-    }
-
-    #[test]
-    fn calls_are_waited_for_only_while_they_come() {
-        let busy = |calls: &[u64]| {
-            let mut checkpoints = checkpoints(5_000, |_| 1_000);
-            for (at, checkpoint) in checkpoints.iter_mut().enumerate() {
-                let mut times = Controls::default();
-                calls.iter().filter(|call| **call < at as u64).for_each(|_| times.add(1_000));
-                checkpoint.times = RootTimes::from_iter([(ROOT, times)]);
-                checkpoint.compiling = Duration::from_micros(200 * at as u64);
-            }
-            is_awaited(&checkpoints, PLAN)
-        };
-        assert!(busy(&[2_500, 4_500]), "two in 5 s: six in a quarter of a minute");
-        assert!(!busy(&[2_500, 3_500]), "none for longer than a first one would be waited for");
-        assert!(!busy(&[4_500]), "three in a quarter of a minute at best");
-        assert!(!busy(&[]));
+        assert!(is_steady(&busy, PLAN));
+        compile(&mut busy);
+        assert!(!is_steady(&busy, PLAN) && is_roughly_steady(&busy, ROOT));
     }
 
     #[test]
     fn times_that_still_fall_are_not_steady() {
         let falling = checkpoints(100, |call| 10_000 - 50 * call as u64);
-        assert!(!is_steady(&falling, ROOT));
+        assert!(!is_steady(&falling, PLAN) && !is_roughly_steady(&falling, ROOT));
         let warm = checkpoints(100, |call| if call < 40 { 10_000 } else { 2_000 });
-        assert!(is_steady(&warm, ROOT));
-        assert_eq!(latest(&warm)[&ROOT].mean_ns(), 2_000.0);
+        assert!(is_steady(&warm, PLAN));
     }
 
     #[test]
     fn scatter_does_not_hide_that_times_are_steady() {
-        assert!(is_steady(&checkpoints(100, |call| 1_000 + 1_000 * (call as u64 % 7)), ROOT));
+        assert!(is_steady(&checkpoints(100, |call| 1_000 + 1_000 * (call as u64 % 7)), PLAN));
     }
 
     #[test]
-    fn a_root_that_is_not_called_is_never_steady() {
-        assert!(!is_steady(&checkpoints(100, |_| 5), MethodId(2)));
+    fn a_root_without_calls_is_steady_when_threads_stay_in_it_and_nothing_is_compiled() {
+        let other = Plan { root: MethodId(2), ..PLAN };
+        let mut checkpoints = checkpoints(100, |_| 5);
+        assert!(!is_steady(&checkpoints, other) && is_steady(&checkpoints, Plan { idle: None, ..other }));
+        compile(&mut checkpoints);
+        assert!(!is_steady(&checkpoints, Plan { idle: None, ..other }));
+    }
+
+    #[test]
+    fn what_was_timed_before_code_was_settled_does_not_count() {
+        let phase = |settled: Option<u64>| {
+            let checkpoints = checkpoints(100, |call| if call < 80 { 10_000 } else { 2_000 });
+            let settled = settled.map(|ms| checkpoints[0].at + Duration::from_millis(ms));
+            let compilers = Compilers::of(u32::MAX);
+            let (timed, _, is_settled) = Phase { plan: PLAN, compilers, checkpoints, settled }.counted();
+            (of(&timed.used, ROOT).count, of(&timed.used, ROOT).mean_ns().round(), is_settled)
+        };
+        assert_eq!(phase(Some(90)), (10, 2_000.0, true));
+        assert_eq!(phase(None), (50, 6_800.0, false), "the last half, and it is said");
     }
 }

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::correction::MIN_CONTROLS;
-use crate::profile::{Control, Profile, Root};
+use crate::profile::Profile;
 
 /// What HotSpot's compiler threads are called, as far as the kernel keeps names.
 const NAMES: [&str; 3] = ["C1 Compiler", "C2 Compiler", "JVMCI"];
@@ -28,7 +27,7 @@ pub(super) struct Compilers {
 
 impl Compilers {
     /// Those of a process, by its pid as we see it.
-    fn of(pid: u32) -> Compilers {
+    pub(super) fn of(pid: u32) -> Compilers {
         Compilers {
             tasks: PathBuf::from(format!("/proc/{pid}/task")),
             threads: Vec::new(),
@@ -138,15 +137,10 @@ pub(super) fn is_busy(took: Duration, recorded: Duration) -> bool {
 /// What there is to be said of a profile whose calls were not compiled yet as they were recorded, if nothing says what they take and
 /// roots ran for most of it: the compilers had so much time meanwhile.
 pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<String> {
-    let is_timed = |root: &Root| {
-        let of_root = |control: &&Control| root.methods.contains(&control.root);
-        profile.controls.iter().filter(of_root).any(|control| control.calls >= MIN_CONTROLS)
-    };
-    let is_known = profile.roots.iter().filter(|root| root.calls > 0).all(is_timed);
     // What runs now and then is often not compiled without a profile either.
     let in_roots = Duration::from_nanos(profile.merged.total_ns());
     let are_busy = is_busy(compiling, profile.duration) && is_busy(in_roots, profile.duration);
-    if is_known || profile.duration < SHORTEST || !are_busy {
+    if profile.basis.is_settled || profile.duration < SHORTEST || !are_busy {
         return None;
     }
     let share = compiling.div_duration_f64(profile.duration);
@@ -161,7 +155,7 @@ pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<Str
 mod tests {
     use super::*;
     use crate::profile::testing::profile_of;
-    use crate::profile::{ControlKind, MethodIndex, Node, OpenCalls, Tree};
+    use crate::profile::{MethodIndex, Node, OpenCalls, Root, Tree};
 
     #[test]
     fn only_compilers_are_counted_and_from_the_first_reading_on() {
@@ -219,31 +213,20 @@ mod tests {
     fn a_profile_says_that_its_calls_were_not_compiled_unless_it_knows_what_they_take() {
         let mut profile = profile_of(Tree::default(), Vec::new(), 1);
         profile.duration = Duration::from_secs(8);
+        profile.basis.is_settled = false;
         let root =
             Root { pattern: "a.B::m".to_owned(), methods: vec![MethodIndex(0)], calls: 11, open: OpenCalls::default() };
         profile.roots = vec![root];
         profile.merged =
             Tree { nodes: vec![Node { calls: 11, total_ns: 7_500_000_000, ..Node::empty(MethodIndex(0)) }] };
-        profile.controls.clear();
         let (busy, idle) = (Duration::from_secs(7), Duration::from_secs(2));
         assert!(
             not_compiled(busy, &profile).is_some_and(|warning| warning.contains("had or wanted 0.9 of a processor"))
         );
         assert_eq!(not_compiled(idle, &profile), None);
-        profile.controls = vec![Control {
-            root: MethodIndex(0),
-            kind: ControlKind::After,
-            charged_ns: 1.0,
-            control_ns: 1.0,
-            error_ns: 1.0,
-            calls: MIN_CONTROLS,
-        }];
+        profile.basis.is_settled = true;
         assert_eq!(not_compiled(busy, &profile), None);
-        profile.controls[0].calls = 1;
-        assert!(not_compiled(busy, &profile).is_some());
-        profile.roots[0].calls = 0;
-        assert_eq!(not_compiled(busy, &profile), None);
-        profile.roots[0].calls = 11;
+        profile.basis.is_settled = false;
         profile.duration = Duration::from_secs(4);
         assert_eq!(not_compiled(busy, &profile), None, "too short");
         profile.duration = Duration::from_secs(8);

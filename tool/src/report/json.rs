@@ -9,6 +9,7 @@ use headwater_protocol::message::Reveal;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
+use super::belief::Belief;
 use super::names::Names;
 use super::prune::{focused, is_method_shown, shown_nodes};
 use super::{Options, View};
@@ -29,6 +30,7 @@ struct Report<'a> {
     scheme: &'static str,
     reveal: &'static str,
     clock: Clock,
+    times: Times<'a>,
     controls: Vec<Control<'a>>,
     duration_ns: u64,
     methods: Methods<'a>,
@@ -142,7 +144,38 @@ struct Clock {
     drift: Option<Drift>,
 }
 
-/// A root's charged time against its control invocations'.
+/// What times are good for, and from what.
+#[derive(Serialize)]
+struct Times<'a> {
+    /// Of the roots' totals, as a part; `null` where they are not known.
+    good_to: Option<f64>,
+    /// Of shares, from 0 to 1.
+    shares_good_to: Option<f64>,
+    held_out_calls: u64,
+    samples: u64,
+    cut_samples: u64,
+    settled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsampled: Option<&'a str>,
+}
+
+impl Times<'_> {
+    fn of(profile: &Profile) -> Times<'_> {
+        let belief = Belief::of(profile);
+        let known = belief.filter(Belief::is_known);
+        Times {
+            good_to: known.map(|belief| belief.totals),
+            shares_good_to: known.map(|belief| belief.shares),
+            held_out_calls: belief.map_or(0, |belief| belief.held_out),
+            samples: profile.basis.samples,
+            cut_samples: profile.basis.cut,
+            settled: profile.basis.is_settled,
+            unsampled: profile.basis.unsampled.as_deref(),
+        }
+    }
+}
+
+/// A root's charged time against calls that were held out, or its control invocations'.
 #[derive(Serialize)]
 struct Control<'a> {
     root: &'a str,
@@ -258,6 +291,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             outer_spread_ns: clock.outer_spread_ns,
             drift: clock.drift,
         },
+        times: Times::of(profile),
         controls: profile
             .controls
             .iter()

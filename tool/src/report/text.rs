@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use super::belief;
 use super::units::{count, plural, time, times};
 use super::walk::Children;
 use super::{Options, Trees, View, is_doubtful};
@@ -106,6 +107,9 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         ClockMode::Exact | ClockMode::Tick(_) => profile.clock.source.name(),
     };
     writeln!(out, "{} (pid {}, JDK {}), {seconds:.1} s, clock {clock}", target.main, target.pid, target.jdk)?;
+    if let Some(line) = belief::line(profile) {
+        writeln!(out, "{line}")?;
+    }
     if style.provenance {
         provenance(&profile.environment, out)?;
     }
@@ -217,11 +221,11 @@ pub(crate) fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
         let Control { kind, charged_ns, control_ns, error_ns, calls, .. } = *control;
         let kind = match kind {
             ControlKind::During => "control",
-            ControlKind::After => "bare",
+            ControlKind::After => "held-out",
         };
         writeln!(
             out,
-            "accuracy  {}: charged {} a call, {} {} (±{})",
+            "accuracy  {}: charged {} a call; {} {} (±{})",
             profile.methods[control.root.0].display,
             time(charged_ns as u64),
             plural(calls, &format!("{kind} call"), &format!("{kind} calls")),
@@ -251,7 +255,7 @@ pub(crate) fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
         .iter()
         .any(|node| is_doubtful(node.self_ns, node.error_ns) || is_doubtful(node.total_ns, node.total_error_ns))
     {
-        writeln!(out, "~ marks times that are smaller than their own uncertainty")?;
+        writeln!(out, "< marks times of which only a bound is known: their uncertainty is larger")?;
     }
     for warning in &profile.warnings {
         writeln!(out, "warning: {warning}")?;

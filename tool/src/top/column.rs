@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use crate::profile::CpuSamples;
 use crate::report::flat::Amounts;
-use crate::report::units::{count, time};
-use crate::report::{View, is_doubtful, share};
+use crate::report::units::count;
+use crate::report::{View, bounded, share};
 
 /// The narrowest method column that other columns are left out for.
 const MIN_NAME: u16 = 26;
@@ -63,25 +63,20 @@ impl Column {
                 let part = if view == View::Flat { self_ns } else { total_ns };
                 format!("{:.1}%", 100.0 * share(part, whole_ns))
             }
-            Column::Total => doubtful(total_ns, total_error_ns),
+            Column::Total => bounded(total_ns, total_error_ns),
             Column::Cpu => match cpu.share() {
                 Some(share) if cpu.samples >= CpuSamples::ENOUGH => format!("{:.0}%", 100.0 * share),
                 _ => String::new(),
             },
-            Column::SelfTime => doubtful(self_ns, error_ns),
+            Column::SelfTime => bounded(self_ns, error_ns),
             Column::PerCall => match self_ns.checked_div(calls) {
-                Some(ns) => doubtful(ns, error_ns / calls),
+                Some(ns) => bounded(ns, error_ns / calls),
                 None => String::new(),
             },
             Column::Calls => fitting_count(calls, width),
             Column::Name => String::new(),
         }
     }
-}
-
-/// A time with its mark; a blank stands where the mark would, so that units are one below the other.
-fn doubtful(value_ns: u64, error_ns: u64) -> String {
-    format!("{}{}", time(value_ns), if is_doubtful(value_ns, error_ns) { '~' } else { ' ' })
 }
 
 /// A number in at most so many characters.

@@ -111,17 +111,12 @@ async fn leaves(requests: &mut UnboundedReceiver<Request>, mut interrupt: Pin<&m
 /// What the user is told while the profile is being ended.
 fn tell_stage(told: &std::sync::Mutex<Sender<Input>>, stage: &Stage) {
     let text = match stage {
-        Stage::TimingRoots { limit, .. } => {
+        Stage::TimingRoots { limit } => {
             format!(
-                "The profile has ended; timing the root's calls without it, for {:.0} s at most (q ends it)",
+                "The profile has ended; timing and sampling the root's calls without it, for {:.0} s at most (q ends it)",
                 limit.as_secs_f64()
             )
         }
-        Stage::StillCompiling { limit } => format!(
-            "The profile has ended; timing the root's calls without it, {:.0} s more at most: the JIT compilers are still at work on \
-             the code that was given back (q ends it)",
-            limit.as_secs_f64()
-        ),
         Stage::Detaching => "The profile has ended; giving the original code back".to_owned(),
         _ => return,
     };

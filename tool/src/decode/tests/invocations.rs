@@ -8,8 +8,9 @@ fn check_invocations(statistics: Statistics, text: &str, expected: &[&str]) {
     decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words(text));
     decoder.finish(1_000);
     let line = |(method, invocations): (MethodId, &Invocations)| {
-        let total = |outer_ns| invocations.summary(PairCost { inner_ns: 0.0, outer_ns }).expect("some").total_ns;
-        let summary = invocations.summary(PairCost { inner_ns: 0.0, outer_ns: 0.0 }).expect("some");
+        let total =
+            |outer_ns| invocations.summary(PairCost { inner_ns: 0.0, outer_ns, least: 0.0 }).expect("some").total_ns;
+        let summary = invocations.summary(PairCost { inner_ns: 0.0, outer_ns: 0.0, least: 0.0 }).expect("some");
         // At 1 ns a pair.
         let pairs = total(0.0) - total(1.0);
         let (min_ns, max_ns) = (summary.min_ns, summary.max_ns);
@@ -77,7 +78,7 @@ fn invocations_are_of_all_threads_and_a_virtual_threads_are_in_order() {
     (0..3).for_each(|_| decoder.pass_done());
     let totals: Vec<(u64, u64)> = decoder
         .invocations()
-        .filter_map(|(_, invocations)| invocations.summary(PairCost { inner_ns: 0.0, outer_ns: 0.0 }))
+        .filter_map(|(_, invocations)| invocations.summary(PairCost { inner_ns: 0.0, outer_ns: 0.0, least: 0.0 }))
         .map(|summary| (summary.count, summary.total_ns))
         .collect();
     assert_eq!(totals, [(2, 7 + 1020), (1, 990)]);
@@ -85,7 +86,7 @@ fn invocations_are_of_all_threads_and_a_virtual_threads_are_in_order() {
 
 #[test]
 fn random_programs_invocations_agree_with_a_plain_list() {
-    const COST: PairCost = PairCost { inner_ns: 2.0, outer_ns: 1.0 };
+    const COST: PairCost = PairCost { inner_ns: 2.0, outer_ns: 1.0, least: 0.0 };
     for seed in 1..=50_u64 {
         let mut random = numbers(seed);
         // Open calls with entry time and pairs so far; durations by method, corrected.

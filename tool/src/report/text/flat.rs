@@ -9,9 +9,9 @@ use crate::profile::{CpuSamples, MethodStatistics};
 use crate::report::flat::{Amounts, FlatRow, rows};
 use crate::report::names::Names;
 use crate::report::prune::{focused, is_method_shown};
-use crate::report::share;
 use crate::report::units::{count, plural, time};
 use crate::report::walk::Children;
+use crate::report::{bounded, share};
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
     let focused = focused(section.profile, section.options);
@@ -29,15 +29,14 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
     for row in &shown {
         let Amounts { calls, self_ns, total_ns, error_ns, total_error_ns, cpu, .. } = row.amounts;
         let each = |ns: u64| ns.checked_div(calls).unwrap_or_default();
-        let mark = if self_ns < error_ns { '~' } else { ' ' };
         let numbers = format!(
-            "{} {} {}{} {:>13} {:>10}{mark}  ",
+            "{} {} {}{} {:>13} {:>10}   ",
             lines.share(self_ns),
             lines.time(self_ns, error_ns),
             lines.cpu(cpu),
             lines.time(total_ns, total_error_ns),
             count(calls),
-            time(each(self_ns)),
+            bounded(each(self_ns), each(error_ns)),
         );
         lines.line(
             &numbers,

@@ -47,9 +47,12 @@ impl<W: Write> Lines<'_, W> {
         format!("{:>6.1}%", 100.0 * share(part_ns, self.whole_ns))
     }
 
-    /// A time and whether it is to be doubted: twelve columns.
+    /// A time, or what it is at most if it is not known: eleven columns.
     pub(crate) fn time(&self, value_ns: u64, error_ns: u64) -> String {
-        format!("{:>10}{}", self.amount(value_ns), if is_doubtful(value_ns, error_ns) { '~' } else { ' ' })
+        match is_doubtful(value_ns, error_ns) {
+            true => format!("{:>10} ", format!("<{}", self.amount(value_ns.saturating_add(error_ns)))),
+            false => format!("{:>10} ", self.amount(value_ns)),
+        }
     }
 
     /// The part of a time that was spent running: seven columns, blank where there are too few samples to say; nothing at all

@@ -1,0 +1,98 @@
+//! Samples of the undisturbed code on the tree that was recorded.
+//!
+//! A sample's stack is followed from the outermost root on it: each frame whose method is called by the node that was come to leads on to that callee; others are
+//! methods that have no probes, whose time is their caller's.
+
+use headwater_protocol::MethodId;
+use rustc_hash::FxHashMap;
+
+use crate::cct::{Cct, NodeId};
+use crate::flight_recorder::{FrameIndex, Samples};
+
+/// Samples, by the nodes that were on top.
+#[derive(Clone, Debug, Default)]
+pub struct Placed {
+    own: Vec<[u32; 2]>,
+    /// Those on whose stack a root was.
+    pub inside: u64,
+    /// Those whose outer frames are missing, and with them perhaps a root.
+    pub cut: u64,
+}
+
+impl Placed {
+    #[cfg(test)]
+    pub(crate) fn of(own: Vec<[u32; 2]>) -> Placed {
+        Placed { own, ..Placed::default() }
+    }
+
+    /// By a node's index, how often it was on top: in the first half of the phase, and in the second.
+    pub fn own(&self) -> &[[u32; 2]] {
+        &self.own
+    }
+}
+
+/// Places those samples that were taken from `from_ns` (since 1970) on, until `to_ns`. `names` are the methods' machine names, by their number less one.
+pub fn placed<'a>(
+    cct: &Cct,
+    names: impl Iterator<Item = &'a str>,
+    samples: &Samples,
+    (from_ns, to_ns): (i64, i64),
+) -> Placed {
+    let mut by_name: FxHashMap<&str, Vec<MethodId>> = FxHashMap::default();
+    for (index, name) in names.enumerate() {
+        by_name.entry(name).or_default().push(MethodId(index as u32 + 1));
+    }
+    // Classes of one name, of several loaders, are told apart by who calls them.
+    let methods: Vec<&[MethodId]> =
+        samples.methods.iter().map(|name| by_name.get(name.as_str()).map_or(&[][..], Vec::as_slice)).collect();
+    let find = |caller: NodeId, frame: &FrameIndex| {
+        methods[frame.0 as usize].iter().find_map(|method| cct.callee(caller, *method))
+    };
+    let mut placed = Placed { own: vec![[0; 2]; cct.len()], ..Placed::default() };
+    let middle = from_ns + (to_ns - from_ns) / 2;
+    for sample in samples.stacks.iter().filter(|sample| (from_ns..=to_ns).contains(&sample.at_ns)) {
+        let at = sample.frames.iter().fold(NodeId::TOP, |at, frame| find(at, frame).unwrap_or(at));
+        if at == NodeId::TOP {
+            placed.cut += u64::from(sample.is_cut);
+            continue;
+        }
+        placed.inside += 1;
+        placed.own[at.index()][usize::from(sample.at_ns > middle)] += 1;
+    }
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flight_recorder::Sample;
+
+    #[test]
+    fn a_stack_is_followed_from_its_root_through_what_has_no_probes() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        let callee = cct.child(root, MethodId(2));
+        let again = cct.child(callee, MethodId(1));
+        let methods = ["a.B.root()V", "a.B.callee()V", "java.util.List.forEach()V", "a.Main.main()V"];
+        let sample = |at_ns, frames: &[u32], is_cut| Sample {
+            at_ns,
+            frames: frames.iter().copied().map(FrameIndex).collect(),
+            is_cut,
+        };
+        let samples = Samples {
+            methods: methods.map(str::to_owned).to_vec(),
+            stacks: vec![
+                sample(10, &[3, 0], false),
+                sample(11, &[3, 0, 2, 1, 2], false),
+                sample(20, &[3, 0, 2, 1, 0], false),
+                sample(19, &[2, 1], true),
+                sample(19, &[3, 1], false),
+                sample(21, &[3, 0], false),
+                sample(9, &[3, 0], false),
+            ],
+        };
+        let placed = placed(&cct, methods[..2].iter().copied(), &samples, (10, 20));
+        assert_eq!((placed.inside, placed.cut), (3, 1));
+        assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[1, 0], [1, 0], [0, 1]]);
+    }
+}

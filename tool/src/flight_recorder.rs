@@ -1,0 +1,159 @@
+//! Samples of undisturbed code, by the JVM's own flight recorder (JFR).
+//!
+//! Its execution samples are not biased towards safepoints, are documented, and are there since JDK 11 in every JVM that has the
+//! module `jdk.jfr`. A [`Recording`] of ours is started and stopped through the attach protocol, beside any other; it ends by itself
+//! if this process does not end it.
+//!
+//! Samples are of threads that execute Java code. What waits, or is in native code, is in none.
+
+use std::io::Read;
+use std::time::Duration;
+
+use crate::attach::{AttachError, SharedDir, TargetHost, jcmd};
+use crate::jvm::{self, TargetError};
+
+mod read;
+
+pub use read::{FrameIndex, ReadError, Sample, Samples};
+
+/// What our recordings are called in the target.
+const NAME: &str = "headwater";
+const SETTINGS: &str = "samples.jfc";
+const RECORDED: &str = "samples.jfr";
+/// The JVM's own, which are used where a stack has no more.
+const DEFAULT_DEPTH: usize = 64;
+/// JFR keeps no deeper stacks.
+const DEEPEST: usize = 2048;
+/// What a recording may have on the target's disk.
+const MOST_MIB: u64 = 64;
+/// A recording that nobody ends goes on for so long beyond what was planned.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Why there are no samples.
+#[derive(Debug, thiserror::Error)]
+pub enum RecorderError {
+    /// The process cannot be found any more.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// It cannot be asked.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// It does not do it.
+    #[error("the JVM's flight recorder did not {what}: {answer}")]
+    Declined {
+        /// What was asked.
+        what: &'static str,
+        /// Its words.
+        answer: String,
+    },
+    /// The recording cannot be read.
+    #[error("the flight recorder's recording cannot be read: {0}")]
+    Read(#[from] ReadError),
+}
+
+/// A recording of ours that goes on in a JVM.
+#[derive(Debug)]
+pub struct Recording {
+    host: TargetHost,
+    directory: SharedDir,
+    others: usize,
+    ended: bool,
+}
+
+impl Recording {
+    /// Has a JVM, by its pid as we see it, sample its threads once in a period; stacks are to hold so many frames. The recording is
+    /// over after `longest` at the latest, whatever happens to this process.
+    ///
+    /// Takes as long as JFR takes to begin, which in a JVM where it has never been used is a second or more of one processor.
+    pub fn start(pid: u32, period: Duration, depth: usize, longest: Duration) -> Result<Recording, RecorderError> {
+        let host = TargetHost::of(&jvm::resolve(&pid.to_string())?)?;
+        let directory = host.create_dir(&format!("headwater-samples-{pid}"))?;
+        directory.write_file(SETTINGS, settings(period).as_bytes())?;
+        directory.create_file(RECORDED)?;
+        let others = others(&jcmd(&host, "JFR.check")?);
+        if others == 0 && depth > DEFAULT_DEPTH {
+            // Has no effect in a JVM whose recorder was used before; stacks that are cut off are counted.
+            jcmd(&host, &format!("JFR.configure stackdepth={}", depth.min(DEEPEST)))?;
+        }
+        let there = directory.there();
+        let answer = jcmd(
+            &host,
+            &format!(
+                "JFR.start name={NAME} settings={there}/{SETTINGS} filename={there}/{RECORDED} maxsize={MOST_MIB}m duration={}s",
+                (longest + GRACE).as_secs()
+            ),
+        )?;
+        let recording = Recording { host, directory, others, ended: false };
+        if !answer.contains("Started recording") {
+            return Err(RecorderError::Declined { what: "begin a recording", answer: one_line(&answer) });
+        }
+        Ok(recording)
+    }
+
+    /// How many recordings of others it has beside it, which get our samples too.
+    pub fn others(&self) -> usize {
+        self.others
+    }
+
+    /// Ends it; what was sampled.
+    pub fn finish(mut self) -> Result<Samples, RecorderError> {
+        let answer = self.stop()?;
+        let mut bytes = Vec::new();
+        let file = self.directory.open_file(RECORDED)?;
+        file.take(2 * MOST_MIB << 20).read_to_end(&mut bytes).map_err(ReadError::from)?;
+        if bytes.is_empty() {
+            return Err(RecorderError::Declined { what: "write its recording", answer: one_line(&answer) });
+        }
+        Ok(read::samples(bytes)?)
+    }
+
+    fn stop(&mut self) -> Result<String, AttachError> {
+        self.ended = true;
+        jcmd(&self.host, &format!("JFR.stop name={NAME}"))
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Nobody is left to be told; it ends by itself if it does not end now.
+            let _ = self.stop();
+        }
+    }
+}
+
+/// Only execution samples, once in a period.
+fn settings(period: Duration) -> String {
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\"><event name=\"jdk.ExecutionSample\">\
+         <setting name=\"enabled\">true</setting><setting name=\"period\">{} ms</setting></event></configuration>\n",
+        period.as_millis().max(1)
+    )
+}
+
+/// How many recordings `JFR.check` tells of: a line each, `Recording 1: name=...`.
+fn others(answer: &str) -> usize {
+    answer.lines().filter(|line| line.starts_with("Recording ") || line.starts_with("Recording:")).count()
+}
+
+fn one_line(answer: &str) -> String {
+    answer.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_recordings_are_counted() {
+        assert_eq!(others("No available recordings.\n\nUse jcmd 4711 JFR.start to start a recording.\n"), 0);
+        assert_eq!(others("Recording 1: name=a duration=10m (running)\n\nRecording 3: name=b (stopped)\n"), 2);
+        // JDK 11.
+        assert_eq!(others("Recording: recording=1 name=\"a\" (running)\n"), 1);
+    }
+
+    #[test]
+    fn a_period_is_at_least_a_millisecond() {
+        assert!(settings(Duration::from_micros(10)).contains("<setting name=\"period\">1 ms</setting>"));
+    }
+}

@@ -1,0 +1,163 @@
+//! What a profile's times are good for, in one line: what is known of them, from what, and if they are not known, why.
+
+use super::units::plural;
+use crate::profile::{ControlKind, Profile};
+
+/// Totals that may be wrong by more than this part are not known.
+const UNKNOWN: f64 = 0.5;
+/// Parts of at least so much of all roots' time are looked at.
+const LARGE: f64 = 0.05;
+
+/// How far a profile's times can be believed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Belief {
+    /// The roots' totals: a standard deviation, as a part of them; or how far calls that were held out took another time, if that is more.
+    pub(crate) totals: f64,
+    /// The largest standard deviation of a large node's share, from 0 to 1.
+    pub(crate) shares: f64,
+    /// How many calls were held out.
+    pub(crate) held_out: u64,
+}
+
+impl Belief {
+    /// Of a profile's roots; `None` where they took no time.
+    pub(crate) fn of(profile: &Profile) -> Option<Belief> {
+        let nodes = &profile.merged.nodes;
+        let roots = || nodes.iter().filter(|node| node.caller().is_none());
+        let all_ns: u64 = roots().map(|root| root.total_ns).sum();
+        if all_ns == 0 {
+            return None;
+        }
+        let part = |ns: u64| ns as f64 / all_ns as f64;
+        let errors = part(roots().map(|root| root.total_error_ns).sum());
+        let controls =
+            || profile.controls.iter().filter(|control| control.charged_ns > 0.0 && control.control_ns > 0.0);
+        let apart = controls().map(|control| {
+            let apart_ns = (control.charged_ns - control.control_ns).abs();
+            // What a standard error explains is no difference.
+            (apart_ns - control.error_ns).max(0.0) / control.control_ns
+        });
+        let shares = nodes.iter().filter(|node| node.caller().is_some() && part(node.total_ns) >= LARGE);
+        Some(Belief {
+            totals: apart.fold(errors, f64::max),
+            shares: shares.map(|node| part(node.total_error_ns)).fold(0.0, f64::max),
+            held_out: controls()
+                .filter(|control| control.kind == ControlKind::After)
+                .map(|control| control.calls)
+                .sum(),
+        })
+    }
+
+    /// Whether the totals are known at all.
+    pub(crate) fn is_known(&self) -> bool {
+        self.totals <= UNKNOWN
+    }
+}
+
+/// The line, without its end; `None` where nothing was called.
+pub(crate) fn line(profile: &Profile) -> Option<String> {
+    let belief = Belief::of(profile)?;
+    let basis = &profile.basis;
+    let counts = if profile.events.lost == 0 && profile.discovery.late == 0 { "; counts are exact" } else { "" };
+    let from = match (belief.held_out, basis.samples) {
+        (0, 0) => "as measured beside the probes".to_owned(),
+        (0, samples) => plural(samples, "sample", "samples") + " of the undisturbed code",
+        (calls, 0) => plural(calls, "held-out call", "held-out calls"),
+        (calls, samples) => format!(
+            "{}, {} of the undisturbed code",
+            plural(calls, "held-out call", "held-out calls"),
+            plural(samples, "sample", "samples")
+        ),
+    };
+    let unsettled = match (basis.samples > 0 || belief.held_out > 0) && !basis.is_settled {
+        true => ": compilers were busy to the end",
+        false => "",
+    };
+    Some(match belief.is_known() {
+        true => format!(
+            "times: good to {}{}, shares to {} ({from}){unsettled}",
+            percent(belief.totals),
+            if unsettled.is_empty() { "" } else { " only" },
+            points(belief.shares)
+        ),
+        false => format!(
+            "times not known{}{counts}",
+            if unsettled.is_empty() { format!(" ({from})") } else { unsettled.to_owned() }
+        ),
+    })
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.0} %", (100.0 * part).ceil())
+}
+
+fn points(share: f64) -> String {
+    match (100.0 * share).ceil() {
+        1.0 => "1 point".to_owned(),
+        points => format!("{points:.0} points"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Basis, Control, MethodIndex, Node, NodeIndex, Tree};
+
+    fn profile(total_error_ns: u64, share_error_ns: u64) -> Profile {
+        let node =
+            |parent, total_ns, total_error_ns| Node { parent, total_ns, total_error_ns, ..Node::empty(MethodIndex(0)) };
+        let nodes = vec![
+            node(None, 1_000, total_error_ns),
+            node(Some(NodeIndex(0)), 400, share_error_ns),
+            node(Some(NodeIndex(0)), 10, 900),
+        ];
+        Profile { merged: Tree { nodes }, ..Profile::default() }
+    }
+
+    #[test]
+    fn it_says_from_what_times_are_known_and_how_well() {
+        let mut known = profile(30, 12);
+        assert_eq!(
+            line(&known).as_deref(),
+            Some("times: good to 3 %, shares to 2 points (as measured beside the probes)")
+        );
+        known.basis = Basis { samples: 2_213, is_settled: true, ..Basis::default() };
+        let control = |control_ns, kind| Control {
+            root: MethodIndex(0),
+            kind,
+            charged_ns: 100.0,
+            control_ns,
+            error_ns: 2.0,
+            calls: 26,
+        };
+        known.controls = vec![control(99.0, ControlKind::After)];
+        let line = line(&known).expect("there are times");
+        assert_eq!(
+            line,
+            "times: good to 3 %, shares to 2 points (26 held-out calls, 2,213 samples of the undisturbed code)"
+        );
+        known.controls = vec![control(125.0, ControlKind::After)];
+        assert_eq!(
+            Belief::of(&known).map(|belief| belief.totals),
+            Some(23.0 / 125.0),
+            "held-out calls say more than errors"
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_number_and_a_reason() {
+        let mut unknown = profile(700, 300);
+        assert_eq!(
+            line(&unknown).as_deref(),
+            Some("times not known (as measured beside the probes); counts are exact")
+        );
+        unknown.basis.samples = 100;
+        assert_eq!(
+            line(&unknown).as_deref(),
+            Some("times not known: compilers were busy to the end; counts are exact")
+        );
+        unknown.discovery.late = 3;
+        assert_eq!(line(&unknown).as_deref(), Some("times not known: compilers were busy to the end"));
+        assert_eq!(line(&Profile::default()), None);
+    }
+}
