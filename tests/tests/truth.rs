@@ -79,7 +79,7 @@ fn nobody_is_interrupted_by_a_coarse_clock_while_bare_calls_are_timed() {
         recording.finish();
         let arguments = ["--root", "Beat::root", "--calls", "1000", "--clock", "tick", "--bare", "60s"];
         let mut tool = profile(&target, &arguments);
-        tool.await_error_line("timing the root's calls");
+        tool.await_error_line("timing and sampling the root's calls");
         assert!(!has_ticker(&tool), "JDK {}", jdk.version);
         tool.signal(Signal::INT);
         let tool = tool.finish();

@@ -224,6 +224,11 @@ impl Live {
         Ok(())
     }
 
+    /// What the target's JIT compilers have had of the processors since recording began.
+    pub(crate) fn compiled(&mut self) -> Duration {
+        self.compiling.so_far()
+    }
+
     /// Interrupts recording: the instrumented methods stay so, and their probes do next to nothing.
     pub async fn pause(&mut self) -> Result<(), SessionError> {
         if !self.is_paused() {

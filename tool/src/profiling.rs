@@ -27,6 +27,7 @@ pub(crate) mod drift;
 mod error;
 mod jit;
 mod settings;
+pub(crate) mod settle;
 mod unmatched;
 
 use bare::RecordingFacts;
@@ -92,6 +93,13 @@ pub enum Stage {
     Preparing,
     /// The roots are instrumented: what each pattern matches.
     RootsInstrumented(Vec<InstrumentedRoot>),
+    /// Recording begins, for so long; afterwards the roots are timed and sampled without probes, for so long at most.
+    Begins {
+        /// Of the recording.
+        recording: Duration,
+        /// Of what comes after it.
+        undisturbed: Duration,
+    },
     /// Recording; told about once a second.
     Recording {
         /// Root invocations so far.
@@ -197,18 +205,43 @@ pub(crate) async fn conduct(
 ) -> Result<Outcome, ProfileError> {
     tokio::pin!(interrupt);
     let mut live = unless(interrupt.as_mut(), attached.record(settings.clone(), observer, start)).await?;
-    let recorded = record(&mut live, interrupt.as_mut(), observer).await;
+    if let Some(recording) = settings.duration {
+        let undisturbed = bare::limit(settings.bare, Ending::Complete, recording).unwrap_or_default();
+        observer(Stage::Begins { recording, undisturbed });
+    }
+    let mut is_settled = true;
+    let recorded = match settled(&mut live, interrupt.as_mut()).await {
+        Ok(Some(settled)) => {
+            is_settled = settled;
+            record(&mut live, interrupt.as_mut(), observer).await
+        }
+        Ok(None) => Ok(Ending::Interrupted),
+        Err(error) => Err(error),
+    };
     // What ended the recording does not come twice.
     let is_over = matches!(recorded, Ok(Ending::Interrupted));
     let enough = async move { if is_over { std::future::pending().await } else { interrupt.await } };
     // The end of a program is what ends its profile, unless something else was to.
     let ends_with_program = start == Start::Held && settings.duration.is_none() && settings.calls.is_none();
     let mut outcome = live.finish(recorded, enough, observer).await;
+    if !is_settled {
+        outcome.profile.warnings.insert(0, settle::UNSETTLED.to_owned());
+    }
     if outcome.ending == Ending::TargetEnded && ends_with_program {
         outcome.ending = Ending::Complete;
         outcome.profile.warnings.retain(|warning| warning != TARGET_ENDED);
     }
     Ok(outcome)
+}
+
+/// Whether code is settled, where it has to be before anything is timed; `None` if it was interrupted.
+async fn settled(live: &mut Live, interrupt: impl Future<Output = ()>) -> Result<Option<bool>, SessionError> {
+    let Settings { subgraph, calls, await_roots, .. } = live.settings();
+    // So many calls are wanted, or the first ones.
+    if !subgraph.only_roots || calls.is_some() || *await_roots {
+        return Ok(Some(true));
+    }
+    settle::settle(live, interrupt).await
 }
 
 pub(crate) async fn prepare(

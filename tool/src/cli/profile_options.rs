@@ -148,13 +148,13 @@ pub struct ProfileArgs {
     /// How often the coarse clock of --clock tick moves
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = tick_period)]
     tick_period: Duration,
-    /// Of every N calls of a root, time one as a whole without recording it, and fit the probes' cost to that: truer
-    /// times. Counts leave those calls out
+    /// Of every N calls of a root, time one as a whole without recording it: truer totals where calls cannot be timed
+    /// afterwards. Counts leave those calls out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     control: Option<u32>,
-    /// After the profile, time the root's calls without it, so that the probes' cost can be fitted to that: truer times.
-    /// auto: when the root is called often enough, up to half of the profile's time and 20s (after one of up to 4s: as long as it, up to 2s),
-    /// and up to six times the profile's time and 60s while the JIT compilers are at work and calls take less and less; off; or for how long
+    /// After the recording, time the root's calls without probes, and have the JVM's flight recorder sample them: times
+    /// are made of that. auto: until code is settled and sampled, for as long as was recorded at most (2s to 60s); off:
+    /// times as measured beside the probes; or for how long at most
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = bare_timing)]
     bare: BareTiming,
     /// How much longer the root's calls may take for being profiled (5%). Methods whose probes cost more than they tell

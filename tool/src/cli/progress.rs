@@ -51,6 +51,12 @@ impl Progress {
                     self.say(&matched(&root));
                 }
             }
+            Stage::Begins { undisturbed: Duration::ZERO, .. } => {}
+            Stage::Begins { recording, undisturbed } => self.say(&format!(
+                "recording for {}, then timing and sampling the root without probes, for {} at most",
+                span(recording),
+                span(undisturbed)
+            )),
             Stage::Recording { root_calls: 0, events: 0, .. } => {
                 self.live("waiting for entry into the root (Ctrl-C ends)")
             }
@@ -61,7 +67,7 @@ impl Progress {
                 plural(instrumented as u64, "method", "methods")
             )),
             Stage::TimingRoots { limit } => self.say(&format!(
-                "timing and sampling the root's calls without a profile, for {} at most (Ctrl-C ends it)",
+                "timing and sampling the root's calls without probes, for {} at most (Ctrl-C ends it)",
                 span(limit)
             )),
             Stage::Detaching => self.live("giving the original code back ..."),

@@ -1,10 +1,11 @@
 //! Samples of the undisturbed code on the tree that was recorded.
 //!
 //! A sample's stack is followed from the outermost root on it: each frame whose method is called by the node that was come to leads on to that callee; others are
-//! methods that have no probes, whose time is their caller's.
+//! methods that have no probes, whose time is their caller's. A method that has probes, and that was never recorded where it was sampled, is where the way ends: what
+//! the recording has not seen of the program has no node, and its time stays with the node above.
 
 use headwater_protocol::MethodId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cct::{Cct, NodeId};
 use crate::flight_recorder::{FrameIndex, Samples};
@@ -15,6 +16,8 @@ pub struct Placed {
     own: Vec<[u32; 2]>,
     /// Those on whose stack a root was.
     pub inside: u64,
+    /// Those of them that were in calls of which the recording has none.
+    pub unseen: u64,
     /// Those whose outer frames are missing, and with them perhaps a root.
     pub cut: u64,
 }
@@ -45,18 +48,31 @@ pub fn placed<'a>(
     // Classes of one name, of several loaders, are told apart by who calls them.
     let methods: Vec<&[MethodId]> =
         samples.methods.iter().map(|name| by_name.get(name.as_str()).map_or(&[][..], Vec::as_slice)).collect();
+    let called: FxHashSet<MethodId> = cct.nodes().skip(1).map(|(_, node)| node.method()).collect();
     let find = |caller: NodeId, frame: &FrameIndex| {
         methods[frame.0 as usize].iter().find_map(|method| cct.callee(caller, *method))
     };
+    let has_probes = |frame: &FrameIndex| methods[frame.0 as usize].iter().any(|method| called.contains(method));
     let mut placed = Placed { own: vec![[0; 2]; cct.len()], ..Placed::default() };
     let middle = from_ns + (to_ns - from_ns) / 2;
     for sample in samples.stacks.iter().filter(|sample| (from_ns..=to_ns).contains(&sample.at_ns)) {
-        let at = sample.frames.iter().fold(NodeId::TOP, |at, frame| find(at, frame).unwrap_or(at));
+        let (mut at, mut is_seen) = (NodeId::TOP, true);
+        for frame in &sample.frames {
+            match find(at, frame) {
+                Some(callee) => at = callee,
+                None if at != NodeId::TOP && has_probes(frame) => {
+                    is_seen = false;
+                    break;
+                }
+                None => {}
+            }
+        }
         if at == NodeId::TOP {
             placed.cut += u64::from(sample.is_cut);
             continue;
         }
         placed.inside += 1;
+        placed.unseen += u64::from(!is_seen);
         placed.own[at.index()][usize::from(sample.at_ns > middle)] += 1;
     }
     placed
@@ -89,10 +105,12 @@ mod tests {
                 sample(19, &[3, 1], false),
                 sample(21, &[3, 0], false),
                 sample(9, &[3, 0], false),
+                // A way that was not recorded ends at what was.
+                sample(12, &[3, 0, 0, 1], false),
             ],
         };
         let placed = placed(&cct, methods[..2].iter().copied(), &samples, (10, 20));
-        assert_eq!((placed.inside, placed.cut), (3, 1));
-        assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[1, 0], [1, 0], [0, 1]]);
+        assert_eq!((placed.inside, placed.unseen, placed.cut), (4, 1, 1));
+        assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[2, 0], [1, 0], [0, 1]]);
     }
 }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Basis {
     /// Samples of the undisturbed code, below the roots, by which run times are divided.
     pub samples: u64,
+    /// Those of them that were in calls of which the recording has none.
+    pub unseen: u64,
     /// Samples of stacks that were deeper than the JVM keeps them, and may have had a root.
     pub cut: u64,
     /// Code was compiled, and calls took the same all the time that counts.
@@ -19,14 +21,26 @@ pub struct Basis {
 }
 
 impl Basis {
+    /// The part of the samples that was in calls of which the recording has none.
+    pub(crate) fn unseen_part(&self) -> f64 {
+        self.unseen as f64 / self.samples.max(1) as f64
+    }
+
     /// What the reader should know of it.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        /// More cut stacks than this part of all leave out what is deep.
+        /// More than this part of all makes a difference.
         const TOLERATED: f64 = 0.05;
         let mut warnings = Vec::new();
         if let Some(reason) = &self.unsampled {
             warnings.push(format!(
                 "the undisturbed code could not be sampled ({reason}): times inside the tree are as measured beside the probes"
+            ));
+        }
+        if self.unseen as f64 > TOLERATED * self.samples as f64 {
+            warnings.push(format!(
+                "{:.0} % of the samples of the undisturbed code were in calls that the recording has not seen: their time is their callers' own. Record \
+                 for longer",
+                100.0 * self.unseen_part()
             ));
         }
         if self.cut as f64 > TOLERATED * (self.samples + self.cut) as f64 {

@@ -119,6 +119,7 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
         },
         basis: Basis {
             samples: 2_213,
+            unseen: 2,
             cut: 3,
             is_settled: true,
             unsampled: Some("the JVM has none".into()),

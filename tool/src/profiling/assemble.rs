@@ -224,7 +224,7 @@ fn sampled(all: &Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, Optio
             placed(all, facts.methods.iter().map(|method| method.machine.as_str()), samples, undisturbed.counted)
         }
     };
-    (basis.samples, basis.cut) = (placed.inside, placed.cut);
+    (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut);
     (basis, Some(placed))
 }
 

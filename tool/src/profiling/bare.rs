@@ -49,8 +49,10 @@ const LONGEST: Duration = Duration::from_secs(60);
 const HASTE: Duration = Duration::from_secs(3);
 /// How long settled code is sampled, at least and at most.
 const SAMPLED: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(10));
-/// A thread's stack is sampled so often. A sample stops its thread for some 20 us.
+/// A thread's stack is sampled so often in its running time. A sample stops its thread for some 20 us.
 const PERIOD: Duration = Duration::from_millis(4);
+/// However busy the machine is, a thread that wants a processor runs for this part of the time.
+const LEAST_RUNNING: f64 = 0.25;
 /// Frames of a stack for each level of the recorded tree: between methods that have probes there are others.
 const FRAMES: usize = 3;
 /// Frames of a stack outside the root.
@@ -65,8 +67,10 @@ pub(super) struct Plan {
     idle: Option<Duration>,
     /// After this long it is over.
     limit: Duration,
-    /// For how long settled code is to be sampled.
+    /// For how long settled code is to be sampled,
     sampled: Duration,
+    /// and how often.
+    period: Duration,
     /// Frames that a stack may have.
     depth: usize,
 }
@@ -80,6 +84,17 @@ pub(super) struct RecordingFacts {
     pub(super) pair_ns: f64,
 }
 
+/// How long the phase is at most, after a recording that was so long; `None` if there is none.
+pub(super) fn limit(timing: BareTiming, ending: Ending, recorded: Duration) -> Option<Duration> {
+    match timing {
+        BareTiming::Off => None,
+        BareTiming::For(limit) => Some(limit),
+        BareTiming::Auto if ending == Ending::Interrupted => Some((recorded / 2).min(HASTE)),
+        // Code takes its time to be compiled, however short the profile was.
+        BareTiming::Auto => Some(recorded.clamp(WARM_UP, LONGEST)),
+    }
+}
+
 /// What is worth being measured after a profile; nothing, where there would be too little of the roots, or no room for their times.
 pub(super) fn plan(
     timing: BareTiming,
@@ -87,13 +102,7 @@ pub(super) fn plan(
     decoder: &Decoder,
     segment: &Segment,
 ) -> Option<Plan> {
-    let limit = match timing {
-        BareTiming::Off => return None,
-        BareTiming::For(limit) => limit,
-        BareTiming::Auto if ending == Ending::Interrupted => (recorded / 2).min(HASTE),
-        // Code takes its time to be compiled, however short the profile was.
-        BareTiming::Auto => recorded.clamp(WARM_UP, LONGEST),
-    };
+    let limit = limit(timing, ending, recorded)?;
     let mut measured: FxHashMap<MethodId, u64> = FxHashMap::default();
     let mut seen = Seen { calls: decoder.roots_completed(), recorded, ..Seen::default() };
     let mut depth = 0;
@@ -118,12 +127,15 @@ pub(super) fn plan(
         return None;
     }
     let is_inside = decoder.partial().values().any(|partial| partial.unfinished > 0 || partial.open_below.calls > 0);
+    // Where threads stand in line for a processor, fewer samples find them running.
+    let running = (1.0 - decoder.scheduled().queued().unwrap_or(0.0)).max(LEAST_RUNNING);
     let idle = (limit / 4).max(seen.mean() * SEVERAL).min(limit);
     Some(Plan {
         root,
         idle: (!is_inside).then_some(idle),
         limit,
-        sampled: (limit / 2).clamp(SAMPLED.0, SAMPLED.1).min(limit),
+        sampled: (limit / 2).clamp(SAMPLED.0, SAMPLED.1).div_f64(running).min(limit),
+        period: PERIOD.mul_f64(running),
         depth: FRAMES * depth + FRAMES_ABOVE,
     })
 }
@@ -227,7 +239,9 @@ enum Recorder {
 
 impl Recorder {
     fn start(pid: u32, plan: Plan) -> Recorder {
-        Recorder::Starting(tokio::task::spawn_blocking(move || Recording::start(pid, PERIOD, plan.depth, plan.limit)))
+        Recorder::Starting(tokio::task::spawn_blocking(move || {
+            Recording::start(pid, plan.period, plan.depth, plan.limit)
+        }))
     }
 
     /// Looks whether it has begun.
@@ -394,6 +408,7 @@ mod tests {
         idle: Some(Duration::from_secs(1)),
         limit: Duration::from_secs(5),
         sampled: Duration::from_secs(2),
+        period: PERIOD,
         depth: 64,
     };
 

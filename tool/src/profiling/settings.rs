@@ -58,16 +58,16 @@ impl Settings {
     }
 }
 
-/// Whether the roots' calls are timed without a profile, after it.
+/// Whether the roots' calls are timed and sampled without probes, after the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BareTiming {
-    /// When they are called often enough: until their times are steady, up to half of the profile's time, and 20 s at most; while
-    /// the JIT compilers are at work and calls take less and less up to six times the profile's time, and a minute at most.
+    /// When there is enough of them: until code is settled and sampled, for as long as was recorded at most, two seconds at least and a
+    /// minute at most.
     #[default]
     Auto,
     /// No.
     Off,
-    /// So long at most, until their times are steady.
+    /// The same, for so long at most.
     For(Duration),
 }
 

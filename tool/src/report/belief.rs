@@ -40,7 +40,7 @@ impl Belief {
         let shares = nodes.iter().filter(|node| node.caller().is_some() && part(node.total_ns) >= LARGE);
         Some(Belief {
             totals: apart.fold(errors, f64::max),
-            shares: shares.map(|node| part(node.total_error_ns)).fold(0.0, f64::max),
+            shares: shares.map(|node| part(node.total_error_ns)).fold(profile.basis.unseen_part(), f64::max),
             held_out: controls()
                 .filter(|control| control.kind == ControlKind::After)
                 .map(|control| control.calls)

@@ -153,6 +153,7 @@ struct Times<'a> {
     shares_good_to: Option<f64>,
     held_out_calls: u64,
     samples: u64,
+    unseen_samples: u64,
     cut_samples: u64,
     settled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,6 +169,7 @@ impl Times<'_> {
             shares_good_to: known.map(|belief| belief.shares),
             held_out_calls: belief.map_or(0, |belief| belief.held_out),
             samples: profile.basis.samples,
+            unseen_samples: profile.basis.unseen,
             cut_samples: profile.basis.cut,
             settled: profile.basis.is_settled,
             unsampled: profile.basis.unsampled.as_deref(),
