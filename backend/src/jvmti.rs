@@ -14,11 +14,20 @@ pub use abi::{
     Callbacks, Capabilities, CompileRecord, Env, Error, EventKind, InlinePlace, InlineRecord, StartFunction,
     capability, class_status, jthread,
 };
-use abi::{FrameInfo, StackInfo, ThreadInfo, slot};
+use abi::{FrameInfo, LineNumber, StackInfo, ThreadInfo, slot};
 
 /// A JVMTI environment. Copies name the same one.
 #[derive(Clone, Copy, Debug)]
 pub struct Jvmti(*mut Env);
+
+/// A method's name and descriptor, in modified UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MethodName {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Its descriptor.
+    pub descriptor: Vec<u8>,
+}
 
 // SAFETY: JVMTI environments may be used from any attached thread (JVMTI specification, "Function Calls").
 unsafe impl Send for Jvmti {}
@@ -156,11 +165,16 @@ impl Jvmti {
 
     /// Copies and frees a modified-UTF-8 string of the JVM's; lone surrogates and the like are replaced.
     fn take_string(self, string: *mut c_char) -> String {
+        String::from_utf8_lossy(&self.take_text(string)).into_owned()
+    }
+
+    /// The same, letter for letter.
+    fn take_text(self, string: *mut c_char) -> Vec<u8> {
         if string.is_null() {
-            return String::new();
+            return Vec::new();
         }
         // SAFETY: JVMTI's strings end in a zero byte; this one is ours until it is deallocated.
-        let text = unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned();
+        let text = unsafe { CStr::from_ptr(string) }.to_bytes().to_vec();
         self.deallocate(string);
         text
     }
@@ -275,11 +289,59 @@ impl Jvmti {
         Ok((self.take_string(name), self.take_string(descriptor)))
     }
 
+    /// Name and descriptor, letter for letter.
+    pub fn method_key(self, method: jmethodID) -> Result<MethodName, Error> {
+        let (mut name, mut descriptor) = (ptr::null_mut(), ptr::null_mut());
+        call!(
+            self,
+            slot::GET_METHOD_NAME,
+            (jmethodID, *mut *mut c_char, *mut *mut c_char, *mut *mut c_char),
+            method,
+            &mut name,
+            &mut descriptor,
+            ptr::null_mut::<*mut c_char>()
+        )?;
+        Ok(MethodName { name: self.take_text(name), descriptor: self.take_text(descriptor) })
+    }
+
+    /// Its generic signature, letter for letter, if it has one.
+    pub fn generic_signature(self, method: jmethodID) -> Result<Option<Vec<u8>>, Error> {
+        let mut generic = ptr::null_mut();
+        call!(
+            self,
+            slot::GET_METHOD_NAME,
+            (jmethodID, *mut *mut c_char, *mut *mut c_char, *mut *mut c_char),
+            method,
+            ptr::null_mut::<*mut c_char>(),
+            ptr::null_mut::<*mut c_char>(),
+            &mut generic
+        )?;
+        Ok((!generic.is_null()).then(|| self.take_text(generic)))
+    }
+
     /// Access flags.
     pub fn method_modifiers(self, method: jmethodID) -> Result<jint, Error> {
         let mut modifiers = 0;
         call!(self, slot::GET_METHOD_MODIFIERS, (jmethodID, *mut jint), method, &mut modifiers)?;
         Ok(modifiers)
+    }
+
+    /// Its instructions, as they are in a class file, with indexes of the class's [constants](Jvmti::constant_pool).
+    pub fn bytecodes(self, method: jmethodID) -> Result<Vec<u8>, Error> {
+        let (mut count, mut bytes) = (0, ptr::null_mut());
+        call!(self, slot::GET_BYTECODES, (jmethodID, *mut jint, *mut *mut u8), method, &mut count, &mut bytes)?;
+        Ok(self.take_array(bytes, count))
+    }
+
+    /// Where its lines begin, in the table's order: the index of an instruction, and the line.
+    pub fn line_numbers(self, method: jmethodID) -> Result<Vec<(u16, u16)>, Error> {
+        let (mut count, mut rows): (jint, *mut LineNumber) = (0, ptr::null_mut());
+        let slot = slot::GET_LINE_NUMBER_TABLE;
+        match call!(self, slot, (jmethodID, *mut jint, *mut *mut LineNumber), method, &mut count, &mut rows) {
+            Ok(()) => Ok(self.take_array(rows, count).iter().map(|row| (row.start as u16, row.line as u16)).collect()),
+            Err(Error::ABSENT_INFORMATION) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether this is a version of a method that has been replaced by another.
