@@ -128,6 +128,10 @@ unsafe extern "system" fn class_file_load_hook(
                 }
             }
             Err(reason) => {
+                if !session.asks_nobody() {
+                    // It is told why of those methods that it was asked for.
+                    hooked.ask(bytes);
+                }
                 hotswap::hook_leaves_alone(id, reason);
                 hand_out(&peek::NO_CLASS);
             }

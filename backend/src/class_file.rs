@@ -15,8 +15,6 @@ pub struct ClassFile<'b> {
     pub pool_end: usize,
     /// In the order of declaration.
     pub methods: Vec<Method<'b>>,
-    /// The class's own.
-    attributes: Vec<Attribute<'b>>,
 }
 
 /// A declared method.
@@ -102,27 +100,8 @@ impl<'b> ClassFile<'b> {
             methods.push(Method { name, descriptor, attributes_at, end, attributes });
             at = end;
         }
-        let (attributes, end) = attributes(bytes, &pool, at)?;
-        (end == bytes.len()).then_some(ClassFile { pool, pool_end, methods, attributes })
-    }
-}
-
-impl ClassFile<'_> {
-    /// Whether it is a record whose components' types are annotated; `None`, if that cannot be read (JVMS 4.7.30).
-    pub fn annotates_components(&self) -> Option<bool> {
-        let Some(record) = self.attributes.iter().find(|attribute| attribute.name == b"Record") else {
-            return Some(false);
-        };
-        // Of a component: name, descriptor, attributes.
-        let mut at = 2;
-        for _ in 0..short(record.content, 0)? {
-            let (found, end) = attributes(record.content, &self.pool, at + 4)?;
-            if found.iter().any(|attribute| attribute.name.ends_with(b"TypeAnnotations")) {
-                return Some(true);
-            }
-            at = end;
-        }
-        Some(false)
+        let (_, end) = attributes(bytes, &pool, at)?;
+        (end == bytes.len()).then_some(ClassFile { pool, pool_end, methods })
     }
 }
 
