@@ -147,7 +147,8 @@ impl Jni {
         Ok(self.redefined_count(class)? - inherited?)
     }
 
-    fn redefined_count(self, class: jclass) -> Result<jint, Thrown> {
+    /// How often a class, or one above it, has been redefined.
+    pub fn redefined_count(self, class: jclass) -> Result<jint, Thrown> {
         let kind = self.object_class(class);
         let field = jni!(self, GetFieldID, kind, c"classRedefinedCount".as_ptr(), c"I".as_ptr());
         self.delete_local(kind);

@@ -20,6 +20,21 @@ use abi::{FrameInfo, LineNumber, StackInfo, ThreadInfo, slot};
 #[derive(Clone, Copy, Debug)]
 pub struct Jvmti(*mut Env);
 
+/// A call on a stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// What is called; of a version that is not current, but has the same code as one that was, it may be the current one's.
+    pub method: jmethodID,
+    /// The index of the instruction that it is at, in the version that it runs; of a native method there is none.
+    pub at: Option<usize>,
+}
+
+impl Call {
+    fn of(frame: &FrameInfo) -> Call {
+        Call { method: frame.method, at: usize::try_from(frame.location).ok() }
+    }
+}
+
 /// A method's name and descriptor, in modified UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MethodName {
@@ -353,6 +368,11 @@ impl Jvmti {
 
     /// A thread's stack (the current one's, if it is null), the outermost call first; at most so many of the inner calls.
     pub fn stack(self, thread: jthread, most: usize) -> Result<Vec<jmethodID>, Error> {
+        Ok(self.calls(thread, most)?.iter().map(|call| call.method).collect())
+    }
+
+    /// The same, with where each call is.
+    pub fn calls(self, thread: jthread, most: usize) -> Result<Vec<Call>, Error> {
         let mut frames = vec![FrameInfo { method: ptr::null_mut(), location: 0 }; most];
         let mut count = 0;
         call!(
@@ -366,11 +386,17 @@ impl Jvmti {
             &mut count
         )?;
         frames.truncate(count.max(0) as usize);
-        Ok(frames.iter().rev().map(|frame| frame.method).collect())
+        Ok(frames.iter().rev().map(Call::of).collect())
     }
 
     /// All platform threads, as local references, with their stacks as [`stack`](Jvmti::stack) has them.
     pub fn all_stacks(self, most: usize) -> Result<Vec<(jthread, Vec<jmethodID>)>, Error> {
+        let methods = |calls: Vec<Call>| calls.iter().map(|call| call.method).collect();
+        Ok(self.all_calls(most)?.into_iter().map(|(thread, calls)| (thread, methods(calls))).collect())
+    }
+
+    /// The same, with where each call is.
+    pub fn all_calls(self, most: usize) -> Result<Vec<(jthread, Vec<Call>)>, Error> {
         let (mut count, mut stacks): (jint, *mut StackInfo) = (0, ptr::null_mut());
         let slot = slot::GET_ALL_STACK_TRACES;
         call!(self, slot, (jint, *mut *mut StackInfo, *mut jint), most as jint, &mut stacks, &mut count)?;
@@ -383,7 +409,7 @@ impl Jvmti {
                     true => &[],
                     false => std::slice::from_raw_parts(stack.frames, stack.frame_count.max(0) as usize),
                 };
-                (stack.thread, frames.iter().rev().map(|frame| frame.method).collect())
+                (stack.thread, frames.iter().rev().map(Call::of).collect())
             };
             all.push(frames);
         }

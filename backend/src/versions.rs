@@ -5,6 +5,8 @@
 //! instance (JDK-7124710); and an agent may have been told to transform a class once, and not again. Whoever retransforms such a class takes
 //! from it what it has become. So a file is compared with the class: instruction by instruction, with what their constants stand for, and
 //! the lines. What differs in annotations alone is not seen.
+//!
+//! And a call on a stack may run a version that is not the current one; of some the JVM does not tell.
 
 use jni::sys::{jclass, jmethodID};
 
@@ -36,6 +38,60 @@ pub fn is_running(jvmti: Jvmti, class: jclass, file: &ClassFile<'_>) -> Option<b
         }
     }
     Some(true)
+}
+
+/// A method's code as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Current {
+    code: Vec<u8>,
+    /// The number of its class's constants, and they.
+    pool: (u16, Vec<u8>),
+}
+
+impl Current {
+    /// That of a method.
+    pub fn of(jvmti: Jvmti, class: jclass, method: jmethodID) -> Option<Current> {
+        Some(Current { code: jvmti.bytecodes(method).ok()?, pool: jvmti.constant_pool(class).ok()? })
+    }
+
+    /// Whether a call that is at this place, and has called `callee`, may run this code. If not, it runs another version of it.
+    pub fn may_be_at(&self, place: usize, callee: Option<&str>) -> bool {
+        let Some((pool, _)) = Pool::parse(self.pool.0, &self.pool.1) else { return true };
+        let mut at = 0;
+        while at < place {
+            match operands(&self.code, at) {
+                Some(Operands::Plain(length)) => at += 1 + length,
+                Some(Operands::Constant(index, more)) => at += 1 + index + more,
+                None => return true,
+            }
+        }
+        let (Some(opcode), true) = (self.code.get(at), at == place) else { return false };
+        let Some(callee) = callee else { return true };
+        match opcode {
+            // Calls of methods, by whatever name an agent gives native ones.
+            0xb6..=0xb9 => {
+                let called = short(&self.code, at + 1).and_then(|index| called_name(&pool, index));
+                called.is_none_or(|name| callee.ends_with(&*name)) || is_called_by_the_jvm(callee)
+            }
+            // The JVM calls what it likes.
+            0xba => true,
+            _ => is_called_by_the_jvm(callee),
+        }
+    }
+}
+
+/// The name of what a method constant stands for.
+fn called_name<'b>(pool: &Pool<'b>, index: u16) -> Option<std::borrow::Cow<'b, str>> {
+    let name_and_type = pool.get(short(pool.get(index)?.content, 2)?)?;
+    Some(String::from_utf8_lossy(pool.text(short(name_and_type.content, 0)?)?))
+}
+
+/// Whether the JVM calls methods of this name by itself, in the middle of an instruction: to load, link and initialise classes, to make
+/// exceptions, to register finalizers.
+fn is_called_by_the_jvm(name: &str) -> bool {
+    const NAMES: [&str; 7] =
+        ["<clinit>", "<init>", "loadClass", "checkPackageAccess", "register", "linkMethod", "linkCallSite"];
+    NAMES.contains(&name) || name.starts_with("find") || name.starts_with("link") || name.starts_with("invoke")
 }
 
 /// What is in a Code attribute (JVMS 4.7.3).
@@ -168,6 +224,22 @@ mod tests {
         assert!(!is_same_code(&call(8), &near, &call(309), &far), "another method");
         assert!(!is_same_code(&call(8), &near, &call(8), &far), "no method at all");
         assert!(!is_same_code(&call(8), &near, &call(308)[..4], &far), "cut off");
+    }
+
+    #[test]
+    fn a_call_runs_code_that_has_an_instruction_there_that_can_have_called_what_it_has_called() {
+        // Behind a push and a call of another method, `A.get`; then `A.got`.
+        let code = [&[0x11, 0, 7, 0xb8, 0, 8, 0x2a, 0xb6, 0, 9][..], &[0xac]].concat();
+        let current = Current { code, pool: constants(0) };
+        assert!(current.may_be_at(3, Some("get")) && current.may_be_at(7, Some("got")));
+        assert!(current.may_be_at(3, Some("prefix_get")), "a native method by the name that an agent gave it");
+        assert!(current.may_be_at(3, Some("<clinit>")) && current.may_be_at(0, Some("loadClass")));
+        assert!(current.may_be_at(6, None));
+        for (place, callee) in
+            [(3, Some("got")), (7, Some("get")), (0, Some("get")), (4, Some("get")), (5, None), (11, None)]
+        {
+            assert!(!current.may_be_at(place, callee), "{place} {callee:?}");
+        }
     }
 
     #[test]

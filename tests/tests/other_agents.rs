@@ -53,11 +53,16 @@ impl Others {
 
     /// The report of a profile of its calls, while something is done.
     fn profiled(&mut self, during: impl FnOnce(&mut Others)) -> Value {
+        self.profiled_from(&["Others::call", "Others::inside", "Others::outside"], during)
+    }
+
+    /// The same, with these roots.
+    fn profiled_from(&mut self, roots: &[&str], during: impl FnOnce(&mut Others)) -> Value {
         let out = Scratch::new("report");
         let file = out.file("profile.json");
-        let arguments =
-            ["--root", "Others::call", "--root", "Others::inside", "--root", "Others::outside", "--bare", "off"];
-        let tool = profile(&self.target, &[&arguments[..], &["-o", &file.to_string_lossy()]].concat());
+        let roots: Vec<&str> = roots.iter().flat_map(|root| ["--root", root]).collect();
+        let file_name = file.to_string_lossy();
+        let tool = profile(&self.target, &[&roots[..], &["--bare", "off", "-o", &file_name]].concat());
         during(self);
         tool.signal(Signal::INT);
         let tool = tool.finish();
@@ -152,6 +157,21 @@ fn parameters_keep_their_names_when_another_agent_retransforms_a_class_during_a_
 }
 
 #[test]
+fn a_root_that_runs_since_before_is_found_after_another_agent_has_retransformed_its_class() {
+    for jdk in jdks() {
+        let mut others = Others::start(&jdk);
+        others.told("retransform");
+        let report = others.profiled_from(&["Others::main"], |others| {
+            others.told("call");
+        });
+        let root = &report["roots"][0];
+        assert_eq!((&root["open"]["threads"], &root["calls"]), (&1.into(), &0.into()), "JDK {}", jdk.version);
+        assert_eq!(calls_by_method(&report).get("Others.call()I"), Some(&1), "JDK {}", jdk.version);
+        others.end();
+    }
+}
+
+#[test]
 fn a_lock_that_a_transformer_takes_stalls_the_program_once_in_a_profile() {
     for jdk in jdks() {
         let mut others = Others::start(&jdk);
@@ -159,7 +179,6 @@ fn a_lock_that_a_transformer_takes_stalls_the_program_once_in_a_profile() {
         others.profiled(|others| {
             let rounds = ["1", "2", "3"].map(|round| others.told(&format!("held {round}")));
             let stalls = rounds.iter().filter(|ns| ns.parse::<u64>().expect("a time") >= DEADLINE_NS).count();
-            println!("{rounds:?}");
             assert!(stalls <= 1, "JDK {}: {rounds:?}", jdk.version);
         });
         others.end();

@@ -15,7 +15,7 @@ import java.util.concurrent.CountDownLatch;
  * <pre>
  *   call           what Hot answers
  *   redefine FILE  gives Hot the code of a class file; says if the JVM refuses it
- *   retransform    has Hot retransformed, into what it is
+ *   retransform    has Hot, and the program's own class, retransformed into what they are
  *   names          the names of the parameters of Hot's method
  *   lock           transformers take a lock from now on
  *   held ROUND     calls a method for the first time while it has that lock, for which another thread waits in a
@@ -42,7 +42,7 @@ public final class Others {
             switch (words[0]) {
                 case "call" -> result = call();
                 case "redefine" -> result = redefine(words[1]);
-                case "retransform" -> instrumentation.retransformClasses(Hot.class);
+                case "retransform" -> instrumentation.retransformClasses(Hot.class, Others.class);
                 case "names" -> result = Hot.class.getDeclaredMethod("answer", int.class).getParameters()[0];
                 case "lock" -> lock();
                 case "held" -> {
