@@ -38,21 +38,30 @@ public final class Others {
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         for (String line; (line = commands.readLine()) != null; ) {
             String[] words = line.split(" ");
-            Object result = "";
-            switch (words[0]) {
-                case "call" -> result = call();
-                case "redefine" -> result = redefine(words[1]);
-                case "retransform" -> instrumentation.retransformClasses(Hot.class, Others.class);
-                case "names" -> result = Hot.class.getDeclaredMethod("answer", int.class).getParameters()[0];
-                case "lock" -> lock();
-                case "held" -> {
-                    long start = System.nanoTime();
-                    held(Integer.parseInt(words[1]));
-                    result = System.nanoTime() - start;
-                }
-                default -> throw new IllegalArgumentException(line);
-            }
-            System.out.println("RESULT " + result);
+            System.out.println("RESULT " + told(words[0], words[words.length - 1]));
+        }
+    }
+
+    private static Object told(String command, String operand) throws Exception {
+        switch (command) {
+            case "call":
+                return call();
+            case "redefine":
+                return redefine(operand);
+            case "retransform":
+                instrumentation.retransformClasses(Hot.class, Others.class);
+                return "";
+            case "names":
+                return Hot.class.getDeclaredMethod("answer", int.class).getParameters()[0];
+            case "lock":
+                lock();
+                return "";
+            case "held":
+                long start = System.nanoTime();
+                held(Integer.parseInt(operand));
+                return System.nanoTime() - start;
+            default:
+                throw new IllegalArgumentException(command);
         }
     }
 

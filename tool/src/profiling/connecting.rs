@@ -30,9 +30,9 @@ const DEBUGGER: &str = "a debugger's agent (JDWP) is loaded: the JVM clears its 
                         when the class gets its own code back. Set them anew afterwards, or profile without the debugger";
 
 /// Said before anything is changed where that cannot be helped.
-const FORGOTTEN_NAMES: &str = "this JVM forgets the names of parameters (javac -parameters, records) in classes that are instrumented, and they \
-                               cannot be read here, to be put back: /proc/self/mem is closed to the JVM. What asks reflection for them \
-                               afterwards, as Spring 6 does, fails until a restart";
+const FORGOTTEN_NAMES: &str = "this JVM forgets the names of parameters (javac -parameters, records) in classes that are instrumented, and \
+                               they cannot be read here, to be put back. What asks reflection for them afterwards, as Spring 6 does, \
+                               fails until a restart";
 
 /// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.
 pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, ProfileError> {
