@@ -1,11 +1,11 @@
 //! The JVMTI events' callbacks.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
-use std::ptr;
 
-use headwater_protocol::ClassId;
 use headwater_protocol::message::{Notice, Upcall};
 use headwater_protocol::word::PauseReason;
+use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{JNIEnv, jclass, jint, jobject};
 
 use crate::compiled;
@@ -14,6 +14,7 @@ use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Callbacks, Env, jthread};
 use crate::natives::cpu_time_ns;
+use crate::originals::Occasion;
 use crate::peek;
 use crate::session::{self, Session};
 
@@ -49,7 +50,7 @@ unsafe extern "system" fn thread_end(_jvmti: *mut Env, env: *mut JNIEnv, _thread
 unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thread: jthread, class: jclass) {
     guard((), || {
         let Some(session) = session::enter() else { return };
-        if session.is_restoring() || session.connection.is_closed() {
+        if session.asks_nobody() {
             return;
         }
         // SAFETY: the JVM calls with the current thread's environment.
@@ -81,7 +82,7 @@ unsafe extern "system" fn class_file_load_hook(
 ) {
     guard((), || {
         let Some(session) = session::enter() else { return };
-        if session.is_restoring() || session.connection.is_closed() || name.is_null() || bytes.is_null() {
+        if name.is_null() || bytes.is_null() {
             return;
         }
         // SAFETY: the JVM calls with the current thread's environment, a zero-terminated name and `length` bytes.
@@ -89,60 +90,106 @@ unsafe extern "system" fn class_file_load_hook(
             (Jni::from_raw(env), CStr::from_ptr(name), std::slice::from_raw_parts(bytes, length.max(0) as usize))
         };
         let name = name.to_string_lossy();
-        // When the first class of a named module is retransformed, HotSpot has Java code open the module to us. A class that
-        // this loads comes here as if it were the one that is retransformed.
-        let class = if class.is_null() || session.classes.is_named(class, &name) { class } else { ptr::null_mut() };
-        if class.is_null() && session.reveals_in_background() {
-            return;
-        }
-        if !class.is_null()
-            && let Some(refused) = peek::refused(bytes)
-        {
-            if let Ok(memory) = session.jvmti.allocate(&refused) {
+        let hand_out = |replacement: &[u8]| {
+            // Without memory the class stays what it is.
+            if let Ok(memory) = session.jvmti.allocate(replacement) {
                 // SAFETY: both are the JVM's places for the outcome.
                 unsafe {
-                    *new_length = refused.len() as jint;
+                    *new_length = replacement.len() as jint;
                     *new_bytes = memory;
                 }
             }
+        };
+        // When the first class of a named module is retransformed, HotSpot has Java code open the module to us. A class that
+        // this loads comes here as if it were the one that is retransformed.
+        if class.is_null() || !session.classes.is_named(class, &name) {
+            if !session.asks_nobody() && !session.reveals_in_background() {
+                let loaded = Hooked { session: &session, jni, loader, name: &name, class: None };
+                if let Some(replacement) = pausing(&session, jni, || loaded.ask(bytes)) {
+                    hand_out(&replacement);
+                }
+            }
             return;
         }
-        let ask = || -> Option<*mut u8> {
-            let loader = session.classes.loader_id(jni, loader).ok()?;
-            let id: Option<ClassId> = if class.is_null() { None } else { session.classes.id(class).ok() };
-            let upcall = Upcall::ClassBytes { class: id, loader, name: name.to_string(), bytes: bytes.to_vec() };
-            let replacement = match session.ask_for_bytes(upcall) {
-                Ok(Some(replacement)) => replacement,
-                Ok(None) => {
-                    if id.is_some() {
-                        hotswap::hook_gave_back(&session.classes, loader, &name);
-                    }
-                    return None;
+        if let Some(refused) = peek::refused(bytes) {
+            hand_out(&refused);
+            return;
+        }
+        let Ok(id) = session.classes.id(class) else { return };
+        let hooked = Hooked { session: &session, jni, loader, name: &name, class: Some(id) };
+        let occasion = hooked.occasion(id);
+        match session.originals.of((session.jvmti, jni), (class, id), bytes, occasion) {
+            Ok(original) => {
+                let replacement = if session.asks_nobody() { None } else { hooked.ask(&original) };
+                match (replacement, original) {
+                    (Some(replacement), _) => hand_out(&replacement),
+                    (None, Cow::Owned(original)) => hand_out(&original),
+                    (None, Cow::Borrowed(_)) => {}
                 }
-                Err(_) => {
-                    id.into_iter().for_each(hotswap::hook_unanswered);
-                    return None;
+            }
+            Err(reason) => {
+                if !session.asks_nobody() {
+                    // It is told why of those methods that it was asked for.
+                    hooked.ask(bytes);
                 }
-            };
-            session.classes.mark_instrumented(loader, &name, class.is_null());
-            // Whoever restores has seen the mark, or is seen here.
-            if session.is_restoring() {
+                hotswap::hook_leaves_alone(id, reason);
+                hand_out(&peek::NO_CLASS);
+            }
+        }
+        hotswap::hook_done();
+    });
+}
+
+/// A class that the class file hook is called for.
+struct Hooked<'h> {
+    session: &'h Session,
+    jni: Jni,
+    loader: jobject,
+    /// Its internal name.
+    name: &'h str,
+    /// `None` while it is being loaded.
+    class: Option<ClassId>,
+}
+
+impl Hooked<'_> {
+    fn loader_id(&self) -> Option<LoaderId> {
+        self.session.classes.loader_id(self.jni, self.loader).ok()
+    }
+
+    /// Who retransforms it.
+    fn occasion(&self, class: ClassId) -> Occasion {
+        if !hotswap::is_ours() {
+            return Occasion::Others;
+        }
+        let is_instrumented = |loader| self.session.classes.is_instrumented(loader, self.name);
+        let has_other_code = hotswap::is_restored(class) || self.loader_id().is_some_and(is_instrumented);
+        if has_other_code { Occasion::Instrumented } else { Occasion::Ours }
+    }
+
+    /// What the tool makes of it, if anything.
+    fn ask(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let (session, loader) = (self.session, self.loader_id()?);
+        let upcall =
+            Upcall::ClassBytes { class: self.class, loader, name: self.name.to_owned(), bytes: bytes.to_vec() };
+        let replacement = match session.ask_for_bytes(upcall) {
+            Ok(Some(replacement)) => replacement,
+            Ok(None) => {
+                if self.class.is_some() {
+                    hotswap::hook_gave_back(&session.classes, loader, self.name);
+                }
                 return None;
             }
-            let memory = session.jvmti.allocate(&replacement).ok()?;
-            // SAFETY: both are the JVM's places for the outcome.
-            unsafe { *new_length = replacement.len() as jint };
-            Some(memory)
+            Err(_) => {
+                self.class.into_iter().for_each(hotswap::hook_unanswered);
+                return None;
+            }
         };
-        let replacement = if class.is_null() { pausing(&session, jni, ask) } else { ask() };
-        if let Some(memory) = replacement {
-            // SAFETY: as above.
-            unsafe { *new_bytes = memory };
+        if session.classes.mark_instrumented(loader, self.name, self.class.is_none()) && hotswap::is_ours() {
+            hotswap::hook_gave(loader, self.name);
         }
-        if !class.is_null() {
-            hotswap::hook_done();
-        }
-    });
+        // Whoever restores has seen the mark, or is seen here.
+        (!session.is_restoring()).then_some(replacement)
+    }
 }
 
 /// Has the time of `work` taken off the current thread's clock.

@@ -238,19 +238,24 @@ impl Classes {
         Ok(found)
     }
 
-    /// Remembers that a class is given other bytes than its own, while it is loaded or later.
-    pub fn mark_instrumented(&self, loader: LoaderId, name: &str, while_loading: bool) {
+    /// Remembers that a class is given other bytes than its own, while it is loaded or later; whether it had its own.
+    pub fn mark_instrumented(&self, loader: LoaderId, name: &str, while_loading: bool) -> bool {
         let mut instrumented = self.lock_instrumented();
         if while_loading {
             instrumented.being_defined.insert((loader, name.to_owned()));
         }
         instrumented.changed.insert((loader, name.to_owned()));
-        instrumented.all.insert((loader, name.to_owned()));
+        instrumented.all.insert((loader, name.to_owned()))
     }
 
     /// Forgets that a class was given other bytes, because it is being given its own back; whether it was.
     pub fn unmark_instrumented(&self, loader: LoaderId, name: &str) -> bool {
         self.lock_instrumented().all.remove(&(loader, name.to_owned()))
+    }
+
+    /// Whether a class has been given other bytes than its own.
+    pub fn is_instrumented(&self, loader: LoaderId, name: &str) -> bool {
+        self.lock_instrumented().all.contains(&(loader, name.to_owned()))
     }
 
     /// A class has been seen loaded.

@@ -9,7 +9,7 @@ use std::io::{self, IoSliceMut, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId as OsThread;
 use std::time::{Duration, Instant};
@@ -21,8 +21,11 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, sockopt}
 
 /// A write that takes longer means that the tool has stopped reading.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
-/// How long a question waits once an earlier one got no answer in time.
+/// How long a question waits while no question has been answered since one that got no answer in time.
 const UNRESPONSIVE_DEADLINE: Duration = Duration::from_millis(20);
+/// Each time that there is no answer in time, later questions wait so many times shorter, for the rest of the session. A tool that was slow once may
+/// be fast again; but if what it waits for is a lock that the asking thread has, it will be so each time.
+const SHORTER: u32 = 4;
 /// How much may be on its way to the tool: the kernel's memory, taken as it is needed. A message takes most of a kilobyte there.
 const ON_ITS_WAY_BYTES: usize = 4 << 20;
 /// No time at all cannot be had: to the operating system that is no limit.
@@ -79,6 +82,8 @@ pub struct Connection {
     /// No questions are answered any more; messages can still be sent.
     ending: AtomicBool,
     unresponsive: AtomicBool,
+    /// How often there was no answer in time; once for all questions that waited at the same time.
+    misses: AtomicU32,
     deadline: Duration,
     reading_thread: Mutex<Option<OsThread>>,
 }
@@ -156,6 +161,7 @@ impl Connection {
             closed: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             unresponsive: AtomicBool::new(false),
+            misses: AtomicU32::new(0),
             deadline: Duration::from_millis(welcome.deadline_ms.into()),
             reading_thread: Mutex::new(None),
         };
@@ -233,7 +239,9 @@ impl Connection {
         let request = self.next_request.fetch_add(1, Ordering::Relaxed);
         let what = describe(&upcall);
         lock(&self.waiting).insert(request, None);
-        let patience = if self.unresponsive.load(Ordering::Relaxed) { UNRESPONSIVE_DEADLINE } else { self.deadline };
+        let misses = self.misses.load(Ordering::Relaxed);
+        let is_unresponsive = self.unresponsive.load(Ordering::Relaxed);
+        let patience = if is_unresponsive { UNRESPONSIVE_DEADLINE } else { patience(self.deadline, misses) };
         let deadline = Instant::now() + patience;
         let answer = self.send(&ToTool::Upcall { request, thread, upcall }).and_then(|()| {
             if self.is_reading_thread() { self.pump(request, deadline) } else { self.wait(request, deadline) }
@@ -243,6 +251,9 @@ impl Connection {
             Ok(_) => self.unresponsive.store(false, Ordering::Relaxed),
             Err(AskError::Deadline) => {
                 self.unresponsive.store(true, Ordering::Relaxed);
+                // A failure means that another thread has counted it.
+                let next = misses.saturating_add(1);
+                let _ = self.misses.compare_exchange(misses, next, Ordering::Relaxed, Ordering::Relaxed);
                 self.notice(Notice::DeadlinePassed { request, waited_for: what });
             }
             Err(AskError::Closed) => {}
@@ -325,6 +336,12 @@ impl Connection {
     }
 }
 
+/// How long a question waits, after so many times without an answer.
+fn patience(deadline: Duration, misses: u32) -> Duration {
+    let shorter = SHORTER.checked_pow(misses).map_or(Duration::ZERO, |times| deadline / times);
+    shorter.max(UNRESPONSIVE_DEADLINE)
+}
+
 /// A number for the current thread, to tell the threads that wait for the tool apart. Not the Java thread's id: that
 /// would take a call into Java, in places where none may be made.
 fn this_thread() -> ThreadId {
@@ -383,6 +400,14 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_waits_in_vain_together_are_not_much_longer_than_the_first() {
+        let deadline = Duration::from_secs(3);
+        let waits: Vec<u128> = (0..6).map(|misses| patience(deadline, misses).as_millis()).collect();
+        assert_eq!(waits, [3000, 750, 187, 46, 20, 20]);
+        assert_eq!(patience(deadline, u32::MAX), UNRESPONSIVE_DEADLINE);
+    }
 
     #[test]
     fn what_has_come_is_heard_however_late_one_is() {

@@ -21,6 +21,12 @@ thread_local! {
     static LAST_HOOK: Cell<Option<Instant>> = const { Cell::new(None) };
     /// Classes for which this thread's hooks got no answer.
     static UNANSWERED: RefCell<Vec<ClassId>> = const { RefCell::new(Vec::new()) };
+    /// Classes that this thread's hooks have given other code, and that had none before.
+    static GIVEN: RefCell<Vec<(LoaderId, String)>> = const { RefCell::new(Vec::new()) };
+    /// Those of this thread's retransformation that have had other code, and are given their own back.
+    static RESTORED: RefCell<Vec<ClassId>> = const { RefCell::new(Vec::new()) };
+    /// Classes that this thread's hooks have the JVM refuse, and why.
+    static LEFT_ALONE: RefCell<Vec<(ClassId, String)>> = const { RefCell::new(Vec::new()) };
     /// Instrumented classes that this thread's retransformation, if there is one, gives their own bytes back.
     static GIVEN_BACK: RefCell<Option<Vec<(LoaderId, String)>>> = const { RefCell::new(None) };
 }
@@ -28,6 +34,21 @@ thread_local! {
 /// The tool did not say in time what a class that is being retransformed is to become.
 pub fn hook_unanswered(class: ClassId) {
     UNANSWERED.with_borrow_mut(|unanswered| unanswered.push(class));
+}
+
+/// Whether the current thread is retransforming on our account.
+pub fn is_ours() -> bool {
+    GIVEN_BACK.with_borrow(Option::is_some)
+}
+
+/// Whether a class that the current thread is retransforming has had other code, and is given its own back.
+pub fn is_restored(class: ClassId) -> bool {
+    RESTORED.with_borrow(|restored| restored.contains(&class))
+}
+
+/// A class that is being retransformed on our account is to stay what it is, for this reason: the JVM is about to refuse it.
+pub fn hook_leaves_alone(class: ClassId, reason: String) {
+    LEFT_ALONE.with_borrow_mut(|left_alone| left_alone.push((class, reason)));
 }
 
 /// A class that is being retransformed keeps its own bytes: if the JVM accepts that, nothing is left to be restored in it.
@@ -40,6 +61,11 @@ pub fn hook_gave_back(classes: &Classes, loader: LoaderId, name: &str) {
             given_back.push((loader, name.to_owned()));
         }
     });
+}
+
+/// A class that has its own bytes is given other ones: if the JVM refuses them, nothing has to be restored in it.
+pub fn hook_gave(loader: LoaderId, name: &str) {
+    GIVEN.with_borrow_mut(|given| given.push((loader, name.to_owned())));
 }
 
 /// A class file hook of a retransformation returns now.
@@ -64,13 +90,16 @@ const EIGHTH: u64 = 8;
 pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> HotswapResult {
     match classes.find(ids) {
         Ok(found) => {
-            let batch: Vec<_> = found.into_iter().map(|(class, id)| (class, Some(id))).collect();
+            let batch: Vec<_> = found
+                .into_iter()
+                .map(|(class, id)| Retransformed { class, id, counts: true, is_instrumented: false })
+                .collect();
             let result = run(jvmti, classes, &batch);
-            batch.iter().for_each(|(class, _)| jni.delete_local(*class));
+            batch.iter().for_each(|it| jni.delete_local(it.class));
             result
         }
         Err(error) => HotswapResult {
-            refused: ids.iter().map(|id| (*id, error.to_string())).collect(),
+            refused: ids.iter().map(|id| (*id, error.of_class())).collect(),
             ..HotswapResult::default()
         },
     }
@@ -80,14 +109,22 @@ pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -
 /// hooks must change nothing meanwhile.
 pub fn restore(jvmti: Jvmti, jni: Jni, classes: &Classes, instrumented: &[jclass], same: &[jclass]) -> HotswapResult {
     let mut total = HotswapResult::default();
-    let numbered = instrumented.iter().map(|class| (*class, Some(classes.id(*class).unwrap_or(ClassId(0)))));
-    let all: Vec<_> = numbered.chain(same.iter().map(|class| (*class, None))).collect();
+    let all: Vec<_> = [(instrumented, true), (same, false)]
+        .into_iter()
+        .flat_map(|(classes, counts)| classes.iter().map(move |class| (*class, counts)))
+        .map(|(class, counts)| Retransformed {
+            class,
+            id: classes.id(class).unwrap_or(ClassId(0)),
+            counts,
+            is_instrumented: counts,
+        })
+        .collect();
     let (mut left, mut size, mut shortest_ns) = (&all[..], RESTORE_BATCH, u64::MAX);
     while !left.is_empty() {
         let (batch, others) = left.split_at(size.min(left.len()));
         left = others;
         let result = run(jvmti, classes, batch);
-        batch.iter().for_each(|(class, _)| jni.delete_local(*class));
+        batch.iter().for_each(|it| jni.delete_local(it.class));
         shortest_ns = shortest_ns.min(result.pause_ns);
         size = next_restore_batch(size, result.pause_ns, shortest_ns);
         total.add(result);
@@ -109,8 +146,16 @@ fn next_restore_batch(size: usize, pause_ns: u64, shortest_ns: u64) -> usize {
     size.clamp(SMALLEST_RESTORE_BATCH, LARGEST_RESTORE_BATCH)
 }
 
-/// A class, and its id if it is to be counted.
-type Retransformed = (jclass, Option<ClassId>);
+/// A class in a batch.
+#[derive(Clone, Copy, Debug)]
+struct Retransformed {
+    class: jclass,
+    id: ClassId,
+    /// It is one of those that are given code, or their own back.
+    counts: bool,
+    /// It has other code than its own for sure.
+    is_instrumented: bool,
+}
 
 fn run(jvmti: Jvmti, classes: &Classes, batch: &[Retransformed]) -> HotswapResult {
     let mut result = HotswapResult::default();
@@ -126,23 +171,49 @@ fn attempt(jvmti: Jvmti, classes: &Classes, batch: &[Retransformed], result: &mu
     if batch.is_empty() {
         return;
     }
-    let references: Vec<jclass> = batch.iter().map(|(class, _)| *class).collect();
+    let references: Vec<jclass> = batch.iter().map(|it| it.class).collect();
     let (start, stopped) = (Instant::now(), stopped::nanos());
     LAST_HOOK.set(None);
+    LEFT_ALONE.take();
+    GIVEN.take();
+    RESTORED.set(batch.iter().filter(|it| it.is_instrumented).map(|it| it.id).collect());
     GIVEN_BACK.set(Some(Vec::new()));
     let retransformed = jvmti.retransform(&references);
     let given_back = GIVEN_BACK.take().unwrap_or_default();
+    RESTORED.take();
+    let given = GIVEN.take();
+    let left_alone = LEFT_ALONE.take();
     if retransformed.is_err() {
-        given_back.iter().for_each(|(loader, name)| classes.mark_instrumented(*loader, name, false));
+        for (loader, name) in &given_back {
+            classes.mark_instrumented(*loader, name, false);
+        }
+        for (loader, name) in &given {
+            classes.unmark_instrumented(*loader, name);
+        }
     }
     match retransformed {
         Ok(()) => {
-            result.classes += batch.iter().filter(|(_, id)| id.is_some()).count() as u32;
+            result.classes += batch.iter().filter(|it| it.counts).count() as u32;
             let since_hook = nanos(LAST_HOOK.get().unwrap_or(start));
             let stopped = stopped.zip(stopped::nanos()).map(|(before, after)| after.saturating_sub(before));
             result.pause_ns = result.pause_ns.max(stopped.map_or(since_hook, |stopped| stopped.min(since_hook)));
         }
-        Err(error) if batch.len() == 1 => result.refused.extend(batch[0].1.map(|id| (id, error.to_string()))),
+        // The JVM asks no further hook once one has handed out no class file: there may be more of these.
+        Err(_) if !left_alone.is_empty() => {
+            let stays = |it: &Retransformed| left_alone.iter().any(|(id, _)| *id == it.id);
+            let (staying, others): (Vec<_>, Vec<_>) = batch.iter().copied().partition(stays);
+            let reason = |it: &Retransformed| left_alone.iter().find(|(id, _)| *id == it.id).cloned();
+            result.refused.extend(staying.iter().filter(|it| it.counts).filter_map(reason));
+            // If no class of the batch was meant, this would never end.
+            if staying.is_empty() {
+                result.refused.extend(others.iter().filter(|it| it.counts).map(|it| (it.id, left_alone[0].1.clone())));
+            } else {
+                attempt(jvmti, classes, &others, result);
+            }
+        }
+        Err(error) if batch.len() == 1 => {
+            result.refused.extend(batch.iter().filter(|it| it.counts).map(|it| (it.id, error.of_class())));
+        }
         Err(_) => {
             let (left, right) = batch.split_at(batch.len() / 2);
             attempt(jvmti, classes, left, result);

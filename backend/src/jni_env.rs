@@ -139,6 +139,23 @@ impl Jni {
         self.checked(jni!(self, GetLongField, thread, field), "Thread.tid")
     }
 
+    /// How often a class has been redefined: more often than its superclass, because a redefinition counts for all classes below, too.
+    pub fn redefinitions(self, class: jclass) -> Result<jint, Thrown> {
+        let above = self.superclass(class);
+        let inherited = if above.is_null() { Ok(0) } else { self.redefined_count(above) };
+        self.delete_local(above);
+        Ok(self.redefined_count(class)? - inherited?)
+    }
+
+    /// How often a class, or one above it, has been redefined.
+    pub fn redefined_count(self, class: jclass) -> Result<jint, Thrown> {
+        let kind = self.object_class(class);
+        let field = jni!(self, GetFieldID, kind, c"classRedefinedCount".as_ptr(), c"I".as_ptr());
+        self.delete_local(kind);
+        let field = self.checked(field, "Class.classRedefinedCount")?;
+        self.checked(jni!(self, GetIntField, class, field), "Class.classRedefinedCount")
+    }
+
     /// What an object has in a field of its own class: a local reference, or null.
     pub fn object_field(self, object: jobject, name: &'static CStr, descriptor: &CStr) -> Result<jobject, Thrown> {
         let class = self.object_class(object);

@@ -14,11 +14,35 @@ pub use abi::{
     Callbacks, Capabilities, CompileRecord, Env, Error, EventKind, InlinePlace, InlineRecord, StartFunction,
     capability, class_status, jthread,
 };
-use abi::{FrameInfo, StackInfo, ThreadInfo, slot};
+use abi::{FrameInfo, LineNumber, StackInfo, ThreadInfo, slot};
 
 /// A JVMTI environment. Copies name the same one.
 #[derive(Clone, Copy, Debug)]
 pub struct Jvmti(*mut Env);
+
+/// A call on a stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// What is called; of a version that is not current, but has the same code as one that was, it may be the current one's.
+    pub method: jmethodID,
+    /// The index of the instruction that it is at, in the version that it runs; of a native method there is none.
+    pub at: Option<usize>,
+}
+
+impl Call {
+    fn of(frame: &FrameInfo) -> Call {
+        Call { method: frame.method, at: usize::try_from(frame.location).ok() }
+    }
+}
+
+/// A method's name and descriptor, in modified UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MethodName {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Its descriptor.
+    pub descriptor: Vec<u8>,
+}
 
 // SAFETY: JVMTI environments may be used from any attached thread (JVMTI specification, "Function Calls").
 unsafe impl Send for Jvmti {}
@@ -156,11 +180,16 @@ impl Jvmti {
 
     /// Copies and frees a modified-UTF-8 string of the JVM's; lone surrogates and the like are replaced.
     fn take_string(self, string: *mut c_char) -> String {
+        String::from_utf8_lossy(&self.take_text(string)).into_owned()
+    }
+
+    /// The same, letter for letter.
+    fn take_text(self, string: *mut c_char) -> Vec<u8> {
         if string.is_null() {
-            return String::new();
+            return Vec::new();
         }
         // SAFETY: JVMTI's strings end in a zero byte; this one is ours until it is deallocated.
-        let text = unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned();
+        let text = unsafe { CStr::from_ptr(string) }.to_bytes().to_vec();
         self.deallocate(string);
         text
     }
@@ -275,11 +304,59 @@ impl Jvmti {
         Ok((self.take_string(name), self.take_string(descriptor)))
     }
 
+    /// Name and descriptor, letter for letter.
+    pub fn method_key(self, method: jmethodID) -> Result<MethodName, Error> {
+        let (mut name, mut descriptor) = (ptr::null_mut(), ptr::null_mut());
+        call!(
+            self,
+            slot::GET_METHOD_NAME,
+            (jmethodID, *mut *mut c_char, *mut *mut c_char, *mut *mut c_char),
+            method,
+            &mut name,
+            &mut descriptor,
+            ptr::null_mut::<*mut c_char>()
+        )?;
+        Ok(MethodName { name: self.take_text(name), descriptor: self.take_text(descriptor) })
+    }
+
+    /// Its generic signature, letter for letter, if it has one.
+    pub fn generic_signature(self, method: jmethodID) -> Result<Option<Vec<u8>>, Error> {
+        let mut generic = ptr::null_mut();
+        call!(
+            self,
+            slot::GET_METHOD_NAME,
+            (jmethodID, *mut *mut c_char, *mut *mut c_char, *mut *mut c_char),
+            method,
+            ptr::null_mut::<*mut c_char>(),
+            ptr::null_mut::<*mut c_char>(),
+            &mut generic
+        )?;
+        Ok((!generic.is_null()).then(|| self.take_text(generic)))
+    }
+
     /// Access flags.
     pub fn method_modifiers(self, method: jmethodID) -> Result<jint, Error> {
         let mut modifiers = 0;
         call!(self, slot::GET_METHOD_MODIFIERS, (jmethodID, *mut jint), method, &mut modifiers)?;
         Ok(modifiers)
+    }
+
+    /// Its instructions, as they are in a class file, with indexes of the class's [constants](Jvmti::constant_pool).
+    pub fn bytecodes(self, method: jmethodID) -> Result<Vec<u8>, Error> {
+        let (mut count, mut bytes) = (0, ptr::null_mut());
+        call!(self, slot::GET_BYTECODES, (jmethodID, *mut jint, *mut *mut u8), method, &mut count, &mut bytes)?;
+        Ok(self.take_array(bytes, count))
+    }
+
+    /// Where its lines begin, in the table's order: the index of an instruction, and the line.
+    pub fn line_numbers(self, method: jmethodID) -> Result<Vec<(u16, u16)>, Error> {
+        let (mut count, mut rows): (jint, *mut LineNumber) = (0, ptr::null_mut());
+        let slot = slot::GET_LINE_NUMBER_TABLE;
+        match call!(self, slot, (jmethodID, *mut jint, *mut *mut LineNumber), method, &mut count, &mut rows) {
+            Ok(()) => Ok(self.take_array(rows, count).iter().map(|row| (row.start as u16, row.line as u16)).collect()),
+            Err(Error::ABSENT_INFORMATION) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether this is a version of a method that has been replaced by another.
@@ -291,6 +368,11 @@ impl Jvmti {
 
     /// A thread's stack (the current one's, if it is null), the outermost call first; at most so many of the inner calls.
     pub fn stack(self, thread: jthread, most: usize) -> Result<Vec<jmethodID>, Error> {
+        Ok(self.calls(thread, most)?.iter().map(|call| call.method).collect())
+    }
+
+    /// The same, with where each call is.
+    pub fn calls(self, thread: jthread, most: usize) -> Result<Vec<Call>, Error> {
         let mut frames = vec![FrameInfo { method: ptr::null_mut(), location: 0 }; most];
         let mut count = 0;
         call!(
@@ -304,11 +386,17 @@ impl Jvmti {
             &mut count
         )?;
         frames.truncate(count.max(0) as usize);
-        Ok(frames.iter().rev().map(|frame| frame.method).collect())
+        Ok(frames.iter().rev().map(Call::of).collect())
     }
 
     /// All platform threads, as local references, with their stacks as [`stack`](Jvmti::stack) has them.
     pub fn all_stacks(self, most: usize) -> Result<Vec<(jthread, Vec<jmethodID>)>, Error> {
+        let methods = |calls: Vec<Call>| calls.iter().map(|call| call.method).collect();
+        Ok(self.all_calls(most)?.into_iter().map(|(thread, calls)| (thread, methods(calls))).collect())
+    }
+
+    /// The same, with where each call is.
+    pub fn all_calls(self, most: usize) -> Result<Vec<(jthread, Vec<Call>)>, Error> {
         let (mut count, mut stacks): (jint, *mut StackInfo) = (0, ptr::null_mut());
         let slot = slot::GET_ALL_STACK_TRACES;
         call!(self, slot, (jint, *mut *mut StackInfo, *mut jint), most as jint, &mut stacks, &mut count)?;
@@ -321,7 +409,7 @@ impl Jvmti {
                     true => &[],
                     false => std::slice::from_raw_parts(stack.frames, stack.frame_count.max(0) as usize),
                 };
-                (stack.thread, frames.iter().rev().map(|frame| frame.method).collect())
+                (stack.thread, frames.iter().rev().map(Call::of).collect())
             };
             all.push(frames);
         }

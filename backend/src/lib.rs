@@ -7,6 +7,7 @@
 //! Options: `<socket>` to begin a session, `detach=<socket>` to end the one there is.
 
 mod callbacks;
+mod class_file;
 mod classes;
 mod compiled;
 mod connection;
@@ -18,6 +19,8 @@ mod jvmti;
 mod mentions;
 mod natives;
 mod open_calls;
+mod originals;
+mod parameters;
 mod peek;
 mod profiles;
 mod runtime;
@@ -25,6 +28,7 @@ mod session;
 mod settling;
 mod stopped;
 mod tsc;
+mod versions;
 mod vm_structs;
 
 use std::ffi::{CStr, c_char, c_void};
@@ -195,6 +199,8 @@ unsafe extern "system" fn agent_thread(_jvmti: *mut Env, env: *mut JNIEnv, _: *m
 fn capabilities() -> Capabilities {
     Capabilities::of(&[
         capability::TAG_OBJECTS,
+        capability::BYTECODES,
+        capability::LINE_NUMBERS,
         capability::ALL_CLASS_HOOKS,
         capability::COMPILED_METHOD_LOAD,
         capability::CONSTANT_POOL,

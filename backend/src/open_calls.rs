@@ -5,7 +5,9 @@
 //! thread itself, so that it is known for sure what that call belongs to; and every so often by the agent's own thread.
 //!
 //! That a call has been open since before is seen from its code: HotSpot tells the version of a method that was replaced by
-//! another, and so can only have been entered before that, apart from the current one.
+//! another, and so can only have been entered before that, apart from the current one. But not if the method had been replaced before
+//! already by a version with the same code, by an earlier profile or by somebody else: such a call is shown as one of the current version,
+//! but at an instruction that is none there, or calls something else.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,13 +15,15 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Frame, MethodRef, Notice, RunningCall, ThreadStack};
 use headwater_protocol::{MethodId, ThreadId};
-use jni::sys::{jmethodID, jobject};
+use headwater_runtime_java::PROBE_CLASS;
+use jni::sys::{jint, jmethodID, jobject};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::connection::os_thread;
 use crate::jni_env::{Jni, Thrown};
-use crate::jvmti::Jvmti;
+use crate::jvmti::{Call, Jvmti};
 use crate::session::Session;
+use crate::versions::Current;
 
 /// How often the agent's thread looks.
 const INTERVAL: Duration = Duration::from_millis(25);
@@ -39,6 +43,8 @@ struct State {
     /// What versions of methods are known to be: one of `methods` that was replaced, or nothing of interest. A version's
     /// address; it never changes from one to the other.
     versions: HashMap<usize, Option<MethodId>>,
+    /// Methods whose calls from before look like those of their current versions.
+    disguised: HashSet<usize>,
     threads: HashMap<ThreadId, Followed>,
     last_look: Option<Instant>,
 }
@@ -70,7 +76,8 @@ impl State {
         for version in stack {
             let known = self.versions.get(&(*version as usize)).copied();
             let method = known.unwrap_or_else(|| {
-                let is_replaced = session.jvmti.is_obsolete(*version).unwrap_or(false);
+                let is_replaced = session.jvmti.is_obsolete(*version).unwrap_or(false)
+                    || self.disguised.contains(&(*version as usize));
                 let named = if is_replaced { session.classes.reference(jni, *version) } else { None };
                 let method = named.and_then(|named| self.methods.get(&named).copied());
                 self.versions.insert(*version as usize, method);
@@ -114,6 +121,75 @@ pub fn running(jni: Jni, session: &Session) -> Result<Vec<(ThreadId, Vec<Running
     Ok(threads)
 }
 
+/// What is known of methods on stacks.
+struct Versions<'s> {
+    jni: Jni,
+    session: &'s Session,
+    known: HashMap<usize, Option<Version>>,
+}
+
+/// A method on a stack.
+struct Version {
+    frame: Frame,
+    /// Its class has been redefined before we instrumented it.
+    may_be_disguised: bool,
+    /// What it runs for sure, if it is the current version.
+    code: Option<Current>,
+}
+
+impl Versions<'_> {
+    /// `None` when its class is gone.
+    fn of(&mut self, method: jmethodID) -> Option<&mut Version> {
+        let Versions { jni, session, known } = self;
+        let version = known.entry(method as usize).or_insert_with(|| {
+            /// Ours is one, if the method is instrumented.
+            const OURS: jint = 1;
+            let replaced = session.jvmti.is_obsolete(method).unwrap_or(false);
+            let class = session.jvmti.declaring_class(method).ok()?;
+            let may_be_disguised = !replaced && jni.redefined_count(class).is_ok_and(|count| count > OURS);
+            jni.delete_local(class);
+            let frame = Frame { method: session.classes.reference(*jni, method)?, replaced };
+            Some(Version { frame, may_be_disguised, code: None })
+        });
+        version.as_mut()
+    }
+
+    /// The code of all known methods that may be disguised.
+    fn current_codes(&self) -> HashMap<usize, Current> {
+        let disguised = |version: &Option<Version>| version.as_ref().is_some_and(|it| it.may_be_disguised);
+        let methods = self.known.iter().filter(|(_, version)| disguised(version)).map(|(method, _)| *method);
+        methods.filter_map(|method| Some((method, self.code(method)?))).collect()
+    }
+
+    fn code(&self, method: usize) -> Option<Current> {
+        let method = method as jmethodID;
+        let class = self.session.jvmti.declaring_class(method).ok()?;
+        let code = Current::of(self.session.jvmti, class, method);
+        self.jni.delete_local(class);
+        code
+    }
+
+    /// The codes are known that are still what they were.
+    fn keep_codes(&mut self, before: HashMap<usize, Current>) {
+        for (method, code) in before {
+            if self.code(method).as_ref() == Some(&code)
+                && let Some(version) = self.known.get_mut(&method).and_then(Option::as_mut)
+            {
+                version.code = Some(code);
+            }
+        }
+    }
+
+    /// A call, with what it has called.
+    fn frame(&mut self, call: &Call, callee: Option<&Call>) -> Option<Frame> {
+        let callee = callee.and_then(|callee| self.of(callee.method)).map(|callee| callee.frame.method.name.clone());
+        let version = self.of(call.method)?;
+        let runs_other = |code: &Current| call.at.is_some_and(|at| !code.may_be_at(at, callee.as_deref()));
+        let replaced = version.frame.replaced || version.code.as_ref().is_some_and(runs_other);
+        Some(Frame { replaced, ..version.frame.clone() })
+    }
+}
+
 impl OpenCalls {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -127,36 +203,45 @@ impl OpenCalls {
         roots: &[MethodRef],
     ) -> Result<Vec<ThreadStack>, crate::jvmti::Error> {
         let roots: HashSet<&MethodRef> = roots.iter().collect();
-        let mut described: HashMap<usize, Option<Frame>> = HashMap::new();
-        let mut frame_of = |version: jmethodID| {
-            let frame = described.entry(version as usize).or_insert_with(|| {
-                let replaced = session.jvmti.is_obsolete(version).unwrap_or(false);
-                session.classes.reference(jni, version).map(|method| Frame { method, replaced })
-            });
-            frame.clone()
-        };
+        let mut versions = Versions { jni, session, known: HashMap::new() };
         let mut stacks = Vec::new();
         self.forget(jni);
-        for (thread, mut stack) in session.jvmti.all_stacks(USUAL_DEPTH)? {
+        let mut calls = session.jvmti.all_calls(USUAL_DEPTH)?;
+        let mut is_doubtful = false;
+        for call in calls.iter().flat_map(|(_, calls)| calls) {
+            let version = versions.of(call.method);
+            is_doubtful |= version.is_some_and(|it| it.may_be_disguised && roots.contains(&it.frame.method));
+        }
+        if is_doubtful {
+            // Code that was the same before and after these calls were looked at is what was current then.
+            let before = versions.current_codes();
+            calls.into_iter().for_each(|(thread, _)| jni.delete_local(thread));
+            calls = session.jvmti.all_calls(USUAL_DEPTH)?;
+            versions.keep_codes(before);
+        }
+        for (thread, mut stack) in calls {
             if stack.len() == USUAL_DEPTH {
                 // A thread that has ended meanwhile is in no root any more.
-                stack = session.jvmti.stack(thread, DEEPEST).unwrap_or_default();
+                stack = session.jvmti.calls(thread, DEEPEST).unwrap_or_default();
             }
-            let is_root =
-                |version: &jmethodID| frame_of(*version).is_some_and(|it| it.replaced && roots.contains(&it.method));
-            if let Some(first) = stack.iter().position(is_root)
+            let callees = stack.iter().skip(1).map(Some).chain([None]);
+            let frames: Vec<Option<Frame>> =
+                stack.iter().zip(callees).map(|(call, callee)| versions.frame(call, callee)).collect();
+            let is_open_root =
+                |frame: &Option<Frame>| frame.as_ref().is_some_and(|it| it.replaced && roots.contains(&it.method));
+            if let Some(first) = frames.iter().position(is_open_root)
                 && let Ok(id) = jni.thread_id(thread)
             {
                 let id = ThreadId(id as u64);
-                let reference = Reference(jni.new_global(thread));
-                self.lock()
-                    .threads
-                    .insert(id, Followed { thread: reference, calls: Vec::new(), open: 0, is_told: false });
-                stacks.push(ThreadStack {
-                    thread: id,
-                    name: session.jvmti.thread_name(jni, thread).unwrap_or_default(),
-                    frames: stack[first..].iter().filter_map(|version| frame_of(*version)).collect(),
-                });
+                let thread_name = session.jvmti.thread_name(jni, thread).unwrap_or_default();
+                let mut state = self.lock();
+                let replaced =
+                    frames.iter().zip(&stack).filter(|(frame, _)| frame.as_ref().is_some_and(|it| it.replaced));
+                state.disguised.extend(replaced.map(|(_, call)| call.method as usize));
+                let thread = Reference(jni.new_global(thread));
+                state.threads.insert(id, Followed { thread, calls: Vec::new(), open: 0, is_told: false });
+                let frames = frames.into_iter().skip(first).flatten().collect();
+                stacks.push(ThreadStack { thread: id, name: thread_name, frames });
             }
             jni.delete_local(thread);
         }
@@ -195,10 +280,12 @@ impl OpenCalls {
     /// How many of the current thread's calls are still open.
     pub fn of_current(&self, jni: Jni, session: &Session, thread: ThreadId) -> usize {
         self.tell_number(session, thread);
-        match stack_of(session.jvmti, std::ptr::null_mut()) {
-            Some(stack) => self.lock().still_open(jni, session, thread, &stack),
-            None => 0,
-        }
+        let Some(mut stack) = stack_of(session.jvmti, std::ptr::null_mut()) else { return 0 };
+        // The innermost that is not our own is the one that is being entered.
+        while let Some(version) = stack.pop()
+            && is_own(session.jvmti, jni, version)
+        {}
+        self.lock().still_open(jni, session, thread, &stack)
     }
 
     /// Tells the operating system's number of the current thread, which only it knows, the first time.
@@ -248,9 +335,20 @@ impl OpenCalls {
 
     /// Looks at nothing any more.
     pub fn forget(&self, jni: Jni) {
-        let threads = std::mem::take(&mut self.lock().threads);
+        let mut state = self.lock();
+        state.disguised.clear();
+        let threads = std::mem::take(&mut state.threads);
+        drop(state);
         release(jni, threads);
     }
+}
+
+/// Whether a method is the runtime's.
+fn is_own(jvmti: Jvmti, jni: Jni, version: jmethodID) -> bool {
+    let Ok(class) = jvmti.declaring_class(version) else { return false };
+    let signature = jvmti.class_signature(class);
+    jni.delete_local(class);
+    signature.is_ok_and(|signature| signature.strip_prefix('L').is_some_and(|name| name.starts_with(PROBE_CLASS)))
 }
 
 fn release(jni: Jni, threads: HashMap<ThreadId, Followed>) {

@@ -19,7 +19,7 @@ use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
 
 /// What HotSpot refuses at the first look.
-const NO_CLASS: [u8; 4] = [0; 4];
+pub const NO_CLASS: [u8; 4] = [0; 4];
 
 /// What a retransformation is for that is meant to be refused.
 #[derive(Debug)]

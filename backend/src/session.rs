@@ -22,6 +22,7 @@ use crate::jni_env::Jni;
 use crate::jvmti::{EventKind, Jvmti};
 use crate::mentions;
 use crate::open_calls::{self, OpenCalls};
+use crate::originals::Originals;
 use crate::peek;
 use crate::profiles::Remembering;
 use crate::runtime::Runtime;
@@ -55,6 +56,8 @@ pub struct Session {
     pub classes: Classes,
     /// Which methods have been called, once somebody has asked.
     invocations: OnceLock<Option<Invocations>>,
+    /// What classes are without us.
+    pub originals: Originals,
     /// Calls that began before recording.
     pub open_calls: OpenCalls,
     /// Code that hotswaps have discarded.
@@ -143,12 +146,14 @@ pub fn is_free(patience: Duration) -> bool {
 /// Connects to the tool and makes ready; nothing in the target is changed yet.
 pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<Session>, String> {
     let runtime = Runtime::install(jni).map_err(|error| error.to_string())?;
+    let originals = Originals::find(jvmti, jni);
     let greeting = Greeting {
         protocol: PROTOCOL_VERSION,
         pid: std::process::id(),
         vm_version: jvmti.system_property("java.vm.version").unwrap_or_default(),
         java_version: jvmti.system_property("java.version").unwrap_or_default(),
         startup,
+        forgets_names: originals.forgets_names(),
     };
     let (connection, descriptor) = Connection::open(socket, greeting).map_err(|error| error.to_string())?;
     let segment = Segment::open(&File::from(descriptor)).map_err(|error| error.to_string())?;
@@ -163,6 +168,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         connection,
         classes: Classes::new(jvmti),
         invocations: OnceLock::new(),
+        originals,
         open_calls: OpenCalls::default(),
         settling: Settling::of(jvmti),
         runtime,
@@ -324,6 +330,11 @@ impl Session {
     /// Whether threads of the target wait for nothing that they reveal.
     pub fn reveals_in_background(&self) -> bool {
         self.background.load(Ordering::Acquire)
+    }
+
+    /// Whether hooks change nothing and ask nobody.
+    pub fn asks_nobody(&self) -> bool {
+        self.is_restoring() || self.connection.is_closed()
     }
 
     /// Whether original code is being given back.

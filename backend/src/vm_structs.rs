@@ -1,4 +1,5 @@
-//! What HotSpot tells debuggers about itself: where in memory its structures' fields are (`gHotSpotVMStructs`, which `libjvm.so` exports).
+//! What HotSpot tells debuggers about itself: where in memory its structures' fields are (`gHotSpotVMStructs`), and
+//! what its constants are (`gHotSpotVMIntConstants`), both exported by `libjvm.so`.
 //!
 //! Everything is read through `/proc/self/mem`: an address that leads nowhere then is an error and no crash. In a JVM that is made otherwise
 //! nothing is found, and whoever asks does without.
@@ -9,7 +10,7 @@ use std::os::unix::fs::FileExt;
 
 /// The JVM's library, by the name that it is linked as.
 const LIBRARY: &CStr = c"libjvm.so";
-/// More fields than any JVM describes: the table's end must have been missed.
+/// More fields, or constants, than any JVM describes: the table's end must have been missed.
 const MOST_FIELDS: u64 = 20_000;
 /// Longer than any name that is looked for.
 const LONGEST_NAME: usize = 64;
@@ -90,6 +91,29 @@ impl Memory {
         }
         Some(found)
     }
+
+    /// The constants of these names; those that this JVM does not describe are missing.
+    pub fn constants<const N: usize>(&self, wanted: [&str; N]) -> Option<[Option<i32>; N]> {
+        let library = Library::open()?;
+        let variable = |name| self.word(library.symbol(name)?);
+        let constants = variable(c"gHotSpotVMIntConstants")?;
+        let stride = variable(c"gHotSpotVMIntConstantEntryArrayStride")?;
+        let name_offset = variable(c"gHotSpotVMIntConstantEntryNameOffset")?;
+        let value_offset = variable(c"gHotSpotVMIntConstantEntryValueOffset")?;
+        let mut found = [None; N];
+        for index in 0..MOST_FIELDS {
+            let entry = constants + index * stride;
+            let name = self.word(entry + name_offset)?;
+            if name == 0 {
+                break;
+            }
+            let name = self.text(name)?;
+            if let Some(index) = wanted.iter().position(|wanted| wanted.as_bytes() == name) {
+                found[index] = Some(i32::from_ne_bytes(self.read(entry + value_offset)?));
+            }
+        }
+        Some(found)
+    }
 }
 
 /// The JVM's library, which is loaded already.
@@ -134,5 +158,6 @@ mod tests {
     #[test]
     fn without_a_jvm_there_is_nothing_to_be_found() {
         assert_eq!(Memory::open().expect("the process's memory").fields([("Method", "_code")]), None);
+        assert_eq!(Memory::open().expect("the process's memory").constants(["oopSize"]), None);
     }
 }

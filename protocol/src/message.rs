@@ -24,6 +24,8 @@ pub struct Greeting {
     pub java_version: String,
     /// The agent came in with the JVM's start and holds `main` back until [`Command::Release`].
     pub startup: bool,
+    /// Reflection no longer tells the names of parameters of classes that are hotswapped: the JVM forgets them, and the agent cannot put them back.
+    pub forgets_names: bool,
 }
 
 /// The second frame, from the tool; the segment's file descriptor comes with it.

@@ -82,7 +82,15 @@ pub fn compile(jdk: &Jdk, sources: &[&str]) -> Scratch {
 pub fn compile_with(jdk: &Jdk, sources: &[&str], libraries: &[PathBuf]) -> Scratch {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets");
     let sources: Vec<PathBuf> = sources.iter().map(|source| directory.join(source)).collect();
-    compile_files(jdk, &sources, libraries)
+    compile_files(jdk, &sources, libraries, &[])
+}
+
+/// Compiles all Java sources of a directory of `tests/targets`, so that their classes have all that class files can have.
+pub fn compile_directory(jdk: &Jdk, name: &str) -> Scratch {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets").join(name);
+    let files = std::fs::read_dir(directory).expect("a directory of sources");
+    let sources: Vec<PathBuf> = files.map(|file| file.expect("an entry").path()).collect();
+    compile_files(jdk, &sources, &[], &["-parameters"])
 }
 
 /// Compiles the text of one source file.
@@ -90,14 +98,16 @@ pub fn compile_text(jdk: &Jdk, text: &str) -> Scratch {
     let sources = Scratch::new("source");
     let file = sources.file("Text.java");
     std::fs::write(&file, text).expect("a source file");
-    compile_files(jdk, &[file], &[])
+    compile_files(jdk, &[file], &[], &[])
 }
 
-fn compile_files(jdk: &Jdk, sources: &[PathBuf], libraries: &[PathBuf]) -> Scratch {
+fn compile_files(jdk: &Jdk, sources: &[PathBuf], libraries: &[PathBuf], options: &[&str]) -> Scratch {
     let classes = Scratch::new("classes");
     let output = jdk
         .javac()
-        .args(["-g", "-nowarn", "-proc:none", "-d"])
+        .args(["-g", "-nowarn", "-proc:none"])
+        .args(options)
+        .arg("-d")
         .arg(classes.path())
         .arg("-cp")
         .arg(class_path(&classes, libraries))

@@ -1,6 +1,6 @@
 //! `headwater doctor` on JVMs with something in the way, and on those without.
 
-use headwater_tests::{Jdk, Process, compile, java, jdks, profile, run_headwater};
+use headwater_tests::{Jdk, Process, compile, headwater, java, jdks, profile, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -98,4 +98,23 @@ fn who_is_no_jvm_is_told() {
     let output = run_headwater(&["doctor", &std::process::id().to_string()]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.starts_with("FAIL  target  process ") && text.contains("is not a JVM"), "{text}");
+}
+
+#[test]
+fn a_debugger_is_spoken_of_before_it_loses_its_breakpoints() {
+    const JDWP: &str = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0";
+    // A JRE may be without.
+    for jdk in jdks().into_iter().filter(|jdk| jdk.home.join("lib/libjdwp.so").exists()) {
+        let (_classes, target) = start(&jdk, &[JDWP]);
+        let (diagnosis, code) = examine(&target.pid().to_string());
+        let agents = check(&diagnosis, "other agents");
+        assert_eq!((code, &agents["verdict"]), (Some(0), &Value::from("warning")), "{diagnosis:#}");
+        assert!(agents["remedy"].as_str().is_some_and(|text| text.contains("breakpoints")), "{diagnosis:#}");
+        let arguments = ["profile", &target.pid().to_string(), "--root", "Steps::root"];
+        let mut tool = Process::spawn(headwater().args(arguments));
+        tool.await_error_line("the JVM clears its breakpoints");
+        tool.await_error_line("instrumented");
+        tool.signal(Signal::INT);
+        tool.finish();
+    }
 }

@@ -368,3 +368,94 @@ fn waiting_and_computing_are_told_apart_below_open_calls() {
         assert!(samples > 0, "JDK {}: {nodes:#?}", jdk.version);
     }
 }
+
+/// A server: a loop that accepts, and what it calls for each letter.
+const SERVE: &str = "
+    class Main {
+        static int sum;
+        public static void main(String[] args) throws Exception {
+            System.out.println(\"READY\");
+            new Main().accept();
+        }
+        void accept() throws Exception {
+            for (int c; (c = System.in.read()) > 0;) {
+                if (c == 'g') handle();
+                if (c == '\\n') System.out.println(\"DONE\");
+                if (c == 'q') return;
+            }
+        }
+        void handle() { sum += work(sum); }
+        int work(int of) { return of / 2 + 1; }
+    }";
+
+#[test]
+fn a_root_that_runs_since_before_is_found_whatever_was_profiled_before() {
+    const ORDERS: [&[&str]; 3] = [
+        &["Main::handle", "Main::accept"],
+        &["Main::accept", "Main::handle", "Main::accept", "Main::accept"],
+        &["Main::work", "Main::handle", "Main::main", "Main::accept"],
+    ];
+    for jdk in jdks() {
+        for order in ORDERS {
+            let classes = compile_text(&jdk, SERVE);
+            let mut target = java(&jdk, &classes, &[], &["Main"]);
+            target.await_line("READY");
+            for root in order {
+                let out = Scratch::new("report");
+                let file = out.file("profile.json");
+                let tool = profile(&target, &["--root", root, "--bare", "off", "-o", &file.to_string_lossy()]);
+                target.say("ggg");
+                target.await_line("DONE");
+                tool.signal(rustix::process::Signal::INT);
+                let tool = tool.finish();
+                assert!(tool.status.success(), "JDK {}, {root} of {order:?}: {:#?}", jdk.version, tool.stderr);
+                let expected: &[&str] = match *root {
+                    "Main::work" => &["work 3"],
+                    "Main::handle" => &["handle 3", "handle/work 3"],
+                    "Main::accept" => &["accept 0", "accept/handle 3", "accept/handle/work 3"],
+                    _ => &["main 0", "main/accept 0", "main/accept/handle 3", "main/accept/handle/work 3"],
+                };
+                assert_eq!(contexts(&read_report(&file)), expected, "JDK {}, {root} of {order:?}", jdk.version);
+            }
+            target.say("q");
+            assert!(target.finish().status.success());
+        }
+    }
+}
+
+#[test]
+fn a_root_that_was_found_running_and_returns_is_entered_anew_by_its_probes() {
+    let text = LOOP.replace(
+        "serve();\n            outside();\n            System.out.println(\"TWICE\");",
+        "serve();\n            System.out.println(\"TWICE\");",
+    );
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, &text);
+        let mut target = java(&jdk, &classes, &[], &["Main"]);
+        target.await_line("READY");
+        let earlier = profile(&target, &["--root", "Main::handle", "--bare", "off"]);
+        target.say("g");
+        target.await_line("DONE");
+        earlier.signal(rustix::process::Signal::INT);
+        assert!(earlier.finish().status.success());
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let tool = profile(&target, &["--root", "Main::serve", "--bare", "off", "-o", &file.to_string_lossy()]);
+        target.say("gg");
+        target.await_line("DONE");
+        target.say(".g");
+        target.await_line("OUTSIDE");
+        target.await_line("DONE");
+        target.say(".");
+        target.await_line("TWICE");
+        tool.signal(rustix::process::Signal::INT);
+        assert!(tool.finish().status.success());
+        let report = read_report(&file);
+        let calls: Vec<String> = contexts(&report).into_iter().filter(|line| !line.contains("deeper")).collect();
+        assert_eq!(calls, ["serve 1", "serve/after 2", "serve/inner 1", "serve/inner/handle 3"], "JDK {}", jdk.version);
+        let root = &report["roots"][0];
+        assert_eq!((&root["open"]["threads"], &root["open"]["still_open"]), (&1.into(), &0.into()));
+        target.say("q");
+        assert!(target.finish().status.success());
+    }
+}

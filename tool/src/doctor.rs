@@ -266,13 +266,18 @@ fn other_agents(options: &[String], files: &[String]) -> Check {
     if found.is_empty() && files.iter().any(|file| file.ends_with("/libinstrument.so")) {
         found.push("a Java agent that was loaded later (libinstrument)");
     }
-    let debugger = found.iter().any(|agent| agent.contains("jdwp"));
+    let has_debugger = files.iter().any(|file| jvm::is_debugger(file));
+    let debugger = has_debugger || found.iter().any(|agent| agent.contains("jdwp"));
+    if debugger && found.is_empty() {
+        found.push("a debugger's agent that was loaded later (libjdwp)");
+    }
     match found.is_empty() {
         true => ok(NAME, "none"),
         false if debugger => warning(
             NAME,
             found.join(", "),
-            "a debugger that stops threads stops the profile; numbers under a debugger mean little",
+            "the JVM clears a debugger's breakpoints in each class that is instrumented, and again when the class gets its own code back: set \
+             them anew afterwards. A debugger that stops threads stops the profile, too; numbers under a debugger mean little",
         ),
         false => warning(
             NAME,

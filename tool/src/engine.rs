@@ -35,12 +35,14 @@ pub struct Attached {
     session: Session,
     segment: Arc<Segment>,
     target: Target,
+    /// What is to be said before anything is changed.
+    notes: Vec<String>,
 }
 
 impl Attached {
-    pub(crate) fn new(link: Link, segment: Arc<Segment>, target: Target) -> Attached {
+    pub(crate) fn new(link: Link, segment: Arc<Segment>, target: Target, notes: Vec<String>) -> Attached {
         let session = Session::new(link, Arc::clone(&segment), CallGraph::new(Options::default()));
-        Attached { session, segment, target }
+        Attached { session, segment, target, notes }
     }
 
     /// The JVM.
@@ -71,6 +73,7 @@ impl Attached {
         observer: Observer<'_>,
         start: Start,
     ) -> Result<Live, ProfileError> {
+        std::mem::take(&mut self.notes).into_iter().for_each(|note| observer(Stage::Note(note)));
         observer(Stage::Preparing);
         self.session.graph_mut().set_options(Options { look_ahead: true, ..settings.subgraph.clone() });
         let period = settings.clock.period();

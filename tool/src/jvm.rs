@@ -322,6 +322,11 @@ pub(crate) fn vm_options(pid: u32) -> Vec<String> {
     options
 }
 
+/// Whether a mapped file is the agent that debuggers talk to.
+pub(crate) fn is_debugger(file: &str) -> bool {
+    file.ends_with("/libjdwp.so")
+}
+
 /// The files that a process has mapped, each once.
 pub(crate) fn mapped_files(pid: u32) -> Vec<String> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();

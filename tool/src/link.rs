@@ -186,6 +186,7 @@ mod tests {
                 vm_version: String::new(),
                 java_version: String::new(),
                 startup: false,
+                forgets_names: false,
             };
             wire::write(&mut stream, &Ok::<_, String>(greeting)).unwrap();
             let _: Welcome = wire::read(&mut stream).unwrap();

@@ -89,6 +89,8 @@ pub struct InstrumentedRoot {
 pub enum Stage {
     /// The agent is being loaded.
     Attaching,
+    /// What is to be known of the target before anything in it is changed.
+    Note(String),
     /// The probes are being timed, the classes listed, the roots instrumented.
     Preparing,
     /// The roots are instrumented: what each pattern matches.

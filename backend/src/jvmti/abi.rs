@@ -27,10 +27,25 @@ pub struct Error(pub jint);
 
 impl Error {
     pub(super) const NONE: Error = Error(0);
+    pub(super) const ABSENT_INFORMATION: Error = Error(101);
 
     /// The error's name in the specification, without its prefix.
     pub fn name(self) -> &'static str {
         ERRORS.iter().find(|(code, _)| *code == self.0).map_or("unknown JVMTI error", |(_, name)| name)
+    }
+
+    /// Why the JVM lets a class's code not be changed, as a sentence about the class.
+    pub fn of_class(self) -> String {
+        let reason = match self.0 {
+            20 | 21 => "it is being unloaded",
+            22 => "it is not linked yet",
+            60..=62 | 65 | 68 | 69 => "the JVM takes its new class file for malformed",
+            63 | 64 | 66 | 67 | 70..=73 => "the JVM takes its new class file for that of another class",
+            79 | 80 => "the JVM lets nobody change it",
+            110 => "the JVM has not enough memory for it",
+            _ => "the JVM could not change it",
+        };
+        format!("{reason} ({self})")
     }
 }
 
@@ -57,7 +72,7 @@ errors! {
     UNSUPPORTED_VERSION = 68, NAMES_DONT_MATCH = 69, UNSUPPORTED_REDEFINITION_CLASS_MODIFIERS_CHANGED = 70,
     UNSUPPORTED_REDEFINITION_METHOD_MODIFIERS_CHANGED = 71, UNSUPPORTED_REDEFINITION_CLASS_ATTRIBUTE_CHANGED = 72,
     UNSUPPORTED_OPERATION = 73, UNMODIFIABLE_CLASS = 79, UNMODIFIABLE_MODULE = 80, NOT_AVAILABLE = 98,
-    MUST_POSSESS_CAPABILITY = 99, NULL_POINTER = 100, ILLEGAL_ARGUMENT = 103, OUT_OF_MEMORY = 110, ACCESS_DENIED = 111,
+    MUST_POSSESS_CAPABILITY = 99, NULL_POINTER = 100, ABSENT_INFORMATION = 101, ILLEGAL_ARGUMENT = 103, OUT_OF_MEMORY = 110, ACCESS_DENIED = 111,
     WRONG_PHASE = 112, INTERNAL = 113, UNATTACHED_THREAD = 115, INVALID_ENVIRONMENT = 116,
 }
 
@@ -65,6 +80,10 @@ errors! {
 pub mod capability {
     /// Tag objects.
     pub const TAG_OBJECTS: u32 = 0;
+    /// `GetBytecodes`.
+    pub const BYTECODES: u32 = 3;
+    /// `GetLineNumberTable`.
+    pub const LINE_NUMBERS: u32 = 12;
     /// Class hooks for every class, the JDK's included.
     pub const ALL_CLASS_HOOKS: u32 = 26;
     /// `CompiledMethodLoad`.
@@ -218,6 +237,14 @@ pub(super) struct FrameInfo {
     pub(super) location: jlong,
 }
 
+/// `jvmtiLineNumberEntry`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct LineNumber {
+    pub(super) start: jlong,
+    pub(super) line: jint,
+}
+
 /// `jvmtiStackInfo`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -253,6 +280,8 @@ pub mod slot {
     pub const GET_METHOD_NAME: usize = 64;
     pub const GET_METHOD_DECLARING_CLASS: usize = 65;
     pub const GET_METHOD_MODIFIERS: usize = 66;
+    pub const GET_LINE_NUMBER_TABLE: usize = 70;
+    pub const GET_BYTECODES: usize = 75;
     pub const GET_LOADED_CLASSES: usize = 78;
     pub const IS_METHOD_OBSOLETE: usize = 91;
     pub const GET_ALL_STACK_TRACES: usize = 100;
@@ -288,6 +317,8 @@ pub mod slot {
         (GET_METHOD_NAME, "GetMethodName"),
         (GET_METHOD_DECLARING_CLASS, "GetMethodDeclaringClass"),
         (GET_METHOD_MODIFIERS, "GetMethodModifiers"),
+        (GET_LINE_NUMBER_TABLE, "GetLineNumberTable"),
+        (GET_BYTECODES, "GetBytecodes"),
         (GET_LOADED_CLASSES, "GetLoadedClasses"),
         (IS_METHOD_OBSOLETE, "IsMethodObsolete"),
         (GET_ALL_STACK_TRACES, "GetAllStackTraces"),
@@ -404,6 +435,8 @@ mod tests {
                 header.lines().filter_map(|line| line.trim().strip_prefix("unsigned int can_")).collect();
             for (bit, name) in [
                 (capability::TAG_OBJECTS, "tag_objects"),
+                (capability::BYTECODES, "get_bytecodes"),
+                (capability::LINE_NUMBERS, "get_line_numbers"),
                 (capability::ALL_CLASS_HOOKS, "generate_all_class_hook_events"),
                 (capability::COMPILED_METHOD_LOAD, "generate_compiled_method_load_events"),
                 (capability::CONSTANT_POOL, "get_constant_pool"),

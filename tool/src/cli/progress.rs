@@ -45,6 +45,7 @@ impl Progress {
     pub(crate) fn show(&self, stage: Stage) {
         match stage {
             Stage::Attaching => self.live("attaching ..."),
+            Stage::Note(note) => self.say(&note),
             Stage::Preparing => self.live("timing the probes and reading the classes ..."),
             Stage::RootsInstrumented(roots) => {
                 for root in roots {

@@ -12,7 +12,7 @@ use super::settings::{Settings, agreed};
 use crate::agent;
 use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
 use crate::engine::Attached;
-use crate::jvm::Jvm;
+use crate::jvm::{self, Jvm};
 use crate::link::{Caller, Link, LinkError, Listener};
 use crate::profile::Target;
 
@@ -25,17 +25,25 @@ pub(super) const GREETING_DEADLINE: Duration = Duration::from_secs(20);
 /// How long what an agent said before it failed may take to be seen here.
 const LAST_WORDS_DEADLINE: Duration = Duration::from_secs(1);
 
+/// Said before anything is changed where a debugger may be at work.
+const DEBUGGER: &str = "a debugger's agent (JDWP) is loaded: the JVM clears its breakpoints in each class that is instrumented, and again \
+                        when the class gets its own code back. Set them anew afterwards, or profile without the debugger";
+
+/// Said before anything is changed where that cannot be helped.
+const FORGOTTEN_NAMES: &str = "this JVM forgets the names of parameters (javac -parameters, records) in classes that are instrumented, and \
+                               they cannot be read here, to be put back. What asks reflection for them afterwards, as Spring 6 does, \
+                               fails until a restart";
+
 /// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.
 pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, ProfileError> {
     let host = TargetHost::of(jvm)?;
     let directory = host.create_dir(&agent::directory(jvm.pid))?;
     directory.write_executable(agent::FILE, agent::LIBRARY)?;
     let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
-    let (segment, link, java_version) = bring_in(host, &directory, &listener, settings).await?;
+    let connected = bring_in(host, &directory, &listener, settings).await?;
     // The agent is mapped and the socket connected: nothing of ours needs to stay in the file system.
     drop((listener, directory));
-    let target = Target { pid: jvm.pid, main: jvm.main.clone(), jdk: java_version };
-    Ok(Attached::new(link, segment, target))
+    Ok(connected.attached(jvm.pid, jvm.main.clone()))
 }
 
 async fn bring_in(
@@ -43,7 +51,7 @@ async fn bring_in(
     directory: &SharedDir,
     listener: &Listener,
     settings: &Settings,
-) -> Result<(Arc<Segment>, Link, String), ProfileError> {
+) -> Result<Connected, ProfileError> {
     let path = format!("{}/{}", directory.there(), agent::FILE);
     let options = format!("{}/{}", directory.there(), agent::SOCKET);
     let loading = load(host, path, options);
@@ -98,13 +106,33 @@ async fn caller(
     }
 }
 
-fn welcome(mut caller: Caller, settings: &Settings) -> Result<(Arc<Segment>, Link, String), ProfileError> {
+/// An agent that has been welcomed.
+struct Connected {
+    segment: Arc<Segment>,
+    link: Link,
+    java_version: String,
+    forgets_names: bool,
+}
+
+impl Connected {
+    fn attached(self, pid: u32, main: String) -> Attached {
+        let has_debugger = jvm::mapped_files(pid).iter().any(|file| jvm::is_debugger(file));
+        let debugger = has_debugger.then_some(DEBUGGER);
+        let names = self.forgets_names.then_some(FORGOTTEN_NAMES);
+        let notes = [debugger, names].into_iter().flatten().map(str::to_owned).collect();
+        let target = Target { pid, main, jdk: self.java_version };
+        Attached::new(self.link, self.segment, target, notes)
+    }
+}
+
+fn welcome(mut caller: Caller, settings: &Settings) -> Result<Connected, ProfileError> {
     let greeting = caller.greeting()?;
+    let forgets_names = greeting.forgets_names;
     let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
     let (chunks, recording) = agreed(settings, &java_version)?;
     let (segment, file) = Segment::create(chunks, recording)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
-    Ok((Arc::new(segment), link, java_version))
+    Ok(Connected { segment: Arc::new(segment), link, java_version, forgets_names })
 }
 
 /// A program that was started with the agent in it.
@@ -144,9 +172,7 @@ impl Started {
                 return Err(ProfileError::NoAgent { status });
             }
         };
-        let (segment, link, java_version) = welcome(caller, settings)?;
-        let target = Target { pid, main: self.main.clone(), jdk: java_version };
-        Ok(Attached::new(link, segment, target))
+        Ok(welcome(caller, settings)?.attached(pid, self.main.clone()))
     }
 }
 
@@ -168,7 +194,7 @@ fn with_agent(command: &[String], agent_option: &str) -> tokio::process::Command
 }
 
 fn main_of(command: &[String]) -> String {
-    crate::jvm::main_of_command_line(command).unwrap_or_else(|| command.join(" "))
+    jvm::main_of_command_line(command).unwrap_or_else(|| command.join(" "))
 }
 
 /// Ends whatever session a target has, also one whose tool is lost; what the agent says about it.

@@ -107,7 +107,7 @@ impl Session {
         self.graph.set_batch_cost(self.cost.fixed());
         self.graph.instrumented_linked(result.threads);
         for (class, reason) in &result.refused {
-            self.graph.class_refused(*class, format!("the JVM refuses its class: {reason}"));
+            self.graph.class_refused(*class, format!("its class is left alone: {reason}"));
         }
         for class in &result.unanswered {
             self.graph.hotswap_again(*class);

@@ -36,6 +36,7 @@ impl Agent {
             vm_version: String::new(),
             java_version: String::new(),
             startup: false,
+            forgets_names: false,
         };
         wire::write(&mut stream, &Ok::<_, String>(greeting)).unwrap();
         let _: Welcome = wire::read(&mut stream).unwrap();

@@ -1,0 +1,272 @@
+//! Whether a class file is the one that a class runs.
+//!
+//! A retransformation begins with the class file that the JVM has kept, or makes up, and with what other agents make of it. Neither need be what runs.
+//! Up to JDK 19 HotSpot keeps the first one for good, however often somebody else redefines the class afterwards, by a developer's hot swap for
+//! instance (JDK-7124710); and an agent may have been told to transform a class once, and not again. Whoever retransforms such a class takes
+//! from it what it has become. So a file is compared with the class: instruction by instruction, with what their constants stand for, and
+//! the lines. What differs in annotations alone is not seen.
+//!
+//! And a call on a stack may run a version that is not the current one; of some the JVM does not tell.
+
+use jni::sys::{jclass, jmethodID};
+
+use crate::class_file::{self, ClassFile, Pool};
+use crate::constants::{self, short};
+use crate::jvmti::{Jvmti, MethodName};
+
+/// An instruction and its line.
+type Lines = Vec<(u16, u16)>;
+
+/// Whether each method of a class file runs in the class as it stands there; `None`, where the JVM does not tell: of a class that is not linked.
+pub fn is_running(jvmti: Jvmti, class: jclass, file: &ClassFile<'_>) -> Option<bool> {
+    let (count, bytes) = jvmti.constant_pool(class).ok()?;
+    let (pool, _) = Pool::parse(count, &bytes)?;
+    let methods = jvmti.methods(class).ok()?;
+    let named: Option<Vec<(MethodName, jmethodID)>> =
+        methods.into_iter().map(|method| Some((jvmti.method_key(method).ok()?, method))).collect();
+    let named: std::collections::HashMap<_, _> = named?.into_iter().collect();
+    for method in &file.methods {
+        let name = MethodName { name: method.name.to_vec(), descriptor: method.descriptor.to_vec() };
+        let Some(running) = named.get(&name) else { return Some(false) };
+        let Some(code) = method.attribute("Code") else { continue };
+        let (code, lines) = code_and_lines(file, code)?;
+        if !is_same_code(&jvmti.bytecodes(*running).ok()?, &pool, code, &file.pool) {
+            return Some(false);
+        }
+        if jvmti.line_numbers(*running).ok()? != lines {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+/// A method's code as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Current {
+    code: Vec<u8>,
+    /// The number of its class's constants, and they.
+    pool: (u16, Vec<u8>),
+}
+
+impl Current {
+    /// That of a method.
+    pub fn of(jvmti: Jvmti, class: jclass, method: jmethodID) -> Option<Current> {
+        Some(Current { code: jvmti.bytecodes(method).ok()?, pool: jvmti.constant_pool(class).ok()? })
+    }
+
+    /// Whether a call that is at this place, and has called `callee`, may run this code. If not, it runs another version of it.
+    pub fn may_be_at(&self, place: usize, callee: Option<&str>) -> bool {
+        let Some((pool, _)) = Pool::parse(self.pool.0, &self.pool.1) else { return true };
+        let mut at = 0;
+        while at < place {
+            match operands(&self.code, at) {
+                Some(Operands::Plain(length)) => at += 1 + length,
+                Some(Operands::Constant(index, more)) => at += 1 + index + more,
+                None => return true,
+            }
+        }
+        let (Some(opcode), true) = (self.code.get(at), at == place) else { return false };
+        let Some(callee) = callee else { return true };
+        match opcode {
+            // Calls of methods, by whatever name an agent gives native ones.
+            0xb6..=0xb9 => {
+                let called = short(&self.code, at + 1).and_then(|index| called_name(&pool, index));
+                called.is_none_or(|name| callee.ends_with(&*name)) || is_called_by_the_jvm(callee)
+            }
+            // The JVM calls what it likes.
+            0xba => true,
+            _ => is_called_by_the_jvm(callee),
+        }
+    }
+}
+
+/// The name of what a method constant stands for.
+fn called_name<'b>(pool: &Pool<'b>, index: u16) -> Option<std::borrow::Cow<'b, str>> {
+    let name_and_type = pool.get(short(pool.get(index)?.content, 2)?)?;
+    Some(String::from_utf8_lossy(pool.text(short(name_and_type.content, 0)?)?))
+}
+
+/// Whether the JVM calls methods of this name by itself, in the middle of an instruction: to load, link and initialise classes, to make
+/// exceptions, to register finalizers.
+fn is_called_by_the_jvm(name: &str) -> bool {
+    const NAMES: [&str; 7] =
+        ["<clinit>", "<init>", "loadClass", "checkPackageAccess", "register", "linkMethod", "linkCallSite"];
+    NAMES.contains(&name) || name.starts_with("find") || name.starts_with("link") || name.starts_with("invoke")
+}
+
+/// What is in a Code attribute (JVMS 4.7.3).
+fn code_and_lines<'b>(file: &ClassFile<'b>, content: &'b [u8]) -> Option<(&'b [u8], Lines)> {
+    const CODE_AT: usize = 8;
+    const EXCEPTION: usize = 8;
+    let length = u32::from_be_bytes(*content.get(4..)?.first_chunk()?);
+    let end = CODE_AT.checked_add(usize::try_from(length).ok()?)?;
+    let code = content.get(CODE_AT..end)?;
+    let attributes_at = end + 2 + EXCEPTION * usize::from(short(content, end)?);
+    let (attributes, _) = class_file::attributes(content, &file.pool, attributes_at)?;
+    let tables = attributes.iter().filter(|attribute| attribute.name == b"LineNumberTable");
+    let rows = tables.flat_map(|table| table.content.get(2..).unwrap_or_default().as_chunks::<4>().0);
+    let lines = rows.map(|[a, b, c, d]| (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])));
+    Some((code, lines.collect()))
+}
+
+/// What follows an opcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operands {
+    /// So many bytes.
+    Plain(usize),
+    /// The index of a constant, of so many bytes, and so many bytes more.
+    Constant(usize, usize),
+}
+
+/// The instruction at this place (JVMS 6.5); `None`, if there is none.
+fn operands(code: &[u8], at: usize) -> Option<Operands> {
+    use Operands::{Constant, Plain};
+    const WIDE_IINC: u8 = 0x84;
+    let word = |at: usize| Some(i32::from_be_bytes(*code.get(at..)?.first_chunk()?));
+    // A switch is aligned to four bytes.
+    let table_at = (at + 4) & !3;
+    let of_switch = |words: Option<usize>| Some(Plain(table_at.checked_add(words?.checked_mul(4)?)? - at - 1));
+    Some(match *code.get(at)? {
+        0x12 => Constant(1, 0),
+        0x13 | 0x14 | 0xb2..=0xb8 | 0xbb | 0xbd | 0xc0 | 0xc1 => Constant(2, 0),
+        0xb9 | 0xba => Constant(2, 2),
+        0xc5 => Constant(2, 1),
+        0x10 | 0x15..=0x19 | 0x36..=0x3a | 0xa9 | 0xbc => Plain(1),
+        0x11 | 0x84 | 0x99..=0xa8 | 0xc6 | 0xc7 => Plain(2),
+        0xc8 | 0xc9 => Plain(4),
+        0xaa => {
+            let (low, high) = (word(table_at + 4)?, word(table_at + 8)?);
+            return of_switch(usize::try_from(i64::from(high) - i64::from(low) + 4).ok());
+        }
+        0xab => return of_switch(usize::try_from(i64::from(word(table_at + 4)?) * 2 + 2).ok()),
+        0xc4 => Plain(if code.get(at + 1) == Some(&WIDE_IINC) { 5 } else { 3 }),
+        0x00..=0xc3 => Plain(0),
+        0xca.. => return None,
+    })
+}
+
+/// Whether two methods' instructions are the same, each with its own constants.
+fn is_same_code(a: &[u8], a_pool: &Pool<'_>, b: &[u8], b_pool: &Pool<'_>) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < a.len() {
+        let Some(operands) = operands(a, at).filter(|_| a[at] == b[at]) else { return false };
+        let (constant, length) = match operands {
+            Operands::Plain(length) => (0, length),
+            Operands::Constant(index, more) => (index, index + more),
+        };
+        let behind = at + 1 + length;
+        let (Some(of_a), Some(of_b)) = (a.get(at + 1..behind), b.get(at + 1..behind)) else { return false };
+        let index = |of: &[u8]| of[..constant].iter().fold(0, |index, byte| index << 8 | u16::from(*byte));
+        if of_a[constant..] != of_b[constant..]
+            || constant > 0 && !is_same_constant((a_pool, index(of_a)), (b_pool, index(of_b)))
+        {
+            return false;
+        }
+        at = behind;
+    }
+    true
+}
+
+/// Whether two constants stand for the same. Of those that are computed (JVMS 4.4.10) name and type are compared: the JVM does not tell how.
+fn is_same_constant((a, a_index): (&Pool<'_>, u16), (b, b_index): (&Pool<'_>, u16)) -> bool {
+    let (Some(of_a), Some(of_b)) = (a.get(a_index), b.get(b_index)) else { return false };
+    if of_a.tag != of_b.tag {
+        return false;
+    }
+    let same_at = |at| match (short(of_a.content, at), short(of_b.content, at)) {
+        (Some(a_index), Some(b_index)) => is_same_constant((a, a_index), (b, b_index)),
+        _ => false,
+    };
+    match of_a.tag {
+        constants::UTF8 | 3..=6 => of_a.content == of_b.content,
+        7 | constants::STRING | 16 | 19 | 20 => same_at(0),
+        9..=constants::NAME_AND_TYPE => same_at(0) && same_at(2),
+        15 => of_a.content.first() == of_b.content.first() && same_at(1),
+        _ => same_at(2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `Methodref` 7: `A.get:()I` and behind it `A.got:()I`, after so many other constants.
+    fn constants(others: u16) -> (u16, Vec<u8>) {
+        let mut pool = Vec::new();
+        (0..others).for_each(|_| pool.extend([3, 0, 0, 0, 9]));
+        let at = |index: u16| (others + index).to_be_bytes();
+        for text in ["A", "get", "()I", "got"] {
+            pool.extend([1, 0, text.len() as u8]);
+            pool.extend(text.as_bytes());
+        }
+        pool.push(7);
+        pool.extend(at(1));
+        for name in [2, 4] {
+            pool.push(12);
+            pool.extend([at(name), at(3)].concat());
+        }
+        for method in [6, 7] {
+            pool.push(10);
+            pool.extend([at(5), at(method)].concat());
+        }
+        (others + 10, pool)
+    }
+
+    #[test]
+    fn calls_are_the_same_whatever_their_constants_numbers_are() {
+        let (near, far) = (constants(0), constants(300));
+        let (near, far) = (Pool::parse(near.0, &near.1).unwrap().0, Pool::parse(far.0, &far.1).unwrap().0);
+        let call = |index: u16| [&[0x2a, 0xb6][..], &index.to_be_bytes(), &[0xac]].concat();
+        assert!(is_same_code(&call(8), &near, &call(308), &far));
+        assert!(!is_same_code(&call(8), &near, &call(309), &far), "another method");
+        assert!(!is_same_code(&call(8), &near, &call(8), &far), "no method at all");
+        assert!(!is_same_code(&call(8), &near, &call(308)[..4], &far), "cut off");
+    }
+
+    #[test]
+    fn a_call_runs_code_that_has_an_instruction_there_that_can_have_called_what_it_has_called() {
+        // Behind a push and a call of another method, `A.get`; then `A.got`.
+        let code = [&[0x11, 0, 7, 0xb8, 0, 8, 0x2a, 0xb6, 0, 9][..], &[0xac]].concat();
+        let current = Current { code, pool: constants(0) };
+        assert!(current.may_be_at(3, Some("get")) && current.may_be_at(7, Some("got")));
+        assert!(current.may_be_at(3, Some("prefix_get")), "a native method by the name that an agent gave it");
+        assert!(current.may_be_at(3, Some("<clinit>")) && current.may_be_at(0, Some("loadClass")));
+        assert!(current.may_be_at(6, None));
+        for (place, callee) in
+            [(3, Some("got")), (7, Some("get")), (0, Some("get")), (4, Some("get")), (5, None), (11, None)]
+        {
+            assert!(!current.may_be_at(place, callee), "{place} {callee:?}");
+        }
+    }
+
+    #[test]
+    fn every_instruction_is_as_long_as_it_is() {
+        let check =
+            |code: &[u8], at, length| assert_eq!(operands(code, at), Some(Operands::Plain(length)), "{code:x?}");
+        // From 5 to 6, behind two bytes that align it.
+        let mut table = vec![0x03, 0xaa, 0, 0];
+        table.extend([[0_u8, 0, 0, 20], [0, 0, 0, 5], [0, 0, 0, 6], [0, 0, 0, 1], [0, 0, 0, 2]].concat());
+        check(&table, 1, 2 + 5 * 4);
+        check(&[0xab, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1], 0, 3 + 4 * 4);
+        check(&[0xc4, 0x84, 0, 1, 0, 1], 0, 5);
+        check(&[0xc4, 0x15, 0, 1], 0, 3);
+        assert_eq!(operands(&[0xba], 0), Some(Operands::Constant(2, 2)));
+        assert_eq!(operands(&[0xca], 0), None);
+    }
+
+    #[test]
+    fn a_class_file_runs_as_itself() {
+        for class in headwater_runtime_java::CLASSES {
+            let file = ClassFile::parse(class.bytes).unwrap();
+            for method in &file.methods {
+                let Some(code) = method.attribute("Code") else { continue };
+                let (code, lines) = code_and_lines(&file, code).unwrap();
+                assert!(is_same_code(code, &file.pool, code, &file.pool), "{}", class.name);
+                assert!(lines.iter().all(|(start, _)| usize::from(*start) < code.len()));
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+/** What is redefined while the program runs. */
+final class Hot {
+    int answer(int asked) {
+        return asked;
+    }
+}

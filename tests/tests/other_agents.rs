@@ -1,0 +1,186 @@
+//! Programs with another agent, which redefines and retransforms classes: they run what it has made of them, whatever we do.
+
+use std::process::Command;
+
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile_directory, java, jdks, profile, read_report};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// The JDKs from which on a class is what it was redefined to, for the JVM too.
+const FOLLOWING: u32 = 20;
+
+/// How long a thread of the target waits for an answer at most.
+const DEADLINE_NS: u64 = 3_000_000_000;
+
+/// A program with the agent in it, and the second version of its class `Hot`.
+struct Others {
+    target: Process,
+    redefined: Scratch,
+    _classes: Scratch,
+}
+
+impl Others {
+    fn start(jdk: &Jdk) -> Others {
+        let classes = compile_directory(jdk, "others");
+        let manifest = classes.file("manifest");
+        let may = "Can-Redefine-Classes: true\nCan-Retransform-Classes: true";
+        std::fs::write(&manifest, format!("Premain-Class: Others\n{may}\n")).expect("a file");
+        let jar = classes.file("agent.jar");
+        let made = Command::new(jdk.program("jar"))
+            .args(["--create", "--file"])
+            .arg(&jar)
+            .arg("--manifest")
+            .arg(&manifest)
+            .status();
+        assert!(made.expect("jar starts").success());
+        let agent = format!("-javaagent:{}", jar.display());
+        let mut target = java(jdk, &classes, &[&agent], &["Others"]);
+        target.await_line("READY");
+        Others { target, redefined: compile_directory(jdk, "others-redefined"), _classes: classes }
+    }
+
+    /// What it answers.
+    fn told(&mut self, command: &str) -> String {
+        self.target.say(command);
+        let result = self.target.await_line("RESULT");
+        result.trim_start_matches("RESULT").trim().to_owned()
+    }
+
+    fn redefine(&mut self) {
+        let file = self.redefined.file("Hot.class");
+        assert_eq!(self.told(&format!("redefine {}", file.display())), "redefined");
+    }
+
+    /// The report of a profile of its calls, while something is done.
+    fn profiled(&mut self, during: impl FnOnce(&mut Others)) -> Value {
+        self.profiled_from(&["Others::call", "Others::inside", "Others::outside"], during)
+    }
+
+    /// The same, with these roots.
+    fn profiled_from(&mut self, roots: &[&str], during: impl FnOnce(&mut Others)) -> Value {
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let roots: Vec<&str> = roots.iter().flat_map(|root| ["--root", root]).collect();
+        let file_name = file.to_string_lossy();
+        let tool = profile(&self.target, &[&roots[..], &["--bare", "off", "-o", &file_name]].concat());
+        during(self);
+        tool.signal(Signal::INT);
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        read_report(&file)
+    }
+
+    fn end(self) {
+        assert!(self.target.finish().status.success());
+    }
+}
+
+/// How many calls of `Hot`'s method a report has, and why it has none.
+fn of_hot(report: &Value) -> (Option<u64>, String) {
+    let calls = calls_by_method(report).get("Hot.answer(I)I").copied();
+    let skipped = report["methods"]["skipped"].as_array().expect("skipped methods");
+    let reasons = skipped.iter().filter(|it| it["method"].as_str().is_some_and(|name| name.starts_with("Hot.")));
+    (calls, reasons.filter_map(|it| it["reason"].as_str()).collect())
+}
+
+#[test]
+fn a_class_that_was_redefined_between_two_profiles_runs_its_new_code_during_the_second_and_behind_it() {
+    for jdk in jdks() {
+        let mut others = Others::start(&jdk);
+        let report = others.profiled(|others| assert_eq!(others.told("call"), "1"));
+        assert_eq!(of_hot(&report), (Some(1), String::new()), "JDK {}", jdk.version);
+        others.redefine();
+        assert_eq!(others.told("call"), "42");
+        let report = others.profiled(|others| assert_eq!(others.told("call"), "42", "JDK {}: during", jdk.version));
+        assert_eq!(others.told("call"), "42", "JDK {}: behind", jdk.version);
+        let (calls, reason) = of_hot(&report);
+        if jdk.version < FOLLOWING {
+            assert!(reason.contains("somebody else has redefined it"), "JDK {}: {reason}", jdk.version);
+        } else {
+            assert_eq!((calls, reason), (Some(1), String::new()), "JDK {}", jdk.version);
+        }
+        others.end();
+    }
+}
+
+#[test]
+fn a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_code() {
+    for jdk in jdks() {
+        let mut others = Others::start(&jdk);
+        for _ in 0..2 {
+            let report = others.profiled(|others| {
+                others.told("call");
+                others.redefine();
+                assert_eq!(others.told("call"), "42", "JDK {}: during", jdk.version);
+                others.told("retransform");
+                assert_eq!(others.told("call").is_empty(), false);
+            });
+            let (calls, reason) = of_hot(&report);
+            assert!(calls == Some(3) || !reason.is_empty(), "JDK {}: {calls:?} {reason}", jdk.version);
+            assert_eq!(others.told("names"), "int asked", "JDK {}", jdk.version);
+        }
+        others.end();
+    }
+}
+
+#[test]
+fn a_redefinition_that_the_jvm_refuses_changes_nothing() {
+    for jdk in jdks() {
+        let mut others = Others::start(&jdk);
+        let other = Scratch::new("other");
+        let source = other.file("Hot.java");
+        std::fs::write(&source, "final class Hot { int answer(int asked) { return 7; } int more; }").expect("a file");
+        assert!(jdk.javac().arg("-d").arg(other.path()).arg(&source).status().expect("javac starts").success());
+        others.profiled(|others| {
+            assert_eq!(others.told("call"), "1");
+            assert_eq!(others.told(&format!("redefine {}", other.file("Hot.class").display())), "refused");
+            assert_eq!(others.told("call"), "1", "JDK {}: during", jdk.version);
+        });
+        assert_eq!(others.told("call"), "1", "JDK {}: behind", jdk.version);
+        others.end();
+    }
+}
+
+#[test]
+fn parameters_keep_their_names_when_another_agent_retransforms_a_class_during_a_profile() {
+    for jdk in jdks() {
+        let mut others = Others::start(&jdk);
+        others.profiled(|others| {
+            others.told("call");
+            assert_eq!(others.told("names"), "int asked", "JDK {}: instrumented", jdk.version);
+            others.told("retransform");
+            assert_eq!(others.told("names"), "int asked", "JDK {}: retransformed", jdk.version);
+        });
+        assert_eq!(others.told("names"), "int asked", "JDK {}: behind", jdk.version);
+        others.end();
+    }
+}
+
+#[test]
+fn a_root_that_runs_since_before_is_found_after_another_agent_has_retransformed_its_class() {
+    for jdk in jdks() {
+        let mut others = Others::start(&jdk);
+        others.told("retransform");
+        let report = others.profiled_from(&["Others::main"], |others| {
+            others.told("call");
+        });
+        let root = &report["roots"][0];
+        assert_eq!((&root["open"]["threads"], &root["calls"]), (&1.into(), &0.into()), "JDK {}", jdk.version);
+        assert_eq!(calls_by_method(&report).get("Others.call()I"), Some(&1), "JDK {}", jdk.version);
+        others.end();
+    }
+}
+
+#[test]
+fn a_lock_that_a_transformer_takes_stalls_the_program_once_in_a_profile() {
+    for jdk in jdks() {
+        let mut others = Others::start(&jdk);
+        others.told("lock");
+        others.profiled(|others| {
+            let rounds = ["1", "2", "3"].map(|round| others.told(&format!("held {round}")));
+            let stalls = rounds.iter().filter(|ns| ns.parse::<u64>().expect("a time") >= DEADLINE_NS).count();
+            assert!(stalls <= 1, "JDK {}: {rounds:?}", jdk.version);
+        });
+        others.end();
+    }
+}
