@@ -58,16 +58,17 @@ pub(crate) fn record(
     Ok(parse(&text))
 }
 
-/// Collapsed stacks: `a/B.m(I)V;a/C.n()V 12`, from the thread's first method on.
+/// Collapsed stacks: `a/B.m(Ljava/lang/String|)V;a/C.n()V 12`, from the thread's first method on.
 fn parse(text: &str) -> Stacks {
     let mut stacks = Stacks::default();
-    let mut indices: HashMap<String, MethodIndex> = HashMap::new();
+    let mut indices: HashMap<&str, MethodIndex> = HashMap::new();
     for line in text.lines() {
         let Some((stack, count)) = line.rsplit_once(' ') else { continue };
-        let frames = frames(stack).into_iter().map(|frame| {
-            *indices.entry(frame).or_insert_with_key(|frame| {
+        let frames = stack.split(';').map(|frame| {
+            *indices.entry(frame).or_insert_with(|| {
                 let (path, descriptor) = frame.split_at(frame.find('(').unwrap_or(frame.len()));
-                stacks.methods.push(Method { name: path.replace('/', ".") + descriptor, is_shown: true });
+                let name = path.replace('/', ".") + &descriptor.replace('|', ";");
+                stacks.methods.push(Method { name, is_shown: true });
                 MethodIndex(stacks.methods.len() - 1)
             })
         });
@@ -77,41 +78,18 @@ fn parse(text: &str) -> Stacks {
     stacks
 }
 
-/// Frames of a stack, whose signatures have semicolons of their own.
-fn frames(stack: &str) -> Vec<String> {
-    let (mut frames, mut depth, mut frame) = (Vec::new(), 0, String::new());
-    for letter in stack.chars() {
-        depth += i32::from(letter == '(') - i32::from(letter == ')');
-        let is_type =
-            frame.rsplit_once(')').is_some_and(|(_, returned)| returned.trim_start_matches('[').starts_with('L'));
-        if letter == ';' && depth == 0 && !is_type {
-            frames.push(std::mem::take(&mut frame));
-            continue;
-        }
-        frame.push(letter);
-        if letter == ';' && depth == 0 {
-            // The type that is returned ends so; then comes the next frame's semicolon, or the end.
-            frames.push(std::mem::take(&mut frame));
-        }
-    }
-    frames.push(frame);
-    frames.retain(|frame| !frame.is_empty());
-    frames
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn signatures_semicolons_are_no_ends_of_frames() {
-        let stack = "java/lang/Thread.run()V;a/B.m(Ljava/lang/String;I)Lc/D;;a/B.<init>([J)V;libc.so.6";
-        assert_eq!(
-            frames(stack),
-            ["java/lang/Thread.run()V", "a/B.m(Ljava/lang/String;I)Lc/D;", "a/B.<init>([J)V", "libc.so.6"]
-        );
-        let stacks = parse(&format!("{stack} 3\n"));
+    fn methods_are_named_as_in_reports() {
+        let stacks = parse("java/lang/Thread.run()V;a/B.m([Ljava/lang/String|I)Lc/D|;a/B.<init>([J)V;libc.so.6 3\n");
         assert_eq!(stacks.stacks.len(), 3);
-        assert_eq!(stacks.methods[1].name, "a.B.m(Ljava/lang/String;I)Lc/D;");
+        let names: Vec<&str> = stacks.methods.iter().map(|method| method.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["java.lang.Thread.run()V", "a.B.m([Ljava/lang/String;I)Lc/D;", "a.B.<init>([J)V", "libc.so.6"]
+        );
     }
 }
