@@ -1,5 +1,6 @@
 //! Makes a program ready to start, below `target/zoo/NAME`: Maven fetches what it depends on, javac compiles its driver.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,6 +14,8 @@ use crate::pinned;
 
 /// Maven's plugin that copies jars, of a version that does not change under us.
 const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
+/// Endings of what programs read when they run.
+const SCRIPTS: [&str; 2] = ["clj", "groovy"];
 /// Drivers are compiled for the oldest JDK that they run on.
 const RELEASE: &str = "17";
 
@@ -43,9 +46,10 @@ impl Built {
             work,
         };
         let (tools, dependencies): (Vec<_>, Vec<_>) = program.description.dependencies.iter().partition(|one| one.tool);
-        fetch(&dependencies, &built.libraries)?;
-        if !tools.is_empty() {
-            fetch(&tools, &built.tools)?;
+        for (dependencies, directory) in [(&dependencies, &built.libraries), (&tools, &built.tools)] {
+            if !dependencies.is_empty() {
+                fetch(dependencies, directory)?;
+            }
         }
         class_tree::empty(&built.classes)?;
         let mut javac = Command::new(compiler.program("javac"));
@@ -53,6 +57,8 @@ impl Built {
         javac.arg("-cp").arg(built.libraries.join("*"));
         javac.args(sources(&shared_sources(), "java")?).args(sources(&program.directory, "java")?);
         call(&mut javac)?;
+        built.compile_kotlin(compiler, &sources(&program.directory, "kt")?)?;
+        copy_scripts(&program.directory, &built.classes)?;
         if program.description.packaging.iter().any(|packaging| *packaging != Packaging::ClassPath) {
             spring_boot::package(&built, compiler, &program.description.main)?;
         }
@@ -77,6 +83,28 @@ impl Built {
         let mut java = Command::new(jdk.program("java"));
         java.current_dir(&self.work).arg("-cp").arg(self.class_path()).arg(main);
         java
+    }
+
+    /// By the compiler among its tools.
+    fn compile_kotlin(&self, jdk: &Jdk, sources: &[PathBuf]) -> Result<(), String> {
+        if sources.is_empty() {
+            return Ok(());
+        }
+        let mut kotlinc = Command::new(jdk.program("java"));
+        kotlinc.arg("-cp").arg(self.tools.join("*")).args([
+            "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler",
+            "-no-stdlib",
+            "-no-reflect",
+        ]);
+        kotlinc.args(["-nowarn", "-java-parameters", "-jvm-target", RELEASE, "-d"]).arg(&self.classes);
+        kotlinc.arg("-cp").arg(self.all_jars()?).args(sources);
+        call(&mut kotlinc)
+    }
+
+    /// The class path for whom a `*` says nothing.
+    fn all_jars(&self) -> Result<OsString, String> {
+        let jars = class_tree::children(&self.libraries)?;
+        std::env::join_paths(std::iter::once(&self.classes).chain(&jars)).map_err(|error| error.to_string())
     }
 
     fn class_path(&self) -> String {
@@ -119,6 +147,17 @@ fn project(dependencies: &[&Dependency]) -> Result<String, String> {
         project += "</dependency>\n";
     }
     Ok(project + "  </dependencies>\n</project>\n")
+}
+
+/// Copies what is not compiled to where the program finds it: beside its classes.
+fn copy_scripts(directory: &Path, classes: &Path) -> Result<(), String> {
+    for script in
+        SCRIPTS.iter().map(|extension| sources(directory, extension)).collect::<Result<Vec<_>, String>>()?.concat()
+    {
+        let copy = classes.join(script.file_name().unwrap_or_default());
+        std::fs::copy(&script, &copy).map_err(|error| format!("{}: {error}", script.display()))?;
+    }
+    Ok(())
 }
 
 /// The files below a directory whose names end so.

@@ -72,8 +72,11 @@ pub(crate) struct Dependency {
 pub(crate) struct Root {
     /// `a.b.C::m`.
     pub(crate) method: String,
-    /// The program's own meter of it, in the program itself.
+    /// The program's own meter of it; or `client`, if each of the client's questions calls it once.
     pub(crate) meter: String,
+    /// How many calls of the root each of the meter's stands for.
+    #[serde(default = "one")]
+    pub(crate) calls: u64,
 }
 
 /// How a program is put together.
@@ -101,6 +104,10 @@ impl Packaging {
 
 fn class_path() -> Vec<Packaging> {
     vec![Packaging::ClassPath]
+}
+
+fn one() -> u64 {
+    1
 }
 
 fn all_jdks() -> Vec<u32> {

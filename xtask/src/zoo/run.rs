@@ -104,15 +104,15 @@ impl Setting<'_> {
         let pace = &self.pace;
         let classes = &self.program.description.reflect;
         let mut work = self.start(directory)?;
-        work.settle(&root.meter, pace)?;
+        work.settle(root, pace)?;
         let reflected = work.program.reflect(classes)?;
-        let before = work.look(&root.meter, pace)?;
+        let before = work.look(root, pace)?;
 
         let from = work.mark()?;
         let (mut attached, mut recorded) = (None, None);
         let pid = work.program.pid;
         let profiled = tool::profile(binary, pid, &root.method, pace.recording, directory, |moment| {
-            let mark = Some(work.program.mark()?);
+            let mark = Some(work.mark()?);
             match moment {
                 Moment::Attached => attached = mark,
                 Moment::Recorded => recorded = mark,
@@ -120,14 +120,14 @@ impl Setting<'_> {
             Ok(())
         })?;
         let to = work.mark()?;
-        let during = work.phase(&root.meter, &from, &to)?;
+        let during = work.phase(root, &from, &to)?;
         let bounds = attached.zip(recorded).ok_or("the tool did not say when it had attached")?;
-        let own_calls = work.program.window(&root.meter, &bounds.0, &bounds.1)?.begun;
+        let own_calls = root.calls * work.window(root, &bounds.0, &bounds.1)?.begun;
 
         let ended = Instant::now();
-        work.settle(&root.meter, pace)?;
+        work.settle(root, pace)?;
         let settled_after = ended.elapsed();
-        let after = work.look(&root.meter, pace)?;
+        let after = work.look(root, pace)?;
         let again = work.program.reflect(classes)?;
         for command in &self.program.description.late {
             let client = work.client.as_mut().ok_or("late commands are for a client, and there is none")?;
@@ -149,14 +149,14 @@ impl Setting<'_> {
 
 impl Work {
     /// Waits until calls take the same time again and again, or patience ends.
-    pub(crate) fn settle(&mut self, meter: &str, pace: &Pace) -> Result<(), String> {
+    pub(crate) fn settle(&mut self, root: &Root, pace: &Pace) -> Result<(), String> {
         let deadline = Instant::now() + pace.patience;
         let mut last = None;
-        let mut from = self.program.mark()?;
+        let mut from = self.mark()?;
         while Instant::now() < deadline {
             std::thread::sleep(pace.steady);
-            let to = self.program.mark()?;
-            let mean = self.program.window(meter, &from, &to)?.mean_ns();
+            let to = self.mark()?;
+            let mean = self.window(root, &from, &to)?.mean_ns();
             if last.zip(mean).is_some_and(|(last, mean): (f64, f64)| (last - mean).abs() <= SAME * mean) {
                 break;
             }
@@ -165,23 +165,37 @@ impl Work {
         Ok(())
     }
 
-    fn look(&mut self, meter: &str, pace: &Pace) -> Result<Phase, String> {
+    fn look(&mut self, root: &Root, pace: &Pace) -> Result<Phase, String> {
         let from = self.mark()?;
         std::thread::sleep(pace.looking);
         let to = self.mark()?;
-        self.phase(meter, &from, &to)
+        self.phase(root, &from, &to)
     }
 
+    /// What the root's meter has counted between two moments.
+    fn window(&self, root: &Root, from: &Marks, to: &Marks) -> Result<Window, String> {
+        if root.meter == CLIENT {
+            self.client_window(from, to)
+        } else {
+            self.program.window(&root.meter, &from.program, &to.program)
+        }
+    }
+
+    fn client_window(&self, from: &Marks, to: &Marks) -> Result<Window, String> {
+        let marks = self.client.as_ref().zip(from.client.as_ref().zip(to.client.as_ref()));
+        let (client, (from, to)) = marks.ok_or("the program has no client")?;
+        client.window(CLIENT, from, to)
+    }
+
+    /// Reads all meters.
     fn mark(&mut self) -> Result<Marks, String> {
         let client = self.client.as_mut().map(Talker::mark).transpose()?;
         Ok(Marks { program: self.program.mark()?, client })
     }
 
-    fn phase(&self, meter: &str, from: &Marks, to: &Marks) -> Result<Phase, String> {
-        let own = self.program.window(meter, &from.program, &to.program)?;
-        let marks = self.client.as_ref().zip(from.client.as_ref().zip(to.client.as_ref()));
-        let client = marks.map(|(client, (from, to))| client.window(CLIENT, from, to)).transpose()?;
-        Ok(Phase { own, client })
+    fn phase(&self, root: &Root, from: &Marks, to: &Marks) -> Result<Phase, String> {
+        let client = self.client.as_ref().map(|_| self.client_window(from, to)).transpose()?;
+        Ok(Phase { own: self.window(root, from, to)?, client })
     }
 
     fn complaints(&self) -> Complaints {

@@ -59,10 +59,10 @@ impl Truth {
     /// Has both witnesses look at the program, in a JVM that is only for that.
     pub(crate) fn record(setting: &Setting<'_>, directory: &Path) -> Result<Truth, String> {
         let mut work = setting.start(directory)?;
-        let meter = &setting.program.description.roots[0].meter;
+        let root = setting.program.description.roots.first().ok_or("the program has no root")?;
         let recorder = Recorder { jdk: setting.jdk, pid: work.program.pid, directory };
         recorder.warm_up()?;
-        work.settle(meter, &setting.pace)?;
+        work.settle(root, &setting.pace)?;
         let jfr = recorder.record(setting.pace.sampling)?;
         let second = async_profiler::prepare().and_then(|libraries| {
             async_profiler::record(&libraries, setting.jdk, work.program.pid, setting.pace.sampling, directory)
