@@ -1,6 +1,6 @@
 //! `cargo xtask zoo`: real applications under load, each profiled as its users would, and what that did to them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -118,7 +118,7 @@ impl Arguments {
     }
 
     /// All roots of a program on one JDK.
-    fn profile(&self, setting: &Setting<'_>, binary: &PathBuf, record: &mut Record) -> Result<(), String> {
+    fn profile(&self, setting: &Setting<'_>, binary: &Path, record: &mut Record) -> Result<(), String> {
         let description = &setting.program.description;
         let name = format!("{}{}", setting.program.name, setting.packaging.suffix());
         let roots =

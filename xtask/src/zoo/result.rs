@@ -35,8 +35,13 @@ impl Record {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let date = process::run(std::process::Command::new("date").arg("+%F"), Duration::from_secs(10));
         let date = date.map_or_else(|_| "-".to_owned(), |said| String::from_utf8_lossy(&said.stdout).trim().to_owned());
-        let heading =
-            format!("{date}, {cores} processors, beside {load} busy processes, {} s recorded", recording.as_secs());
+        // Others may be at work here too.
+        let queue = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let queue = queue.split(' ').next().unwrap_or("-");
+        let heading = format!(
+            "{date}, {cores} processors, load average {queue} before the start, beside {load} busy processes, {} s recorded",
+            recording.as_secs()
+        );
         Record {
             heading,
             introductions: Vec::new(),

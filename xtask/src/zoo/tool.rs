@@ -1,7 +1,7 @@
 //! Headwater as a user calls it, and when it said what.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::load::Ended;
 pub(crate) const BINARY: &str = "HEADWATER_BIN";
 
 /// Longer than this takes no profile of the zoo, however long it records.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A moment in a profile's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub(crate) fn profile(
 }
 
 /// A report of a snapshot, which is kept in a file of the format that its name asks for.
-fn report(binary: &Path, snapshot: &Path, file: &PathBuf) -> Result<String, String> {
+fn report(binary: &Path, snapshot: &Path, file: &Path) -> Result<String, String> {
     let output = Command::new(binary).arg("report").arg(snapshot).arg("-o").arg(file).output();
     let output = output.map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
     if !output.status.success() {
