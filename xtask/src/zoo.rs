@@ -27,6 +27,7 @@ mod tool;
 mod truth;
 
 use build::Built;
+use program::Program;
 use result::Record;
 use run::{Pace, Setting};
 use truth::Truth;
@@ -69,15 +70,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     let mut record = Record::new(arguments.load, arguments.pace().recording);
     for program in program::named(&named)? {
         record.introduce(&program);
-        let built = Built::prepare(&program, &compiler)?;
-        for jdk in jdks().iter().filter(|jdk| arguments.jdk.is_none_or(|version| version == jdk.version)) {
-            if !program.description.jdks.contains(&jdk.version) {
-                continue;
-            }
-            for &packaging in &program.description.packaging {
-                let setting = Setting { program: &program, built: &built, packaging, jdk, pace: arguments.pace() };
-                arguments.profile(&setting, &binary, &mut record)?;
-            }
+        // One that fails does not keep us from the others.
+        if let Err(failure) = arguments.visit(&program, &compiler, &binary, &mut record) {
+            record.fail(&program.name, &failure);
         }
     }
     let text = record.render();
@@ -90,31 +85,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
 
 impl Arguments {
     fn pace(&self) -> Pace {
-        let seconds = Duration::from_secs;
-        let (recording, pace) = if self.short {
-            (
-                5,
-                Pace {
-                    recording: seconds(0),
-                    looking: seconds(3),
-                    steady: seconds(2),
-                    patience: seconds(15),
-                    sampling: seconds(10),
-                },
-            )
-        } else {
-            (
-                15,
-                Pace {
-                    recording: seconds(0),
-                    looking: seconds(8),
-                    steady: seconds(5),
-                    patience: seconds(60),
-                    sampling: seconds(30),
-                },
-            )
+        let pace = if self.short { Pace::SHORT } else { Pace::LONG };
+        Pace { recording: self.seconds.map_or(pace.recording, Duration::from_secs), ..pace }
+    }
+
+    /// A program on every JDK, in every packaging.
+    fn visit(&self, program: &Program, compiler: &Jdk, binary: &Path, record: &mut Record) -> Result<(), String> {
+        let built = Built::prepare(program, compiler)?;
+        let is_meant = |jdk: &Jdk| {
+            self.jdk.is_none_or(|version| version == jdk.version) && program.description.jdks.contains(&jdk.version)
         };
-        Pace { recording: seconds(self.seconds.unwrap_or(recording)), ..pace }
+        for jdk in jdks().iter().filter(|jdk| is_meant(jdk)) {
+            for &packaging in &program.description.packaging {
+                let setting = Setting { program, built: &built, packaging, jdk, pace: self.pace() };
+                self.profile(&setting, binary, record)?;
+            }
+        }
+        Ok(())
     }
 
     /// All roots of a program on one JDK.
@@ -131,7 +118,7 @@ impl Arguments {
             class_tree::empty(&directory)?;
             Truth::record(setting, &directory)
         });
-        let truth = truth.transpose().map_err(|error| format!("{name}: {error}"))?;
+        let truth = truth.transpose()?;
         if let Some(failure) = truth.as_ref().and_then(Truth::failure) {
             eprintln!("zoo: {name}: async-profiler says nothing: {failure}");
         }

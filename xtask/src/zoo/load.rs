@@ -14,13 +14,28 @@ impl Drop for Ended {
     }
 }
 
-/// So many processes that compute, each on one thread, until they are dropped.
-pub(crate) fn start(processes: usize) -> Result<Vec<Ended>, String> {
+/// A process that computes on one thread until this is dropped, or we end in whatever way.
+#[derive(Debug)]
+pub(crate) struct Busy(Child);
+
+/// The loop ends when there is no more standard input.
+const LOOP: &str = "while :; do :; done & cat > /dev/null; kill $!";
+
+/// So many of them.
+pub(crate) fn start(processes: usize) -> Result<Vec<Busy>, String> {
     (0..processes)
         .map(|_| {
             let mut command = Command::new("sh");
-            command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
-            command.spawn().map(Ended).map_err(|error| format!("cannot start {command:?}: {error}"))
+            command.args(["-c", LOOP]).stdin(Stdio::piped());
+            command.spawn().map(Busy).map_err(|error| format!("cannot start {command:?}: {error}"))
         })
         .collect()
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        // Fails only when it has ended already.
+        let _ = self.0.wait();
+    }
 }

@@ -106,10 +106,13 @@ impl Record {
         let head = [program.to_owned(), jdk.to_string(), name.to_owned()];
         let outcome = match outcome {
             Ok(outcome) => outcome,
-            Err(failure) => return self.failures.push(format!("{program} on {jdk}, {name}: {failure}")),
+            Err(failure) => return self.fail(&format!("{program} on {jdk}, {name}"), &failure),
         };
         for failure in outcome.failures() {
-            self.failures.push(format!("{program} on {jdk}, {name}: {failure} (see {})", outcome.directory.display()));
+            self.fail(
+                &format!("{program} on {jdk}, {name}"),
+                &format!("{failure} (see {})", outcome.directory.display()),
+            );
         }
         self.programs.row([&head[..], &program_cells(&outcome)].concat());
         self.profiles.row([&head[..], &profile_cells(&outcome)].concat());
@@ -117,6 +120,11 @@ impl Record {
             let compared = truth.compare(&root.method, &outcome.profiled);
             self.add_truth(&head, &compared);
         }
+    }
+
+    /// Something did not go as it must.
+    pub(crate) fn fail(&mut self, what: &str, failure: &str) {
+        self.failures.push(format!("{what}: {failure}"));
     }
 
     fn add_truth(&mut self, head: &[String; 3], compared: &Compared) {

@@ -25,10 +25,32 @@ pub(crate) struct Pace {
     pub(crate) looking: Duration,
     /// It is warm when the mean time of a call over so long is that of as long before.
     pub(crate) steady: Duration,
+    /// But not sooner than this after its start: some are slow for long, and evenly so.
+    pub(crate) warm: Duration,
     /// It is taken as it is after so long, warm or not.
     pub(crate) patience: Duration,
     /// The truth is sampled for so long.
     pub(crate) sampling: Duration,
+}
+
+impl Pace {
+    pub(crate) const LONG: Pace = Pace {
+        recording: Duration::from_secs(15),
+        looking: Duration::from_secs(8),
+        steady: Duration::from_secs(5),
+        warm: Duration::from_secs(20),
+        patience: Duration::from_secs(60),
+        sampling: Duration::from_secs(30),
+    };
+    /// For a look, and for CI.
+    pub(crate) const SHORT: Pace = Pace {
+        recording: Duration::from_secs(5),
+        looking: Duration::from_secs(3),
+        steady: Duration::from_secs(2),
+        warm: Duration::from_secs(5),
+        patience: Duration::from_secs(15),
+        sampling: Duration::from_secs(10),
+    };
 }
 
 /// Means that differ by no more than a tenth are the same.
@@ -104,7 +126,7 @@ impl Setting<'_> {
         let pace = &self.pace;
         let classes = &self.program.description.reflect;
         let mut work = self.start(directory)?;
-        work.settle(root, pace)?;
+        work.warm_up(root, pace)?;
         let reflected = work.program.reflect(classes)?;
         let before = work.look(root, pace)?;
 
@@ -148,8 +170,14 @@ impl Setting<'_> {
 }
 
 impl Work {
+    /// Waits until the program is warm.
+    pub(crate) fn warm_up(&mut self, root: &Root, pace: &Pace) -> Result<(), String> {
+        std::thread::sleep(pace.warm);
+        self.settle(root, pace)
+    }
+
     /// Waits until calls take the same time again and again, or patience ends.
-    pub(crate) fn settle(&mut self, root: &Root, pace: &Pace) -> Result<(), String> {
+    fn settle(&mut self, root: &Root, pace: &Pace) -> Result<(), String> {
         let deadline = Instant::now() + pace.patience;
         let mut last = None;
         let mut from = self.mark()?;

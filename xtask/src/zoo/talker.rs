@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::meter::{Line, Reading, Window};
 
 /// A program that says nothing for so long hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Of the complaints so many are kept.
 const COMPLAINTS: usize = 5;
 

@@ -62,7 +62,7 @@ impl Truth {
         let root = setting.program.description.roots.first().ok_or("the program has no root")?;
         let recorder = Recorder { jdk: setting.jdk, pid: work.program.pid, directory };
         recorder.warm_up()?;
-        work.settle(root, &setting.pace)?;
+        work.warm_up(root, &setting.pace)?;
         let jfr = recorder.record(setting.pace.sampling)?;
         let second = async_profiler::prepare().and_then(|libraries| {
             async_profiler::record(&libraries, setting.jdk, work.program.pid, setting.pace.sampling, directory)
