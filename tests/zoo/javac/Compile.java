@@ -18,7 +18,7 @@ import zoo.Zoo;
 
 /** The JDK's own compiler, which compiles generated classes again and again. */
 public class Compile {
-    private static final int CLASSES = 40;
+    private static final int CLASSES = 10;
 
     private final JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
     private final List<JavaFileObject> sources = new ArrayList<>();

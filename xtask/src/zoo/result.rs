@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::meter::Window;
-use super::profile::{self, Share};
+use super::profile::Share;
 use super::program::{Dependency, Program, Root};
 use super::run::{Outcome, Phase};
 use super::table::{Table, digits, ms};
@@ -192,18 +190,17 @@ fn program_cells(outcome: &Outcome) -> Vec<String> {
 
 fn profile_cells(outcome: &Outcome) -> Vec<String> {
     let report = &outcome.profiled.report;
-    let number = |value: &Value| value.as_u64().map_or("-".to_owned(), |number| number.to_string());
-    let (methods, hotswap) = (&report["methods"], &report["hotswap"]);
-    let (waits, waited_ns) = profile::waits(report);
+    let (methods, hotswap) = (&report.methods, &report.hotswap);
+    let (waits, waited_ns) = report.waits();
     vec![
         outcome.profiled.attached_after.map_or("-".to_owned(), |time| digits(time.as_secs_f64())),
         digits(outcome.profiled.took.as_secs_f64()),
-        format!("{}, {}", number(&methods["instrumented"]), number(&methods["called"])),
-        format!("{}, {}", number(&hotswap["batches"]), number(&hotswap["classes"])),
-        format!("{}, {}", ms(hotswap["pause_ns_total"].as_f64()), ms(hotswap["pause_ns_max"].as_f64())),
+        format!("{}, {}", methods.instrumented, methods.called),
+        format!("{}, {}", hotswap.batches, hotswap.classes),
+        format!("{}, {}", ms(Some(hotswap.pause_ns_total)), ms(Some(hotswap.pause_ns_max))),
         format!("{waits}, {}", ms(Some(waited_ns))),
-        format!("{}, {}", profile::root_calls(report), outcome.own_calls),
-        ms(profile::root_mean_ns(report)),
+        format!("{}, {}", report.root_calls(), outcome.own_calls),
+        ms(report.root_mean_ns()),
         if outcome.changed.is_empty() { "same" } else { "CHANGED" }.to_owned(),
     ]
 }

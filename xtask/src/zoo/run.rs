@@ -8,7 +8,6 @@ use headwater_tests::Jdk;
 
 use super::build::Built;
 use super::meter::Window;
-use super::profile;
 use super::program::{Packaging, Program, Root};
 use super::talker::{Complaints, Mark, Talker};
 use super::tool::{self, Moment, Profiled};
@@ -247,7 +246,7 @@ impl Outcome {
         if !self.changed.is_empty() {
             failures.push(format!("reflection sees other classes than before: {}", self.changed.join(", ")));
         }
-        let (own, profiled) = (self.own_calls, profile::root_calls(&self.profiled.report));
+        let (own, profiled) = (self.own_calls, self.profiled.report.root_calls());
         if !counts_agree(own, profiled) {
             failures.push(format!("{profiled} calls of the root in the profile, {own} by the program's own count"));
         }

@@ -6,9 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 use super::load::Ended;
+use super::profile::Report;
 
 /// Names another binary than that of this checkout.
 pub(crate) const BINARY: &str = "HEADWATER_BIN";
@@ -29,7 +28,7 @@ pub(crate) enum Moment {
 #[derive(Debug)]
 pub(crate) struct Profiled {
     /// Its JSON report.
-    pub(crate) report: Value,
+    pub(crate) report: Report,
     /// Its text report.
     pub(crate) text: String,
     /// From the command's start to [`Moment::Attached`].

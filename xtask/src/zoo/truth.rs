@@ -80,7 +80,7 @@ impl Truth {
         let shares = self.jfr.shares(root);
         let halves = self.jfr.halves(root);
         let second = self.async_profiler.as_ref().ok().map(|stacks| stacks.shares(root));
-        let shown = profile::shares(&profiled.report);
+        let shown = profiled.report.shares();
         let compare = |(method, truth): (&str, f64)| Comparison {
             method: method.to_owned(),
             truth,
