@@ -47,9 +47,7 @@ public class Compile {
                       for (var i = 0; i < count; i++) {
                         var item = list[i];
                         if (item > limit) { sum += item * %1$d; } else { sum -= item; }
-                        switch (item %% 3) { case 0: sum++; break; case 1: sum += 2; break; default: sum--; }
                       }
-                      try { var text = 'sum' + ' of ' + %1$d; sum += text.length; } catch (e) { return -1; }
                       var inner = function(a, b) { var c = a + b; return c * c; };
                       return inner(sum, count) > 0 ? sum : f%2$d(list, limit - 1);
                     }

@@ -23,6 +23,9 @@ const SETTINGS: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </configuration>
 "#;
 const DEPTH: &str = "stackdepth=2048";
+/// With so many samples two recordings differ by a point or two.
+const ENOUGH: usize = 2000;
+const ROUNDS: u32 = 4;
 /// How long a command to the JVM may take.
 const LIMIT: Duration = Duration::from_secs(120);
 /// JVMS 4.6: a method without code of its own.
@@ -45,14 +48,19 @@ impl Recorder<'_> {
         self.stop()
     }
 
-    /// Samples for so long.
-    pub(crate) fn record(&self, duration: Duration) -> Result<Stacks, String> {
+    /// Samples for so long, and on for a few times as long if the program had too little of the processors; how long it was.
+    pub(crate) fn record(&self, round: Duration) -> Result<(Stacks, Duration), String> {
         let file = self.directory.join("truth.jfr");
+        let (mut stacks, mut rounds) = (Stacks::default(), 0);
         self.start()?;
-        std::thread::sleep(duration);
-        self.command(&["JFR.dump", "name=zoo", &format!("filename={}", file.display())])?;
+        while stacks.stacks.len() < ENOUGH && rounds < ROUNDS {
+            std::thread::sleep(round);
+            self.command(&["JFR.dump", "name=zoo", &format!("filename={}", file.display())])?;
+            stacks = read(&file)?;
+            rounds += 1;
+        }
         self.stop()?;
-        read(&file)
+        Ok((stacks, round * rounds))
     }
 
     fn start(&self) -> Result<(), String> {

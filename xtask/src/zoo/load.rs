@@ -19,7 +19,7 @@ impl Drop for Ended {
 pub(crate) struct Busy(Child);
 
 /// The loop ends when there is no more standard input.
-const LOOP: &str = "while :; do :; done & cat > /dev/null; kill $!";
+const LOOP: &str = "while :; do :; done & cat > /dev/null; kill $!; wait";
 
 /// So many of them.
 pub(crate) fn start(processes: usize) -> Result<Vec<Busy>, String> {

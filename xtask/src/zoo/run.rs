@@ -28,7 +28,7 @@ pub(crate) struct Pace {
     pub(crate) warm: Duration,
     /// It is taken as it is after so long, warm or not.
     pub(crate) patience: Duration,
-    /// The truth is sampled for so long.
+    /// The truth is sampled for so long, or a few times as long.
     pub(crate) sampling: Duration,
 }
 

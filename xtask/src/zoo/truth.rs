@@ -63,9 +63,9 @@ impl Truth {
         let recorder = Recorder { jdk: setting.jdk, pid: work.program.pid, directory };
         recorder.warm_up()?;
         work.warm_up(root, &setting.pace)?;
-        let jfr = recorder.record(setting.pace.sampling)?;
+        let (jfr, sampled) = recorder.record(setting.pace.sampling)?;
         let second = async_profiler::prepare().and_then(|libraries| {
-            async_profiler::record(&libraries, setting.jdk, work.program.pid, setting.pace.sampling, directory)
+            async_profiler::record(&libraries, setting.jdk, work.program.pid, sampled, directory)
         });
         Ok(Truth { jfr, async_profiler: second })
     }
