@@ -1,4 +1,4 @@
-//! The project's chores, executable: `cargo xtask demo | test | jvms | bench | tutorial | runtime | web | rewrite | corpus`.
+//! The project's chores, executable: `cargo xtask demo | test | jvms | bench | tutorial | runtime | web | rewrite | corpus | zoo`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -27,6 +27,7 @@ mod test;
 mod tutorial;
 mod verification;
 mod web;
+mod zoo;
 
 /// The project's chores.
 #[derive(Debug, Parser)]
@@ -101,6 +102,8 @@ enum Command {
         #[arg(long)]
         semantics: bool,
     },
+    /// Profile real applications under load, and compare what the profiles say with the programs' own figures
+    Zoo(zoo::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -121,6 +124,7 @@ fn main() -> ExitCode {
             let programs = if whole { semantics::Programs::All } else { semantics::Programs::Javac };
             corpus::run(jdk.as_deref(), corpus::Extent { every: sample.map_or(1, NonZeroUsize::get), programs })
         }
+        Command::Zoo(arguments) => zoo::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,143 @@
+//! `cargo xtask zoo`: real applications under load, each profiled as its users would, and what that did to them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use headwater_tests::{Jdk, jdks};
+
+use crate::class_tree;
+use crate::machine::{call, cargo, jdk, root};
+use crate::pinned;
+
+mod async_profiler;
+mod build;
+mod flight;
+mod load;
+mod meter;
+mod profile;
+mod program;
+mod result;
+mod run;
+mod spring_boot;
+mod stacks;
+mod table;
+mod talker;
+mod tool;
+mod truth;
+
+use build::Built;
+use program::Program;
+use result::Record;
+use run::{Pace, Setting};
+use truth::Truth;
+
+/// What `--short` runs, unless programs are named: quick ones.
+const SHORT: [&str; 2] = ["hsqldb", "lucene"];
+
+/// What is run, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Only these programs; see tests/zoo
+    names: Vec<String>,
+    /// Only on JDKs of this feature version
+    #[arg(long, value_name = "VERSION")]
+    jdk: Option<u32>,
+    /// Only roots whose name has this in it
+    #[arg(long, value_name = "TEXT")]
+    root: Option<String>,
+    /// Beside so many processes that keep processors busy
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    load: usize,
+    /// Compare the shares of the largest methods with samples of the undisturbed program
+    #[arg(long)]
+    truth: bool,
+    /// Two quick programs and short times, for CI
+    #[arg(long)]
+    short: bool,
+    /// How long each profile records
+    #[arg(long, value_name = "N")]
+    seconds: Option<u64>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
+    let compiler = Jdk::at(&jdk()?).ok_or("no JDK that compiles")?;
+    let binary = binary()?;
+    let named: Vec<String> = match &arguments.names[..] {
+        [] if arguments.short => SHORT.map(str::to_owned).to_vec(),
+        names => names.to_vec(),
+    };
+    let mut record = Record::new(arguments.load, arguments.pace().recording);
+    for program in program::named(&named)? {
+        record.introduce(&program);
+        // One that fails does not keep us from the others.
+        if let Err(failure) = arguments.visit(&program, &compiler, &binary, &mut record) {
+            record.fail(&program.name, &failure);
+        }
+    }
+    let text = record.render();
+    println!("{text}");
+    let file = pinned::target()?.join("zoo/RESULT.md");
+    tool::write(&file, &text)?;
+    eprintln!("zoo: the same is in {}", file.display());
+    record.verdict()
+}
+
+impl Arguments {
+    fn pace(&self) -> Pace {
+        let pace = if self.short { Pace::SHORT } else { Pace::LONG };
+        Pace { recording: self.seconds.map_or(pace.recording, Duration::from_secs), ..pace }
+    }
+
+    /// A program on every JDK, in every packaging.
+    fn visit(&self, program: &Program, compiler: &Jdk, binary: &Path, record: &mut Record) -> Result<(), String> {
+        let built = Built::prepare(program, compiler)?;
+        let is_meant = |jdk: &Jdk| {
+            self.jdk.is_none_or(|version| version == jdk.version) && program.description.jdks.contains(&jdk.version)
+        };
+        for jdk in jdks().iter().filter(|jdk| is_meant(jdk)) {
+            for &packaging in &program.description.packaging {
+                let setting = Setting { program, built: &built, packaging, jdk, pace: self.pace() };
+                self.profile(&setting, binary, record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All roots of a program on one JDK.
+    fn profile(&self, setting: &Setting<'_>, binary: &Path, record: &mut Record) -> Result<(), String> {
+        let description = &setting.program.description;
+        let name = format!("{}{}", setting.program.name, setting.packaging.suffix());
+        let roots =
+            description.roots.iter().filter(|one| self.root.as_ref().is_none_or(|text| one.method.contains(text)));
+        let run = format!("{name}-{}-load{}", setting.jdk.version, self.load);
+        let _busy = load::start(self.load)?;
+        let truth = self.truth.then(|| {
+            eprintln!("zoo: {name} on {}: sampling the undisturbed program", setting.jdk.version);
+            let directory = setting.built.work.join(format!("{run}-truth"));
+            class_tree::empty(&directory)?;
+            Truth::record(setting, &directory)
+        });
+        let truth = truth.transpose()?;
+        if let Some(failure) = truth.as_ref().and_then(Truth::failure) {
+            eprintln!("zoo: {name}: async-profiler says nothing: {failure}");
+        }
+        for root in roots {
+            eprintln!("zoo: {name} on {}: {}, load {}", setting.jdk.version, root.method, self.load);
+            let directory = setting.built.work.join(format!("{run}-{}", root.method.replace("::", ".")));
+            class_tree::empty(&directory)?;
+            let outcome = setting.run(binary, root, &directory);
+            record.add(&name, setting.jdk.version, root, outcome, truth.as_ref());
+        }
+        Ok(())
+    }
+}
+
+/// The tool: another one, if the environment names it, or that of this checkout.
+fn binary() -> Result<PathBuf, String> {
+    if let Some(binary) = std::env::var_os(tool::BINARY) {
+        return Ok(binary.into());
+    }
+    call(cargo().args(["build", "--release", "--package", "headwater"]))?;
+    Ok(root().join("target/release/headwater"))
+}

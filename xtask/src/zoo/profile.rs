@@ -1,0 +1,158 @@
+//! What a profile's JSON report says: the methods' shares of the root, and what the profile did to the program.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+/// Of the JSON report, what is looked at here.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Report {
+    roots: Vec<Root>,
+    pub(crate) methods: Methods,
+    pub(crate) hotswap: Hotswap,
+    waits: Vec<Wait>,
+    /// Parents come before their children.
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Root {
+    calls: u64,
+}
+
+/// How many methods there are.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Methods {
+    pub(crate) instrumented: u64,
+    pub(crate) called: u64,
+}
+
+/// What changing code took.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Hotswap {
+    pub(crate) batches: u64,
+    pub(crate) classes: u64,
+    pub(crate) pause_ns_total: f64,
+    pub(crate) pause_ns_max: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Wait {
+    count: u64,
+    duration_ns: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Node {
+    id: u64,
+    parent: Option<u64>,
+    link: Option<String>,
+    method: String,
+    calls: u64,
+    total_ns: Option<f64>,
+    #[serde(default)]
+    total_error_ns: f64,
+}
+
+/// A method's part of the root.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Share {
+    /// Per cent of the root's time, recursion counted once.
+    Known(f64),
+    /// The same, smaller than its own uncertainty: marked by `~`.
+    Doubtful(f64),
+    /// The profile has the method, and no number for it.
+    NotKnown,
+}
+
+impl Report {
+    /// Of each method, by its machine name.
+    pub(crate) fn shares(&self) -> HashMap<&str, Share> {
+        let places: HashMap<u64, usize> = self.nodes.iter().enumerate().map(|(place, node)| (node.id, place)).collect();
+        let parents: Vec<Option<usize>> =
+            self.nodes.iter().map(|node| node.parent.and_then(|parent| places.get(&parent).copied())).collect();
+        let mut sums: HashMap<&str, Option<(f64, f64)>> = HashMap::new();
+        for (place, node) in self.nodes.iter().enumerate() {
+            let mut above = std::iter::successors(parents[place], |place| parents[*place]);
+            if above.any(|place| self.nodes[place].method == node.method) {
+                continue;
+            }
+            let sum = sums.entry(&node.method).or_insert(Some((0.0, 0.0)));
+            *sum = sum.zip(node.total_ns).map(|((sum, error), total)| (sum + total, error + node.total_error_ns));
+        }
+        let whole: f64 = self.outermost().filter_map(|node| node.total_ns).sum();
+        let share = |time: Option<(f64, f64)>| match time {
+            None => Share::NotKnown,
+            Some((total, error)) if error >= total && total > 0.0 => Share::Doubtful(100.0 * total / whole),
+            Some((total, _)) => Share::Known(100.0 * total / whole),
+        };
+        sums.into_iter().map(|(method, time)| (method, share(time))).collect()
+    }
+
+    /// The time of a root's call by the profile, in ns.
+    pub(crate) fn root_mean_ns(&self) -> Option<f64> {
+        let (calls, total) = self
+            .outermost()
+            .fold((0, 0.0), |(calls, total), node| (calls + node.calls, total + node.total_ns.unwrap_or(0.0)));
+        (calls > 0).then(|| total / calls as f64)
+    }
+
+    /// Calls of the roots from outside.
+    pub(crate) fn root_calls(&self) -> u64 {
+        self.roots.iter().map(|root| root.calls).sum()
+    }
+
+    /// How often, and how many ns altogether, threads inside the roots waited on the profile's account.
+    pub(crate) fn waits(&self) -> (u64, f64) {
+        self.waits.iter().fold((0, 0.0), |(count, ns), wait| (count + wait.count, ns + wait.duration_ns))
+    }
+
+    /// The roots' nodes.
+    fn outermost(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.parent.is_none() && node.link.is_none())
+    }
+}
+
+/// Whether a method has one of the first rows of the text report's tree, in whatever signature.
+pub(crate) fn is_on_first_screen(text: &str, method: &str) -> bool {
+    const ROWS: usize = 25;
+    let name = method.split('(').next().unwrap_or(method);
+    let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("share ")).skip(1);
+    rows.take(ROWS).any(|row| row.split('(').next().is_some_and(|row| row.split(' ').next_back() == Some(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn recursion_counts_once_and_what_has_no_number_is_not_known() {
+        let report = json!({
+            "roots": [{"calls": 2}], "waits": [], "methods": {"instrumented": 9, "called": 4},
+            "hotswap": {"batches": 1, "classes": 2, "pause_ns_total": 5, "pause_ns_max": 5}, "nodes": [
+            {"id": 0, "parent": null, "method": "A.root()V", "calls": 2, "total_ns": 1000, "total_error_ns": 1},
+            {"id": 1, "parent": 0, "method": "A.f()V", "calls": 2, "total_ns": 600, "total_error_ns": 1},
+            {"id": 2, "parent": 1, "method": "A.g()V", "calls": 2, "total_ns": 500, "total_error_ns": 1},
+            {"id": 3, "parent": 2, "method": "A.f()V", "calls": 2, "total_ns": 400, "total_error_ns": 1},
+            {"id": 4, "parent": 0, "method": "A.g()V", "calls": 2, "total_ns": 100, "total_error_ns": 1},
+            {"id": 5, "parent": 0, "method": "A.h()V", "calls": 2, "total_ns": 50, "total_error_ns": 80},
+            {"id": 6, "parent": 0, "method": "A.i()V", "calls": 2, "total_ns": null},
+        ]});
+        let report: Report = serde_json::from_value(report).expect("a report");
+        let shares = report.shares();
+        assert_eq!(shares["A.f()V"], Share::Known(60.0));
+        assert_eq!(shares["A.g()V"], Share::Known(60.0));
+        assert_eq!(shares["A.h()V"], Share::Doubtful(5.0));
+        assert_eq!(shares["A.i()V"], Share::NotKnown);
+        assert_eq!(report.root_mean_ns(), Some(500.0));
+    }
+
+    #[test]
+    fn a_row_is_found_by_class_and_method() {
+        let text = "A (pid 1)\n\n  share  total  self  calls  method\n 100.0%  1 s  1 s  3  a.B.root(int)\n  50.0%  1 s~  1 s  3    a.B.m(String, ...)\n";
+        assert!(is_on_first_screen(text, "a.B.m(Ljava/lang/String;I)V"));
+        assert!(!is_on_first_screen(text, "a.B.n()V"));
+    }
+}

@@ -1,0 +1,238 @@
+//! What the runs found, in tables.
+
+use std::time::Duration;
+
+use super::meter::Window;
+use super::profile::Share;
+use super::program::{Dependency, Program, Root};
+use super::run::{Outcome, Phase};
+use super::table::{Table, digits, ms};
+use super::truth::{Compared, Comparison, Truth, Verdict};
+use crate::process;
+
+/// All runs of one call of the command.
+#[derive(Debug)]
+pub(crate) struct Record {
+    heading: String,
+    /// A line a program.
+    introductions: Vec<String>,
+    /// What each root's program, and its clients, saw.
+    programs: Table,
+    /// What each profile did and took.
+    profiles: Table,
+    /// The largest methods.
+    truths: Table,
+    has_truth: bool,
+    /// Below the tables.
+    notes: Vec<String>,
+    failures: Vec<String>,
+}
+
+impl Record {
+    pub(crate) fn new(load: usize, recording: Duration) -> Record {
+        let cores = std::thread::available_parallelism().map_or(0, usize::from);
+        let date = process::run(std::process::Command::new("date").arg("+%F"), Duration::from_secs(10));
+        let date = date.map_or_else(|_| "-".to_owned(), |said| String::from_utf8_lossy(&said.stdout).trim().to_owned());
+        // Others may be at work here too.
+        let queue = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let queue = queue.split(' ').next().unwrap_or("-");
+        let heading = format!(
+            "{date}, {cores} processors, load average {queue} before the start, beside {load} busy processes, {} s recorded",
+            recording.as_secs()
+        );
+        Record {
+            heading,
+            introductions: Vec::new(),
+            programs: Table::new(&[
+                "program",
+                "JDK",
+                "root",
+                "ms a call, own clock: before / during / after",
+                "calls a second",
+                "client's p50, ms",
+                "p99, ms",
+                "longest, ms",
+                "failed",
+                "settled after, s",
+            ]),
+            profiles: Table::new(&[
+                "program",
+                "JDK",
+                "root",
+                "attached, s",
+                "command, s",
+                "methods, called",
+                "batches, classes",
+                "pauses, longest, ms",
+                "waits, ms",
+                "calls: profile, own",
+                "ms a call: profile",
+                "reflection",
+            ]),
+            truths: Table::new(&[
+                "program", "JDK", "root", "method", "JFR %", "halves", "async %", "shown %", "error", "verdict",
+                "25 rows",
+            ]),
+            has_truth: false,
+            notes: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Says what a program is, and under which licences.
+    pub(crate) fn introduce(&mut self, program: &Program) {
+        let dependency = |dependency: &Dependency| format!("{} ({})", dependency.coordinates, dependency.licence);
+        let dependencies: Vec<String> = program.description.dependencies.iter().map(dependency).collect();
+        self.introductions.push(format!(
+            "{}: {}; {}",
+            program.name,
+            program.description.about,
+            dependencies.join(", ")
+        ));
+    }
+
+    /// Adds a run.
+    pub(crate) fn add(
+        &mut self,
+        program: &str,
+        jdk: u32,
+        root: &Root,
+        outcome: Result<Outcome, String>,
+        truth: Option<&Truth>,
+    ) {
+        let name = short(&root.method);
+        let head = [program.to_owned(), jdk.to_string(), name.to_owned()];
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(failure) => return self.fail(&format!("{program} on {jdk}, {name}"), &failure),
+        };
+        for failure in outcome.failures() {
+            self.fail(
+                &format!("{program} on {jdk}, {name}"),
+                &format!("{failure} (see {})", outcome.directory.display()),
+            );
+        }
+        self.programs.row([&head[..], &program_cells(&outcome)].concat());
+        self.profiles.row([&head[..], &profile_cells(&outcome)].concat());
+        if let Some(truth) = truth {
+            let compared = truth.compare(&root.method, &outcome.profiled);
+            self.add_truth(&head, &compared);
+        }
+    }
+
+    /// Something did not go as it must.
+    pub(crate) fn fail(&mut self, what: &str, failure: &str) {
+        self.failures.push(format!("{what}: {failure}"));
+    }
+
+    fn add_truth(&mut self, head: &[String; 3], compared: &Compared) {
+        self.has_truth = true;
+        let [program, jdk, root] = head;
+        let count = |verdict: Verdict| compared.methods.iter().filter(|method| method.verdict() == verdict).count();
+        self.notes.push(format!(
+            "{program} on {jdk}, {root}: {} samples inside the root; {} ok, {} not known, {} WRONG{}",
+            compared.samples,
+            count(Verdict::Ok),
+            count(Verdict::NotKnown),
+            count(Verdict::Wrong),
+            match &compared.missing[..] {
+                [] => String::new(),
+                missing => format!(
+                    "; not on the first screen: {}",
+                    missing.iter().map(|method| short(method)).collect::<Vec<_>>().join(", ")
+                ),
+            }
+        ));
+        for method in &compared.methods {
+            self.truths.row([&head[..], &truth_cells(method)].concat());
+        }
+    }
+
+    /// The tables, and what was wrong.
+    pub(crate) fn render(&self) -> String {
+        let mut text = format!("{}\n\n{}\n{}", self.heading, self.programs.render(), self.profiles.render());
+        if self.has_truth {
+            text += &format!("\n{}", self.truths.render());
+        }
+        for (heading, lines) in [("", &self.notes), ("", &self.introductions), ("FAILED: ", &self.failures)] {
+            text += if lines.is_empty() { "" } else { "\n" };
+            lines.iter().for_each(|line| text += &format!("- {heading}{line}\n"));
+        }
+        text
+    }
+
+    /// An error if a check has failed.
+    pub(crate) fn verdict(&self) -> Result<(), String> {
+        match self.failures.len() {
+            0 => Ok(()),
+            count => Err(format!("{count} checks of the zoo failed")),
+        }
+    }
+}
+
+fn program_cells(outcome: &Outcome) -> Vec<String> {
+    let phases = [&outcome.before, &outcome.during, &outcome.after];
+    let own = |of: fn(&Window) -> String| phases.map(|phase| of(&phase.own)).join(" / ");
+    let client = |of: fn(&Window) -> Option<f64>| {
+        let cell = |phase: &Phase| ms(of(phase.client.as_ref().unwrap_or(&phase.own)));
+        phases.map(cell).join(" / ")
+    };
+    vec![
+        own(|window| ms(window.mean_ns())),
+        own(|window| digits(window.rate())),
+        client(|window| window.percentile_ns(50)),
+        client(|window| window.percentile_ns(99)),
+        client(Window::longest_ns),
+        outcome.complaints.count.to_string(),
+        digits(outcome.settled_after.as_secs_f64()),
+    ]
+}
+
+fn profile_cells(outcome: &Outcome) -> Vec<String> {
+    let report = &outcome.profiled.report;
+    let (methods, hotswap) = (&report.methods, &report.hotswap);
+    let (waits, waited_ns) = report.waits();
+    vec![
+        outcome.profiled.attached_after.map_or("-".to_owned(), |time| digits(time.as_secs_f64())),
+        digits(outcome.profiled.took.as_secs_f64()),
+        format!("{}, {}", methods.instrumented, methods.called),
+        format!("{}, {}", hotswap.batches, hotswap.classes),
+        format!("{}, {}", ms(Some(hotswap.pause_ns_total)), ms(Some(hotswap.pause_ns_max))),
+        format!("{waits}, {}", ms(Some(waited_ns))),
+        format!("{}, {}", report.root_calls(), outcome.own_calls),
+        ms(report.root_mean_ns()),
+        if outcome.changed.is_empty() { "same" } else { "CHANGED" }.to_owned(),
+    ]
+}
+
+fn truth_cells(method: &Comparison) -> Vec<String> {
+    let percent = |share: f64| format!("{share:.1}");
+    vec![
+        short(&method.method).to_owned(),
+        percent(method.truth),
+        method.halves.map(percent).join(", "),
+        method.second.map_or("-".to_owned(), percent),
+        match method.shown {
+            None => "missing".to_owned(),
+            Some(Share::NotKnown) => "?".to_owned(),
+            Some(Share::Known(share)) => percent(share),
+            Some(Share::Doubtful(share)) => format!("{share:.1}~"),
+        },
+        method.error().map_or("-".to_owned(), |error| format!("{error:+.1}")),
+        match method.verdict() {
+            Verdict::Ok => "ok",
+            Verdict::NotKnown => "not known",
+            Verdict::Wrong => "WRONG",
+        }
+        .to_owned(),
+        if method.on_first_screen { "yes" } else { "no" }.to_owned(),
+    ]
+}
+
+/// Class and method, without package and signature.
+fn short(method: &str) -> &str {
+    let name = method.split('(').next().unwrap_or(method);
+    let mut parts = name.rmatch_indices('.').map(|(at, _)| at + 1);
+    let at = if name.contains("::") { parts.next() } else { parts.nth(1) };
+    &name[at.unwrap_or(0)..]
+}

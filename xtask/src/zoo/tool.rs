@@ -1,0 +1,118 @@
+//! Headwater as a user calls it, and when it said what.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use super::load::Ended;
+use super::profile::Report;
+
+/// Names another binary than that of this checkout.
+pub(crate) const BINARY: &str = "HEADWATER_BIN";
+
+/// Longer than this takes no profile of the zoo, however long it records.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// A moment in a profile's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// The roots have their probes.
+    Attached,
+    /// Nothing more is recorded.
+    Recorded,
+}
+
+/// What a profile left.
+#[derive(Debug)]
+pub(crate) struct Profiled {
+    /// Its JSON report.
+    pub(crate) report: Report,
+    /// Its text report.
+    pub(crate) text: String,
+    /// From the command's start to [`Moment::Attached`].
+    pub(crate) attached_after: Option<Duration>,
+    /// The whole command.
+    pub(crate) took: Duration,
+}
+
+/// Profiles a root with the default options, and tells of moments as they come. The files are kept in the directory.
+pub(crate) fn profile(
+    binary: &Path,
+    pid: u32,
+    root: &str,
+    duration: Duration,
+    directory: &Path,
+    mut at: impl FnMut(Moment) -> Result<(), String>,
+) -> Result<Profiled, String> {
+    let snapshot = directory.join("profile.hw");
+    let started = Instant::now();
+    let mut command = Command::new(binary);
+    command
+        .args(["profile", &pid.to_string(), "--root", root, "-d", &format!("{}s", duration.as_secs()), "-o"])
+        .arg(&snapshot);
+    let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut process = Ended(spawned.map_err(|error| format!("cannot start {command:?}: {error}"))?);
+    let stderr = process.0.stderr.take().ok_or("the tool has no standard error")?;
+    let (sender, lines) = channel();
+    let reader = std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let (mut log, mut attached, mut recorded) = (String::new(), None, false);
+    loop {
+        // Where the root's calls are not timed after the profile, nothing says that it is over.
+        let end = attached.filter(|_| !recorded).map_or(started + PATIENCE, |attached: Instant| attached + duration);
+        match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(line) => {
+                if attached.is_none() && line.contains(" instrumented, ") {
+                    attached = Some(Instant::now());
+                    at(Moment::Attached)?;
+                } else if !recorded && line.contains("timing the root's calls") {
+                    recorded = true;
+                    at(Moment::Recorded)?;
+                }
+                log += &(line + "\n");
+            }
+            Err(RecvTimeoutError::Timeout) if attached.is_some() && !recorded => {
+                recorded = true;
+                at(Moment::Recorded)?;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(format!("{command:?}: not at its end after {} s", PATIENCE.as_secs()));
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    drop(reader.join());
+    let status = process.0.wait().map_err(|error| format!("{command:?}: {error}"))?;
+    let took = started.elapsed();
+    write(&directory.join("profile.err"), &log)?;
+    if !status.success() {
+        return Err(format!("{command:?} ended with {status}:\n{log}"));
+    }
+    let text = report(binary, &snapshot, &directory.join("profile.txt"))?;
+    let json = report(binary, &snapshot, &directory.join("profile.json"))?;
+    let report = serde_json::from_str(&json).map_err(|error| format!("the report is no JSON: {error}"))?;
+    let attached_after = attached.map(|attached| attached.duration_since(started));
+    Ok(Profiled { report, text, attached_after, took })
+}
+
+/// A report of a snapshot, which is kept in a file of the format that its name asks for.
+fn report(binary: &Path, snapshot: &Path, file: &Path) -> Result<String, String> {
+    let output = Command::new(binary).arg("report").arg(snapshot).arg("-o").arg(file).output();
+    let output = output.map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
+    if !output.status.success() {
+        return Err(format!("headwater report: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Keeps a text in a file.
+pub(crate) fn write(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+}

@@ -1,0 +1,148 @@
+//! Where an undisturbed program is, by two witnesses, and how far a profile's shares are from that.
+
+use std::path::Path;
+
+use super::async_profiler;
+use super::flight::Recorder;
+use super::profile::{self, Share};
+use super::run::Setting;
+use super::stacks::Stacks;
+use super::tool::Profiled;
+
+/// Of each root so many methods are compared.
+const METHODS: usize = 10;
+/// A method with so many per cent has to be on the first screen.
+const LARGE: f64 = 10.0;
+
+/// Samples of a program that nobody had attached to before.
+#[derive(Debug)]
+pub(crate) struct Truth {
+    jfr: Stacks,
+    async_profiler: Result<Stacks, String>,
+}
+
+/// One of a root's largest methods.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Comparison {
+    pub(crate) method: String,
+    /// Per cent, by JFR.
+    pub(crate) truth: f64,
+    /// The same of the first and the second half of its samples.
+    pub(crate) halves: [f64; 2],
+    /// By async-profiler, if it works here.
+    pub(crate) second: Option<f64>,
+    /// None where the profile does not have the method.
+    pub(crate) shown: Option<Share>,
+    /// Whether it is among the text report's first rows.
+    pub(crate) on_first_screen: bool,
+}
+
+/// Whether a share is what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Ok,
+    NotKnown,
+    Wrong,
+}
+
+/// A root's comparisons.
+#[derive(Clone, Debug)]
+pub(crate) struct Compared {
+    /// JFR's inside the root.
+    pub(crate) samples: usize,
+    pub(crate) methods: Vec<Comparison>,
+    /// Methods with a tenth or more of the root that are not among the text report's first rows.
+    pub(crate) missing: Vec<String>,
+}
+
+impl Truth {
+    /// Has both witnesses look at the program, in a JVM that is only for that.
+    pub(crate) fn record(setting: &Setting<'_>, directory: &Path) -> Result<Truth, String> {
+        let mut work = setting.start(directory)?;
+        let root = setting.program.description.roots.first().ok_or("the program has no root")?;
+        let recorder = Recorder { jdk: setting.jdk, pid: work.program.pid, directory };
+        recorder.warm_up()?;
+        work.warm_up(root, &setting.pace)?;
+        let (jfr, sampled) = recorder.record(setting.pace.sampling)?;
+        let second = async_profiler::prepare().and_then(|libraries| {
+            async_profiler::record(&libraries, setting.jdk, work.program.pid, sampled, directory)
+        });
+        Ok(Truth { jfr, async_profiler: second })
+    }
+
+    /// Why the second witness says nothing.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.async_profiler.as_ref().err().map(String::as_str)
+    }
+
+    /// Compares a profile of a root.
+    pub(crate) fn compare(&self, root: &str, profiled: &Profiled) -> Compared {
+        let shares = self.jfr.shares(root);
+        let halves = self.jfr.halves(root);
+        let second = self.async_profiler.as_ref().ok().map(|stacks| stacks.shares(root));
+        let shown = profiled.report.shares();
+        let compare = |(method, truth): (&str, f64)| Comparison {
+            method: method.to_owned(),
+            truth,
+            halves: [0, 1].map(|half: usize| halves[half].percent.get(method).copied().unwrap_or(0.0)),
+            second: second.as_ref().map(|second| second.percent.get(method).copied().unwrap_or(0.0)),
+            shown: shown.get(method).copied(),
+            on_first_screen: profile::is_on_first_screen(&profiled.text, method),
+        };
+        let all = shares.largest(usize::MAX);
+        let is_missing =
+            |(method, truth): &&(&str, f64)| *truth >= LARGE && !profile::is_on_first_screen(&profiled.text, method);
+        Compared {
+            samples: shares.samples,
+            missing: all.iter().filter(is_missing).map(|(method, _)| (*method).to_owned()).collect(),
+            methods: all.into_iter().take(METHODS).map(compare).collect(),
+        }
+    }
+}
+
+impl Comparison {
+    /// Within five points, or a fifth, of the truth.
+    pub(crate) fn verdict(&self) -> Verdict {
+        const POINTS: f64 = 5.0;
+        const PART: f64 = 0.2;
+        match self.shown {
+            Some(Share::NotKnown) => Verdict::NotKnown,
+            Some(Share::Known(shown) | Share::Doubtful(shown))
+                if (shown - self.truth).abs() <= POINTS.max(PART * self.truth) =>
+            {
+                Verdict::Ok
+            }
+            // Small ones may well be missing.
+            None if self.truth <= POINTS => Verdict::Ok,
+            _ => Verdict::Wrong,
+        }
+    }
+
+    /// How many points are shown too many.
+    pub(crate) fn error(&self) -> Option<f64> {
+        match self.shown {
+            Some(Share::NotKnown) => None,
+            Some(Share::Known(shown) | Share::Doubtful(shown)) => Some(shown - self.truth),
+            None => Some(-self.truth),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_right_within_five_points_or_a_fifth() {
+        let verdict = |truth: f64, shown: Option<Share>| {
+            let halves = [truth; 2];
+            Comparison { method: "A.f()V".into(), truth, halves, second: None, shown, on_first_screen: true }.verdict()
+        };
+        assert_eq!(verdict(80.0, Some(Share::Known(65.0))), Verdict::Ok);
+        assert_eq!(verdict(80.0, Some(Share::Known(63.0))), Verdict::Wrong);
+        assert_eq!(verdict(4.0, Some(Share::Known(8.5))), Verdict::Ok);
+        assert_eq!(verdict(4.0, Some(Share::Doubtful(44.0))), Verdict::Wrong);
+        assert_eq!(verdict(80.0, Some(Share::NotKnown)), Verdict::NotKnown);
+        assert_eq!(verdict(80.0, None), Verdict::Wrong);
+    }
+}
