@@ -7,7 +7,8 @@
 //! *wait*; how long they *run* is divided by samples of the undisturbed code:
 //!
 //! 1. A root's time ([`wholes`]) is what its calls take without probes, timed as wholes, times their number.
-//! 2. Of that, what was seen to wait is given to whoever waited: waiting does not grow with probes.
+//! 2. Of that, what waits is given to whoever was seen waiting while it was recorded: waiting does not grow with probes. How much it is altogether is what
+//!    threads did not want a processor for, in the undisturbed calls; where that is not known, what was seen.
 //! 3. The rest is divided from the root down, at each node among itself and its callees, by samples ([`placed`]). Where there are few of these, what the
 //!    recording says decides more and more ([`PRIOR`]): measured times without the calibrated cost of their probes, but never less than
 //!    a part of what was measured ([`LEAST`]).
@@ -171,9 +172,10 @@ fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f6
     (whole.run * share, deviation)
 }
 
-/// A tree's times; of roots that are not in `wholes` as much as was measured.
-pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed>) -> Tree {
+/// A tree's times; of roots that are not in `wholes` as much as was measured. `waiting` is which part of the roots' time waits, if that is known.
+pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed>, waiting: Option<f64>) -> Tree {
     let recorded = Recorded::of(cct, clock);
+    let waits = waits(&recorded, wholes, waiting);
     let Recorded { callers, own, below } = &recorded;
     let own_samples = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.own().to_vec());
     let mut samples = own_samples.clone();
@@ -194,15 +196,15 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
                 None => Whole { total_ns: below[index].sum(), error_ns: below[index].error() },
             };
             let most = if below[index].run > 0.0 { (1.0 - RUNNING) * whole.total_ns } else { whole.total_ns };
-            let wait = below[index].wait.min(most);
+            let wait = (waits * below[index].wait).min(most);
             given[index] = Given { run: whole.total_ns - wait, wait, by_prior: 0.0, outermost: index };
             whole_errors[index] = whole.error_ns;
         } else {
             let caller = callers[index];
             let part = Part { samples: in_all(samples[index]), measured: below[index], otherwise: 0.0 };
             let (run, by_prior) = part_of(&given[caller], in_all(samples[caller]), &below[caller], &part);
-            let waits = below[caller].wait;
-            let wait = if waits > 0.0 { given[caller].wait * below[index].wait / waits } else { 0.0 };
+            let seen = below[caller].wait;
+            let wait = if seen > 0.0 { given[caller].wait * below[index].wait / seen } else { 0.0 };
             given[index] = Given { run, wait, by_prior, outermost: given[caller].outermost };
         }
         let total = given[index];
@@ -246,6 +248,16 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let mut tree = Tree { nodes };
     add_totals(&mut tree);
     tree
+}
+
+/// By how much what was seen to wait, while it was recorded, is to be multiplied, so that roots wait for such a part of their time.
+fn waits(recorded: &Recorded, wholes: &Wholes, waiting: Option<f64>) -> f64 {
+    let seen: f64 = wholes.keys().map(|root| recorded.below[root.index()].wait).sum();
+    let all: f64 = wholes.values().map(|whole| whole.total_ns).sum();
+    match waiting {
+        Some(part) if seen > 0.0 => part * all / seen,
+        _ => 1.0,
+    }
 }
 
 /// Totals from own times.
@@ -312,14 +324,14 @@ pub(crate) mod tests {
     }
 
     fn measured(cct: &Cct) -> Tree {
-        correct(cct, &CLOCK, &Wholes::default(), None)
+        correct(cct, &CLOCK, &Wholes::default(), None, None)
     }
 
     /// By so many samples of each node in each half of the phase.
     fn sampled(cct: &Cct, total_ns: f64, own: &[[u32; 2]]) -> Tree {
         let whole = Whole { total_ns, error_ns: 0.01 * total_ns };
         let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
-        correct(cct, &CLOCK, &wholes, Some(&Placed::of([&[[0; 2]], own].concat())))
+        correct(cct, &CLOCK, &wholes, Some(&Placed::of([&[[0; 2]], own].concat())), None)
     }
 
     fn selfs(tree: &Tree) -> Vec<u64> {
@@ -388,6 +400,19 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn waiting_that_only_the_recording_had_is_nobodys() {
+        let mut cct = called((1, 1_000), &[(1, 50_000_000), (1, 50_000_000)]);
+        let stalled = cct.callee(cct.roots()[0].0, MethodId(2)).expect("it was called");
+        cct.add_cpu(stalled, CpuSamples { samples: 100, running: 10 });
+        let wholes = Wholes::from_iter([(cct.roots()[0].0, Whole { total_ns: 100e6, error_ns: 0.0 })]);
+        let placed = Placed::of(vec![[0; 2], [0; 2], [100, 100], [300, 300]]);
+        let part = |waiting| correct(&cct, &CLOCK, &wholes, Some(&placed), waiting).nodes[1].self_ns as f64 / 100e6;
+        assert!((part(Some(0.0)) - 0.25).abs() < 0.01, "{}", part(Some(0.0)));
+        assert!((part(Some(0.2)) - 0.4).abs() < 0.01, "{}", part(Some(0.2)));
+        assert!(part(None) > 0.5);
+    }
+
+    #[test]
     fn what_was_handed_over_takes_a_time_of_its_own() {
         let mut cct = Cct::new();
         let root = cct.child(NodeId::TOP, MethodId(1));
@@ -411,7 +436,7 @@ pub(crate) mod tests {
     #[test]
     fn times_by_a_coarse_clock_are_as_uncertain_as_samples() {
         let coarse = Clock { step_ns: Some(100_000.0), inner_ns: 0.0, outer_ns: 0.0, ..CLOCK };
-        let tree = correct(&called((1, 0), &[(10, 10_000_000)]), &coarse, &Wholes::default(), None);
+        let tree = correct(&called((1, 0), &[(10, 10_000_000)]), &coarse, &Wholes::default(), None, None);
         let expected = (10e6_f64 * 1e5).sqrt();
         assert!((tree.nodes[1].total_error_ns as f64 - expected).abs() < 0.1 * expected, "{tree:?}");
     }
@@ -438,7 +463,7 @@ pub(crate) mod tests {
             let own: Vec<[u32; 2]> = all.nodes().map(|_| [random.below(3) as u32, random.below(3) as u32]).collect();
             let whole = |(root, _)| (root, Whole { total_ns: random.below(1 << 30) as f64, error_ns: 0.0 });
             let wholes: Wholes = all.roots().into_iter().map(whole).collect();
-            let tree = correct(&all, &CLOCK, &wholes, Some(&Placed::of(own)));
+            let tree = correct(&all, &CLOCK, &wholes, Some(&Placed::of(own)), None);
             for (root, whole) in &wholes {
                 let rounding = tree.nodes.len() as f64;
                 assert!((tree.nodes[root.index() - 1].total_ns as f64 - whole.total_ns).abs() <= rounding);

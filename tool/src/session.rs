@@ -212,6 +212,11 @@ impl Session {
         self.os_threads = Some(listener);
     }
 
+    /// The operating system's numbers of the platform threads that have been inside the call graph, as the target knows them.
+    pub fn os_threads(&self) -> impl Iterator<Item = u32> {
+        self.inside.iter().filter_map(|thread| u32::try_from(thread.0).ok())
+    }
+
     /// The target's pid as we see it; `None` where it is in a pid namespace that is not below ours.
     pub fn peer_pid(&self) -> Option<u32> {
         self.link.peer_pid()

@@ -37,6 +37,11 @@ impl Timed {
         if used.count > held_out.count { held_out.add(duration_ns) } else { used.add(duration_ns) }
     }
 
+    /// All of them, by roots, and what is held out apart.
+    pub fn all(&self) -> impl Iterator<Item = &Controls> {
+        self.used.values().chain(self.held_out.values()).filter(|times| times.count > 0)
+    }
+
     /// The calls that are not among earlier ones.
     pub fn since(&self, earlier: &Timed) -> Timed {
         let rest = |later: &RootTimes, earlier: &RootTimes| {

@@ -18,6 +18,8 @@ pub struct Placed {
     pub inside: u64,
     /// Those of them that were in calls of which the recording has none.
     pub unseen: u64,
+    /// By the operating system's numbers of threads: how many had a root, and how many there were.
+    pub threads: FxHashMap<u32, (u32, u32)>,
     /// Those whose outer frames are missing, and with them perhaps a root.
     pub cut: u64,
 }
@@ -31,6 +33,20 @@ impl Placed {
     /// By a node's index, how often it was on top: in the first half of the phase, and in the second.
     pub fn own(&self) -> &[[u32; 2]] {
         &self.own
+    }
+}
+
+impl Placed {
+    /// Which part of the roots' time their threads wanted no processor, where these wanted one for so many ns (by their numbers) while calls of roots
+    /// took so many; `None` where too little is known.
+    pub fn waiting(&self, wanted_ns: &FxHashMap<u32, u64>, in_roots_ns: f64) -> Option<f64> {
+        let running = |(thread, (inside, all)): (&u32, &(u32, u32))| {
+            let part = f64::from(*inside) / f64::from(*all).max(1.0);
+            wanted_ns.get(thread).map(|ns| part * *ns as f64)
+        };
+        let found: Vec<f64> = self.threads.iter().filter(|(_, (inside, _))| *inside > 0).filter_map(running).collect();
+        let is_known = !found.is_empty() && in_roots_ns > 0.0;
+        is_known.then(|| (1.0 - found.iter().sum::<f64>() / in_roots_ns).clamp(0.0, 1.0))
     }
 }
 
@@ -67,10 +83,13 @@ pub fn placed<'a>(
                 None => {}
             }
         }
+        let (inside, all) = placed.threads.entry(sample.thread).or_default();
+        *all += 1;
         if at == NodeId::TOP {
             placed.cut += u64::from(sample.is_cut);
             continue;
         }
+        *inside += 1;
         placed.inside += 1;
         placed.unseen += u64::from(!is_seen);
         placed.own[at.index()][usize::from(sample.at_ns > middle)] += 1;
@@ -92,6 +111,7 @@ mod tests {
         let methods = ["a.B.root()V", "a.B.callee()V", "java.util.List.forEach()V", "a.Main.main()V"];
         let sample = |at_ns, frames: &[u32], is_cut| Sample {
             at_ns,
+            thread: 77,
             frames: frames.iter().copied().map(FrameIndex).collect(),
             is_cut,
         };
@@ -111,6 +131,17 @@ mod tests {
         };
         let placed = placed(&cct, methods[..2].iter().copied(), &samples, (10, 20));
         assert_eq!((placed.inside, placed.unseen, placed.cut), (4, 1, 1));
+        assert_eq!(placed.threads, FxHashMap::from_iter([(77, (4, 6))]));
         assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[2, 0], [1, 0], [0, 1]]);
+    }
+
+    #[test]
+    fn threads_wait_in_roots_for_what_they_do_not_run() {
+        let placed = Placed { threads: FxHashMap::from_iter([(1, (50, 100)), (2, (0, 100))]), ..Placed::default() };
+        // The first runs for 8 s, half of it in roots, whose calls take 5.
+        let wanted = FxHashMap::from_iter([(1, 8_000_000_000), (2, 1_000_000_000)]);
+        assert!((placed.waiting(&wanted, 5e9).expect("it is known") - 0.2).abs() < 1e-9);
+        assert_eq!(placed.waiting(&wanted, 3e9), Some(0.0));
+        assert_eq!((placed.waiting(&wanted, 0.0), placed.waiting(&FxHashMap::default(), 5e9)), (None, None));
     }
 }

@@ -40,6 +40,8 @@ pub struct FrameIndex(pub u32);
 pub struct Sample {
     /// When, in ns since 1970.
     pub at_ns: i64,
+    /// The operating system's number of the thread, as the JVM knows it.
+    pub thread: u32,
     /// The methods on it, the outermost first.
     pub frames: Vec<FrameIndex>,
     /// Outer frames are missing: it was deeper than stacks are kept.
@@ -101,7 +103,9 @@ pub fn samples(bytes: Vec<u8>) -> Result<Samples, ReadError> {
                 },
                 None => frames(trace, &mut samples, &mut known, &mut names),
             };
-            samples.stacks.push(Sample { at_ns: since_1970(&chunk, at), frames, is_cut });
+            let thread = long(value.get_field("sampledThread").and_then(|thread| thread.get_field("osThreadId")));
+            let thread = thread.and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
+            samples.stacks.push(Sample { at_ns: since_1970(&chunk, at), thread, frames, is_cut });
         }
     }
     Ok(samples)

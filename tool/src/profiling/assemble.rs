@@ -138,7 +138,11 @@ pub(crate) fn profile(
         known.values_mut().for_each(Whole::unsettle);
     }
     let (basis, placed) = sampled(&all, &facts, undisturbed);
-    let merged = correct(&all, &clock, &known, placed.as_ref());
+    let in_roots_ns: f64 = undisturbed.timed.all().map(|times| times.mean_ns() * times.count as f64).sum();
+    // CPU time does not wait.
+    let waiting = placed.as_ref().filter(|_| mode != ClockMode::Cpu);
+    let waiting = waiting.and_then(|placed| placed.waiting(&undisturbed.wanted_ns, in_roots_ns));
+    let merged = correct(&all, &clock, &known, placed.as_ref(), waiting);
     let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };
     let controls = controls(&merged, &references, held_out);
     let mut warnings = warnings(&facts, decoder);

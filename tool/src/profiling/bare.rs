@@ -7,6 +7,7 @@
 //! Code that has just been given back is compiled anew. What was timed and sampled before the compilers were done with it, and calls took the
 //! same from one part of the time to the next, does not count. Where that does not come, the last half of the phase counts, and the profile says so.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +17,7 @@ use rustc_hash::FxHashMap;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::jit::Compilers;
+use super::jit::{Compilers, work_time};
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::correction::MIN_CONTROLS;
 use crate::decode::{Controls, Decoder, FOLDED};
@@ -178,6 +179,8 @@ pub(crate) struct Undisturbed {
     pub(crate) counted: (i64, i64),
     /// Code was compiled and calls took the same all that time.
     pub(crate) is_settled: bool,
+    /// For how long each of the threads that have been in a root wanted a processor in that time, in ns, by the operating system's numbers.
+    pub(crate) wanted_ns: FxHashMap<u32, u64>,
     /// Recordings of others that got our samples too.
     pub(crate) other_recordings: usize,
 }
@@ -188,6 +191,50 @@ struct Checkpoint {
     timed: Timed,
     /// What the JIT compilers have had of the processors.
     compiling: Duration,
+}
+
+/// What the threads that have been in a root have had of the processors, or waited for them, at some moments.
+struct Wanted {
+    tasks: PathBuf,
+    threads: Vec<u32>,
+    read: Vec<(Instant, FxHashMap<u32, Duration>)>,
+}
+
+impl Wanted {
+    /// More threads are not read.
+    const MOST: usize = 256;
+    /// How often they are.
+    const STEP: Duration = Duration::from_secs(1);
+
+    fn of(pid: u32, threads: impl Iterator<Item = u32>) -> Wanted {
+        let threads: Vec<u32> = threads.collect();
+        let threads = if threads.len() > Wanted::MOST { Vec::new() } else { threads };
+        Wanted { tasks: PathBuf::from(format!("/proc/{pid}/task")), threads, read: Vec::new() }
+    }
+
+    fn look(&mut self, now: Instant) {
+        if self.read.last().is_none_or(|(at, _)| now - *at >= Wanted::STEP) {
+            let time = |thread: &u32| Some((*thread, work_time(&self.tasks.join(thread.to_string()))?));
+            self.read.push((now, self.threads.iter().filter_map(time).collect()));
+        }
+    }
+
+    /// In the time from one moment to another, by the rate between the moments that are known nearest to them.
+    fn between(&self, from: Instant, to: Instant) -> FxHashMap<u32, u64> {
+        let known = self.read.partition_point(|(at, _)| *at < from).min(self.read.len().saturating_sub(2));
+        let (Some((begin, before)), Some((end, after))) = (self.read.get(known), self.read.last()) else {
+            return FxHashMap::default();
+        };
+        if end <= begin {
+            return FxHashMap::default();
+        }
+        let whole = (to - from).div_duration_f64(*end - *begin);
+        let wanted = |(thread, until): (&u32, &Duration)| {
+            let time = until.saturating_sub(*before.get(thread)?);
+            Some((*thread, (time.as_nanos() as f64 * whole) as u64))
+        };
+        after.iter().filter_map(wanted).collect()
+    }
 }
 
 /// Goes over from recording (which has been stopped) to timing and sampling the roots, until that is enough, or somebody has `enough`; with what
@@ -203,7 +250,8 @@ pub(super) async fn measure(
 ) -> (Undisturbed, Option<SessionError>) {
     // Without the thread that reads the times there are none, which is no reason to lose the profile.
     let Ok(timing) = Timing::start(Arc::clone(segment)) else { return (Undisturbed::default(), None) };
-    let mut phase = Phase::begun(plan, compilers, &timing);
+    let wanted = Wanted::of(session.peer_pid().unwrap_or(pid), session.os_threads());
+    let mut phase = Phase::begun(plan, compilers, wanted, &timing);
     let mut recorder = Recorder::NotYet;
     observer(Stage::TimingRoots { limit: plan.limit });
     let mut failed = phase.watch(session, &timing, &mut recorder, pid, enough).await.err();
@@ -224,9 +272,10 @@ pub(super) async fn measure(
     timing.finish();
     let (timed, since, is_settled) = phase.counted();
     let now = Instant::now();
+    let wanted_ns = phase.wanted.between(since, phase.checkpoints.last().map_or(since, |last| last.at));
     let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
     let counted = (ns(SystemTime::now() - (now - since)), ns(ended));
-    (Undisturbed { timed, samples, counted, is_settled, other_recordings }, failed)
+    (Undisturbed { timed, samples, counted, is_settled, wanted_ns, other_recordings }, failed)
 }
 
 /// Our recording in the target, which takes a while to begin.
@@ -283,15 +332,16 @@ impl Recorder {
 struct Phase {
     plan: Plan,
     compilers: Compilers,
+    wanted: Wanted,
     checkpoints: Vec<Checkpoint>,
     /// Since when code is settled.
     settled: Option<Instant>,
 }
 
 impl Phase {
-    fn begun(plan: Plan, compilers: Compilers, timing: &Timing) -> Phase {
+    fn begun(plan: Plan, compilers: Compilers, wanted: Wanted, timing: &Timing) -> Phase {
         let start = Checkpoint { at: Instant::now(), timed: timing.so_far(), compiling: Duration::ZERO };
-        Phase { plan, compilers, checkpoints: vec![start], settled: None }
+        Phase { plan, compilers, wanted, checkpoints: vec![start], settled: None }
     }
 
     async fn watch(
@@ -317,6 +367,7 @@ impl Phase {
                     recorder.look().await;
                     let now = Instant::now();
                     let compiling = self.compilers.used();
+                    self.wanted.look(now);
                     self.checkpoints.push(Checkpoint { at: now, timed: timing.so_far(), compiling });
                     let passed = now - start;
                     let is_idle = self.plan.idle.is_some_and(|idle| passed >= idle)
@@ -484,10 +535,30 @@ mod tests {
             let checkpoints = checkpoints(100, |call| if call < 80 { 10_000 } else { 2_000 });
             let settled = settled.map(|ms| checkpoints[0].at + Duration::from_millis(ms));
             let compilers = Compilers::of(u32::MAX);
-            let (timed, _, is_settled) = Phase { plan: PLAN, compilers, checkpoints, settled }.counted();
+            let wanted = Wanted::of(u32::MAX, [].into_iter());
+            let (timed, _, is_settled) = Phase { plan: PLAN, compilers, wanted, checkpoints, settled }.counted();
             (of(&timed.used, ROOT).count, of(&timed.used, ROOT).mean_ns().round(), is_settled)
         };
         assert_eq!(phase(Some(90)), (10, 2_000.0, true));
         assert_eq!(phase(None), (50, 6_800.0, false), "the last half, and it is said");
+    }
+
+    #[test]
+    fn what_threads_wanted_is_reckoned_for_the_time_that_counts() {
+        let start = Instant::now();
+        let at =
+            |s: u64, ms: u64| (start + Duration::from_secs(s), FxHashMap::from_iter([(7, Duration::from_millis(ms))]));
+        let wanted = Wanted {
+            tasks: PathBuf::new(),
+            threads: vec![7],
+            read: vec![at(0, 0), at(1, 900), at(2, 1_400), at(3, 1_900)],
+        };
+        let between = |from: u64, to: u64| {
+            let ms = |ms| start + Duration::from_millis(ms);
+            wanted.between(ms(from), ms(to)).get(&7).copied()
+        };
+        assert_eq!(between(800, 2_800), Some(1_000_000_000), "half of the time since it was known");
+        assert_eq!(between(2_500, 3_500), Some(500_000_000), "the last moments that are known");
+        assert!(Wanted { read: vec![at(0, 5)], ..wanted }.between(start, start).is_empty());
     }
 }

@@ -69,7 +69,7 @@ fn is_compiler(task: &Path) -> bool {
 }
 
 /// `schedstat`: time on a processor, time ready for one, both in ns, and how often. Who waits for a processor has work too.
-fn work_time(task: &Path) -> Option<Duration> {
+pub(super) fn work_time(task: &Path) -> Option<Duration> {
     let text = std::fs::read_to_string(task.join("schedstat")).ok()?;
     let mut times = text.split_whitespace().map(|time| time.parse().map(Duration::from_nanos));
     Some(times.next()?.ok()? + times.next()?.ok()?)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use headwater::profile::{
-    Budget, Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, DroppedMethod, Environment, Events,
+    Basis, Budget, Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, DroppedMethod, Environment, Events,
     Hotswap, Link, MethodIndex, MethodName, MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root, RootOverhead,
     Skipped, Target, ThreadProfile, Tree, Wait,
 };
@@ -217,6 +217,7 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
             calls: 12,
             open: OpenCalls { threads: 1, still: 0, error_ns: 12_500_000 },
         }],
+        basis: Basis { samples: 2_213, is_settled: true, ..Basis::default() },
         controls: vec![Control {
             root: MethodIndex(0),
             kind: ControlKind::After,

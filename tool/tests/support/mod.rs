@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use headwater::profile::{
-    Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Drift, Environment, Events, Hotswap, MethodIndex,
-    MethodName, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    Basis, Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, Drift, Environment, Events, Hotswap,
+    MethodIndex, MethodName, Node, NodeIndex, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
 };
 use headwater_protocol::ThreadId;
 
@@ -63,6 +63,7 @@ pub fn profile() -> Profile {
                 open: OpenCalls::default(),
             },
         ],
+        basis: Basis::default(),
         controls: vec![Control {
             root: MethodIndex(0),
             kind: ControlKind::After,
