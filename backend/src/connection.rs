@@ -23,9 +23,12 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, sockopt}
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 /// How long a question waits while no question has been answered since one that got no answer in time.
 const UNRESPONSIVE_DEADLINE: Duration = Duration::from_millis(20);
-/// Each time that there is no answer in time, later questions wait so many times shorter, for the rest of the session. A tool that was slow once may
-/// be fast again; but if what it waits for is a lock that the asking thread has, it will be so each time.
+/// Each time that there is no answer in time, later questions wait so many times shorter, for the rest of the session, but for those of the agent's
+/// own thread, for which nobody waits. A tool that was slow once may be fast again; but if what it waits for is a lock that the asking
+/// thread has, it will be so each time.
 const SHORTER: u32 = 4;
+/// They do not wait shorter than that while questions are answered: a busy machine answers most in less.
+const SHORTEST_DEADLINE: Duration = Duration::from_millis(200);
 /// How much may be on its way to the tool: the kernel's memory, taken as it is needed. A message takes most of a kilobyte there.
 const ON_ITS_WAY_BYTES: usize = 4 << 20;
 /// No time at all cannot be had: to the operating system that is no limit.
@@ -241,7 +244,11 @@ impl Connection {
         lock(&self.waiting).insert(request, None);
         let misses = self.misses.load(Ordering::Relaxed);
         let is_unresponsive = self.unresponsive.load(Ordering::Relaxed);
-        let patience = if is_unresponsive { UNRESPONSIVE_DEADLINE } else { patience(self.deadline, misses) };
+        let patience = match is_unresponsive {
+            true => UNRESPONSIVE_DEADLINE,
+            false if thread.is_none() => self.deadline,
+            false => patience(self.deadline, misses),
+        };
         let deadline = Instant::now() + patience;
         let answer = self.send(&ToTool::Upcall { request, thread, upcall }).and_then(|()| {
             if self.is_reading_thread() { self.pump(request, deadline) } else { self.wait(request, deadline) }
@@ -339,7 +346,7 @@ impl Connection {
 /// How long a question waits, after so many times without an answer.
 fn patience(deadline: Duration, misses: u32) -> Duration {
     let shorter = SHORTER.checked_pow(misses).map_or(Duration::ZERO, |times| deadline / times);
-    shorter.max(UNRESPONSIVE_DEADLINE)
+    shorter.max(SHORTEST_DEADLINE.min(deadline))
 }
 
 /// A number for the current thread, to tell the threads that wait for the tool apart. Not the Java thread's id: that
@@ -402,11 +409,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_waits_in_vain_together_are_not_much_longer_than_the_first() {
+    fn who_waited_in_vain_waits_shorter_the_next_time() {
         let deadline = Duration::from_secs(3);
         let waits: Vec<u128> = (0..6).map(|misses| patience(deadline, misses).as_millis()).collect();
-        assert_eq!(waits, [3000, 750, 187, 46, 20, 20]);
-        assert_eq!(patience(deadline, u32::MAX), UNRESPONSIVE_DEADLINE);
+        assert_eq!(waits, [3000, 750, 200, 200, 200, 200]);
+        assert_eq!(patience(deadline, u32::MAX), SHORTEST_DEADLINE);
+        assert_eq!(patience(Duration::from_millis(50), 0), Duration::from_millis(50));
     }
 
     #[test]
