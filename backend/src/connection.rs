@@ -19,13 +19,17 @@ use headwater_protocol::wire::{self, WireError};
 use headwater_protocol::{PROTOCOL_VERSION, ThreadId};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, sockopt};
 
+use crate::hotswap;
+
 /// A write that takes longer means that the tool has stopped reading.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 /// How long a question waits while no question has been answered since one that got no answer in time.
 const UNRESPONSIVE_DEADLINE: Duration = Duration::from_millis(20);
-/// Each time that there is no answer in time, later questions wait so many times shorter, for the rest of the session. A tool that was slow once may
-/// be fast again; but if what it waits for is a lock that the asking thread has, it will be so each time.
+/// Each time that a question got no answer because a hotswap stood still, later ones wait so many times shorter while one does, for the rest of the
+/// session. If what it waits for is a lock that the asking thread has, it will be so each time.
 const SHORTER: u32 = 4;
+/// They do not wait shorter than that: a hotswap that takes so long need not stand still, on a busy machine.
+const SHORTEST_DEADLINE: Duration = Duration::from_millis(200);
 /// How much may be on its way to the tool: the kernel's memory, taken as it is needed. A message takes most of a kilobyte there.
 const ON_ITS_WAY_BYTES: usize = 4 << 20;
 /// No time at all cannot be had: to the operating system that is no limit.
@@ -82,8 +86,8 @@ pub struct Connection {
     /// No questions are answered any more; messages can still be sent.
     ending: AtomicBool,
     unresponsive: AtomicBool,
-    /// How often there was no answer in time; once for all questions that waited at the same time.
-    misses: AtomicU32,
+    /// How often there was no answer in time while a hotswap stood still; once for all questions that waited at the same time.
+    stuck: AtomicU32,
     deadline: Duration,
     reading_thread: Mutex<Option<OsThread>>,
 }
@@ -161,7 +165,7 @@ impl Connection {
             closed: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             unresponsive: AtomicBool::new(false),
-            misses: AtomicU32::new(0),
+            stuck: AtomicU32::new(0),
             deadline: Duration::from_millis(welcome.deadline_ms.into()),
             reading_thread: Mutex::new(None),
         };
@@ -239,21 +243,30 @@ impl Connection {
         let request = self.next_request.fetch_add(1, Ordering::Relaxed);
         let what = describe(&upcall);
         lock(&self.waiting).insert(request, None);
-        let misses = self.misses.load(Ordering::Relaxed);
+        let stuck = self.stuck.load(Ordering::Relaxed);
         let is_unresponsive = self.unresponsive.load(Ordering::Relaxed);
-        let patience = if is_unresponsive { UNRESPONSIVE_DEADLINE } else { patience(self.deadline, misses) };
-        let deadline = Instant::now() + patience;
+        let patience = if is_unresponsive { UNRESPONSIVE_DEADLINE } else { self.deadline };
+        let start = Instant::now();
         let answer = self.send(&ToTool::Upcall { request, thread, upcall }).and_then(|()| {
-            if self.is_reading_thread() { self.pump(request, deadline) } else { self.wait(request, deadline) }
+            if self.is_reading_thread() {
+                return self.pump(request, start + patience);
+            }
+            let shorter = patience_after(patience, stuck);
+            match self.wait(request, start + shorter) {
+                Err(AskError::Deadline) if !hotswap::stands_still(shorter) => self.wait(request, start + patience),
+                answer => answer,
+            }
         });
         lock(&self.waiting).remove(&request);
         match &answer {
             Ok(_) => self.unresponsive.store(false, Ordering::Relaxed),
             Err(AskError::Deadline) => {
                 self.unresponsive.store(true, Ordering::Relaxed);
-                // A failure means that another thread has counted it.
-                let next = misses.saturating_add(1);
-                let _ = self.misses.compare_exchange(misses, next, Ordering::Relaxed, Ordering::Relaxed);
+                if hotswap::stands_still(start.elapsed() / 2) {
+                    // A failure means that another thread has counted it.
+                    let next = stuck.saturating_add(1);
+                    let _ = self.stuck.compare_exchange(stuck, next, Ordering::Relaxed, Ordering::Relaxed);
+                }
                 self.notice(Notice::DeadlinePassed { request, waited_for: what });
             }
             Err(AskError::Closed) => {}
@@ -336,10 +349,10 @@ impl Connection {
     }
 }
 
-/// How long a question waits, after so many times without an answer.
-fn patience(deadline: Duration, misses: u32) -> Duration {
-    let shorter = SHORTER.checked_pow(misses).map_or(Duration::ZERO, |times| deadline / times);
-    shorter.max(UNRESPONSIVE_DEADLINE)
+/// How long a question waits while a hotswap stands still, after so many that got no answer because of that.
+fn patience_after(patience: Duration, stuck: u32) -> Duration {
+    let shorter = SHORTER.checked_pow(stuck).map_or(Duration::ZERO, |times| patience / times);
+    shorter.max(SHORTEST_DEADLINE.min(patience))
 }
 
 /// A number for the current thread, to tell the threads that wait for the tool apart. Not the Java thread's id: that
@@ -402,11 +415,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_waits_in_vain_together_are_not_much_longer_than_the_first() {
+    fn who_waited_in_vain_for_a_hotswap_that_stood_still_waits_shorter_the_next_time() {
         let deadline = Duration::from_secs(3);
-        let waits: Vec<u128> = (0..6).map(|misses| patience(deadline, misses).as_millis()).collect();
-        assert_eq!(waits, [3000, 750, 187, 46, 20, 20]);
-        assert_eq!(patience(deadline, u32::MAX), UNRESPONSIVE_DEADLINE);
+        let waits: Vec<u128> = (0..6).map(|stuck| patience_after(deadline, stuck).as_millis()).collect();
+        assert_eq!(waits, [3000, 750, 200, 200, 200, 200]);
+        assert_eq!(patience_after(deadline, u32::MAX), SHORTEST_DEADLINE);
+        assert_eq!(patience_after(Duration::from_millis(50), 0), Duration::from_millis(50));
     }
 
     #[test]

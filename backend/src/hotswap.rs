@@ -5,7 +5,9 @@
 //! place below ours, and a retransformation in which we change nothing gives exactly the original back.
 
 use std::cell::{Cell, RefCell};
-use std::time::Instant;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use headwater_protocol::message::HotswapResult;
 use headwater_protocol::{ClassId, LoaderId};
@@ -29,6 +31,22 @@ thread_local! {
     static LEFT_ALONE: RefCell<Vec<(ClassId, String)>> = const { RefCell::new(Vec::new()) };
     /// Instrumented classes that this thread's retransformation, if there is one, gives their own bytes back.
     static GIVEN_BACK: RefCell<Option<Vec<(LoaderId, String)>>> = const { RefCell::new(None) };
+}
+
+/// When a retransformation on our account last began, or had a hook of ours called.
+static PROGRESS: Mutex<Option<Instant>> = Mutex::new(None);
+/// How many there are.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether there is a retransformation on our account which has come no further for so long: another agent's hook may wait for somebody.
+pub fn stands_still(duration: Duration) -> bool {
+    let progress = *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner);
+    UNDER_WAY.load(Ordering::Acquire) > 0 && progress.is_some_and(|last| last.elapsed() >= duration)
+}
+
+/// A retransformation has come further.
+pub fn progresses() {
+    *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
 }
 
 /// The tool did not say in time what a class that is being retransformed is to become.
@@ -71,6 +89,7 @@ pub fn hook_gave(loader: LoaderId, name: &str) {
 /// A class file hook of a retransformation returns now.
 pub fn hook_done() {
     LAST_HOOK.set(Some(Instant::now()));
+    progresses();
 }
 
 /// How many classes the JVM is given at once when original code is given back, at first.
@@ -178,7 +197,10 @@ fn attempt(jvmti: Jvmti, classes: &Classes, batch: &[Retransformed], result: &mu
     GIVEN.take();
     RESTORED.set(batch.iter().filter(|it| it.is_instrumented).map(|it| it.id).collect());
     GIVEN_BACK.set(Some(Vec::new()));
+    progresses();
+    UNDER_WAY.fetch_add(1, Ordering::AcqRel);
     let retransformed = jvmti.retransform(&references);
+    UNDER_WAY.fetch_sub(1, Ordering::AcqRel);
     let given_back = GIVEN_BACK.take().unwrap_or_default();
     RESTORED.take();
     let given = GIVEN.take();

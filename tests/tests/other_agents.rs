@@ -113,7 +113,7 @@ fn a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_c
                 others.redefine();
                 assert_eq!(others.told("call"), "42", "JDK {}: during", jdk.version);
                 others.told("retransform");
-                assert_eq!(others.told("call").is_empty(), false);
+                assert!(!others.told("call").is_empty());
             });
             let (calls, reason) = of_hot(&report);
             assert!(calls == Some(3) || !reason.is_empty(), "JDK {}: {calls:?} {reason}", jdk.version);
