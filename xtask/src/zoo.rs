@@ -32,8 +32,8 @@ use result::Record;
 use run::{Pace, Setting};
 use truth::Truth;
 
-/// What `--short` runs, unless programs are named: quick ones.
-const SHORT: [&str; 2] = ["hsqldb", "lucene"];
+/// What `--short` runs, unless programs are named: quick ones, with a client and without.
+const SHORT: [&str; 2] = ["hsqldb", "jetty"];
 
 /// What is run, and how.
 #[derive(Debug, Args)]

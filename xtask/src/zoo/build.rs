@@ -9,6 +9,7 @@ use headwater_tests::Jdk;
 use super::program::{Dependency, Description, Packaging, Program, shared_sources};
 use super::spring_boot;
 use crate::class_tree;
+use crate::libraries::jars;
 use crate::machine::{call, ensure};
 use crate::pinned;
 
@@ -103,7 +104,7 @@ impl Built {
 
     /// The class path for whom a `*` says nothing.
     fn all_jars(&self) -> Result<OsString, String> {
-        let jars = class_tree::children(&self.libraries)?;
+        let jars = jars(&self.libraries)?;
         std::env::join_paths(std::iter::once(&self.classes).chain(&jars)).map_err(|error| error.to_string())
     }
 

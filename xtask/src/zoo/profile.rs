@@ -1,6 +1,6 @@
 //! What a profile's JSON report says: the methods' shares of the root, and what the profile did to the program.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
@@ -113,12 +113,16 @@ impl Report {
     }
 }
 
-/// Whether a method has one of the first rows of the text report's tree, in whatever signature.
-pub(crate) fn is_on_first_screen(text: &str, method: &str) -> bool {
+/// The methods in the first rows of the text report's tree, without their signatures, which are shortened there.
+pub(crate) fn first_screen(text: &str) -> HashSet<&str> {
     const ROWS: usize = 25;
-    let name = method.split('(').next().unwrap_or(method);
-    let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("share ")).skip(1);
-    rows.take(ROWS).any(|row| row.split('(').next().is_some_and(|row| row.split(' ').next_back() == Some(name)))
+    let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("share ")).skip(1).take(ROWS);
+    rows.filter_map(|row| without_signature(row).split(' ').next_back()).collect()
+}
+
+/// What comes before the parameters.
+pub(crate) fn without_signature(method: &str) -> &str {
+    method.split('(').next().unwrap_or(method)
 }
 
 #[cfg(test)]
@@ -150,9 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_found_by_class_and_method() {
+    fn rows_are_methods_without_signatures() {
         let text = "A (pid 1)\n\n  share  total  self  calls  method\n 100.0%  1 s  1 s  3  a.B.root(int)\n  50.0%  1 s~  1 s  3    a.B.m(String, ...)\n";
-        assert!(is_on_first_screen(text, "a.B.m(Ljava/lang/String;I)V"));
-        assert!(!is_on_first_screen(text, "a.B.n()V"));
+        assert_eq!(first_screen(text), HashSet::from(["a.B.root", "a.B.m"]));
     }
 }

@@ -130,8 +130,10 @@ impl Record {
         let [program, jdk, root] = head;
         let count = |verdict: Verdict| compared.methods.iter().filter(|method| method.verdict() == verdict).count();
         self.notes.push(format!(
-            "{program} on {jdk}, {root}: {} samples inside the root; {} ok, {} not known, {} WRONG{}",
+            "{program} on {jdk}, {root}: {} samples inside the root; of {} methods with 8 % or more {} WRONG; of the largest {} ok, {} not known, {} WRONG{}",
             compared.samples,
+            compared.counted,
+            compared.wrong,
             count(Verdict::Ok),
             count(Verdict::NotKnown),
             count(Verdict::Wrong),

@@ -8,6 +8,7 @@ use headwater_tests::Jdk;
 
 use super::build::Built;
 use crate::class_tree;
+use crate::libraries::jars;
 use crate::machine::call;
 
 /// The class that a JVM starts.
@@ -17,10 +18,8 @@ pub(super) const LAUNCHER: &str = "org.springframework.boot.loader.launch.JarLau
 pub(super) fn package(built: &Built, jdk: &Jdk, main: &str) -> Result<(), String> {
     let unpacked = &built.unpacked;
     class_tree::empty(unpacked)?;
-    for jar in class_tree::children(&built.tools)? {
-        if jar.extension().is_some_and(|extension| extension == "jar") {
-            call(Command::new(jdk.program("jar")).arg("--extract").arg("--file").arg(jar).current_dir(unpacked))?;
-        }
+    for jar in jars(&built.tools)? {
+        call(Command::new(jdk.program("jar")).arg("--extract").arg("--file").arg(jar).current_dir(unpacked))?;
     }
     copy(&built.classes, &unpacked.join("BOOT-INF/classes"))?;
     copy(&built.libraries, &unpacked.join("BOOT-INF/lib"))?;

@@ -13,6 +13,8 @@ use super::tool::Profiled;
 const METHODS: usize = 10;
 /// A method with so many per cent has to be on the first screen.
 const LARGE: f64 = 10.0;
+/// Of the methods with so many per cent it is counted how many are wrong.
+const COUNTED: f64 = 8.0;
 
 /// Samples of a program that nobody had attached to before.
 #[derive(Debug)]
@@ -51,6 +53,9 @@ pub(crate) struct Compared {
     /// JFR's inside the root.
     pub(crate) samples: usize,
     pub(crate) methods: Vec<Comparison>,
+    /// How many methods with 8 per cent or more there are, and how many of them are shown wrong.
+    pub(crate) counted: usize,
+    pub(crate) wrong: usize,
     /// Methods with a tenth or more of the root that are not among the text report's first rows.
     pub(crate) missing: Vec<String>,
 }
@@ -81,21 +86,24 @@ impl Truth {
         let halves = self.jfr.halves(root);
         let second = self.async_profiler.as_ref().ok().map(|stacks| stacks.shares(root));
         let shown = profiled.report.shares();
+        let rows = profile::first_screen(&profiled.text);
         let compare = |(method, truth): (&str, f64)| Comparison {
             method: method.to_owned(),
             truth,
             halves: [0, 1].map(|half: usize| halves[half].percent.get(method).copied().unwrap_or(0.0)),
             second: second.as_ref().map(|second| second.percent.get(method).copied().unwrap_or(0.0)),
             shown: shown.get(method).copied(),
-            on_first_screen: profile::is_on_first_screen(&profiled.text, method),
+            on_first_screen: rows.contains(profile::without_signature(method)),
         };
-        let all = shares.largest(usize::MAX);
-        let is_missing =
-            |(method, truth): &&(&str, f64)| *truth >= LARGE && !profile::is_on_first_screen(&profiled.text, method);
+        let all: Vec<Comparison> = shares.largest(usize::MAX).into_iter().map(compare).collect();
+        let counted: Vec<&Comparison> = all.iter().filter(|method| method.truth >= COUNTED).collect();
+        let missing = all.iter().filter(|method| method.truth >= LARGE && !method.on_first_screen);
         Compared {
             samples: shares.samples,
-            missing: all.iter().filter(is_missing).map(|(method, _)| (*method).to_owned()).collect(),
-            methods: all.into_iter().take(METHODS).map(compare).collect(),
+            missing: missing.map(|method| method.method.clone()).collect(),
+            counted: counted.len(),
+            wrong: counted.iter().filter(|method| method.verdict() == Verdict::Wrong).count(),
+            methods: all.into_iter().take(METHODS).collect(),
         }
     }
 }

@@ -9,16 +9,18 @@ import java.util.concurrent.CopyOnWriteArrayList;
  * Counts and times calls by the program's own clock: of a root, around it; of a client, from the request to the answer that was checked.
  *
  * <p>Its line is {@code meter NAME BEGUN ENDED NS MICROSECONDS,...}: calls that were begun and ended since the program's start, the time
- * of all that ended, and each one's that ended since the last line.
+ * of all that ended, and each one's that ended since the last line (see {@link #MOST}).
  */
 public final class Meter {
+    /** More durations a line are left out, but for the longest: there are meters of a hundred thousand calls a second. */
+    private static final int MOST = 10_000;
     private static final List<Meter> METERS = new CopyOnWriteArrayList<>();
 
     private final String name;
     private long begun;
     private long ended;
     private long ns;
-    private int[] latest = new int[1024];
+    private final int[] latest = new int[MOST];
     private int latestCount;
 
     public Meter(String name) {
@@ -40,10 +42,12 @@ public final class Meter {
         synchronized (this) {
             ended++;
             ns += took;
-            if (latestCount == latest.length) {
-                latest = Arrays.copyOf(latest, 2 * latestCount);
+            int us = (int) Math.min(took / 1000, Integer.MAX_VALUE);
+            if (latestCount == MOST) {
+                latest[MOST - 1] = Math.max(latest[MOST - 1], us);
+            } else {
+                latest[latestCount++] = us;
             }
-            latest[latestCount++] = (int) Math.min(took / 1000, Integer.MAX_VALUE);
         }
     }
 
