@@ -1,17 +1,26 @@
-//! Two profiles compared: what changed, by calling context and by method, and by more than is uncertain.
+//! Profiles compared, one or several a side: what changed, by calling context and by method, and by more than is uncertain.
 //!
-//! Runs are seldom of the same length, so quantities are compared per root call where both profiles have root calls. Times carry
-//! their uncertainties, which add up; a change that is not larger than both together is none. Calls are exact.
+//! Runs are seldom of the same length, so quantities are compared per root call where all profiles have root calls. Of several runs a
+//! side the mean counts, and each run as much as any other; what was not called in one has nothing there.
 //!
-//! What is not known is how much the program itself differs from run to run: that only more runs can tell.
+//! How uncertain a difference is follows from what the profiles state of their times, and from how far the runs of a side differ
+//! ([`estimate`]): a change that is not larger is none. Of single runs only the former is known. Calls are exact in each run.
 
 use rustc_hash::FxHashMap;
 
 use crate::profile::{Link, MethodName, NodeIndex, Profile};
+use crate::report::belief::Belief;
 use crate::report::flat::{Amounts, flat};
+pub(crate) use estimate::NORMAL;
+use estimate::{Estimate, Stated};
+use rows::Rows;
+pub use rows::{Pair, Presence};
 
 pub mod condition;
+mod estimate;
 pub mod json;
+mod notes;
+mod rows;
 pub mod text;
 
 #[cfg(test)]
@@ -37,14 +46,16 @@ pub enum Quantity {
     Calls,
 }
 
-/// A quantity in both profiles: calls, or nanoseconds.
+/// A quantity on both sides: calls, or nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
-    /// In the first.
+    /// In the first, on average.
     pub before: f64,
-    /// In the second.
+    /// In the second, on average.
     pub after: f64,
-    /// Uncertainty of the difference.
+    /// Uncertainty of each.
+    pub errors: [f64; 2],
+    /// That of the difference: of 100 pairs that do not differ, 95 seem to by no more. Infinite of times that are not known.
     pub error: f64,
 }
 
@@ -64,23 +75,22 @@ impl Change {
         self.change().abs() > self.error
     }
 
-    fn of(before: u64, after: u64, errors: [u64; 2], per: [f64; 2]) -> Change {
-        let [n, m] = per;
+    /// Whether anything can be said of the difference.
+    pub fn is_known(&self) -> bool {
+        self.error.is_finite()
+    }
+
+    fn between(before: Estimate, after: Estimate) -> Change {
+        /// Means of the same number of calls, of other numbers of runs, may differ in their last bits.
+        const ROUNDING: f64 = 1e-12;
+        let is_same = (after.mean - before.mean).abs() <= ROUNDING * before.mean;
         Change {
-            before: before as f64 / n,
-            after: after as f64 / m,
-            error: errors[0] as f64 / n + errors[1] as f64 / m,
+            before: before.mean,
+            after: if is_same { before.mean } else { after.mean },
+            errors: [before.error(), after.error()],
+            error: before.error_to(&after),
         }
     }
-}
-
-/// A method, in all or in one calling context, in both profiles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pair {
-    /// In the first; `None` if it was not called there.
-    pub before: Option<Amounts>,
-    /// In the second.
-    pub after: Option<Amounts>,
 }
 
 /// A method in one calling context.
@@ -92,175 +102,182 @@ pub struct DiffNode {
     pub link: Option<Link>,
     /// The method: an index into [`Comparison::names`].
     pub name: usize,
-    /// What it took.
-    pub pair: Pair,
+}
+
+/// A profile, and the file that it is from.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// The file's name.
+    pub file: &'a str,
+    /// What is in it.
+    pub profile: &'a Profile,
 }
 
 /// A comparison.
 #[derive(Debug)]
 pub struct Comparison<'a> {
-    /// The first profile.
-    pub before: &'a Profile,
-    /// The second.
-    pub after: &'a Profile,
+    /// The runs of the first side.
+    pub before: Vec<Run<'a>>,
+    /// Those of the second.
+    pub after: Vec<Run<'a>>,
     /// To what quantities refer.
     pub per: Per,
-    /// The methods of both, each name once.
+    /// The methods of all runs, each name once.
     pub names: Vec<&'a MethodName>,
-    /// What each method took, in the order of `names`; those that were called in neither have nothing.
-    pub methods: Vec<Pair>,
-    /// The trees of all threads, one laid upon the other.
+    /// The trees of all threads of all runs, one laid upon the other.
     pub nodes: Vec<DiffNode>,
-    /// All roots together.
-    pub whole: Pair,
-    /// How much of what quantities refer to each profile has.
-    divisors: [f64; 2],
+    /// What each method took, in the order of `names`; those that were called in none have nothing.
+    of_methods: Rows,
+    /// What each node took.
+    of_nodes: Rows,
+    /// All roots together: one row.
+    of_roots: Rows,
+    /// How the numbers of each run are to be taken: those of the first side come first.
+    scales: Vec<Scale>,
 }
 
-/// Compares two profiles; `per` root call unless one of them has none, or as told.
-pub fn compare<'a>(before: &'a Profile, after: &'a Profile, per: Option<Per>) -> Comparison<'a> {
-    let has_roots = before.root_calls() > 0 && after.root_calls() > 0;
+/// How a run's numbers are to be taken.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    /// How much of what quantities refer to the run has.
+    divisor: f64,
+    /// No time of it is known better than to this part; infinite where times are not known.
+    doubt: f64,
+}
+
+impl Scale {
+    fn of(profile: &Profile, per: Per) -> Scale {
+        let divisor = match per {
+            Per::RootCall => profile.root_calls() as f64,
+            Per::Run => 1.0,
+        };
+        let doubt = match Belief::of(profile) {
+            // Where nothing was called, nothing took any time.
+            None => 0.0,
+            Some(belief) if belief.is_known() => belief.totals,
+            Some(_) => f64::INFINITY,
+        };
+        Scale { divisor, doubt }
+    }
+
+    fn count(self, n: u64) -> Stated {
+        Stated { value: n as f64 / self.divisor, deviation: 0.0 }
+    }
+
+    fn time(self, ns: u64, error_ns: u64) -> Stated {
+        let doubt = if self.doubt.is_finite() { self.doubt * ns as f64 } else { f64::INFINITY };
+        Stated { value: ns as f64 / self.divisor, deviation: (error_ns as f64).max(doubt) / self.divisor }
+    }
+}
+
+/// Compares two sides, of one run each or of several; `per` root call unless a run has none, or as told.
+pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> Comparison<'a> {
+    let runs = || before.iter().chain(after);
+    let has_roots = runs().all(|run| run.profile.root_calls() > 0);
     let per = match per {
         Some(Per::RootCall) | None if has_roots => Per::RootCall,
         _ => Per::Run,
     };
+    let rows = Rows::new([before.len(), after.len()]);
     let mut comparison = Comparison {
-        before,
-        after,
+        before: before.to_vec(),
+        after: after.to_vec(),
         per,
         names: Vec::new(),
-        methods: Vec::new(),
         nodes: Vec::new(),
-        whole: Pair::default(),
-        divisors: match per {
-            Per::RootCall => [before, after].map(|profile| profile.root_calls() as f64),
-            Per::Run => [1.0, 1.0],
-        },
+        of_methods: rows.clone(),
+        of_nodes: rows.clone(),
+        of_roots: rows,
+        scales: runs().map(|run| Scale::of(run.profile, per)).collect(),
     };
+    let roots = comparison.of_roots.push();
     let mut names: FxHashMap<&str, usize> = FxHashMap::default();
     let mut places: FxHashMap<(Option<usize>, Option<Link>, usize), usize> = FxHashMap::default();
-    for (profile, side) in [(before, Pair::before_mut as Side), (after, Pair::after_mut)] {
+    for (number, Run { profile, .. }) in runs().enumerate() {
         let mut name_of = Vec::with_capacity(profile.methods.len());
         for name in &profile.methods {
             name_of.push(*names.entry(&name.machine).or_insert_with(|| {
                 comparison.names.push(name);
-                comparison.methods.push(Pair::default());
-                comparison.names.len() - 1
+                comparison.of_methods.push()
             }));
         }
         for row in flat(profile, &profile.merged) {
-            *side(&mut comparison.methods[name_of[row.method.0]]) = Some(row.amounts);
+            comparison.of_methods.add(name_of[row.method.0], number, &row.amounts);
         }
         let mut place_of: Vec<usize> = Vec::with_capacity(profile.merged.nodes.len());
         for node in &profile.merged.nodes {
             let parent = node.parent.map(|NodeIndex(parent)| place_of[parent]);
             let name = name_of[node.method.0];
             let place = *places.entry((parent, node.link, name)).or_insert_with(|| {
-                comparison.nodes.push(DiffNode { parent, link: node.link, name, pair: Pair::default() });
-                comparison.nodes.len() - 1
+                comparison.nodes.push(DiffNode { parent, link: node.link, name });
+                comparison.of_nodes.push()
             });
             place_of.push(place);
             let amounts = Amounts::of(node);
-            side(&mut comparison.nodes[place].pair).get_or_insert_default().add(&amounts);
+            comparison.of_nodes.add(place, number, &amounts);
             if node.caller().is_none() {
-                side(&mut comparison.whole).get_or_insert_default().add(&amounts);
+                comparison.of_roots.add(roots, number, &amounts);
             }
         }
     }
     comparison
 }
 
-type Side = fn(&mut Pair) -> &mut Option<Amounts>;
-
-impl Pair {
-    fn before_mut(&mut self) -> &mut Option<Amounts> {
-        &mut self.before
+impl<'a> Comparison<'a> {
+    /// What a method of [`names`](Self::names) took.
+    pub fn method(&self, name: usize) -> Pair<'_> {
+        self.of_methods.pair(name)
     }
 
-    fn after_mut(&mut self) -> &mut Option<Amounts> {
-        &mut self.after
+    /// Every method that was called, by its place in [`names`](Self::names).
+    pub fn methods(&self) -> impl Iterator<Item = (usize, Pair<'_>)> {
+        (0..self.names.len()).map(|name| (name, self.method(name))).filter(|(_, pair)| pair.is_known())
     }
 
-    fn add(&mut self, other: &Pair) {
-        for (sum, part) in [(&mut self.before, other.before), (&mut self.after, other.after)] {
-            if let Some(part) = part {
-                sum.get_or_insert_default().add(&part);
-            }
-        }
+    /// What a node took.
+    pub fn node(&self, node: usize) -> Pair<'_> {
+        self.of_nodes.pair(node)
     }
 
-    /// Whether it was called in one profile only.
-    pub fn is_one_sided(&self) -> bool {
-        self.before.is_some() != self.after.is_some()
+    /// What all roots took together.
+    pub fn whole(&self) -> Pair<'_> {
+        self.of_roots.pair(0)
     }
 
-    /// Whether it was called at all.
-    pub fn is_known(&self) -> bool {
-        self.before.is_some() || self.after.is_some()
+    /// Whether the times of all runs are known.
+    pub fn knows_times(&self) -> bool {
+        self.scales.iter().all(|scale| scale.doubt.is_finite())
     }
-}
 
-impl Comparison<'_> {
-    /// How much of what quantities refer to each profile has.
-    pub(crate) fn divisors(&self) -> [f64; 2] {
-        self.divisors
+    /// All runs, those of the first side first.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &Run<'a>> {
+        self.before.iter().chain(&self.after)
+    }
+
+    /// How much of what quantities refer to each run has.
+    pub(crate) fn divisors(&self) -> Vec<f64> {
+        self.scales.iter().map(|scale| scale.divisor).collect()
+    }
+
+    /// To what part each run's times are known at best; infinite where they are not.
+    pub(crate) fn doubts(&self) -> Vec<f64> {
+        self.scales.iter().map(|scale| scale.doubt).collect()
     }
 
     /// A quantity of a pair.
-    pub fn change(&self, pair: &Pair, quantity: Quantity) -> Change {
-        let (a, b) = (pair.before.unwrap_or_default(), pair.after.unwrap_or_default());
-        match quantity {
-            Quantity::SelfTime => Change::of(a.self_ns, b.self_ns, [a.error_ns, b.error_ns], self.divisors),
-            Quantity::Total => Change::of(a.total_ns, b.total_ns, [a.total_error_ns, b.total_error_ns], self.divisors),
-            Quantity::Calls => Change::of(a.calls, b.calls, [0, 0], self.divisors),
-        }
-    }
-
-    /// What the reader should know of the two before comparing them.
-    pub fn notes(&self) -> Vec<String> {
-        let (before, after) = (self.before, self.after);
-        let mut notes = Vec::new();
-        let mut differ = |what: &str, before: String, after: String| {
-            if before != after {
-                notes.push(format!("{what} differ: {before} before, {after} after"));
+    pub fn change(&self, pair: Pair<'_>, quantity: Quantity) -> Change {
+        let stated = |amounts: &Option<Amounts>, scale: &Scale| {
+            let amounts = amounts.unwrap_or_default();
+            match quantity {
+                Quantity::SelfTime => scale.time(amounts.self_ns, amounts.error_ns),
+                Quantity::Total => scale.time(amounts.total_ns, amounts.total_error_ns),
+                Quantity::Calls => scale.count(amounts.calls),
             }
         };
-        let roots = |profile: &Profile| {
-            let mut patterns: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
-            patterns.sort_unstable();
-            patterns.join(", ")
+        let (first, second) = self.scales.split_at(self.before.len());
+        let estimate = |runs: &[Option<Amounts>], scales: &[Scale]| {
+            Estimate::of(runs.iter().zip(scales).map(|(amounts, scale)| stated(amounts, scale)))
         };
-        differ("roots", roots(before), roots(after));
-        differ("JDKs", before.target.jdk.clone(), after.target.jdk.clone());
-        differ("hosts", before.environment.host.clone(), after.environment.host.clone());
-        let clock = |profile: &Profile| match profile.clock.mode.period() {
-            Some(period) => format!("{} of {period:?}", profile.clock.source.name()),
-            None => profile.clock.source.name().to_owned(),
-        };
-        differ("clocks", clock(before), clock(after));
-        for (profile, which) in [(before, "before"), (after, "after")] {
-            if profile.events.lost > 0 {
-                notes.push(format!(
-                    "events were lost {which} ({}): its calls and times are too low",
-                    profile.events.lost
-                ));
-            }
-        }
-        for (profile, which) in [(before, "before"), (after, "after")] {
-            let dropped = profile.budget.as_ref().map_or(0, |budget| budget.dropped.len());
-            if dropped > 0 {
-                notes.push(format!(
-                    "{dropped} methods were dropped {which} to keep to --budget: their calls are too few, and their time is their callers'"
-                ));
-            }
-        }
-        if self.per == Per::Run && (before.root_calls() == 0 || after.root_calls() == 0) {
-            notes.push("one has no root calls: whole runs are compared".to_owned());
-        } else if self.per == Per::RootCall && self.nodes.iter().filter(|node| node.parent.is_none()).count() > 1 {
-            notes.push(
-                "several roots were entered: a change in how often each is shows as a change per root call".to_owned(),
-            );
-        }
-        notes
+        Change::between(estimate(pair.before, first), estimate(pair.after, second))
     }
 }

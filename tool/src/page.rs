@@ -20,8 +20,8 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde::Serialize;
 
-use crate::diff::json::Context;
-use crate::diff::{self, Comparison, Pair};
+use crate::diff::condition::Judgements;
+use crate::diff::{self, Comparison, Pair, Presence};
 use crate::profile::{MethodIndex, MethodName, Node, NodeIndex, Profile, Tree};
 use crate::report::flat::Amounts;
 use crate::report::{json, text};
@@ -32,6 +32,10 @@ const PAGE: &str = include_str!("../web/dist/page.html");
 const TITLE: &str = "{{title}}";
 /// Where the data go.
 const DATA: &str = "{{data}}";
+
+/// What a page cannot show.
+pub(crate) const SEVERAL_RUNS: &str =
+    "a page compares one profile with one; of several on a side there are text and JSON";
 
 /// A tree among the blocks.
 #[derive(Serialize)]
@@ -72,7 +76,11 @@ struct DiffFacts<'a, R> {
     blocks: Vec<Block>,
     /// In which of the two each node is: 1 before, 2 after, 3 both.
     presence: String,
-    divisors: [f64; 2],
+    divisors: Vec<f64>,
+    /// No time is known better than to this part, before and after; null where times are not known.
+    doubts: Vec<f64>,
+    /// An uncertainty is so many standard deviations.
+    deviations: f64,
 }
 
 /// Writes a profile's page. The caller buffers.
@@ -106,37 +114,42 @@ pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
     fill(&title, &facts, &data, out)
 }
 
-/// Writes a comparison's page. The caller buffers.
+/// Writes the page of a comparison of one run with one. The caller buffers.
 ///
 /// # Errors
 ///
-/// Those of the writer.
-pub fn write_diff(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
+/// Those of the writer, and [`io::ErrorKind::Unsupported`] if there are more runs: the page has no place for how far they differ.
+pub fn write_diff(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: &mut impl Write) -> io::Result<()> {
+    let ([before], [after]) = (&comparison.before[..], &comparison.after[..]) else {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, SEVERAL_RUNS));
+    };
     let mut head = Vec::new();
-    diff::text::introduction(comparison, context, &mut head)?;
+    diff::text::introduction(comparison, &mut head)?;
     let mut foot = Vec::new();
-    diff::text::conditions(comparison, context, &mut foot)?;
-    let title = format!("{} → {}", context.files[0], context.files[1]);
+    diff::text::conditions(comparison, judgements, &mut foot)?;
+    let title = format!("{} → {}", before.file, after.file);
     let mut data = Vec::new();
-    let blocks = [|pair: &Pair| pair.before, |pair: &Pair| pair.after]
+    let blocks = [|pair: Pair<'_>| pair.before[0], |pair: Pair<'_>| pair.after[0]]
         .into_iter()
         .map(|side| block(&one_side(comparison, side), &mut data))
         .collect();
-    let presence = comparison.nodes.iter().map(|node| match (node.pair.before, node.pair.after) {
-        (_, None) => '1',
-        (None, _) => '2',
-        _ => '3',
+    let presence = (0..comparison.nodes.len()).map(|node| match comparison.node(node).presence() {
+        Presence::Removed => '1',
+        Presence::Added => '2',
+        Presence::Both | Presence::Never => '3',
     });
     let facts = DiffFacts {
         kind: "diff",
         title: &title,
         head: lossy(head),
         foot: lossy(foot),
-        report: diff::json::facts(comparison, context),
+        report: diff::json::facts(comparison, judgements),
         methods: comparison.names.iter().map(|name| names(name)).collect(),
         blocks,
         presence: presence.collect(),
         divisors: comparison.divisors(),
+        doubts: comparison.doubts(),
+        deviations: diff::NORMAL,
     };
     fill(&title, &facts, &data, out)
 }
@@ -151,10 +164,10 @@ fn lossy(text: Vec<u8>) -> String {
 }
 
 /// What one of the profiles has of a comparison's nodes.
-fn one_side(comparison: &Comparison<'_>, side: fn(&Pair) -> Option<Amounts>) -> Tree {
-    let nodes = comparison.nodes.iter().map(|node| {
+fn one_side(comparison: &Comparison<'_>, side: fn(Pair<'_>) -> Option<Amounts>) -> Tree {
+    let nodes = comparison.nodes.iter().enumerate().map(|(index, node)| {
         let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu } =
-            side(&node.pair).unwrap_or_default();
+            side(comparison.node(index)).unwrap_or_default();
         let (parent, method) = (node.parent.map(NodeIndex), MethodIndex(node.name));
         let link = node.link;
         Node { parent, link, method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }

@@ -9,7 +9,7 @@ use crate::pattern::near_misses;
 use crate::profile::{MethodIndex, Profile, ThreadProfile, Tree};
 
 pub mod arcs;
-mod belief;
+pub(crate) mod belief;
 pub mod flat;
 pub mod json;
 pub(crate) mod names;

@@ -231,6 +231,56 @@ fn the_differences() {
 }
 
 #[test]
+fn several_files_a_side() {
+    let saved = Saved::new();
+    // Slower in another method from run to run.
+    let mut slower = recursive();
+    slower.merged.nodes[2].self_ns += 3_000;
+    for node in [0, 1, 2] {
+        slower.merged.nodes[node].total_ns += 3_000;
+    }
+    saved.save("slower.hw", &slower);
+    let sides = ["before.hw", "slower.hw", "before.hw", "--", "after.hw", "after.hw"];
+    check("diff-several.txt", &saved.result(&[&["diff"], &sides[..]].concat()));
+    let json = saved.result(&[&["diff", "--format", "json"], &sides[..]].concat());
+    let object: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let files = |side: &str| object[side]["files"].as_array().map_or(0, Vec::len);
+    assert_eq!((files("before"), files("after"), &object["times_known"]), (3, 2, &true.into()));
+    // One and one are what they are without the dashes.
+    assert_eq!(
+        saved.result(&["diff", "before.hw", "--", "after.hw"]),
+        saved.result(&["diff", "before.hw", "after.hw"])
+    );
+    let failed = saved.failure(&[&["diff", "--fail-if", "calls(refund) > 0"], &sides[..]].concat(), 1);
+    assert!(failed.starts_with("headwater: FAILED calls(refund) > 0: 0 before, 1 after per root call"), "{failed}");
+}
+
+#[test]
+fn sides_that_cannot_be_told_apart_are_refused() {
+    let saved = Saved::new();
+    for (arguments, complaint) in [
+        (&["before.hw"][..], "there is nothing to compare it with: give two snapshots, or several a side with -- between"),
+        (
+            &["before.hw", "before.hw", "after.hw"],
+            "which are before, and which after? Write -- between them: headwater diff a1.hw a2.hw -- b1.hw b2.hw",
+        ),
+        (
+            &["before.hw", "--", "after.hw", "--fail-if", "self(m) > 5%"],
+            "--fail-if: options come before the --, behind it are files",
+        ),
+        (&["before.hw", "-", "--", "after.hw", "-"], "standard input can be one of the snapshots, not more"),
+        (
+            &["-o", "page.html", "before.hw", "before.hw", "--", "after.hw"],
+            "a page compares one profile with one; of several on a side there are text and JSON",
+        ),
+    ] {
+        let found = saved.failure(&[&["diff"], arguments].concat(), 2);
+        assert_eq!(found, format!("headwater: {complaint}\n"), "{arguments:?}");
+    }
+    assert!(saved.failure(&["diff"], 2).contains("<BEFORE>... -- <AFTER>..."));
+}
+
+#[test]
 fn a_gate_for_regressions() {
     let saved = Saved::new();
     let gate = |conditions: &[&str]| {
@@ -255,7 +305,7 @@ fn a_gate_for_regressions() {
     assert_eq!(
         judged,
         [
-            "passed total(com.acme.Shop.log) > +1%: 30.00 us before, 31.50 us after per root call: +1.500 us (±5.003 us), +5.0%: \
+            "passed total(com.acme.Shop.log) > +1%: 30.00 us before, 31.50 us after per root call: +1.500 us (±9.802 us), +5.0%: \
              not more than is uncertain",
             "FAILED self(com.acme.Item.price) > +5%: 9.900 us before, 29.90 us after per root call: +20.00 us (±2 ns), +202.0%",
             "FAILED calls(refund) > 0: 0 before, 1 after per root call: +1 (±0), new",

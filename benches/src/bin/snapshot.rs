@@ -53,7 +53,8 @@ fn measure(file: &PathBuf, json_file: &PathBuf) {
         });
         row(&format!("text, {name} view"), time, None);
     }
-    let (time, comparison) = timed(|| diff::compare(&profile, &read, None));
+    let run = |file, profile| diff::Run { file, profile };
+    let (time, comparison) = timed(|| diff::compare(&[run("before", &profile)], &[run("after", &read)], None));
     row("diff", time, None);
     assert!(comparison.nodes.len() > MERGED / 2, "most chains of calls are distinct");
 }

@@ -150,8 +150,8 @@ pub(super) enum Command {
     /// Look at a saved profile again, in any view and format
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),
-    /// Compare two saved profiles
-    #[command(after_help = diff::EXAMPLES)]
+    /// Compare two saved profiles, or several a side
+    #[command(override_usage = diff::USAGE, after_help = diff::EXAMPLES)]
     Diff(diff::DiffArgs),
     /// Remove whatever a lost tool left behind in a JVM
     #[command(after_help = "Example: headwater detach 4711")]

@@ -1,18 +1,18 @@
-//! `headwater diff`: two saved profiles, compared.
+//! `headwater diff`: saved profiles, compared: two, or several a side.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::slice;
 
 use clap::{Args, ValueEnum};
 
 use super::fail;
 use super::output::{TEXT_MIN_SHARE, parent_exists, terminal_width, wants_color};
 use super::view::{SortName, percentage};
-use crate::diff::condition::{Condition, ConditionError, Judgement};
-use crate::diff::json::Context;
+use crate::diff::condition::{Condition, ConditionError, Judgement, Judgements};
 use crate::diff::text::Selection;
-use crate::diff::{self, Comparison, Per, Quantity};
+use crate::diff::{self, Comparison, Per, Quantity, Run};
 use crate::page;
 use crate::profile::Profile;
 use crate::report::select::MethodSelector;
@@ -21,27 +21,40 @@ use crate::report::{Options, SortBy};
 use crate::snapshot;
 use crate::whole_file::write_whole;
 
+pub(super) const USAGE: &str = "\
+headwater diff [OPTIONS] <BEFORE> <AFTER>
+       headwater diff [OPTIONS] <BEFORE>... -- <AFTER>...";
+
 pub(super) const EXAMPLES: &str = "\
 Examples:
   headwater diff before.hw after.hw
+  headwater diff a1.hw a2.hw a3.hw -- b1.hw b2.hw b3.hw
   headwater diff before.hw after.hw --by total --focus com.acme.*
   headwater diff before.hw after.hw --format json -o diff.json
   headwater diff before.hw after.hw -o diff.html
   headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%' --fail-if 'total(com.acme.Shop.checkout) > +2ms'
 
+Of several files a side the means are compared; on either side there may be any number. Runs of one program differ, and how far, only
+several can tell: three a side are a good beginning. Options come before the --.
+
+Times come with the uncertainty of their difference, ±, by what the profiles state and by how far the files of a side differ: of 100
+comparisons of a program with itself, 95 show no change that is larger. One that is not larger is marked (within ±), or left out.
+
 A condition is QUANTITY(METHODS) OPERATOR CHANGE. QUANTITY is self, total or calls; METHODS as in --focus, counted together; OPERATOR
-is >, >=, < or <=; CHANGE is relative with %, else in ns, us, ms or s, and of calls a number. Changes that are not larger than their
-uncertainty meet no condition.
+is >, >=, < or <=; CHANGE is relative with %, else in ns, us, ms or s, and of calls a number. Changes of times that are not larger than
+their uncertainty meet no condition; calls are exact, and any change of theirs may.
 
 Exit codes: 0 done, 1 a condition was met or a file cannot be read, 2 usage.";
 
 /// Which snapshots, and what of them.
 #[derive(Debug, Args)]
 pub(super) struct DiffArgs {
-    /// The first snapshot (.hw)
-    before: PathBuf,
-    /// The second; one of the two may be -, standard input
-    after: PathBuf,
+    /// Snapshots (.hw): the first and the second, or, before --, those of the first side; one of all may be -, standard input
+    #[arg(required = true, value_name = "BEFORE")]
+    files: Vec<PathBuf>,
+    /// Those of the second side
+    #[arg(last = true, value_name = "AFTER")]
+    after: Vec<PathBuf>,
     /// Exit with 1 if this is so: 'self(com.acme.*) > +5%'. May be repeated
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
@@ -110,14 +123,38 @@ impl DiffArgs {
         }
     }
 
+    /// The files of each side.
+    fn sides(&self) -> Result<[&[PathBuf]; 2], String> {
+        match (&self.files[..], &self.after[..]) {
+            ([before, after], []) => Ok([slice::from_ref(before), slice::from_ref(after)]),
+            ([_], []) => {
+                Err("there is nothing to compare it with: give two snapshots, or several a side with -- between"
+                    .to_owned())
+            }
+            (_, []) => Err(
+                "which are before, and which after? Write -- between them: headwater diff a1.hw a2.hw -- b1.hw b2.hw"
+                    .to_owned(),
+            ),
+            (before, after) => Ok([before, after]),
+        }
+    }
+
     /// Finds out before the work what is wrong with the command.
     fn check(&self) -> Result<(Format, Vec<Condition>), String> {
         let format = self.format()?;
+        let sides = self.sides()?;
+        let is_option = |path: &&PathBuf| path.as_os_str().len() > 1 && path.as_os_str().as_encoded_bytes()[0] == b'-';
+        if let Some(option) = self.after.iter().find(is_option) {
+            return Err(format!("{}: options come before the --, behind it are files", option.display()));
+        }
+        if format == Format::Html && sides.iter().any(|files| files.len() > 1) {
+            return Err(page::SEVERAL_RUNS.to_owned());
+        }
         if let Some(path) = &self.output {
             parent_exists(path)?;
         }
-        if self.before == Path::new("-") && self.after == Path::new("-") {
-            return Err("standard input can be one of the two snapshots, not both".to_owned());
+        if sides.iter().copied().flatten().filter(|path| *path == Path::new("-")).count() > 1 {
+            return Err("standard input can be one of the snapshots, not more".to_owned());
         }
         let parse = |text: &String| text.parse().map_err(|error| misread(text, &error));
         Ok((format, self.fail_if.iter().map(parse).collect::<Result<_, _>>()?))
@@ -130,30 +167,29 @@ fn misread(text: &str, error: &ConditionError) -> String {
 }
 
 pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
-    let (format, conditions) = match arguments.check() {
-        Ok(checked) => checked,
-        Err(error) => return fail(2, &error),
+    let (sides, format, conditions) = match (arguments.sides(), arguments.check()) {
+        (Ok(sides), Ok((format, conditions))) => (sides, format, conditions),
+        (Err(error), _) | (_, Err(error)) => return fail(2, &error),
     };
-    let (before, after) = match (snapshot::load(&arguments.before), snapshot::load(&arguments.after)) {
-        (Ok(before), Ok(after)) => (before, after),
-        (Err(error), _) | (_, Err(error)) => return fail(1, &error.to_string()),
+    let loaded = match sides.map(load) {
+        [Ok(before), Ok(after)] => [before, after],
+        [Err(error), _] | [_, Err(error)] => return fail(1, &error.to_string()),
     };
-    if let Err(nothing) = focus_is_called(arguments, [&before, &after]) {
+    if let Err(nothing) = focus_is_called(arguments, loaded.iter().flatten().map(|(_, profile)| profile)) {
         return fail(1, &nothing);
     }
     let per = arguments.per.map(|per| match per {
         PerName::RootCall => Per::RootCall,
         PerName::Run => Per::Run,
     });
+    let [before, after] = loaded.each_ref().map(|side| runs(side));
     let comparison = diff::compare(&before, &after, per);
     let judge = |condition: Condition| {
         let judgement = condition.judge(&comparison);
         (condition, judgement)
     };
     let judgements: Vec<(Condition, Judgement)> = conditions.into_iter().map(judge).collect();
-    let files = [&arguments.before, &arguments.after].map(|path| path.display().to_string());
-    let context = Context { files: [&files[0], &files[1]], judgements: &judgements };
-    match write(arguments, format, &comparison, &context) {
+    match write(arguments, format, &comparison, &judgements) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return fail(1, &format!("the comparison could not be written: {error}")),
@@ -167,20 +203,40 @@ pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
     code
 }
 
-/// A focus on nothing is a mistake, unless one of the two has it.
-fn focus_is_called(arguments: &DiffArgs, profiles: [&Profile; 2]) -> Result<(), String> {
-    let options = Options { focus: arguments.focus.clone(), ..Options::default() };
-    let [before, after] = profiles.map(|profile| options.check(profile));
-    before.or(after).map_err(|nothing| nothing.to_string())
+/// The profiles of a side, each with its file's name.
+fn load(files: &[PathBuf]) -> Result<Vec<(String, Profile)>, snapshot::SnapshotError> {
+    files.iter().map(|file| Ok((file.display().to_string(), snapshot::load(file)?))).collect()
 }
 
-fn write(arguments: &DiffArgs, format: Format, comparison: &Comparison<'_>, context: &Context<'_>) -> io::Result<()> {
+fn runs(side: &[(String, Profile)]) -> Vec<Run<'_>> {
+    side.iter().map(|(file, profile)| Run { file, profile }).collect()
+}
+
+/// A focus on nothing is a mistake, unless one of the profiles has it.
+fn focus_is_called<'a>(arguments: &DiffArgs, profiles: impl Iterator<Item = &'a Profile>) -> Result<(), String> {
+    let options = Options { focus: arguments.focus.clone(), ..Options::default() };
+    let mut wrong = None;
+    for profile in profiles {
+        match options.check(profile) {
+            Ok(()) => return Ok(()),
+            Err(nothing) => wrong = Some(nothing),
+        }
+    }
+    wrong.map_or(Ok(()), |nothing| Err(nothing.to_string()))
+}
+
+fn write(
+    arguments: &DiffArgs,
+    format: Format,
+    comparison: &Comparison<'_>,
+    judgements: Judgements<'_>,
+) -> io::Result<()> {
     let as_told = |style: &Style, out: &mut dyn Write| {
         let mut out = out;
         match format {
-            Format::Json => diff::json::write(comparison, context, &mut out),
-            Format::Html => page::write_diff(comparison, context, &mut out),
-            Format::Text => diff::text::write(comparison, context, &arguments.selection(), style, &mut out),
+            Format::Json => diff::json::write(comparison, judgements, &mut out),
+            Format::Html => page::write_diff(comparison, judgements, &mut out),
+            Format::Text => diff::text::write(comparison, judgements, &arguments.selection(), style, &mut out),
         }
     };
     match &arguments.output {

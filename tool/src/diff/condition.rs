@@ -5,14 +5,14 @@
 //! unit      = "%" | "ns" | "us" | "ms" | "s"
 //! ```
 //!
-//! The number is a change, from the first profile to the second: relative with `%`, else absolute, of times with a unit, of calls
+//! The number is a change, from the first side to the second: relative with `%`, else absolute, of times with a unit, of calls
 //! without. Methods are what a [`MethodSelector`] takes, and count together: the sum of their self times, or calls; of total times
 //! that of the outermost calls, so that nothing counts twice.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Change, Comparison, Pair, Quantity};
+use super::{Change, Comparison, Quantity};
 use crate::report::select::MethodSelector;
 use crate::report::{near_methods, suggested};
 
@@ -81,6 +81,9 @@ pub struct Judgement {
     pub verdict: Verdict,
 }
 
+/// Conditions with their outcomes.
+pub type Judgements<'a> = &'a [(Condition, Judgement)];
+
 impl Condition {
     /// What is compared.
     pub fn quantity(&self) -> Quantity {
@@ -90,29 +93,27 @@ impl Condition {
     /// Whether it holds.
     pub fn judge(&self, comparison: &Comparison<'_>) -> Judgement {
         let is_meant: Vec<bool> = comparison.names.iter().map(|name| self.methods.matches(&name.machine)).collect();
-        let mut sum = Pair::default();
+        let mut sum = comparison.of_methods.sum();
         match self.quantity {
             Quantity::SelfTime | Quantity::Calls => {
-                comparison
-                    .methods
-                    .iter()
-                    .zip(&is_meant)
-                    .filter(|(_, meant)| **meant)
-                    .for_each(|(pair, _)| sum.add(pair));
+                for (_, pair) in comparison.methods().filter(|(name, _)| is_meant[*name]) {
+                    sum.add_pair(0, pair);
+                }
             }
             Quantity::Total => {
                 // Callers come before their callees.
                 let mut covered = Vec::with_capacity(comparison.nodes.len());
-                for node in &comparison.nodes {
+                for (index, node) in comparison.nodes.iter().enumerate() {
                     let is_inner = node.link.is_none() && node.parent.is_some_and(|parent| covered[parent]);
                     covered.push(is_inner || is_meant[node.name]);
                     if !is_inner && is_meant[node.name] {
-                        sum.add(&node.pair);
+                        sum.add_pair(0, comparison.node(index));
                     }
                 }
             }
         }
-        let change = comparison.change(&sum, self.quantity);
+        let sum = sum.pair(0);
+        let change = comparison.change(sum, self.quantity);
         let (value, limit) = match self.threshold {
             Threshold::Relative(limit) => (change.relative(), limit),
             Threshold::Absolute(limit) => (change.change(), limit),
@@ -123,7 +124,12 @@ impl Condition {
             Operator::Less => value < limit,
             Operator::LessOrEqual => value <= limit,
         };
-        let verdict = match (sum.is_known(), holds, change.is_real()) {
+        // How often something was called is no estimate: who asks for it is told, however much it differs from run to run.
+        let is_certain = match self.quantity {
+            Quantity::Calls => change.change() != 0.0,
+            Quantity::SelfTime | Quantity::Total => change.is_real(),
+        };
+        let verdict = match (sum.is_known(), holds, is_certain) {
             (false, ..) => Verdict::NothingMatched,
             (_, false, _) => Verdict::Passed,
             (_, true, true) => Verdict::Failed,
@@ -134,8 +140,9 @@ impl Condition {
 
     /// For a condition that matched nothing: a sentence's end that suggests other names.
     pub fn suggestion(&self, comparison: &Comparison<'_>) -> String {
-        let near = near_methods(comparison.after, &self.methods);
-        suggested(&if near.is_empty() { near_methods(comparison.before, &self.methods) } else { near })
+        let runs = comparison.after.iter().chain(&comparison.before);
+        let mut near = runs.map(|run| near_methods(run.profile, &self.methods));
+        suggested(&near.find(|near| !near.is_empty()).unwrap_or_default())
     }
 }
 

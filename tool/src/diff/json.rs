@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::condition::{Condition, Judgement, Verdict};
-use super::{Change, Comparison, Pair, Per, Quantity};
-use crate::profile::{Link, Profile};
+use super::condition::{Condition, Judgement, Judgements, Verdict};
+use super::rows::Presence;
+use super::{Change, Comparison, Pair, Per, Quantity, Run};
+use crate::profile::Link;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -17,6 +18,8 @@ struct Report<'a> {
     total: Time,
     #[serde(flatten)]
     rows: Option<Rows<'a>>,
+    times_known: bool,
+    warnings: Vec<String>,
     notes: Vec<String>,
     conditions: Vec<ConditionRow>,
     failed: bool,
@@ -28,8 +31,16 @@ struct Rows<'a> {
     nodes: Vec<NodeRow<'a>>,
 }
 
+/// The first of its runs, and all.
 #[derive(Serialize)]
 struct Side<'a> {
+    #[serde(flatten)]
+    first: File<'a>,
+    files: Vec<File<'a>>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
     file: &'a str,
     main: &'a str,
     pid: u32,
@@ -65,7 +76,10 @@ struct Time {
     before_ns: f64,
     after_ns: f64,
     change_ns: f64,
+    /// Null, as the next two, if times are not known: JSON has no infinity.
     error_ns: f64,
+    before_error_ns: f64,
+    after_error_ns: f64,
     relative: Option<f64>,
     changed: bool,
 }
@@ -75,6 +89,9 @@ struct Count {
     before: f64,
     after: f64,
     change: f64,
+    error: f64,
+    before_error: f64,
+    after_error: f64,
     relative: Option<f64>,
     changed: bool,
 }
@@ -91,69 +108,66 @@ struct ConditionRow {
     relative: Option<f64>,
 }
 
-/// What is not in the comparison itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
-    /// The names of the two files.
-    pub files: [&'a str; 2],
-    /// Conditions with their outcomes.
-    pub judgements: &'a [(Condition, Judgement)],
-}
-
 /// Writes the object and a line feed: every method and every node, changed or not.
-pub fn write(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
-    let row = |name: usize, pair: &Pair| MethodRow {
+pub fn write(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: &mut impl Write) -> io::Result<()> {
+    let row = |name: usize, pair: Pair<'_>| MethodRow {
         method: &comparison.names[name].machine,
-        presence: match (pair.before, pair.after) {
-            (None, _) => "added",
-            (_, None) => "removed",
-            _ => "both",
+        presence: match pair.presence() {
+            Presence::Added => "added",
+            Presence::Removed => "removed",
+            Presence::Both | Presence::Never => "both",
         },
         own: time(&comparison.change(pair, Quantity::SelfTime)),
         total: time(&comparison.change(pair, Quantity::Total)),
         calls: count(&comparison.change(pair, Quantity::Calls)),
     };
-    let known = comparison.methods.iter().enumerate().filter(|(_, pair)| pair.is_known());
     let nodes = comparison.nodes.iter().enumerate();
     let rows = Rows {
-        methods: known.map(|(name, pair)| row(name, pair)).collect(),
+        methods: comparison.methods().map(|(name, pair)| row(name, pair)).collect(),
         nodes: nodes
             .map(|(id, node)| NodeRow {
                 id,
                 parent: node.parent,
                 link: node.link.map(Link::name),
-                row: row(node.name, &node.pair),
+                row: row(node.name, comparison.node(id)),
             })
             .collect(),
     };
-    serde_json::to_writer(&mut *out, &report(comparison, context, Some(rows)))?;
+    serde_json::to_writer(&mut *out, &report(comparison, judgements, Some(rows)))?;
     writeln!(out)
 }
 
 /// The object without its methods and nodes.
-pub(crate) fn facts<'a>(comparison: &'a Comparison<'a>, context: &'a Context<'a>) -> impl Serialize + use<'a> {
-    report(comparison, context, None)
+pub(crate) fn facts<'a>(comparison: &'a Comparison<'a>, judgements: Judgements<'a>) -> impl Serialize + use<'a> {
+    report(comparison, judgements, None)
 }
 
-fn report<'a>(comparison: &'a Comparison<'_>, context: &Context<'a>, rows: Option<Rows<'a>>) -> Report<'a> {
+fn report<'a>(comparison: &'a Comparison<'_>, judgements: Judgements<'a>, rows: Option<Rows<'a>>) -> Report<'a> {
     Report {
         schema: "headwater-diff/1",
-        before: side(context.files[0], comparison.before),
-        after: side(context.files[1], comparison.after),
+        before: side(&comparison.before),
+        after: side(&comparison.after),
         per: match comparison.per {
             Per::RootCall => "root-call",
             Per::Run => "run",
         },
-        total: time(&comparison.change(&comparison.whole, Quantity::Total)),
+        total: time(&comparison.change(comparison.whole(), Quantity::Total)),
         rows,
+        times_known: comparison.knows_times(),
+        warnings: comparison.warnings(),
         notes: comparison.notes(),
-        conditions: context.judgements.iter().map(|(condition, judgement)| judged(condition, judgement)).collect(),
-        failed: context.judgements.iter().any(|(_, judgement)| judgement.verdict.is_failure()),
+        conditions: judgements.iter().map(|(condition, judgement)| judged(condition, judgement)).collect(),
+        failed: judgements.iter().any(|(_, judgement)| judgement.verdict.is_failure()),
     }
 }
 
-fn side<'a>(file: &'a str, profile: &'a Profile) -> Side<'a> {
-    Side {
+fn side<'a>(runs: &[Run<'a>]) -> Side<'a> {
+    Side { first: file(&runs[0]), files: runs.iter().map(file).collect() }
+}
+
+fn file<'a>(run: &Run<'a>) -> File<'a> {
+    let Run { file, profile } = *run;
+    File {
         file,
         main: &profile.target.main,
         pid: profile.target.pid,
@@ -176,6 +190,8 @@ fn time(change: &Change) -> Time {
         after_ns: change.after,
         change_ns: change.change(),
         error_ns: change.error,
+        before_error_ns: change.errors[0],
+        after_error_ns: change.errors[1],
         relative: relative(change),
         changed: change.is_real(),
     }
@@ -186,6 +202,9 @@ fn count(change: &Change) -> Count {
         before: change.before,
         after: change.after,
         change: change.change(),
+        error: change.error,
+        before_error: change.errors[0],
+        after_error: change.errors[1],
         relative: relative(change),
         changed: change.is_real(),
     }

@@ -1,10 +1,10 @@
 use super::condition::{Condition, Verdict};
 use super::*;
-use crate::profile::testing::{profile_of, random_tree};
+use crate::profile::testing::{Random, profile_of, random_tree};
 use crate::profile::{MethodIndex, Node, Tree};
 use crate::report::text::Style;
 
-/// From (parent, method, calls, self time, its uncertainty); totals and their uncertainties are sums.
+/// From (parent, method, calls, self time, its deviation); totals and their deviations are sums, but that of roots, which are known.
 fn profile(rows: &[(Option<usize>, usize, u64, u64, u64)]) -> Profile {
     let node = |&(parent, method, calls, self_ns, error_ns): &(Option<usize>, usize, u64, u64, u64)| Node {
         parent: parent.map(NodeIndex),
@@ -23,7 +23,28 @@ fn profile(rows: &[(Option<usize>, usize, u64, u64, u64)]) -> Profile {
             tree.nodes[parent.0].total_error_ns += total_error_ns;
         }
     }
-    profile_of(tree, Vec::new(), 4)
+    tree.nodes.iter_mut().filter(|node| node.parent.is_none()).for_each(|root| root.total_error_ns = 0);
+    Profile { controls: Vec::new(), ..profile_of(tree, Vec::new(), 4) }
+}
+
+const FILES: [&str; 8] = ["1.hw", "2.hw", "3.hw", "4.hw", "5.hw", "6.hw", "7.hw", "8.hw"];
+
+/// Several runs a side, whose files are numbered on.
+fn several<'a>(before: &'a [Profile], after: &'a [Profile], per: Option<Per>) -> Comparison<'a> {
+    let runs: Vec<Run<'_>> =
+        before.iter().chain(after).zip(FILES).map(|(profile, file)| Run { file, profile }).collect();
+    let (first, second) = runs.split_at(before.len());
+    super::compare(first, second, per)
+}
+
+fn compare<'a>(before: &'a Profile, after: &'a Profile, per: Option<Per>) -> Comparison<'a> {
+    several(std::slice::from_ref(before), std::slice::from_ref(after), per)
+}
+
+fn written(comparison: &Comparison<'_>) -> String {
+    let mut out = Vec::new();
+    text::write(comparison, &[], &text::Selection::default(), &Style::default(), &mut out).expect("memory takes it");
+    String::from_utf8(out).expect("text")
 }
 
 fn before() -> Profile {
@@ -51,8 +72,8 @@ fn a_profile_does_not_differ_from_itself() {
     for seed in 0..100 {
         let profile = profile_of(random_tree(seed, 200, 5), Vec::new(), 5);
         let comparison = compare(&profile, &profile, None);
-        let pairs = comparison.methods.iter().chain(comparison.nodes.iter().map(|node| &node.pair));
-        for pair in pairs {
+        let nodes = (0..comparison.nodes.len()).map(|node| comparison.node(node));
+        for pair in comparison.methods().map(|(_, pair)| pair).chain(nodes) {
             for quantity in [Quantity::SelfTime, Quantity::Total, Quantity::Calls] {
                 let change = comparison.change(pair, quantity);
                 assert_eq!((change.change(), change.relative(), change.is_real()), (0.0, 0.0, false));
@@ -74,21 +95,21 @@ fn contexts_are_the_same_by_their_names_in_whatever_order_and_number() {
     after.merged.nodes[2].method = MethodIndex(4);
     let comparison = compare(&before, &after, None);
     assert_eq!(comparison.names.len(), 4);
-    let paths: Vec<(Option<usize>, &str, bool, bool)> = comparison
+    let paths: Vec<(Option<usize>, &str, Presence)> = comparison
         .nodes
         .iter()
-        .map(|node| {
-            let name = comparison.names[node.name].display.as_str();
-            (node.parent, name, node.pair.before.is_some(), node.pair.after.is_some())
+        .enumerate()
+        .map(|(index, node)| {
+            (node.parent, comparison.names[node.name].display.as_str(), comparison.node(index).presence())
         })
         .collect();
     assert_eq!(
         paths,
         [
-            (None, "com.acme.Shop.m0(int)", true, true),
-            (Some(0), "com.acme.Shop.m1(int)", true, true),
-            (Some(1), "com.acme.Shop.m2(int)", true, true),
-            (Some(0), "com.acme.Shop.m3(int)", false, true),
+            (None, "com.acme.Shop.m0(int)", Presence::Both),
+            (Some(0), "com.acme.Shop.m1(int)", Presence::Both),
+            (Some(1), "com.acme.Shop.m2(int)", Presence::Both),
+            (Some(0), "com.acme.Shop.m3(int)", Presence::Added),
         ]
     );
 }
@@ -97,18 +118,20 @@ fn contexts_are_the_same_by_their_names_in_whatever_order_and_number() {
 fn quantities_are_those_of_a_root_call() {
     let (before, after) = (before(), after());
     let comparison = compare(&before, &after, None);
-    let own = |method: usize| comparison.change(&comparison.methods[method], Quantity::SelfTime);
-    assert_eq!(own(1), Change { before: 400.0, after: 600.0, error: 20.0 });
+    let own = |method: usize| comparison.change(comparison.method(method), Quantity::SelfTime);
+    let deviations = |n: f64| estimate::NORMAL * n;
+    assert_eq!((own(1).before, own(1).after), (400.0, 600.0));
+    assert_eq!((own(1).errors, own(1).error), ([deviations(10.0); 2], deviations(200_f64.sqrt())));
     assert_eq!((own(1).change(), own(1).relative(), own(1).is_real()), (200.0, 0.5, true));
-    assert_eq!(own(2), Change { before: 500.0, after: 550.0, error: 80.0 });
-    assert!(!own(2).is_real(), "50 is less than 80");
+    assert_eq!((own(2).before, own(2).after, own(2).error), (500.0, 550.0, deviations(3_200_f64.sqrt())));
+    assert!(!own(2).is_real(), "50 is less than 111");
     assert_eq!(own(3).relative(), f64::INFINITY);
-    let calls = comparison.change(&comparison.methods[2], Quantity::Calls);
+    let calls = comparison.change(comparison.method(2), Quantity::Calls);
     assert_eq!((calls.before, calls.after, calls.is_real()), (4.0, 4.0, false));
 
     let runs = compare(&before, &after, Some(Per::Run));
-    let own = runs.change(&runs.methods[1], Quantity::SelfTime);
-    assert_eq!(own, Change { before: 4_000.0, after: 12_000.0, error: 300.0 });
+    let own = runs.change(runs.method(1), Quantity::SelfTime);
+    assert_eq!((own.before, own.after, own.error), (4_000.0, 12_000.0, deviations(50_000_f64.sqrt())));
 }
 
 #[test]
@@ -117,7 +140,7 @@ fn without_root_calls_whole_runs_are_compared() {
     let before = before();
     let comparison = compare(&before, &nothing, Some(Per::RootCall));
     assert_eq!(comparison.per, Per::Run);
-    assert_eq!(comparison.change(&comparison.whole, Quantity::Total).relative(), -1.0);
+    assert_eq!(comparison.change(comparison.whole(), Quantity::Total).relative(), -1.0);
     assert!(comparison.notes().contains(&"one has no root calls: whole runs are compared".to_owned()));
 }
 
@@ -131,11 +154,7 @@ fn a_deep_recursion_is_compared_in_linear_time() {
     };
     let (before, after) = (chain(1), chain(2));
     let comparison = compare(&before, &after, None);
-    let context = json::Context { files: ["before.hw", "after.hw"], judgements: &[] };
-    let mut out = Vec::new();
-    text::write(&comparison, &context, &text::Selection::default(), &Style::default(), &mut out)
-        .expect("memory takes it");
-    let report = String::from_utf8(out).expect("text");
+    let report = written(&comparison);
     assert!(report.lines().count() > LEVELS && report.lines().all(|line| line.chars().count() < 160));
 }
 
@@ -168,6 +187,167 @@ fn conditions_are_met_by_changes_that_are_certain() {
     let (before, after) = (before(), after());
     let faster: Condition = "total(m0) <= -20%".parse().expect("a condition");
     assert_eq!(faster.judge(&compare(&after, &before, None)).verdict, Verdict::Failed, "the other way round");
+}
+
+/// A run of one program: its own times scatter by a part of themselves, and it states that they do by another.
+fn scattered(random: &mut Random, scatter: f64, stated: f64, factor: f64) -> Profile {
+    // Twelve of them have a variance of one, and are nearly normal.
+    let mut normal = || (0..12).map(|_| random.below(1 << 30) as f64 / f64::from(1 << 30)).sum::<f64>() - 6.0;
+    let own = [200e3, 4e6 * factor, 3e6, 1e6];
+    let row = |(method, own): (usize, f64)| {
+        let parent = (method > 0).then_some(0);
+        (parent, method, 100, (own * (1.0 + scatter * normal())).max(1.0) as u64, (stated * own) as u64)
+    };
+    let rows: Vec<_> = own.into_iter().enumerate().map(row).collect();
+    let mut profile = profile(&rows);
+    profile.merged.nodes[0].total_error_ns = (stated * own.iter().map(|own| own * own).sum::<f64>().sqrt()) as u64;
+    profile
+}
+
+/// Of 100 comparisons, in how many the whole, and each method's own time, are said to have changed.
+fn claimed(mut compared: impl FnMut() -> [Vec<Profile>; 2]) -> [usize; 5] {
+    let mut claimed = [0; 5];
+    for _ in 0..100 {
+        let [before, after] = compared();
+        let comparison = several(&before, &after, None);
+        let own = (0..4).map(|method| comparison.change(comparison.method(method), Quantity::SelfTime));
+        let whole = comparison.change(comparison.whole(), Quantity::Total);
+        for (claims, change) in claimed.iter_mut().zip([whole].into_iter().chain(own)) {
+            *claims += usize::from(change.is_real());
+        }
+    }
+    claimed
+}
+
+#[test]
+fn of_100_pairs_of_runs_of_one_program_90_differ_by_no_more_than_they_say() {
+    let mut random = Random::new(31);
+    let claims = claimed(|| [1.0, 1.0].map(|factor| vec![scattered(&mut random, 0.05, 0.05, factor)]));
+    assert!(claims.iter().all(|claims| *claims <= 10), "{claims:?}");
+}
+
+#[test]
+fn several_runs_a_side_hold_though_they_scatter_by_far_more_than_they_say() {
+    let mut random = Random::new(31);
+    let mut sides = |scatter, runs: [usize; 2], factor| {
+        [(1.0, runs[0]), (factor, runs[1])]
+            .map(|(factor, runs)| (0..runs).map(|_| scattered(&mut random, scatter, 0.01, factor)).collect())
+    };
+    for scatter in [0.01, 0.03, 0.1, 0.3] {
+        let claims = claimed(|| sides(scatter, [4, 4], 1.0));
+        assert!(claims.iter().all(|claims| *claims <= 10), "{scatter}: {claims:?}");
+    }
+    // What single runs say of themselves would not hold, and what changed is found.
+    assert!(claimed(|| sides(0.1, [1, 1], 1.0))[2] > 60);
+    let [_, _, changed, unchanged, _] = claimed(|| sides(0.05, [4, 4], 1.5));
+    assert!(changed >= 90 && unchanged <= 10, "{changed} {unchanged}");
+}
+
+#[test]
+fn of_several_runs_the_mean_counts_and_their_spread() {
+    // Of unchanged code, once slow for a reason that no profile knows.
+    let run = |own| profile(&[(None, 0, 10, 1_000, 1), (Some(0), 1, 20, own, 40)]);
+    let (before, after) = ([run(4_067), run(492)], [run(492), run(500)]);
+    let comparison = several(&before, &after, None);
+    let own = comparison.change(comparison.method(1), Quantity::SelfTime);
+    assert!((own.before - 227.95).abs() < 1e-9 && (own.after - 49.6).abs() < 1e-9, "{own:?}");
+    assert!(!own.is_real(), "{own:?}");
+    assert!(compare(&before[0], &after[0], None).change(comparison.method(1), Quantity::SelfTime).error < own.error);
+    let condition: Condition = "self(m1) < -5%".parse().expect("a condition");
+    assert_eq!(condition.judge(&comparison).verdict, Verdict::Uncertain);
+}
+
+#[test]
+fn what_is_missing_in_a_run_has_nothing_there() {
+    let (before, after) = ([before(), after()], [after()]);
+    let comparison = several(&before, &after, None);
+    let calls = comparison.change(comparison.method(3), Quantity::Calls);
+    assert_eq!((calls.before, calls.after), (0.5, 1.0));
+    assert_eq!(comparison.method(3).presence(), Presence::Both);
+    assert!(!calls.is_real(), "once of two times is no sign");
+    // But who asks for calls is told.
+    let condition: Condition = "calls(m3) > 0".parse().expect("a condition");
+    assert_eq!(condition.judge(&comparison).verdict, Verdict::Failed);
+}
+
+#[test]
+fn the_same_calls_are_the_same_in_means_of_any_number_of_runs() {
+    let run = || profile(&[(None, 0, 7, 1_000, 1), (Some(0), 1, 3, 10, 1)]);
+    let (before, after) = ([run(), run(), run()], [run(), run(), run(), run(), run()]);
+    let comparison = several(&before, &after, None);
+    assert_eq!(comparison.change(comparison.method(1), Quantity::Calls).change(), 0.0);
+}
+
+#[test]
+fn no_time_is_said_to_have_changed_where_times_are_not_known() {
+    let (known, mut unknown) = (before(), after());
+    unknown.merged.nodes[0].total_error_ns = unknown.merged.nodes[0].total_ns;
+    let (before, after) = ([known.clone(), known], [unknown]);
+    let comparison = several(&before, &after, None);
+    for (_, pair) in comparison.methods() {
+        for quantity in [Quantity::SelfTime, Quantity::Total] {
+            let change = comparison.change(pair, quantity);
+            assert!(!change.is_known() && !change.is_real(), "{change:?}");
+        }
+    }
+    assert!(comparison.change(comparison.method(3), Quantity::Calls).is_real());
+    let report = written(&comparison);
+    assert!(
+        report.contains("warning: the times of 3.hw are not known, so no time is said to have changed"),
+        "{report}"
+    );
+    assert!(report.contains(
+        "\na root call took 1.000 us before and 1.280 us after, in the mean of 2 and 1 runs: times are not known\n"
+    ));
+    let mut object = Vec::new();
+    json::write(&comparison, &[], &mut object).expect("memory takes it");
+    let object: serde_json::Value = serde_json::from_slice(&object).expect("JSON");
+    assert_eq!((&object["times_known"], &object["total"]["error_ns"]), (&false.into(), &serde_json::Value::Null));
+    assert_eq!(object["total"]["changed"], false);
+    let files = |side: &str| {
+        object[side]["files"].as_array().map(|files| files.iter().map(|file| file["file"].clone()).collect())
+    };
+    assert_eq!(files("before"), Some(vec!["1.hw".into(), "2.hw".into()]));
+    assert_eq!(object["before"]["file"], "1.hw");
+}
+
+#[test]
+fn no_time_is_known_better_than_held_out_calls_confirm() {
+    let (before, mut after) = (before(), after());
+    let own = |after: &Profile| {
+        let comparison = compare(&before, after, None);
+        comparison.change(comparison.method(1), Quantity::SelfTime).is_real()
+    };
+    assert!(own(&after));
+    let control = crate::profile::Control {
+        root: MethodIndex(0),
+        kind: crate::profile::ControlKind::After,
+        charged_ns: 1_300.0,
+        control_ns: 1_000.0,
+        error_ns: 10.0,
+        calls: 30,
+    };
+    after.controls.push(control);
+    assert!(!own(&after), "200 is not more than twice 29 per cent of 600");
+}
+
+#[test]
+fn runs_of_a_side_that_are_not_of_one_program_are_reported() {
+    let (before, after) = ([before(), before(), before()], [after()]);
+    let mut mixed = before.clone();
+    assert!(several(&mixed, &after, None).warnings().is_empty());
+    mixed[1].target.main = "com.acme.Other".to_owned();
+    mixed[2].target.jdk = "17.0.15".to_owned();
+    mixed[2].environment.host = "shop-2".to_owned();
+    let comparison = several(&mixed, &after, None);
+    assert_eq!(
+        comparison.warnings(),
+        [
+            "the runs before are of different programs, and their mean is of none: com.acme.Shop (1.hw, 3.hw); com.acme.Other (2.hw)",
+            "the runs before are of different JDKs, and their mean is of none: 25.0.1 (1.hw, 2.hw); 17.0.15 (3.hw)",
+        ]
+    );
+    assert!(comparison.notes().contains(&"hosts differ before: shop-1 (1.hw, 2.hw); shop-2 (3.hw)".to_owned()));
 }
 
 #[test]

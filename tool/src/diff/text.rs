@@ -2,10 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::condition::{Condition, Judgement, Verdict};
-use super::json::Context;
-use super::{Change, Comparison, DiffNode, Pair, Per, Quantity};
-use crate::profile::Profile;
+use super::condition::{Condition, Judgement, Judgements, Verdict};
+use super::{Change, Comparison, DiffNode, Pair, Per, Quantity, Run};
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
 use crate::report::text::lines::{Emphasis, Lines, indentation};
@@ -25,61 +23,74 @@ pub struct Selection {
 /// Writes the report.
 pub fn write(
     comparison: &Comparison<'_>,
-    context: &Context<'_>,
+    judgements: Judgements<'_>,
     selection: &Selection,
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    introduction(comparison, context, out)?;
+    introduction(comparison, out)?;
     let mut lines = Lines { style, whole_ns: 0, has_cpu: false, out: &mut *out };
     let view = View { comparison, selection };
     view.methods(&mut lines)?;
     view.nodes(&mut lines)?;
-    if !context.judgements.is_empty() {
+    if !judgements.is_empty() {
         writeln!(out)?;
     }
-    conditions(comparison, context, out)
+    conditions(comparison, judgements, out)
 }
 
 /// What is compared, and how the whole changed.
-pub(crate) fn introduction(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
-    for (which, file, profile) in
-        [("before", context.files[0], comparison.before), ("after ", context.files[1], comparison.after)]
-    {
-        writeln!(out, "{which}  {}", described(file, profile))?;
+pub(crate) fn introduction(comparison: &Comparison<'_>, out: &mut impl Write) -> io::Result<()> {
+    for (which, runs) in [("before", &comparison.before), ("after ", &comparison.after)] {
+        for (index, run) in runs.iter().enumerate() {
+            let which = if index == 0 { which } else { "" };
+            writeln!(out, "{which:6}  {}", described(run))?;
+        }
+    }
+    for warning in comparison.warnings() {
+        writeln!(out, "warning: {warning}")?;
     }
     for note in comparison.notes() {
         writeln!(out, "note: {note}")?;
     }
-    let whole = comparison.change(&comparison.whole, Quantity::Total);
+    let whole = comparison.change(comparison.whole(), Quantity::Total);
     let subject = match comparison.per {
         Per::RootCall => "a root call took",
         Per::Run => "the roots took",
     };
     let error = amount(whole.error, Quantity::Total);
-    let verdict = if whole.is_real() {
-        format!("{} (±{error}), {}", signed(whole.change(), Quantity::Total), relative(&whole))
-    } else {
-        format!("no change beyond the uncertainty (±{error})")
+    let verdict = match (whole.is_known(), whole.is_real()) {
+        (false, _) => "times are not known".to_owned(),
+        (_, true) => format!("{} (±{error}), {}", signed(whole.change(), Quantity::Total), relative(&whole)),
+        (_, false) => format!("no change beyond the uncertainty (±{error})"),
+    };
+    let means = match (comparison.before.len(), comparison.after.len()) {
+        (1, 1) => String::new(),
+        (n, m) => format!(", in the mean of {n} and {m} runs"),
     };
     writeln!(
         out,
-        "\n{subject} {} before and {} after: {verdict}",
+        "\n{subject} {} before and {} after{means}: {verdict}",
         amount(whole.before, Quantity::Total),
         amount(whole.after, Quantity::Total),
     )
 }
 
 /// What became of each condition.
-pub(crate) fn conditions(comparison: &Comparison<'_>, context: &Context<'_>, out: &mut impl Write) -> io::Result<()> {
-    for (condition, judgement) in context.judgements {
+pub(crate) fn conditions(
+    comparison: &Comparison<'_>,
+    judgements: Judgements<'_>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for (condition, judgement) in judgements {
         writeln!(out, "{}", judged(comparison, condition, judgement))?;
     }
     Ok(())
 }
 
 /// One line about a profile.
-fn described(file: &str, profile: &Profile) -> String {
+fn described(run: &Run<'_>) -> String {
+    let Run { file, profile } = run;
     let target = &profile.target;
     let started = profile.environment.started().map_or_else(String::new, |started| format!(", {started}"));
     format!(
@@ -108,7 +119,11 @@ pub fn judged(comparison: &Comparison<'_>, condition: &Condition, judgement: &Ju
         Per::RootCall => " per root call",
         Per::Run => "",
     };
-    let uncertain = if *verdict == Verdict::Uncertain { ": not more than is uncertain" } else { "" };
+    let uncertain = match verdict {
+        Verdict::Uncertain if !change.is_known() => ": times are not known",
+        Verdict::Uncertain => ": not more than is uncertain",
+        _ => "",
+    };
     format!(
         "{word} {condition}: {} before, {} after{per}: {} (±{}), {}{uncertain}",
         amount(change.before, quantity),
@@ -117,6 +132,14 @@ pub fn judged(comparison: &Comparison<'_>, condition: &Condition, judgement: &Ju
         amount(change.error, quantity),
         relative(change)
     )
+}
+
+/// What is not listed.
+#[derive(Debug, Default)]
+struct Others {
+    all: usize,
+    /// Those that would be, if their change was certain.
+    uncertain: usize,
 }
 
 struct View<'a> {
@@ -128,24 +151,29 @@ impl View<'_> {
     fn methods(&self, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
         let quantity = self.selection.by.unwrap_or(Quantity::SelfTime);
         let is_meant = self.focused();
-        let pairs = || self.comparison.methods.iter().enumerate().filter(|(name, _)| is_meant[*name]);
-        let mut notable: Vec<(usize, &Pair)> = pairs().filter(|(_, pair)| self.is_notable(pair, quantity)).collect();
+        let pairs: Vec<(usize, Pair<'_>)> = self.comparison.methods().filter(|(name, _)| is_meant[*name]).collect();
+        let mut notable: Vec<(usize, Pair<'_>)> =
+            pairs.iter().copied().filter(|(_, pair)| self.is_notable(*pair, quantity)).collect();
         notable.sort_by(|(a, pair_a), (b, pair_b)| {
             let size = |pair| self.comparison.change(pair, quantity).change().abs();
             let name = |index: usize| &self.comparison.names[index].machine;
-            size(pair_b).total_cmp(&size(pair_a)).then_with(|| name(*a).cmp(name(*b)))
+            size(*pair_b).total_cmp(&size(*pair_a)).then_with(|| name(*a).cmp(name(*b)))
         });
-        let others = pairs().filter(|(_, pair)| pair.is_known()).count() - notable.len();
+        let others = self.others(pairs.iter().map(|(_, pair)| *pair), quantity);
         writeln!(lines.out, "\nmethods by {}{}:", named(quantity), self.per())?;
         if notable.is_empty() {
-            return writeln!(lines.out, "none of {} changed by more than {}", count(others as u64), self.threshold());
+            return writeln!(
+                lines.out,
+                "none of {} changed by more than {}",
+                count(others.all as u64),
+                self.threshold(&others)
+            );
         }
         self.header(quantity, "method", lines)?;
         for (name, pair) in &notable {
-            self.line(pair, quantity, "", &self.comparison.names[*name].display, lines)?;
+            self.line(*pair, quantity, "", &self.comparison.names[*name].display, lines)?;
         }
-        let text = format!("... {} more changed by no more than {}", count(others as u64), self.threshold());
-        if others > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
+        self.remainder(&others, lines)
     }
 
     /// The contexts that changed, below those that lead to them. What lies below a context that is only in one profile is too, and
@@ -154,13 +182,17 @@ impl View<'_> {
         let quantity = self.selection.by.unwrap_or(Quantity::Total);
         let is_meant = self.focused();
         let nodes = &self.comparison.nodes;
-        let notable: Vec<bool> =
-            nodes.iter().map(|node| is_meant[node.name] && self.is_notable(&node.pair, quantity)).collect();
+        let pair = |index: usize| self.comparison.node(index);
+        let notable: Vec<bool> = nodes
+            .iter()
+            .enumerate()
+            .map(|(index, node)| is_meant[node.name] && self.is_notable(pair(index), quantity))
+            .collect();
         // Callers come before their callees.
         let mut top: Vec<Option<usize>> = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
             let above = node.parent.and_then(|parent| top[parent]);
-            top.push(above.or((notable[index] && node.pair.is_one_sided()).then_some(index)));
+            top.push(above.or((notable[index] && pair(index).is_one_sided()).then_some(index)));
         }
         let mut shown = vec![false; nodes.len()];
         let mut below = vec![0_usize; nodes.len()];
@@ -182,16 +214,24 @@ impl View<'_> {
                 None => roots.push(index),
             }
         }
-        let others = notable.iter().filter(|notable| !**notable).count();
+        let others = self.others(
+            nodes.iter().enumerate().filter(|(_, node)| is_meant[node.name]).map(|(index, _)| pair(index)),
+            quantity,
+        );
         writeln!(lines.out, "\ncalling contexts by {}{}:", named(quantity), self.per())?;
-        if others == nodes.len() {
-            return writeln!(lines.out, "none of {} changed by more than {}", count(others as u64), self.threshold());
+        if !notable.contains(&true) {
+            return writeln!(
+                lines.out,
+                "none of {} changed by more than {}",
+                count(others.all as u64),
+                self.threshold(&others)
+            );
         }
         self.header(quantity, "method", lines)?;
         let mut pending: Vec<(usize, usize)> = Vec::new();
         self.push(roots, 1, quantity, &mut pending);
         while let Some((index, level)) = pending.pop() {
-            let DiffNode { name, pair, .. } = &nodes[index];
+            let (DiffNode { name, .. }, pair) = (&nodes[index], pair(index));
             let name = &self.comparison.names[*name].display;
             match below[index] {
                 0 => self.line(pair, quantity, &indentation(level), name, lines)?,
@@ -205,13 +245,12 @@ impl View<'_> {
             }
             self.push(std::mem::take(&mut children[index]), level + 1, quantity, &mut pending);
         }
-        let text = format!("... {} more changed by no more than {}", count(others as u64), self.threshold());
-        if others > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
+        self.remainder(&others, lines)
     }
 
     /// The largest change is popped first.
     fn push(&self, mut siblings: Vec<usize>, level: usize, quantity: Quantity, pending: &mut Vec<(usize, usize)>) {
-        let size = |index: &usize| self.comparison.change(&self.comparison.nodes[*index].pair, quantity).change().abs();
+        let size = |index: &usize| self.comparison.change(self.comparison.node(*index), quantity).change().abs();
         let name = |index: &usize| &self.comparison.names[self.comparison.nodes[*index].name].machine;
         siblings.sort_by(|a, b| size(a).total_cmp(&size(b)).then_with(|| name(b).cmp(name(a))));
         pending.extend(siblings.into_iter().map(|index| (index, level)));
@@ -223,14 +262,30 @@ impl View<'_> {
         self.comparison.names.iter().map(|name| is_meant(&name.machine)).collect()
     }
 
-    fn is_notable(&self, pair: &Pair, quantity: Quantity) -> bool {
+    fn is_notable(&self, pair: Pair<'_>, quantity: Quantity) -> bool {
+        self.is_large(pair, quantity) && self.comparison.change(pair, quantity).is_real()
+    }
+
+    /// Whether it changed by enough to be listed, if that is certain.
+    fn is_large(&self, pair: Pair<'_>, quantity: Quantity) -> bool {
         let change = self.comparison.change(pair, quantity);
         // All self times, and all total times of roots, are the same whole.
         let whole = match quantity {
-            Quantity::SelfTime | Quantity::Total => self.comparison.change(&self.comparison.whole, Quantity::Total),
-            Quantity::Calls => Change { before: change.before, after: change.after, error: 0.0 },
+            Quantity::SelfTime | Quantity::Total => self.comparison.change(self.comparison.whole(), Quantity::Total),
+            Quantity::Calls => change,
         };
-        change.is_real() && change.change().abs() >= self.selection.min_share * whole.before.max(whole.after)
+        change.change().abs() >= self.selection.min_share * whole.before.max(whole.after)
+    }
+
+    /// Of these, what is not listed.
+    fn others<'p>(&self, pairs: impl Iterator<Item = Pair<'p>>, quantity: Quantity) -> Others {
+        let mut others = Others::default();
+        for pair in pairs.filter(|pair| !self.is_notable(*pair, quantity)) {
+            others.all += 1;
+            let has_changed = self.comparison.change(pair, quantity).change() != 0.0;
+            others.uncertain += usize::from(has_changed && self.is_large(pair, quantity));
+        }
+        others
     }
 
     fn per(&self) -> &'static str {
@@ -240,12 +295,21 @@ impl View<'_> {
         }
     }
 
-    /// What a change must exceed to be listed.
-    fn threshold(&self) -> String {
-        match self.selection.min_share {
-            0.0 => "their uncertainty".to_owned(),
-            share => format!("their uncertainty, or {}% of the whole", share * 100.0),
+    /// What a change must exceed to be listed, and how many of the others exceed a part of it.
+    fn threshold(&self, others: &Others) -> String {
+        match (self.selection.min_share * 100.0, others.uncertain) {
+            (0.0, _) => "their uncertainty".to_owned(),
+            (percent, 0) => format!("their uncertainty, or {percent}% of the whole"),
+            (percent, n) => format!(
+                "their uncertainty, or {percent}% of the whole; {} within error, but by more than {percent}%",
+                count(n as u64)
+            ),
         }
+    }
+
+    fn remainder(&self, others: &Others, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
+        let text = format!("... {} more changed by no more than {}", count(others.all as u64), self.threshold(others));
+        if others.all > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
     }
 
     fn header(&self, quantity: Quantity, name: &str, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
@@ -257,7 +321,7 @@ impl View<'_> {
 
     fn line(
         &self,
-        pair: &Pair,
+        pair: Pair<'_>,
         quantity: Quantity,
         indentation: &str,
         name: &str,
@@ -266,16 +330,18 @@ impl View<'_> {
         let change = self.comparison.change(pair, quantity);
         let calls = match quantity {
             Quantity::Calls => String::new(),
-            _ => relative(&self.comparison.change(pair, Quantity::Calls)),
+            _ => claimed(&self.comparison.change(pair, Quantity::Calls)),
         };
-        let side = |known: bool, value: f64| if known { amount(value, quantity) } else { "-".to_owned() };
+        let side = |runs: &[Option<_>], value: f64| {
+            if runs.iter().any(Option::is_some) { amount(value, quantity) } else { "-".to_owned() }
+        };
         let numbers = format!(
             "{:>10} {:>10} {:>11} {:>10} {:>9} {calls:>9}  {indentation}",
-            side(pair.before.is_some(), change.before),
-            side(pair.after.is_some(), change.after),
-            if change.is_real() { signed(change.change(), quantity) } else { "=".to_owned() },
+            side(pair.before, change.before),
+            side(pair.after, change.after),
+            if change.change() == 0.0 { "=".to_owned() } else { signed(change.change(), quantity) },
             amount(change.error, quantity),
-            if change.is_real() { relative(&change) } else { "=".to_owned() },
+            claimed(&change),
         );
         let emphasis = match change.change() {
             _ if !change.is_real() => Emphasis::Faint,
@@ -296,6 +362,7 @@ fn named(quantity: Quantity) -> &'static str {
 
 fn amount(value: f64, quantity: Quantity) -> String {
     match quantity {
+        _ if value.is_infinite() => "?".to_owned(),
         Quantity::Calls if value.fract() == 0.0 => count(value as u64),
         Quantity::Calls if value < 1_000.0 => format!("{value:.3}"),
         Quantity::Calls => count(value.round() as u64),
@@ -306,6 +373,15 @@ fn amount(value: f64, quantity: Quantity) -> String {
 fn signed(value: f64, quantity: Quantity) -> String {
     let text = amount(value.abs(), quantity);
     if value < 0.0 { format!("-{text}") } else { format!("+{text}") }
+}
+
+/// As a part, if it is larger than its error.
+fn claimed(change: &Change) -> String {
+    match (change.is_known(), change.change() == 0.0 || change.is_real()) {
+        (false, _) => "not known".to_owned(),
+        (_, false) => "within ±".to_owned(),
+        (_, true) => relative(change),
+    }
 }
 
 fn relative(change: &Change) -> String {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use headwater::diff::{self, compare};
+use headwater::diff::{self, Run, compare};
 use headwater::page;
 use headwater::profile::Profile;
 use headwater::report::{Options, View, json};
@@ -53,16 +53,16 @@ fn written(profile: &Profile) -> Scratch {
 /// The same of a comparison: `page.html` and `diff.json`.
 fn written_diff(before: &Profile, after: &Profile) -> Scratch {
     let scratch = Scratch::new("page");
-    let comparison = compare(before, after, None);
+    let run = |file, profile| Run { file, profile };
+    let comparison = compare(&[run("before.hw", before)], &[run(made_up::HOSTILE, after)], None);
     let conditions = ["self(com.acme.*) > +5%"].map(|text| {
         let condition: diff::condition::Condition = text.parse().expect("a condition");
         let judgement = condition.judge(&comparison);
         (condition, judgement)
     });
-    let context = diff::json::Context { files: ["before.hw", made_up::HOSTILE], judgements: &conditions };
     let (mut html, mut json) = (Vec::new(), Vec::new());
-    page::write_diff(&comparison, &context, &mut html).expect("memory takes it");
-    diff::json::write(&comparison, &context, &mut json).expect("memory takes it");
+    page::write_diff(&comparison, &conditions, &mut html).expect("memory takes it");
+    diff::json::write(&comparison, &conditions, &mut json).expect("memory takes it");
     std::fs::write(scratch.file("page.html"), html).expect("a scratch file");
     std::fs::write(scratch.file("diff.json"), json).expect("a scratch file");
     scratch

@@ -61,6 +61,10 @@ export interface DiffFacts extends Facts {
   report: { before: Side; after: Side; per: string; notes: string[] };
   presence: string;
   divisors: [number, number];
+  /** No time is known better than to this part, before and after; null where times are not known. */
+  doubts: [number | null, number | null];
+  /** An uncertainty is so many standard deviations. */
+  deviations: number;
 }
 
 /** A tree as it is stored. */

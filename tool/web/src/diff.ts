@@ -62,9 +62,20 @@ export class DiffSource implements Source<Pair> {
     const [n, m] = this.facts.divisors;
     const [a, b] = [pair.before ?? nothing(), pair.after ?? nothing()];
     const [before, after] = [a[quantity] / n, b[quantity] / m];
-    const errorOf = (of: Amounts) => (quantity === "self" ? of.error : quantity === "total" ? of.totalError : 0);
-    const error = errorOf(a) / n + errorOf(b) / m;
+    const error = quantity === "calls" ? 0 : this.errorOf(quantity, a, b);
     return { before, after, change: after - before, error, isReal: Math.abs(after - before) > error };
+  }
+
+  /** Of a time's difference, as the text report has it (tool/src/diff/estimate.rs). */
+  private errorOf(quantity: "self" | "total", a: Amounts, b: Amounts): number {
+    const { divisors, doubts, deviations } = this.facts;
+    const variance = (of: Amounts, side: number): number => {
+      const doubt = doubts[side];
+      if (doubt === null) return Infinity;
+      const deviation = Math.max(quantity === "self" ? of.error : of.totalError, doubt * of[quantity]) / divisors[side];
+      return deviation * deviation;
+    };
+    return deviations * Math.sqrt(variance(a, 0) + variance(b, 1));
   }
 }
 

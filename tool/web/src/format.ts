@@ -10,6 +10,7 @@ function fixed(value: number, digits: number): string {
 /** A duration with its unit and four significant digits: `12.34 ms`. */
 export function time(ns: number): string {
   if (ns < 0) return `-${time(-ns)}`;
+  if (ns === Infinity) return "?";
   if (ns < 1e3) return `${Number.isInteger(ns) ? ns : fixed(ns, ns < 10 ? 2 : 1)} ns`;
   const [value, unit] = ns < 1e6 ? [ns / 1e3, "us"] : ns < 1e9 ? [ns / 1e6, "ms"] : [ns / 1e9, "s"];
   return `${fixed(value, value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0)} ${unit}`;

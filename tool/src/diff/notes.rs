@@ -1,0 +1,135 @@
+//! What the reader should know of the runs before comparing them.
+
+use std::fmt::Write;
+
+use super::{Comparison, Per, Run};
+use crate::profile::Profile;
+
+/// What should be the same of all runs: how it is called, and what it is of one.
+type Fact = (&'static str, fn(&Profile) -> String);
+
+/// Of runs that differ in these, there is no mean.
+const ESSENTIAL: [Fact; 3] = [
+    ("programs", |profile| profile.target.main.clone()),
+    ("roots", roots),
+    ("JDKs", |profile| profile.target.jdk.clone()),
+];
+const OTHERS: [Fact; 2] = [("hosts", |profile| profile.environment.host.clone()), ("clocks", clock)];
+
+fn roots(profile: &Profile) -> String {
+    let mut patterns: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
+    patterns.sort_unstable();
+    patterns.join(", ")
+}
+
+fn clock(profile: &Profile) -> String {
+    match profile.clock.mode.period() {
+        Some(period) => format!("{} of {period:?}", profile.clock.source.name()),
+        None => profile.clock.source.name().to_owned(),
+    }
+}
+
+/// Each value once, with the files that have it.
+fn values<'a>(runs: &[Run<'a>], of: fn(&Profile) -> String) -> Vec<(String, Vec<&'a str>)> {
+    let mut values: Vec<(String, Vec<&str>)> = Vec::new();
+    for run in runs {
+        let value = of(run.profile);
+        match values.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, files)) => files.push(run.file),
+            None => values.push((value, vec![run.file])),
+        }
+    }
+    values
+}
+
+/// How a side's runs differ, if they do.
+fn scattered(runs: &[Run<'_>], of: fn(&Profile) -> String) -> Option<String> {
+    let values = values(runs, of);
+    let described = |(value, files): &(String, Vec<&str>)| format!("{value} ({})", files.join(", "));
+    (values.len() > 1).then(|| values.iter().map(described).collect::<Vec<_>>().join("; "))
+}
+
+impl<'a> Comparison<'a> {
+    fn sides(&self) -> [(&'static str, &[Run<'a>]); 2] {
+        [("before", &self.before), ("after", &self.after)]
+    }
+
+    /// Why times cannot be compared.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let doubts = self.doubts();
+        let unknown = self.runs().zip(doubts).filter(|(_, doubt)| doubt.is_infinite()).map(|(run, _)| run.file);
+        let unknown: Vec<&str> = unknown.collect();
+        if !unknown.is_empty() {
+            sentences.push(format!(
+                "the times of {} are not known, so no time is said to have changed; calls can be compared. `headwater report` says why they are not",
+                unknown.join(", ")
+            ));
+        }
+        for (which, runs) in self.sides() {
+            for (what, of) in ESSENTIAL {
+                if let Some(values) = scattered(runs, of) {
+                    sentences
+                        .push(format!("the runs {which} are of different {what}, and their mean is of none: {values}"));
+                }
+            }
+        }
+        sentences
+    }
+
+    /// What else the reader should know.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        // A program's name may well change with its version.
+        for (what, of) in ESSENTIAL.into_iter().skip(1).chain(OTHERS) {
+            if let ([(before, _)], [(after, _)]) = (&values(&self.before, of)[..], &values(&self.after, of)[..])
+                && before != after
+            {
+                notes.push(format!("{what} differ: {before} before, {after} after"));
+            }
+        }
+        for (which, runs) in self.sides() {
+            for (what, of) in OTHERS {
+                if let Some(values) = scattered(runs, of) {
+                    notes.push(format!("{what} differ {which}: {values}"));
+                }
+            }
+        }
+        // With several files a side, which of them.
+        let which = |which: &str, runs: &[Run<'_>], run: &Run<'_>| {
+            let mut which = which.to_owned();
+            if runs.len() > 1 {
+                let _ = write!(which, " in {}", run.file);
+            }
+            which
+        };
+        for (side, runs) in self.sides() {
+            for run in runs.iter().filter(|run| run.profile.events.lost > 0) {
+                notes.push(format!(
+                    "events were lost {} ({}): its calls and times are too low",
+                    which(side, runs, run),
+                    run.profile.events.lost
+                ));
+            }
+        }
+        for (side, runs) in self.sides() {
+            for run in runs {
+                let dropped = run.profile.budget.as_ref().map_or(0, |budget| budget.dropped.len());
+                if dropped > 0 {
+                    notes.push(format!(
+                        "{dropped} methods were dropped {} to keep to --budget: their calls are too few, and their time is their callers'",
+                        which(side, runs, run)
+                    ));
+                }
+            }
+        }
+        if self.per == Per::Run && self.runs().any(|run| run.profile.root_calls() == 0) {
+            notes.push("one has no root calls: whole runs are compared".to_owned());
+        } else if self.per == Per::RootCall && self.nodes.iter().filter(|node| node.parent.is_none()).count() > 1 {
+            notes.push(
+                "several roots were entered: a change in how often each is shows as a change per root call".to_owned(),
+            );
+        }
+        notes
+    }
+}
