@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::ptr;
 
 use headwater_protocol::ClassId;
-use headwater_protocol::message::{Notice, Upcall};
+use headwater_protocol::message::Upcall;
 use headwater_protocol::word::PauseReason;
 use jni::sys::{JNIEnv, jclass, jint, jobject};
 
@@ -56,13 +56,8 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
         let jni = unsafe { Jni::from_raw(env) };
         let Ok(Some(info)) = session.classes.info(jni, class) else { return };
         session.classes.defined(info.loader, &info.name);
-        if session.reveals_in_background() {
-            session.connection.notice(Notice::ClassPrepared(info));
-            return;
-        }
-        pausing(&session, jni, || {
-            session.ask_and_follow(jni, Upcall::ClassPrepared(info));
-        });
+        let reveal = || session.ask_and_follow(jni, Upcall::ClassPrepared(info));
+        if session.waits() { pausing(&session, jni, reveal) } else { reveal() }
     });
 }
 
@@ -92,7 +87,8 @@ unsafe extern "system" fn class_file_load_hook(
         // When the first class of a named module is retransformed, HotSpot has Java code open the module to us. A class that
         // this loads comes here as if it were the one that is retransformed.
         let class = if class.is_null() || session.classes.is_named(class, &name) { class } else { ptr::null_mut() };
-        if class.is_null() && session.reveals_in_background() {
+        // It is told of when it has been linked.
+        if class.is_null() && !session.waits() {
             return;
         }
         if !class.is_null()
@@ -111,7 +107,11 @@ unsafe extern "system" fn class_file_load_hook(
             let loader = session.classes.loader_id(jni, loader).ok()?;
             let id: Option<ClassId> = if class.is_null() { None } else { session.classes.id(class).ok() };
             let upcall = Upcall::ClassBytes { class: id, loader, name: name.to_string(), bytes: bytes.to_vec() };
-            let replacement = match session.ask_for_bytes(upcall) {
+            let answer = match id {
+                Some(_) => session.ask_while_retransforming(upcall),
+                None => session.ask_while_loading(upcall),
+            };
+            let replacement = match answer {
                 Ok(Some(replacement)) => replacement,
                 Ok(None) => {
                     if id.is_some() {

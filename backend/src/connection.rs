@@ -224,8 +224,8 @@ impl Connection {
         let _ = self.send(&ToTool::Notice(notice));
     }
 
-    /// Asks the tool and waits for its answer, for a limited time.
-    pub fn ask(&self, upcall: Upcall) -> Result<Answer, AskError> {
+    /// Asks the tool and waits for its answer, for a limited time: for as long as the current thread waits at all.
+    pub fn ask(&self, upcall: Upcall, left: Duration) -> Result<Answer, AskError> {
         if self.is_ending() {
             return Err(AskError::Closed);
         }
@@ -234,13 +234,15 @@ impl Connection {
         let what = describe(&upcall);
         lock(&self.waiting).insert(request, None);
         let patience = if self.unresponsive.load(Ordering::Relaxed) { UNRESPONSIVE_DEADLINE } else { self.deadline };
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + patience.min(left);
         let answer = self.send(&ToTool::Upcall { request, thread, upcall }).and_then(|()| {
             if self.is_reading_thread() { self.pump(request, deadline) } else { self.wait(request, deadline) }
         });
         lock(&self.waiting).remove(&request);
         match &answer {
             Ok(_) => self.unresponsive.store(false, Ordering::Relaxed),
+            // Who waits no longer says nothing of the tool.
+            Err(AskError::Deadline) if left < patience => self.notice(Notice::OutOfPatience { request }),
             Err(AskError::Deadline) => {
                 self.unresponsive.store(true, Ordering::Relaxed);
                 self.notice(Notice::DeadlinePassed { request, waited_for: what });

@@ -18,6 +18,7 @@ mod jvmti;
 mod mentions;
 mod natives;
 mod open_calls;
+mod patience;
 mod peek;
 mod profiles;
 mod runtime;
@@ -26,6 +27,7 @@ mod settling;
 mod stopped;
 mod tsc;
 mod vm_structs;
+mod watch;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

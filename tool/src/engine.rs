@@ -25,7 +25,7 @@ use crate::profiling::drift;
 use crate::profiling::{
     self, Afterwards, BareTiming, Compiling, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start,
 };
-use crate::session::{Session, SessionError};
+use crate::session::{Gentle, Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
 use crate::timing::RootTimes;
 
@@ -72,7 +72,10 @@ impl Attached {
         start: Start,
     ) -> Result<Live, ProfileError> {
         observer(Stage::Preparing);
-        self.session.graph_mut().set_options(Options { look_ahead: true, ..settings.subgraph.clone() });
+        let watch_idle = settings.gentle == Gentle::On;
+        let options = Options { look_ahead: true, watch_idle, ..settings.subgraph.clone() };
+        self.session.graph_mut().set_options(options);
+        self.session.be(settings.gentle);
         let period = settings.clock.period();
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;

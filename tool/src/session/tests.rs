@@ -140,7 +140,7 @@ impl Agent {
     /// Up to the point where the root is instrumented.
     fn begin(&mut self) {
         let (request, command) = self.command();
-        assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking });
+        assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking, patience: None });
         self.reply(
             request,
             Reply::Classes { linked: vec![Agent::info(MAIN), Agent::info(OTHER)], unlinked: Vec::new() },
@@ -182,7 +182,7 @@ async fn begin(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, Jo
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
     let mut session = Session::new(link, Arc::new(segment), graph);
     session.list_classes(Reveal::Blocking).await.unwrap();
-    session.instrument_roots().await.unwrap();
+    session.instrument_roots(|_| {}).await.unwrap();
     (session, agent)
 }
 
