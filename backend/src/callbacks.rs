@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
-use headwater_protocol::message::{Notice, Upcall};
+use headwater_protocol::message::Upcall;
 use headwater_protocol::word::PauseReason;
 use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{JNIEnv, jclass, jint, jobject};
@@ -57,13 +57,8 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
         let jni = unsafe { Jni::from_raw(env) };
         let Ok(Some(info)) = session.classes.info(jni, class) else { return };
         session.classes.defined(info.loader, &info.name);
-        if session.reveals_in_background() {
-            session.connection.notice(Notice::ClassPrepared(info));
-            return;
-        }
-        pausing(&session, jni, || {
-            session.ask_and_follow(jni, Upcall::ClassPrepared(info));
-        });
+        let reveal = || session.ask_and_follow(jni, Upcall::ClassPrepared(info));
+        if session.waits() { pausing(&session, jni, reveal) } else { reveal() }
     });
 }
 
@@ -103,7 +98,8 @@ unsafe extern "system" fn class_file_load_hook(
         // When the first class of a named module is retransformed, HotSpot has Java code open the module to us. A class that
         // this loads comes here as if it were the one that is retransformed.
         if class.is_null() || !session.classes.is_named(class, &name) {
-            if !session.asks_nobody() && !session.reveals_in_background() {
+            // Without waiting it is told of when it has been linked.
+            if !session.asks_nobody() && session.waits() {
                 let loaded = Hooked { session: &session, jni, loader, name: &name, class: None };
                 if let Some(replacement) = pausing(&session, jni, || loaded.ask(bytes)) {
                     hand_out(&replacement);
@@ -171,7 +167,11 @@ impl Hooked<'_> {
         let (session, loader) = (self.session, self.loader_id()?);
         let upcall =
             Upcall::ClassBytes { class: self.class, loader, name: self.name.to_owned(), bytes: bytes.to_vec() };
-        let replacement = match session.ask_for_bytes(upcall) {
+        let answer = match self.class {
+            Some(_) => session.ask_while_retransforming(upcall),
+            None => session.ask_while_loading(upcall),
+        };
+        let replacement = match answer {
             Ok(Some(replacement)) => replacement,
             Ok(None) => {
                 if self.class.is_some() {

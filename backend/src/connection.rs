@@ -234,8 +234,8 @@ impl Connection {
         let _ = self.send(&ToTool::Notice(notice));
     }
 
-    /// Asks the tool and waits for its answer, for a limited time.
-    pub fn ask(&self, upcall: Upcall) -> Result<Answer, AskError> {
+    /// Asks the tool and waits for its answer, for a limited time: for as long as the current thread waits at all.
+    pub fn ask(&self, upcall: Upcall, left: Duration) -> Result<Answer, AskError> {
         if self.is_ending() {
             return Err(AskError::Closed);
         }
@@ -245,7 +245,8 @@ impl Connection {
         lock(&self.waiting).insert(request, None);
         let stuck = self.stuck.load(Ordering::Relaxed);
         let is_unresponsive = self.unresponsive.load(Ordering::Relaxed);
-        let patience = if is_unresponsive { UNRESPONSIVE_DEADLINE } else { self.deadline };
+        let longest = if is_unresponsive { UNRESPONSIVE_DEADLINE } else { self.deadline };
+        let patience = longest.min(left);
         let start = Instant::now();
         let answer = self.send(&ToTool::Upcall { request, thread, upcall }).and_then(|()| {
             if self.is_reading_thread() {
@@ -260,6 +261,8 @@ impl Connection {
         lock(&self.waiting).remove(&request);
         match &answer {
             Ok(_) => self.unresponsive.store(false, Ordering::Relaxed),
+            // Who waits no longer says nothing of the tool.
+            Err(AskError::Deadline) if left < longest => self.notice(Notice::OutOfPatience { request }),
             Err(AskError::Deadline) => {
                 self.unresponsive.store(true, Ordering::Relaxed);
                 if hotswap::stands_still(start.elapsed() / 2) {

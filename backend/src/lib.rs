@@ -21,6 +21,7 @@ mod natives;
 mod open_calls;
 mod originals;
 mod parameters;
+mod patience;
 mod peek;
 mod profiles;
 mod runtime;
@@ -30,6 +31,7 @@ mod stopped;
 mod tsc;
 mod versions;
 mod vm_structs;
+mod watch;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};

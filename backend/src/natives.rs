@@ -11,7 +11,7 @@ use crate::connection::os_thread;
 use crate::guard;
 use crate::jni_env::Jni;
 use crate::runtime::Receiver;
-use crate::session::{self, Session};
+use crate::session;
 use crate::tsc;
 
 /// An instrumented method is entered for the first time: its callees are instrumented before this returns, unless that happens in
@@ -25,12 +25,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_entered(env: *mut JNIEn
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        let method = MethodId(method as u32);
-        if session.reveals_in_background() {
-            session.connection.notice(Notice::FirstCall(method));
-        } else {
-            session.ask_and_follow(jni, Upcall::FirstCall(method));
-        }
+        session.ask_and_follow(jni, Upcall::FirstCall(MethodId(method as u32)));
     });
 }
 
@@ -50,7 +45,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_reveal(
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
         let Some(method) = session.classes.reflected(jni, executable) else { return };
-        reveal(&session, jni, method);
+        session.ask_and_follow(jni, Upcall::Reflected(method));
     });
 }
 
@@ -72,7 +67,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_revealHandle(
         let jni = unsafe { Jni::from_raw(env) };
         let Ok(class) = session.classes.id(owner) else { return };
         let method = MethodRef { class, name: jni.string(name), descriptor: jni.string(descriptor) };
-        reveal(&session, jni, method);
+        session.ask_and_follow(jni, Upcall::Reflected(method));
     });
 }
 
@@ -95,14 +90,6 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_revealReceiver(
         let Ok(class) = session.classes.id(receiver) else { return };
         session.ask_and_follow(jni, Upcall::Received { call: number as u32, class });
     });
-}
-
-fn reveal(session: &Session, jni: Jni, method: MethodRef) {
-    if session.reveals_in_background() {
-        session.connection.notice(Notice::Reflected(method));
-    } else {
-        session.ask_and_follow(jni, Upcall::Reflected(method));
-    }
 }
 
 /// Waits for a free chunk.

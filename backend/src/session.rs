@@ -6,16 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use headwater_protocol::message::{
-    Answer, Command, Greeting, HotswapResult, Notice, Reply, RequestId, Reveal, ToTool, Upcall,
-};
+use headwater_protocol::message::{Command, Greeting, HotswapResult, Notice, Reply, RequestId, Reveal, ToTool};
 use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};
 use jni::sys::jclass;
 
 use crate::classes::Classes;
 use crate::compiled;
-use crate::connection::{AskError, Connection, Next};
+use crate::connection::{Connection, Next};
 use crate::hotswap;
 use crate::invocations::Invocations;
 use crate::jni_env::Jni;
@@ -23,10 +21,12 @@ use crate::jvmti::{EventKind, Jvmti};
 use crate::mentions;
 use crate::open_calls::{self, OpenCalls};
 use crate::originals::Originals;
+use crate::patience::Patience;
 use crate::peek;
 use crate::profiles::Remembering;
 use crate::runtime::Runtime;
 use crate::settling::Settling;
+use crate::watch::Watch;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
 const LEAVE_DEADLINE: Duration = Duration::from_secs(2);
@@ -60,6 +60,10 @@ pub struct Session {
     pub originals: Originals,
     /// Calls that began before recording.
     pub open_calls: OpenCalls,
+    /// Methods that have not been called.
+    watch: Watch,
+    /// How long threads of the target wait.
+    pub patience: Patience,
     /// Code that hotswaps have discarded.
     settling: Settling,
     /// The Java side.
@@ -170,6 +174,8 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         invocations: OnceLock::new(),
         originals,
         open_calls: OpenCalls::default(),
+        watch: Watch::default(),
+        patience: Patience::default(),
         settling: Settling::of(jvmti),
         runtime,
         segment: Mutex::new(Some(segment)),
@@ -197,7 +203,10 @@ impl Session {
         loop {
             self.open_calls.look_if_due(jni, self);
             self.settling.settle_if_due(self.jvmti, jni);
-            let next = || self.open_calls.next_look().into_iter().chain(self.settling.next()).min();
+            self.watch.look_if_due(self);
+            let next = || {
+                [self.open_calls.next_look(), self.settling.next(), self.watch.next_look()].into_iter().flatten().min()
+            };
             let (request, command) = match self.connection.next_command(next) {
                 Next::Command(request, command) => (request, command),
                 Next::Deadline => continue,
@@ -221,14 +230,22 @@ impl Session {
         let failed = |error: &dyn std::fmt::Display| error.to_string();
         match command {
             Command::Calibrate => self.runtime.calibrate(jni).map(Reply::Calibration).map_err(|error| failed(&error)),
-            Command::ListClasses { reveal } => {
-                self.background.store(reveal == Reveal::Background, Ordering::Release);
+            Command::ListClasses { reveal, patience } => {
+                self.reveal(reveal);
+                patience.into_iter().for_each(|patience| self.patience.limit(patience));
                 // Hooks first: a class that is loaded meanwhile is then reported at least once.
                 for event in PROFILE_EVENTS {
                     self.jvmti.enable(event).map_err(|error| failed(&error))?;
                 }
                 let (linked, unlinked) = self.classes.list(jni).map_err(|error| failed(&error))?;
                 Ok(Reply::Classes { linked, unlinked })
+            }
+            Command::Reveal(reveal) => {
+                self.reveal(reveal);
+                Ok(Reply::Done)
+            }
+            Command::Watch { methods } => {
+                self.watch.add(jni, self, methods).map(|()| Reply::Done).map_err(|error| failed(&error))
             }
             Command::ListMethods { classes } => self
                 .classes
@@ -270,6 +287,7 @@ impl Session {
                 // In this order: a thread that finds its open calls forgotten knows that its recording has ended.
                 let stopped = self.runtime.stop(jni);
                 self.open_calls.forget(jni);
+                self.watch.forget();
                 let time_ns = stopped.map_err(|error| failed(&error))?;
                 Ok(Reply::Stopped { time_ns })
             }
@@ -281,45 +299,23 @@ impl Session {
         }
     }
 
-    fn invocations(&self) -> Option<&Invocations> {
+    fn reveal(&self, reveal: Reveal) {
+        self.background.store(reveal == Reveal::Background, Ordering::Release);
+    }
+
+    /// How often methods have been called, if the JVM tells.
+    pub fn invocations(&self) -> Option<&Invocations> {
         self.invocations.get_or_init(|| Invocations::find(self.runtime.called())).as_ref()
     }
 
-    fn hotswap(&self, jni: Jni, classes: &[ClassId]) -> HotswapResult {
+    /// Retransforms these classes, on the current thread.
+    pub fn hotswap(&self, jni: Jni, classes: &[ClassId]) -> HotswapResult {
+        self.watch.look_before(self, classes);
         let result = hotswap::retransform(self.jvmti, jni, &self.classes, classes);
         if result.classes > 0 {
             self.settling.begin();
         }
         HotswapResult { threads: self.runtime.threads(jni), ..result }
-    }
-
-    /// Asks the tool something on a thread of the target, and executes what it answers with.
-    pub fn ask_and_follow(&self, jni: Jni, upcall: Upcall) {
-        let mut answer = self.connection.ask(upcall);
-        loop {
-            let next = match &answer {
-                Ok(Answer::Hotswap { classes }) if !classes.is_empty() => {
-                    Upcall::Hotswapped(self.hotswap(jni, classes))
-                }
-                Ok(Answer::Link { classes }) => {
-                    // Another could call what is linked before it is instrumented.
-                    if self.runtime.threads(jni) == 1 {
-                        peek::link(self.jvmti, jni, &self.classes, classes);
-                    }
-                    Upcall::Linked
-                }
-                _ => return,
-            };
-            answer = self.connection.ask(next);
-        }
-    }
-
-    /// Asks the tool what a class's bytes are to be.
-    pub fn ask_for_bytes(&self, upcall: Upcall) -> Result<Option<Vec<u8>>, AskError> {
-        match self.connection.ask(upcall)? {
-            Answer::Bytes(bytes) => Ok(bytes),
-            Answer::Hotswap { .. } | Answer::Link { .. } => Ok(None),
-        }
     }
 
     /// Whether events are timed by the CPU time of their threads.

@@ -10,6 +10,7 @@ use headwater::clock_source::ClockChoice;
 use headwater::decode::{ChunkCursor, Statistics};
 use headwater::profile::ClockMode;
 use headwater::profiling::{self, BareTiming, Settings};
+use headwater::session::Gentle;
 use headwater_protocol::chunks::ChunkReader;
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::{Overflow, Segment};
@@ -42,7 +43,7 @@ async fn record_words(pid: u32, root: &str, words: usize) -> Vec<Chunk> {
     };
     session.calibrate().await.expect("it calibrates");
     session.list_classes(settings.reveal).await.expect("it lists its classes");
-    session.instrument_roots().await.expect("it instruments the root");
+    session.instrument_roots(|_| {}).await.expect("it instruments the root");
     loop {
         let event = tokio::select! {
             event = session.next_event() => event,
@@ -102,6 +103,7 @@ fn settings(root: &str) -> Settings {
             ..Options::default()
         },
         reveal: Reveal::Blocking,
+        gentle: Gentle::Off,
         duration: None,
         calls: None,
         clock: ClockMode::Exact,

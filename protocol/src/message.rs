@@ -89,6 +89,16 @@ pub enum Reveal {
     Background,
 }
 
+/// How long each thread of the target waits for the tool, all its waits together; beyond that it tells by a [`Notice`] what it reveals, and
+/// goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patience {
+    /// At any moment, and so in any one call, in ms.
+    pub most_ms: u32,
+    /// In the long run, in thousandths of the time.
+    pub per_mille: u32,
+}
+
 /// What the tool asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
@@ -98,6 +108,15 @@ pub enum Command {
     ListClasses {
         /// What threads of the target do from now on when something is revealed.
         reveal: Reveal,
+        /// If they wait, how long; `None` where each wait has its deadline and that is all.
+        patience: Option<Patience>,
+    },
+    /// What threads of the target do from now on when something is revealed. Answered by [`Reply::Done`].
+    Reveal(Reveal),
+    /// Tell when one of these methods has run ([`Notice::HasRun`]): none of them had. Answered by [`Reply::Done`].
+    Watch {
+        /// Which methods, beside those that are watched already.
+        methods: Vec<MethodRef>,
     },
     /// The methods that classes declare. Answered by [`Reply::Methods`].
     ListMethods {
@@ -263,12 +282,26 @@ pub enum Notice {
         /// The upcall it waited for, in words.
         waited_for: String,
     },
-    /// An instrumented method was entered for the first time ([`Reveal::Background`]).
+    /// A thread of the target has waited long enough ([`Patience`]), and went on: some calls may be missing.
+    OutOfPatience {
+        /// The upcall's number.
+        request: RequestId,
+    },
+    /// An instrumented method was entered for the first time, by a thread that does not wait.
     FirstCall(MethodId),
-    /// A method is about to be called by reflection or a method handle for the first time ([`Reveal::Background`]).
+    /// A method is about to be called by reflection or a method handle for the first time, by a thread that does not wait.
     Reflected(MethodRef),
-    /// A class has been linked ([`Reveal::Background`]).
+    /// A virtual call is about to be made on an object of a class for the first time, by a thread that does not wait.
+    Received {
+        /// As in [`Upcall::Received`].
+        call: u32,
+        /// The object's class.
+        class: ClassId,
+    },
+    /// A class has been linked, by a thread that does not wait.
     ClassPrepared(ClassInfo),
+    /// Methods that are watched have run ([`Command::Watch`]), and are watched no longer.
+    HasRun(Vec<MethodRef>),
     /// Calls that had been open since before recording have returned ([`Command::FollowOpen`]).
     FramesLeft {
         /// In this thread.

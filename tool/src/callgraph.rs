@@ -52,11 +52,13 @@ mod suggestions;
 #[cfg(test)]
 mod tests;
 mod unlinked;
+mod watched;
 
 pub use filter::{JdkMethods, Options};
 pub use guards::{Guarded, Told};
 pub use handing_out::{Occasion, Selected};
 pub use handover::Passage;
+pub use late::Missed;
 pub use lines::Lines;
 pub use natives::NativeCall;
 pub use open_calls::OpenThread;
@@ -75,6 +77,7 @@ use natives::Natives;
 use reachable::Reachable;
 use reflection::Reflection;
 use unlinked::Unlinked;
+use watched::Watched;
 
 /// Names the class initialiser.
 const CLINIT: (&str, &str) = ("<clinit>", "()V");
@@ -121,6 +124,8 @@ enum Work {
     Reflected(ClassKey, Signature),
     /// A virtual call is made on an object of a class, for the first time.
     Received(u32, ClassKey),
+    /// Methods that were watched.
+    HaveRun(Vec<(ClassKey, Signature, Caller)>),
     Rest,
 }
 
@@ -153,6 +158,9 @@ pub struct CallGraph {
     mentions: Mentions,
     natives: Natives,
     unlinked: Unlinked,
+    watched: Watched,
+    /// How long has been recorded.
+    now: Duration,
     /// The classes in which work passes from thread to thread, as far as they are probed.
     passed: FxHashSet<ClassKey>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
@@ -197,6 +205,8 @@ impl CallGraph {
             mentions: Mentions::default(),
             natives: Natives::default(),
             unlinked: Unlinked::default(),
+            watched: Watched::default(),
+            now: Duration::ZERO,
             passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),
@@ -297,6 +307,7 @@ impl CallGraph {
             if let Some(record) = self.record_mut(id) {
                 record.in_place = true;
             }
+            self.no_longer_missed(id);
         }
         self.drops_accepted();
         self.begin(Work::Rest)
@@ -331,6 +342,8 @@ impl CallGraph {
             Work::Reflected(key, signature) => self.reach_reflected(*key, *signature),
             Work::Received(..) if self.roots_only => {}
             Work::Received(call, key) => self.receive(*call, *key),
+            Work::HaveRun(_) if self.roots_only => {}
+            Work::HaveRun(methods) => self.select_run(methods),
             Work::Open(methods) => self.enter_open(methods),
             Work::Rest => {}
         }
@@ -338,7 +351,7 @@ impl CallGraph {
             self.apply_to(key);
         }
         if matches!(work, Work::Linked(_) | Work::Reflected(..)) {
-            self.mark_late_from(known);
+            self.expect_from(known);
         }
         if !self.roots_only {
             self.look_at_idle_again();
@@ -391,7 +404,7 @@ impl CallGraph {
             }
             self.raise(method, 1.0);
             self.learn(method);
-            self.mark_late(method);
+            self.expect_callees(method);
         }
         if self.options.scheme == Scheme::Lazy {
             self.due.push(method);

@@ -26,7 +26,7 @@ use crate::profiling::{
     self, Afterwards, BareTiming, Compiling, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start,
     Undisturbed,
 };
-use crate::session::{Session, SessionError};
+use crate::session::{Gentle, Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
 
 /// A conversation with an agent; nothing is instrumented and nothing recorded.
@@ -75,7 +75,10 @@ impl Attached {
     ) -> Result<Live, ProfileError> {
         std::mem::take(&mut self.notes).into_iter().for_each(|note| observer(Stage::Note(note)));
         observer(Stage::Preparing);
-        self.session.graph_mut().set_options(Options { look_ahead: true, ..settings.subgraph.clone() });
+        let watch_idle = settings.gentle == Gentle::On;
+        let options = Options { look_ahead: true, watch_idle, ..settings.subgraph.clone() };
+        self.session.graph_mut().set_options(options);
+        self.session.be(settings.gentle);
         let period = settings.clock.period();
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;

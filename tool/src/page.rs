@@ -92,7 +92,7 @@ pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
     let mut head = Vec::new();
     text::header(profile, &text::Style { provenance: true, ..text::Style::default() }, &mut head)?;
     let mut foot = Vec::new();
-    text::footer(profile, &mut foot)?;
+    text::footer(profile, &text::Style { verbose: true, ..text::Style::default() }, &mut foot)?;
     let roots: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
     let title = format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", "));
     let merged_is_first_thread = profile.threads.first().is_some_and(|first| first.tree == profile.merged);

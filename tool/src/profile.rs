@@ -19,6 +19,7 @@ use crate::decode::Summary;
 mod basis;
 mod budget;
 mod clock;
+mod completeness;
 mod environment;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -26,6 +27,7 @@ pub(crate) mod testing;
 pub use basis::Basis;
 pub use budget::{Budget, DroppedMethod, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
+pub use completeness::AtLeast;
 pub use environment::Environment;
 
 /// The profiled JVM.
@@ -368,6 +370,9 @@ pub struct Profile {
     /// How they were found.
     #[serde(default)]
     pub discovery: Discovery,
+    /// Those of them some of whose calls were not seen, in the order of the methods.
+    #[serde(default)]
+    pub at_least: Vec<AtLeast>,
     /// Those that were not instrumented.
     pub skipped: Vec<Skipped>,
     /// How complete the record is.

@@ -16,7 +16,7 @@ use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::report::units::{count, plural};
-use crate::session::{Event, Session, SessionError};
+use crate::session::{Estimate, Event, Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
 
 pub(crate) mod assemble;
@@ -93,6 +93,8 @@ pub enum Stage {
     Note(String),
     /// The probes are being timed, the classes listed, the roots instrumented.
     Preparing,
+    /// What is about to be changed first.
+    Estimated(Estimate),
     /// The roots are instrumented: what each pattern matches.
     RootsInstrumented(Vec<InstrumentedRoot>),
     /// Recording begins, for so long; afterwards the roots are timed and sampled without probes, for so long at most.
@@ -258,7 +260,7 @@ pub(crate) async fn prepare(
         return Err(ClockSourceError::Linker.into());
     }
     session.list_classes(settings.reveal).await?;
-    session.instrument_roots().await?;
+    session.instrument_roots(|estimate| observer(Stage::Estimated(estimate))).await?;
     let matches = session.graph().root_matches();
     if !settings.await_roots
         && start == Start::Running

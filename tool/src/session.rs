@@ -27,6 +27,7 @@ use crate::link::Link;
 mod batch_cost;
 mod budget;
 mod calls;
+mod gentle;
 mod hotswaps;
 mod questions;
 mod recorded;
@@ -34,11 +35,13 @@ mod rewriting;
 #[cfg(test)]
 mod tests;
 
+pub use gentle::Gentle;
 pub use hotswaps::HotswapTotals;
 pub use recorded::Recorded;
 
 use batch_cost::BatchCost;
 use budget::Budget;
+use gentle::{Allowance, PATIENCE};
 use questions::Pending;
 
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
@@ -89,6 +92,21 @@ pub enum Event {
     Message(ToTool),
     /// What was decoded has been added up: the budget is looked at.
     Tally,
+    /// The limits allow what they did not.
+    Due,
+}
+
+/// What is about to be changed first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// So many classes are loaded.
+    pub loaded: usize,
+    /// Of them so many are instrumented: the roots', and what these will probably call.
+    pub classes: usize,
+    /// Methods in those.
+    pub methods: usize,
+    /// So long the JVM will probably stand still for it at once.
+    pub pause: Duration,
 }
 
 /// A hotswap that a thread of the target executes.
@@ -123,6 +141,8 @@ pub struct Session {
     reflected_meanwhile: Vec<MethodRef>,
     /// ... and on objects of which class.
     received_meanwhile: Vec<(u32, ClassId)>,
+    /// Methods that were watched and have run.
+    run_meanwhile: Vec<MethodRef>,
     totals: HotswapTotals,
     cost: BatchCost,
     first_entry: Option<Instant>,
@@ -143,6 +163,10 @@ pub struct Session {
     /// Nothing is instrumented any more.
     stopping: bool,
     budget: Option<Budget>,
+    /// How long the JVM may be stopped; `None` where there is no limit.
+    allowance: Option<Allowance>,
+    /// Threads do not wait for now, on account of the limits.
+    is_in_background: bool,
     recorded: Recorded,
 }
 
@@ -163,6 +187,7 @@ impl Session {
             entered_meanwhile: Vec::new(),
             reflected_meanwhile: Vec::new(),
             received_meanwhile: Vec::new(),
+            run_meanwhile: Vec::new(),
             totals: HotswapTotals::default(),
             cost: BatchCost::expected(0),
             first_entry: None,
@@ -177,6 +202,8 @@ impl Session {
             linking: false,
             stopping: false,
             budget: None,
+            allowance: None,
+            is_in_background: false,
             recorded: Recorded::default(),
         }
     }
@@ -250,7 +277,8 @@ impl Session {
         if reveal == Reveal::Background {
             self.graph.forbid_guards();
         }
-        match self.command(Command::ListClasses { reveal }, "list its classes").await? {
+        let patience = self.allowance.map(|_| PATIENCE);
+        match self.command(Command::ListClasses { reveal, patience }, "list its classes").await? {
             Reply::Classes { linked, unlinked } => {
                 self.cost = BatchCost::expected(linked.len());
                 self.graph.set_batch_cost(self.cost.fixed());
@@ -264,8 +292,9 @@ impl Session {
         }
     }
 
-    /// Lets instrumented methods record, and instruments the roots that are loaded.
-    pub async fn instrument_roots(&mut self) -> Result<(), SessionError> {
+    /// Lets instrumented methods record, and instruments the roots that are loaded, with what they will probably call. Before anything is
+    /// changed, `announce` is told what.
+    pub async fn instrument_roots(&mut self, announce: impl FnOnce(Estimate)) -> Result<(), SessionError> {
         self.learn_what_runs().await?;
         if self.graph.changes_unnamed() {
             self.find_running().await?;
@@ -273,7 +302,15 @@ impl Session {
         self.command(Command::Record, "begin recording").await?;
         let step = self.graph.start();
         let classes = self.settle(step).await?;
-        self.hotswap_by_agent(classes).await?;
+        announce(Estimate {
+            loaded: self.graph.loaded_classes(),
+            classes: classes.len(),
+            methods: self.graph.methods().len(),
+            pause: self.cost.of(classes.len()),
+        });
+        // The roots are among the first.
+        let first = self.batch(classes);
+        self.hotswap_by_agent(first).await?;
         self.turn().await
     }
 
@@ -303,10 +340,11 @@ impl Session {
 
     /// What is to be seen to next, by [`Session::serve`]. May be cancelled: nothing is lost.
     pub async fn next_event(&mut self) -> Result<Event, SessionError> {
-        let Some(budget) = &mut self.budget else { return Ok(Event::Message(self.link.receive().await?)) };
+        let due = self.next_batch_due();
         tokio::select! {
             message = self.link.receive() => Ok(Event::Message(message?)),
-            () = budget.tallied() => Ok(Event::Tally),
+            () = budget::tallied(self.budget.as_mut()) => Ok(Event::Tally),
+            () = until(due) => Ok(Event::Due),
         }
     }
 
@@ -343,6 +381,8 @@ impl Session {
     /// whole, until the next [`Session::stop`].
     pub async fn time_roots(&mut self) -> Result<(), SessionError> {
         self.stopping = false;
+        // What is given back is no discovery.
+        self.allowance = None;
         let (totals, last_hotswap) = (self.totals, self.last_hotswap);
         let others = self.graph.keep_only_roots();
         // A part at a time: no pause is to be longer than those of the profile.
@@ -414,6 +454,13 @@ impl Session {
                 other => self.hear_meanwhile(other).await?,
             }
         }
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
     }
 }
 

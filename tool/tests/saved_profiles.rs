@@ -259,7 +259,10 @@ fn several_files_a_side() {
 fn sides_that_cannot_be_told_apart_are_refused() {
     let saved = Saved::new();
     for (arguments, complaint) in [
-        (&["before.hw"][..], "there is nothing to compare it with: give two snapshots, or several a side with -- between"),
+        (
+            &["before.hw"][..],
+            "there is nothing to compare it with: give two snapshots, or several a side with -- between",
+        ),
         (
             &["before.hw", "before.hw", "after.hw"],
             "which are before, and which after? Write -- between them: headwater diff a1.hw a2.hw -- b1.hw b2.hw",

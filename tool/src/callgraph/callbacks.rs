@@ -196,7 +196,9 @@ impl CallGraph {
 
     fn select_exposed(&mut self, class: ClassKey, signature: Signature, caller: Caller, selected: &mut Vec<MethodId>) {
         self.hidden.set_exposing(true);
-        self.select_for(class, signature, caller, selected);
+        let mut places = self.places_of(class, signature, caller);
+        places.retain(|place| !self.is_watched(*place, signature, caller));
+        self.select_at(places, signature, caller, selected);
         self.hidden.set_exposing(false);
     }
 

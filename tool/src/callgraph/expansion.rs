@@ -69,7 +69,7 @@ impl CallGraph {
             record.expanded = true;
             record.callees.extend(callees);
         }
-        self.mark_late(method);
+        self.expect_callees(method);
         true
     }
 

@@ -37,6 +37,8 @@ pub struct Options {
     pub scheme: Scheme,
     /// Under scheme B: what is likely to be entered next goes into the same batch.
     pub look_ahead: bool,
+    /// Most of what may be called back and has never run is not instrumented before it has.
+    pub watch_idle: bool,
     /// Getters, setters and methods that do nothing are not instrumented.
     pub skip_trivial: bool,
     /// Calls of native methods are instrumented, since these themselves cannot be.

@@ -376,7 +376,7 @@ impl CallGraph {
         if let Some(guard) = self.guards.get_mut(guard) {
             guard.state = State::Selected;
         }
-        self.mark_late(method);
+        self.expect_callees(method);
         true
     }
 }

@@ -95,7 +95,7 @@ impl CallGraph {
         self.hidden.begin(due.by, due.probability);
         self.hidden.set_probability(share);
         for lambda in &lambdas {
-            self.reach_call(&lambda.body, loader, caller, Spare::Nothing, &mut callees);
+            self.reach_call(&lambda.body, loader, caller, Spare::Watched, &mut callees);
         }
         self.hidden.end();
         callees.iter_mut().for_each(|callee| callee.probability *= share);

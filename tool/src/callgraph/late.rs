@@ -1,28 +1,100 @@
-//! Methods that may have been called before they were instrumented, where nobody waits for that.
+//! Methods that may have been called before they were instrumented, because nobody waited for that.
+//!
+//! What an entered method calls is instrumented before the call if its thread waits. If the thread goes on instead, the first calls are not
+//! seen, and what they call in turn is not either, unless it is instrumented already. So of each such method it is known from when to when its
+//! calls may be missing; its counts are true from then on, and at least so large in all.
 
-use headwater_protocol::MethodId;
+use std::time::Duration;
+
+use headwater_protocol::{ClassId, MethodId};
 
 use super::CallGraph;
 
+/// When calls of a method may have been missed, in time of recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// From then on.
+    pub since: Duration,
+    /// Up to when it was instrumented; `None` if it never was.
+    pub until: Option<Duration>,
+}
+
 impl CallGraph {
-    /// How many methods may have been called before they were instrumented, if nobody waited for that.
+    /// How many methods may have been called before they were instrumented.
     pub fn late(&self) -> usize {
-        self.methods.iter().filter(|method| method.refused.is_none() && method.late).count()
+        self.missed().count()
     }
 
-    /// What an entered method calls and is not instrumented yet may be called without being seen.
-    pub(super) fn mark_late(&mut self, method: MethodId) {
+    /// Those methods, and when.
+    pub fn missed(&self) -> impl Iterator<Item = (MethodId, Missed)> {
+        let is_instrumented = |method: &&super::MethodRecord| method.refused.is_none();
+        self.methods.iter().filter(is_instrumented).filter_map(|method| Some((method.id, method.missed?)))
+    }
+
+    /// How long has been recorded.
+    pub fn set_time(&mut self, recorded: Duration) {
+        self.now = recorded;
+    }
+
+    /// Nobody waits until these classes are hotswapped, from now on.
+    pub fn went_on(&mut self, classes: &[ClassId]) {
+        let keys = classes.iter().filter_map(|class| self.mirrors.by_id(*class));
+        let methods = keys.filter_map(|key| self.by_class.get(&key)).flatten().copied();
+        let is_called = |method: &MethodId| self.record(*method).is_some_and(|record| record.called_next);
+        let called: Vec<MethodId> = methods.filter(is_called).collect();
+        self.miss(called);
+    }
+
+    /// Those classes first whose methods are the likeliest to be called, and not instrumented.
+    pub fn sort_by_urgency(&self, classes: &mut [ClassId]) {
+        let urgency = |class: &ClassId| {
+            let methods = self.mirrors.by_id(*class).and_then(|key| self.by_class.get(&key)).into_iter().flatten();
+            let waiting = methods.filter_map(|method| self.record(*method)).filter(|record| !record.in_place);
+            // Whoever has no methods of its own is probed for the sake of others.
+            waiting.map(|record| record.probability).reduce(f32::max).unwrap_or(1.0)
+        };
+        classes.sort_by_cached_key(|class| std::cmp::Reverse((urgency(class) * 1e6) as u32));
+    }
+
+    /// Calls of these methods, and of what they call, are not seen from now on, as far as they are not instrumented.
+    pub(super) fn miss(&mut self, methods: Vec<MethodId>) {
+        let (now, mut pending) = (self.now, methods);
+        while let Some(method) = pending.pop() {
+            let Some(record) = self.record_mut(method).filter(|it| !it.in_place && it.missed.is_none()) else {
+                continue;
+            };
+            record.missed = Some(Missed { since: now, until: None });
+            pending.extend(record.callees.iter().map(|callee| callee.method));
+        }
+    }
+
+    /// What an entered method calls may be called from now on.
+    pub(super) fn expect_callees(&mut self, method: MethodId) {
         let Some(record) = self.record(method).filter(|record| record.entered) else { return };
-        for callee in record.callees.clone() {
-            if let Some(callee) = self.record_mut(callee.method) {
-                callee.late |= !callee.in_place;
+        let was_missed = record.missed.is_some();
+        let callees: Vec<MethodId> = record.callees.iter().map(|callee| callee.method).collect();
+        for callee in &callees {
+            if let Some(callee) = self.record_mut(*callee) {
+                callee.called_next = true;
             }
+        }
+        // Whoever ran it unseen has called them.
+        if was_missed {
+            self.miss(callees);
         }
     }
 
     /// Of what has just been linked, or is about to be called by reflection, the methods that are new from this one on: they
     /// are called next.
-    pub(super) fn mark_late_from(&mut self, known: usize) {
-        self.methods[known..].iter_mut().for_each(|method| method.late = true);
+    pub(super) fn expect_from(&mut self, known: usize) {
+        self.methods[known..].iter_mut().for_each(|method| method.called_next = true);
+    }
+
+    /// A method is instrumented.
+    pub(super) fn no_longer_missed(&mut self, method: MethodId) {
+        let now = self.now;
+        if let Some(missed) = self.record_mut(method).and_then(|record| record.missed.as_mut()) {
+            missed.until.get_or_insert(now);
+        }
     }
 }

@@ -336,6 +336,14 @@ impl Mirrors {
         self.get_mut(key).methods = Some(methods);
     }
 
+    /// A method has run since its calls were told.
+    pub(super) fn has_run(&mut self, key: ClassKey, signature: Signature) {
+        let methods = self.get_mut(key).methods.as_mut();
+        if let Some(method) = methods.and_then(|methods| methods.get_mut(&signature)) {
+            method.calls = method.calls.map(|calls| calls.max(1));
+        }
+    }
+
     /// The declared methods, if they have been told.
     pub(super) fn methods(&self, key: ClassKey) -> Option<&FxHashMap<Signature, Declared>> {
         self.get(key).methods.as_ref()

@@ -183,7 +183,8 @@ impl CallGraph {
             self.hidden.push_unnamed(class, signature);
             return;
         }
-        let places = self.places_of_unnamed(class, signature, caller);
+        let mut places = self.places_of_unnamed(class, signature, caller);
+        places.retain(|place| !self.is_watched(*place, signature, caller));
         let mut selected: Vec<MethodId> = Vec::new();
         self.select_at(places, signature, caller, &mut selected);
         selected.into_iter().for_each(|method| self.raise(method, UNNAMED));
@@ -225,7 +226,7 @@ impl CallGraph {
     }
 
     /// Whether a method is known never to have run, seldom not being never: nobody would tell when it is called.
-    fn has_never_run_here(&self, class: ClassKey, signature: Signature) -> bool {
+    pub(super) fn has_never_run_here(&self, class: ClassKey, signature: Signature) -> bool {
         let is_entered =
             self.by_signature.get(&(class, signature)).and_then(|it| self.record(*it)).is_some_and(|it| it.entered);
         !is_entered && self.mirrors.method(class, signature).and_then(|method| method.calls) == Some(0)

@@ -10,6 +10,7 @@ use super::ahead::Callee;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::opaque::Opaque;
+use super::receivers::Spare;
 
 /// A method that is called, and by whom.
 pub(super) type Target = (Signature, Caller);
@@ -19,8 +20,8 @@ pub(super) type Target = (Signature, Caller);
 pub(super) struct Reached {
     /// The methods that it ran on the classes of that time.
     pub(super) methods: Arc<[Callee]>,
-    /// None was spared.
-    pub(super) all: bool,
+    /// What was spared of them.
+    pub(super) spared: Spare,
     /// On objects of some class it runs what a superclass outside the filter has.
     pub(super) leaves: bool,
 }

@@ -29,6 +29,8 @@ pub(super) enum Spare {
     Nothing,
     /// What has never run: the call is told what it is made on.
     Idle,
+    /// What has never run and is watched: nobody can be told of the call.
+    Watched,
 }
 
 /// The calls that are told what they are made on.
@@ -100,7 +102,13 @@ impl CallGraph {
 
     /// How many idle methods a call on a type can run.
     fn idle_on(&mut self, owner: ClassKey, target: Target) -> usize {
-        if self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&target)).is_some_and(|reached| reached.all) {
+        if self
+            .reachable
+            .virtual_on
+            .get(&owner)
+            .and_then(|on| on.get(&target))
+            .is_some_and(|reached| reached.spared == Spare::Nothing)
+        {
             return 0;
         }
         if let Some(known) = self.guards.receivers.idle.get(&(owner, target)) {

@@ -6,6 +6,7 @@ use headwater_protocol::MethodId;
 
 use super::Lines;
 use super::ahead::{Callee, Guess, Probability};
+use super::late::Missed;
 use super::mirror::{ClassKey, Signature};
 use crate::pattern;
 
@@ -58,8 +59,10 @@ pub struct MethodRecord {
     /// It has been.
     pub(super) entered: bool,
     pub(super) guess: Guess,
-    /// It may have been called before it was instrumented.
-    pub(super) late: bool,
+    /// Code that runs calls it next, as far as it is known.
+    pub(super) called_next: bool,
+    /// When it may have been called before it was instrumented.
+    pub(super) missed: Option<Missed>,
     /// It has been instrumented, in a class file for the JVM or, if it is native, where it is called.
     pub(super) handed_out: bool,
     /// HotSpot has accepted its instrumented code.

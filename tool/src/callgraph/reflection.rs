@@ -243,7 +243,7 @@ impl CallGraph {
             self.reach_virtual(&class, loader, (signature, Caller::Application), Spare::Nothing, &mut callees);
         }
         // A handle of an overridden method calls just that, if a lookup by `findSpecial` made it.
-        self.reach_direct(&class, loader, signature, Caller::Application, &mut callees);
+        self.reach_direct(&class, loader, (signature, Caller::Application), Spare::Nothing, &mut callees);
         self.reach_initializer(&class, loader, Caller::Application, &mut callees);
         callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability));
     }

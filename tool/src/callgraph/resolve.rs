@@ -31,7 +31,7 @@ impl CallGraph {
         }
         for owner in owners {
             let known = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller)));
-            if let Some(known) = known.filter(|known| known.all || spare == Spare::Idle) {
+            if let Some(known) = known.filter(|known| known.spared == Spare::Nothing || known.spared == spare) {
                 callees.extend(known.methods.iter());
                 continue;
             }
@@ -45,8 +45,10 @@ impl CallGraph {
             for subtype in self.mirrors.subtypes(owner).into_iter().filter(|_| !runs_own) {
                 if !self.mirrors.get(subtype).is_abstract_class() {
                     let mut places = self.places_of(subtype, signature, caller);
-                    if spare == Spare::Idle {
-                        places.retain(|place| !self.is_idle(*place, signature));
+                    match spare {
+                        Spare::Nothing => {}
+                        Spare::Idle => places.retain(|place| !self.is_idle(*place, signature)),
+                        Spare::Watched => places.retain(|place| !self.is_watched(*place, signature, caller)),
                     }
                     self.select_at(places, signature, caller, &mut selected);
                     leaves = leaves || self.inherits_from_outside(subtype, signature, caller);
@@ -60,7 +62,7 @@ impl CallGraph {
                 .collect();
             callees.extend(methods.iter());
             if self.needs == needs_before {
-                let reached = Reached { methods, all: spare == Spare::Nothing, leaves };
+                let reached = Reached { methods, spared: spare, leaves };
                 self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
             }
         }
@@ -157,8 +159,8 @@ impl CallGraph {
         &mut self,
         owner: &str,
         loader: LoaderId,
-        signature: Signature,
-        caller: Caller,
+        (signature, caller): Target,
+        spare: Spare,
         callees: &mut Vec<Callee>,
     ) {
         let owners = self.mirrors.visible(owner, loader);
@@ -171,7 +173,7 @@ impl CallGraph {
                 continue;
             }
             let needs_before = self.needs;
-            let mut selected = None;
+            let (mut selected, mut spared) = (None, false);
             // Superclasses come before superinterfaces where both are on the way up: `supertypes` goes level by level, so
             // the nearest declaration is found first; a second one, of an interface, does no harm.
             for key in self.mirrors.supertypes(owner) {
@@ -181,7 +183,8 @@ impl CallGraph {
                 }
                 match self.mirrors.method(key, signature) {
                     Some(method) if method.has_code() || method.is_native() => {
-                        selected = self.select(key, signature, caller);
+                        spared = spare == Spare::Watched && self.is_watched(key, signature, caller);
+                        selected = if spared { None } else { self.select(key, signature, caller) };
                         break;
                     }
                     Some(_) => {}
@@ -193,7 +196,7 @@ impl CallGraph {
             }
             callees.extend(selected.map(|method| Callee { method, probability: 1.0 }));
             // Before it is linked, what is above it is not known.
-            if self.needs == needs_before && self.mirrors.get(owner).linked {
+            if self.needs == needs_before && self.mirrors.get(owner).linked && !spared {
                 self.reachable.direct_done.insert((owner, signature, caller), selected);
             }
         }
@@ -258,7 +261,7 @@ impl CallGraph {
         }
         let mut callees = Vec::new();
         for (signature, caller) in pending(self.reachable.direct_pending.get(&name)) {
-            self.reach_direct(&name, loader, signature, caller, &mut callees);
+            self.reach_direct(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
             self.begin_to_leave_if_inherited(class, (signature, caller));
         }
         for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {

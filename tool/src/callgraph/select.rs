@@ -124,7 +124,8 @@ impl CallGraph {
             probability: 0.0,
             entered: false,
             guess: Guess::None,
-            late: false,
+            called_next: false,
+            missed: None,
             handed_out: false,
             in_place: false,
             drop: Drop::No,
@@ -169,7 +170,12 @@ impl CallGraph {
             let first = callees.len();
             self.hidden.set_probability(ahead::of_call(call.likelihood));
             let is_guarded = code == Code::Own && by.is_some_and(|by| self.has_receiver_guard(by, call));
-            let spare = if is_guarded { Spare::Idle } else { Spare::Nothing };
+            let spare = match is_guarded {
+                true => Spare::Idle,
+                // Who is given the handle calls it, if anybody does.
+                false if call.kind.is_handle() => Spare::Watched,
+                false => Spare::Nothing,
+            };
             self.reach_call(call, loader, caller, spare, &mut callees);
             for callee in &mut callees[first..] {
                 callee.probability *= ahead::of_call(call.likelihood);
@@ -201,7 +207,7 @@ impl CallGraph {
         if call.kind.is_virtual() {
             self.reach_virtual(&call.owner, loader, (signature, caller), spare, callees);
         } else {
-            self.reach_direct(&call.owner, loader, signature, caller, callees);
+            self.reach_direct(&call.owner, loader, (signature, caller), spare, callees);
         }
     }
 }

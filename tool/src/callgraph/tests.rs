@@ -16,6 +16,7 @@ mod natives;
 mod opaque;
 mod played_jvm;
 mod receivers;
+mod watched;
 
 use played_jvm::{APPLICATION, PlayedJvm};
 

@@ -27,6 +27,9 @@ pub struct Output {
     /// The report's format [default: of the file's extension, else text]
     #[arg(long, value_enum)]
     format: Option<Format>,
+    /// Show all warnings, not only the most important ones
+    #[arg(long)]
+    verbose: bool,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -178,7 +181,8 @@ impl Output {
 
     /// Writes the report as text to standard output, whatever was asked for.
     pub(crate) fn write_as_text(&self, profile: &Profile) -> io::Result<()> {
-        Output { output: None, format: Some(Format::Text), view: self.view.clone() }.write(profile, Origin::Recording)
+        Output { output: None, format: Some(Format::Text), verbose: self.verbose, view: self.view.clone() }
+            .write(profile, Origin::Recording)
     }
 
     /// Writes the report of a profile that is still being recorded: over the one before, where that can be done.
@@ -213,6 +217,7 @@ impl Output {
             color: screen == Screen::Terminal && wants_color(),
             percent: self.view.percent,
             provenance: origin == Origin::File,
+            verbose: self.verbose,
         }
     }
 

@@ -17,6 +17,7 @@ use crate::decode::Statistics;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
 use crate::profiling::{BareTiming, Settings};
+use crate::session::Gentle;
 
 /// How callees are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,6 +37,16 @@ enum RevealName {
     Blocking,
     /// It does not: a method's first calls may be missed, and the report says for how many methods
     Background,
+}
+
+/// Whether what the profile takes of the program's time is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum GentleName {
+    /// It is: the program stands still for 2% of the time at most, and each of its threads waits for 5%, and half a second in any one call. Beyond
+    /// that, methods are instrumented in the background; calls that this misses are marked in the report
+    On,
+    /// It is not: in a large program, calls may take many seconds
+    Off,
 }
 
 /// Where time comes from.
@@ -139,6 +150,9 @@ pub struct ProfileArgs {
     /// Whether a thread that enters a method for the first time waits until what that calls is instrumented
     #[arg(long, value_enum, default_value_t = RevealName::Blocking)]
     reveal: RevealName,
+    /// Whether what the profile takes of the program's time is limited, at the cost of counts that are complete
+    #[arg(long, value_enum, default_value_t = GentleName::On)]
+    gentle: GentleName,
     /// Where time comes from
     #[arg(long, value_enum, default_value_t = Clock::Exact)]
     clock: Clock,
@@ -229,6 +243,10 @@ impl ProfileArgs {
             reveal: match self.reveal {
                 RevealName::Blocking => Reveal::Blocking,
                 RevealName::Background => Reveal::Background,
+            },
+            gentle: match self.gentle {
+                GentleName::On => Gentle::On,
+                GentleName::Off => Gentle::Off,
             },
             statistics: if self.stats { Statistics::Every } else { Statistics::Off },
             duration: self.duration,

@@ -4,7 +4,8 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use crate::profiling::{InstrumentedRoot, Stage};
-use crate::report::units::plural;
+use crate::report::units::{count, plural, time};
+use crate::session::Estimate;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,7 @@ impl Progress {
             Stage::Attaching => self.live("attaching ..."),
             Stage::Note(note) => self.say(&note),
             Stage::Preparing => self.live("timing the probes and reading the classes ..."),
+            Stage::Estimated(estimate) => self.say(&estimated(&estimate)),
             Stage::RootsInstrumented(roots) => {
                 for root in roots {
                     self.say(&matched(&root));
@@ -99,6 +101,17 @@ impl Progress {
 /// To the millisecond.
 fn span(time: Duration) -> humantime::FormattedDuration {
     humantime::format_duration(Duration::from_millis(time.as_millis() as u64))
+}
+
+fn estimated(estimate: &Estimate) -> String {
+    let Estimate { loaded, classes, methods, pause } = *estimate;
+    format!(
+        "{} of {} loaded are to be changed first, {} in them, with pauses of about {}; more as it is found",
+        plural(classes as u64, "class", "classes"),
+        count(loaded as u64),
+        plural(methods as u64, "method", "methods"),
+        time(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX))
+    )
 }
 
 fn matched(root: &InstrumentedRoot) -> String {

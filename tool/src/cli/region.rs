@@ -23,6 +23,7 @@ use crate::profiling::{self, BareTiming, Ending, Settings, Stage};
 use crate::report::region;
 use crate::report::text::Style;
 use crate::report::units::{plural, time};
+use crate::session::Gentle;
 use crate::whole_file::write_whole;
 
 pub(super) const EXAMPLES: &str = "\
@@ -144,6 +145,7 @@ impl Timing {
                 ..Options::default()
             },
             reveal: Reveal::Blocking,
+            gentle: Gentle::On,
             duration: self.duration,
             calls: self.calls,
             clock: ClockMode::Exact,
@@ -180,7 +182,7 @@ impl Timing {
         if self.is_json() {
             return region::write_json(profile, out);
         }
-        region::write_text(profile, &Style { width, color, percent: false, provenance: false }, out)
+        region::write_text(profile, &Style { width, color, percent: false, provenance: false, verbose: false }, out)
     }
 }
 

@@ -143,6 +143,11 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
         instrumented: methods,
         called: 2,
         discovery: Discovery::default(),
+        at_least: vec![AtLeast {
+            method: MethodIndex(1),
+            since: Duration::from_millis(250),
+            until: Duration::from_secs(1),
+        }],
         skipped: vec![Skipped { method: "com.acme.Old.run()V".into(), reason: "it is too large".into() }],
         events: Events { recorded: u64::MAX, lost: 1, healed: 2 },
         budget: Some(Budget {

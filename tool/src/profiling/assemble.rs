@@ -13,15 +13,16 @@ use rustc_hash::FxHashMap;
 
 use super::{Settings, Undisturbed, budget};
 use crate::budget::{Governor, Probes, in_place};
-use crate::callgraph::PatternIndex;
+use crate::callgraph::{Missed, PatternIndex};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
     MIN_CONTROLS, Placed, Reference, RootCalls, Whole, Wholes, correct, divided, placed, root_calls, wholes,
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
 use crate::profile::{
-    Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
-    MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    AtLeast, Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap,
+    MethodIndex, MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree,
+    Wait,
 };
 use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
@@ -35,6 +36,7 @@ pub(crate) struct Facts {
     methods: Vec<MethodName>,
     instrumented: usize,
     discovery: Discovery,
+    missed: Vec<(MethodIndex, Missed)>,
     skipped: Vec<Skipped>,
     hotswap: HotswapTotals,
     lost: u64,
@@ -67,10 +69,11 @@ impl Facts {
             discovery: Discovery {
                 scheme: graph.scheme(),
                 reveal: settings.reveal,
-                late: if settings.reveal == Reveal::Background { graph.late() } else { graph.linked_late() },
+                late: graph.late() + graph.linked_late(),
                 trivial: graph.trivial(),
                 quiet_after: session.quiet_after(),
             },
+            missed: graph.missed().map(|(id, missed)| (MethodIndex(id.0 as usize - 1), missed)).collect(),
             skipped: graph.skipped().iter().map(skipped).collect(),
             hotswap: session.hotswap_totals(),
             lost: session.lost(),
@@ -82,6 +85,11 @@ impl Facts {
             governor: session.governor().cloned(),
             step_ns,
         }
+    }
+
+    /// How many methods may have been called, and were not instrumented by now.
+    fn never_instrumented(&self) -> usize {
+        self.missed.iter().filter(|(_, missed)| missed.until.is_none()).count()
     }
 }
 
@@ -161,6 +169,7 @@ pub(crate) fn profile(
         instrumented: facts.instrumented,
         called: called(&facts, &merged),
         discovery: facts.discovery,
+        at_least: at_least(&facts, &merged),
         events: Events { recorded: decoder.events(), lost: facts.lost, healed: decoder.healed() },
         budget,
         hotswap: Hotswap {
@@ -289,9 +298,23 @@ fn open_calls(methods: &[MethodIndex], decoder: &Decoder) -> OpenCalls {
 }
 
 fn called(facts: &Facts, tree: &Tree) -> usize {
+    which_called(facts, tree).into_iter().filter(|called| *called).count()
+}
+
+/// For each method whether it was called.
+fn which_called(facts: &Facts, tree: &Tree) -> Vec<bool> {
     let mut called = vec![false; facts.methods.len()];
     tree.nodes.iter().filter(|node| node.calls > 0).for_each(|node| called[node.method.0] = true);
-    called.into_iter().filter(|called| *called).count()
+    called
+}
+
+/// The methods that were called, perhaps before they were instrumented too.
+fn at_least(facts: &Facts, tree: &Tree) -> Vec<AtLeast> {
+    let called = which_called(facts, tree);
+    let of = |(method, missed): &(MethodIndex, Missed)| {
+        Some(AtLeast { method: *method, since: missed.since, until: missed.until? })
+    };
+    facts.missed.iter().filter(|(method, _)| called[method.0]).filter_map(of).collect()
 }
 
 /// Corrected so that each method's mean is what the tree says. Methods of the same name, of different loaders, are one to the reader.
@@ -378,25 +401,24 @@ fn named(waited_for: &str, methods: &[MethodName]) -> String {
 }
 
 /// What threads did not wait for to the end: a few by their names, since a machine that is too slow has hundreds.
-fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Vec<String> {
-    const NAMED: usize = 5;
+fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Option<String> {
+    const NAMED: usize = 2;
     let mut missed: BTreeMap<String, u64> = BTreeMap::new();
     for waited_for in deadlines_passed {
         *missed.entry(named(waited_for, methods)).or_default() += 1;
     }
     let others = missed.len().saturating_sub(NAMED) as u64;
-    let other_times = missed.values().skip(NAMED).sum();
-    let mut waits: Vec<(String, u64)> = missed.into_iter().take(NAMED).collect();
+    let mut waits: Vec<String> = missed.into_keys().take(NAMED).collect();
     if others > 0 {
-        waits.push((plural(others, "other", "others"), other_times));
+        waits.push(plural(others, "other", "others"));
     }
-    let told = waits.into_iter().map(|(waited_for, n)| {
-        let n = times(n);
-        format!(
-            "a thread of the target went on without waiting any longer for {waited_for} ({n}): calls may be missing"
-        )
-    });
-    told.collect()
+    let last = waits.pop()?;
+    let waits = if waits.is_empty() { last } else { format!("{} and {last}", waits.join(", ")) };
+    Some(format!(
+        "threads of the target went on without waiting any longer, {}, for {waits}: calls may be missing. The tool, or the \
+         JVM, had too little of the processors",
+        times(deadlines_passed.len() as u64)
+    ))
 }
 
 fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
@@ -410,8 +432,9 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
                  missing"
             ),
             Reveal::Blocking => format!(
-                "a second thread came into the call graph while classes were linked for the first: the first calls of up to \
-                 {methods} may be missing"
+                "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and \
+                 {} of them never were. Record for longer, or, where the program may be held up, with --gentle off",
+                count(facts.never_instrumented() as u64)
             ),
         });
     }
@@ -456,17 +479,14 @@ mod tests {
             let deadlines_passed: Vec<String> = (0..classes).flat_map(|i| vec![format!("class C{i:02}"); 2]).collect();
             waited_in_vain(&deadlines_passed, &[])
         };
-        assert_eq!(waits(0), Vec::<String>::new());
-        assert_eq!(
-            waits(1),
-            ["a thread of the target went on without waiting any longer for class C00 (2 times): calls may be missing"]
-        );
-        for (classes, last) in
-            [(5, "class C04 (2 times)"), (6, "1 other (2 times)"), (1_205, "1,200 others (2,400 times)")]
-        {
-            let told = waits(classes);
-            assert_eq!(told.len(), usize::min(classes as usize, 6));
-            assert!(told.last().is_some_and(|wait| wait.contains(&format!(" for {last}: "))), "{told:#?}");
+        assert_eq!(waits(0), None);
+        for (classes, told) in [
+            (1, "2 times, for class C00"),
+            (2, "4 times, for class C00 and class C01"),
+            (1_205, "2,410 times, for class C00, class C01 and 1,203 others"),
+        ] {
+            let warning = waits(classes).unwrap();
+            assert!(warning.contains(&format!("any longer, {told}: calls may be missing")), "{warning}");
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::callgraph::{Options, PatternIndex};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
 use crate::decode::{DecodeOptions, Statistics, TimeBase};
 use crate::profile::ClockMode;
+use crate::session::Gentle;
 
 /// What is to be profiled, and for how long.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct Settings {
     pub subgraph: Options,
     /// Whether threads of the target wait until callees are instrumented.
     pub reveal: Reveal,
+    /// Whether what this takes of the target's time is limited.
+    pub gentle: Gentle,
     /// End after this time.
     pub duration: Option<Duration>,
     /// End when so many root invocations are complete; no others are counted.

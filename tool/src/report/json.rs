@@ -81,12 +81,21 @@ impl Serialize for NodeRows<'_> {
         for (thread, tree) in &self.sections {
             let thread = thread.map(|thread| thread.id.0);
             let shown = shown_nodes(tree, &self.focused, self.options);
+            let incomplete = self.profile.incomplete_nodes(tree);
             let mut ids: Vec<usize> = Vec::with_capacity(tree.nodes.len());
-            for (node, is_shown) in tree.nodes.iter().zip(shown) {
+            for ((node, is_shown), at_least) in tree.nodes.iter().zip(shown).zip(incomplete) {
                 ids.push(next);
                 if is_shown {
                     let parent = node.parent.map(|NodeIndex(parent)| ids[parent]);
-                    rows.serialize_element(&NodeRow::of(self.profile, node, next, parent, thread, self.has_cpu))?;
+                    rows.serialize_element(&NodeRow::of(
+                        self.profile,
+                        node,
+                        next,
+                        parent,
+                        thread,
+                        self.has_cpu,
+                        at_least,
+                    ))?;
                     next += 1;
                 }
             }
@@ -194,6 +203,8 @@ struct Methods<'a> {
     called: usize,
     /// May have been called before they were instrumented.
     late: usize,
+    /// What part of all calls may be missing for that.
+    missing: f64,
     /// Left alone, as the user wants it.
     trivial: usize,
     skipped: Vec<Skipped<'a>>,
@@ -314,6 +325,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             instrumented: profile.instrumented,
             called: profile.called,
             late: profile.discovery.late,
+            missing: profile.missing_share(),
             trivial: profile.discovery.trivial,
             skipped: profile
                 .skipped

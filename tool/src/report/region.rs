@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn the_text_has_two_lines_a_region_and_fits_a_narrow_terminal() {
         let mut out = Vec::new();
-        let style = Style { width: None, color: false, percent: false, provenance: false };
+        let style = Style { width: None, color: false, percent: false, provenance: false, verbose: false };
         let mut profile = profile();
         profile.warnings.clear();
         let Clock { inner_ns, inner_spread_ns, .. } = profile.clock;

@@ -24,6 +24,12 @@ use lines::Lines;
 /// Reasons for which methods were skipped are shown with so many examples.
 const EXAMPLES: usize = 3;
 
+/// From this part of all calls on it is said at the top that they may be missing.
+const MUCH_IS_MISSING: f64 = 0.01;
+
+/// So many warnings at most, unless all are wanted.
+const MOST_WARNINGS: usize = 5;
+
 /// How the report looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
@@ -35,6 +41,8 @@ pub struct Style {
     pub percent: bool,
     /// Also where and when the profile was recorded: for one that was read from a file.
     pub provenance: bool,
+    /// All warnings, not only the most important ones.
+    pub verbose: bool,
 }
 
 /// Writes the report.
@@ -65,7 +73,12 @@ pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl
     if options.trees == Trees::PerThread && profile.threads.is_empty() && !profile.merged.nodes.is_empty() {
         writeln!(out, "\nno threads are known")?;
     }
-    footer(profile, out)
+    footer(profile, style, out)
+}
+
+/// A number of calls, and whether some may be missing.
+fn calls(calls: u64, is_incomplete: bool) -> String {
+    if is_incomplete { format!(">={}", count(calls)) } else { count(calls) }
 }
 
 /// One tree of a report.
@@ -90,6 +103,11 @@ impl Section<'_> {
             Some(Duration::ZERO) => format!("{} (calls no longer recorded)", self.name(method)).into(),
             Some(until) => format!("{} (calls until {:.1} s)", self.name(method), until.as_secs_f64()).into(),
         }
+    }
+
+    /// Whether calls of methods of that name may be missing.
+    fn is_incomplete(&self, method: MethodIndex) -> bool {
+        self.profile.any_complete_from(&self.profile.methods[method.0].machine).is_some()
     }
 
     /// The same for a line that stands for all methods of that name.
@@ -121,6 +139,15 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
             writeln!(out, "{advice}")?;
             given.push(advice);
         }
+    }
+    let missing = profile.missing_share();
+    if missing > MUCH_IS_MISSING {
+        writeln!(
+            out,
+            "about {:.0}% of the calls are missing, because the program did not wait until all methods were instrumented: >= marks \
+             counts that are too low\n  - record for longer\n  - where the program may be held up: --gentle off",
+            100.0 * missing
+        )?;
     }
     Ok(())
 }
@@ -187,7 +214,7 @@ fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()>
 }
 
 /// What limits the truth of the numbers, with an empty line before it.
-pub(crate) fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let events = &profile.events;
     let healed = match events.healed {
         0 => String::new(),
@@ -257,10 +284,25 @@ pub(crate) fn footer(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
     {
         writeln!(out, "< marks times of which only a bound is known: their uncertainty is larger")?;
     }
-    for warning in &profile.warnings {
+    if !profile.at_least.is_empty() {
+        writeln!(
+            out,
+            ">= marks counts of methods that may have been called before they were instrumented, and of what they call"
+        )?;
+    }
+    warnings(&profile.warnings, style, out)
+}
+
+/// The first are the most important ones.
+fn warnings(warnings: &[String], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let shown = if style.verbose || warnings.len() <= MOST_WARNINGS { warnings.len() } else { MOST_WARNINGS - 1 };
+    for warning in &warnings[..shown] {
         writeln!(out, "warning: {warning}")?;
     }
-    Ok(())
+    match warnings.len() - shown {
+        0 => Ok(()),
+        others => writeln!(out, "warning: and {}: --verbose shows all", plural(others as u64, "other", "others")),
+    }
 }
 
 /// The methods that were left alone because they are trivial, if there are any.

@@ -97,6 +97,12 @@ impl BatchCost {
         Duration::from_nanos(self.fixed_ns() as u64)
     }
 
+    /// How long a batch of so many classes pauses, or as many of them as may be in one.
+    pub(super) fn of(&self, classes: usize) -> Duration {
+        let classes = classes.min(self.most_classes());
+        Duration::from_nanos((self.fixed_ns() + classes as f64 * self.class_ns()) as u64)
+    }
+
     /// How many classes may be hotswapped at once.
     pub(super) fn most_classes(&self) -> usize {
         let short = (LONGEST_PAUSE_NS - self.fixed_ns()) / self.class_ns();

@@ -13,17 +13,17 @@ pub(super) struct Budget {
     tallies: Option<watch::Receiver<Tally>>,
 }
 
-impl Budget {
-    /// Returns when there is a new tally.
-    pub(super) async fn tallied(&mut self) {
-        if let Some(tallies) = &mut self.tallies {
-            if tallies.changed().await.is_ok() {
-                return;
-            }
-            self.tallies = None;
+/// Returns when there is a new tally: never, where there is no budget.
+pub(super) async fn tallied(budget: Option<&mut Budget>) {
+    if let Some(Budget { tallies, .. }) = budget
+        && let Some(receiver) = tallies
+    {
+        if receiver.changed().await.is_ok() {
+            return;
         }
-        std::future::pending().await
+        *tallies = None;
     }
+    std::future::pending().await
 }
 
 impl Session {

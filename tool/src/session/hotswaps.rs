@@ -1,7 +1,7 @@
 //! Hotswaps: what is in one, what it cost, and what it makes necessary.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Answer, Command, HotswapResult, Reply, ToTool, Upcall};
 use headwater_protocol::{ClassId, ThreadId};
@@ -42,7 +42,10 @@ impl Session {
     /// As many of these classes as may be hotswapped at once; the others are left over.
     pub(super) fn batch(&mut self, mut classes: Vec<ClassId>) -> Vec<ClassId> {
         let most = self.cost.most_classes().min(classes.len());
-        self.left_over.extend(classes.drain(most..));
+        if most < classes.len() {
+            self.graph.sort_by_urgency(&mut classes);
+            self.left_over.extend(classes.drain(most..));
+        }
         classes
     }
 
@@ -92,11 +95,20 @@ impl Session {
             let step = self.graph.reflected(&method);
             classes.extend(self.settle(step).await?);
         }
+        let run = std::mem::take(&mut self.run_meanwhile);
+        if !run.is_empty() {
+            let step = self.graph.have_run(&run);
+            classes.extend(self.settle(step).await?);
+        }
         Ok(classes)
     }
 
     pub(super) fn account(&mut self, result: &HotswapResult) {
         self.totals.add(result);
+        if let Some(allowance) = &mut self.allowance {
+            allowance.take(Duration::from_nanos(result.pause_ns));
+        }
+        self.graph.set_time(self.recorded.elapsed());
         if self.graph.is_dropping()
             && let Some(governor) = self.governor_mut()
         {
@@ -218,6 +230,11 @@ impl Session {
                 return Err(reply.map_or_else(|error| error, |other| unexpected("hotswap classes", &other)));
             };
             classes = self.hotswapped(None, &result).await?;
+            if self.must_wait_for(&classes) {
+                self.nobody_waits_for(&classes);
+                self.left_over.extend(classes);
+                return self.exceed().await;
+            }
         }
         Ok(())
     }

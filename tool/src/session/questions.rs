@@ -26,6 +26,7 @@ impl Session {
                 self.tallied();
                 return if self.left_over.is_empty() { Ok(()) } else { self.turn().await };
             }
+            Event::Due => return self.turn().await,
         };
         match message {
             ToTool::Notice(notice) => self.note(notice)?,
@@ -40,8 +41,9 @@ impl Session {
     pub(super) async fn turn(&mut self) -> Result<(), SessionError> {
         while self.running.is_none() {
             let classes = self.settle_after_hotswap().await?;
-            self.hotswap_by_agent(classes).await?;
-            let Some(pending) = self.queue.pop_front() else { return Ok(()) };
+            self.hotswap_in_background(classes).await?;
+            self.watch_new().await?;
+            let Some(pending) = self.queue.pop_front() else { return self.relent().await };
             self.deciding = Some(pending.request);
             self.asker = self.asker_of(&pending);
             let decided = self.decide(pending).await;
@@ -127,8 +129,15 @@ impl Session {
     async fn tell_to_hotswap(&mut self, pending: &Pending, classes: Vec<ClassId>) -> Result<(), SessionError> {
         if self.abandoned.remove(&pending.request) {
             // Nobody would execute it: the agent does, in its turn.
+            self.nobody_waits_for(&classes);
             self.left_over.extend(classes);
             return Ok(());
+        }
+        if self.must_wait_for(&classes) {
+            self.nobody_waits_for(&classes);
+            self.left_over.extend(classes);
+            self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await?;
+            return self.exceed().await;
         }
         let classes = self.batch(classes);
         if !classes.is_empty() {
@@ -138,9 +147,9 @@ impl Session {
     }
 
     /// A thread went on without an answer, and without executing the hotswap that it was or would be told.
-    fn deadline_passed(&mut self, request: RequestId, waited_for: String) {
-        self.deadlines_passed.push(waited_for);
+    fn went_on(&mut self, request: RequestId) {
         if let Some(running) = self.running.take_if(|running| running.request == request) {
+            self.nobody_waits_for(&running.classes);
             self.left_over.extend(running.classes);
         } else if self.deciding == Some(request) || self.queue.iter().any(|pending| pending.request == request) {
             self.abandoned.insert(request);
@@ -162,12 +171,18 @@ impl Session {
                     }
                 }
             }
-            Notice::DeadlinePassed { request, waited_for } => self.deadline_passed(request, waited_for),
+            Notice::DeadlinePassed { request, waited_for } => {
+                self.deadlines_passed.push(waited_for);
+                self.went_on(request);
+            }
+            Notice::OutOfPatience { request } => self.went_on(request),
             Notice::FirstCall(method) => {
                 self.first_entry.get_or_insert_with(Instant::now);
                 self.entered_meanwhile.push(method);
             }
             Notice::Reflected(method) => self.reflected_meanwhile.push(method),
+            Notice::Received { call, class } => self.received_meanwhile.push((call, class)),
+            Notice::HasRun(methods) => self.run_meanwhile.extend(methods),
             Notice::ClassPrepared(info) => self.linked_meanwhile.push(info),
             Notice::FramesLeft { thread, open, time_ns, error_ns } => {
                 if let Some(returns) = &self.returns {

@@ -141,7 +141,7 @@ impl Agent {
     /// Up to the point where the root is instrumented.
     fn begin(&mut self) {
         let (request, command) = self.command();
-        assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking });
+        assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking, patience: None });
         self.reply(
             request,
             Reply::Classes { linked: vec![Agent::info(MAIN), Agent::info(OTHER)], unlinked: Vec::new() },
@@ -183,7 +183,7 @@ async fn begin(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, Jo
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
     let mut session = Session::new(link, Arc::new(segment), graph);
     session.list_classes(Reveal::Blocking).await.unwrap();
-    session.instrument_roots().await.unwrap();
+    session.instrument_roots(|_| {}).await.unwrap();
     (session, agent)
 }
 
@@ -360,4 +360,68 @@ async fn a_call_that_was_open_and_returns_soon_is_no_part_of_the_profile() {
     assert_eq!(session.find_open_calls().await.unwrap(), []);
     agent.join().expect("the agent's script went as written");
     assert_eq!(session.graph().methods().len(), 1, "what it was about to call is not looked for");
+}
+
+#[tokio::test]
+async fn over_the_limit_threads_go_on_and_tell_the_agent_so() {
+    let (mut session, agent) = begin(|agent| {
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, _) = agent.command();
+        agent.tell_methods(request, &[OTHER]);
+        assert_eq!(agent.answer(), (10, nothing()));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Reveal(Reveal::Background));
+        agent.reply(request, Reply::Done);
+    })
+    .await;
+    session.be(Gentle::On);
+    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    let question = session.next_event().await.unwrap();
+    session.serve(question).await.unwrap();
+    agent.join().expect("the agent's script went as written");
+    assert_eq!(session.left_over, [OTHER], "it is instrumented when the limit allows");
+    assert_eq!(session.graph().late(), 1);
+    assert!(session.next_batch_due().is_some_and(|due| due > Instant::now()));
+}
+
+#[tokio::test]
+async fn within_the_limit_threads_wait_again() {
+    let (mut session, agent) = begin(|agent| {
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Reveal(Reveal::Background));
+        agent.reply(request, Reply::Done);
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
+        agent.reply(request, Reply::Hotswapped(done()));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Reveal(Reveal::Blocking));
+        agent.reply(request, Reply::Done);
+    })
+    .await;
+    session.be(Gentle::On);
+    session.left_over = vec![OTHER];
+    session.exceed().await.unwrap();
+    while session.is_in_background {
+        let event = session.next_event().await.unwrap();
+        session.serve(event).await.unwrap();
+    }
+    agent.join().expect("the agent's script went as written");
+}
+
+#[tokio::test]
+async fn a_thread_that_has_waited_enough_is_no_reason_for_a_warning() {
+    let session = play(|agent| {
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, _) = agent.command();
+        agent.send(&ToTool::Notice(Notice::OutOfPatience { request: 10 }));
+        agent.tell_methods(request, &[OTHER]);
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
+        assert!(agent.hook(11, None, OTHER));
+        agent.reply(request, Reply::Hotswapped(done()));
+        agent.ask(12, 78, Upcall::FirstCall(ROOT));
+        assert_eq!(agent.answer(), (12, nothing()));
+    })
+    .await;
+    assert_eq!((session.deadlines_passed().len(), session.graph().late()), (0, 1));
 }

@@ -7,6 +7,10 @@ use crate::profile::{CpuSamples, Link, MethodStatistics, Node, Profile};
 use crate::report::arcs;
 use crate::report::flat::{self, Amounts};
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// Whether a time was spent running or waiting.
 #[derive(Serialize)]
 struct Cpu {
@@ -40,6 +44,9 @@ pub(super) struct NodeRow<'a> {
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
+    /// Calls may be missing.
+    #[serde(skip_serializing_if = "is_false")]
+    at_least: bool,
     #[serde(flatten)]
     cpu: Option<Cpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +61,7 @@ impl<'a> NodeRow<'a> {
         parent: Option<usize>,
         thread: Option<u64>,
         has_cpu: bool,
+        at_least: bool,
     ) -> NodeRow<'a> {
         NodeRow {
             id,
@@ -67,6 +75,7 @@ impl<'a> NodeRow<'a> {
             error_ns: node.error_ns,
             total_error_ns: node.total_error_ns,
             until_ns: profile.recorded_until(node.method).map(nanoseconds),
+            at_least,
             cpu: Cpu::of(has_cpu, node.cpu),
             thread,
         }
@@ -86,6 +95,9 @@ pub(super) struct FlatRow<'a> {
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
+    /// Calls may be missing.
+    #[serde(skip_serializing_if = "is_false")]
+    at_least: bool,
     #[serde(flatten)]
     cpu: Option<Cpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +110,8 @@ impl<'a> FlatRow<'a> {
         let cpu = Cpu::of(has_cpu, cpu);
         let method = &profile.methods[row.method.0].machine;
         let until_ns = profile.any_recorded_until(method).map(nanoseconds);
-        FlatRow { method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, until_ns, cpu, thread }
+        let at_least = profile.any_complete_from(method).is_some();
+        FlatRow { method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, until_ns, at_least, cpu, thread }
     }
 }
 
@@ -113,6 +126,8 @@ pub(super) struct Stanza<'a> {
     children: Vec<ArcRow<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
+    #[serde(skip_serializing_if = "is_false")]
+    at_least: bool,
 }
 
 /// In arcflow's terms.
@@ -159,6 +174,7 @@ impl<'a> Stanza<'a> {
             own: ArcRow::of(has_cpu, Some(&profile.methods[stanza.method.0].machine), &stanza.own),
             children: side(&stanza.children),
             until_ns: profile.any_recorded_until(&profile.methods[stanza.method.0].machine).map(nanoseconds),
+            at_least: profile.any_complete_from(&profile.methods[stanza.method.0].machine).is_some(),
         }
     }
 }

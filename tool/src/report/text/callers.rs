@@ -9,7 +9,7 @@ use crate::report::arcs::{Arc, Stanza, stanzas};
 use crate::report::flat::Amounts;
 use crate::report::prune::{focused, is_method_shown};
 use crate::report::share;
-use crate::report::units::{count, plural};
+use crate::report::units::plural;
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
     let focused = focused(section.profile, section.options);
@@ -29,7 +29,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
         let Stanza { method, own, parents, children } = stanza;
         arcs(section, "parent", parents, own, lines)?;
         let name = section.label_of_all(*method);
-        line("self", own, &name, Emphasis::Bold, lines)?;
+        line("self", own, section.is_incomplete(*method), &name, Emphasis::Bold, lines)?;
         arcs(section, "child", children, own, lines)?;
     }
     if !shown.is_empty() {
@@ -57,7 +57,8 @@ fn arcs(
             && share(arc.amounts.total_ns.max(arc.amounts.self_ns), own.total_ns) < section.options.min_share
     };
     for arc in arcs.iter().filter(|arc| !is_small(arc)) {
-        line(side, &arc.amounts, &format!("  {}", name(arc)), Emphasis::None, lines)?;
+        let is_incomplete = arc.method.is_some_and(|method| section.is_incomplete(method));
+        line(side, &arc.amounts, is_incomplete, &format!("  {}", name(arc)), Emphasis::None, lines)?;
     }
     let small: Vec<&Arc> = arcs.iter().filter(is_small).collect();
     if !small.is_empty() {
@@ -69,7 +70,7 @@ fn arcs(
             (_, 1) => "callee",
             _ => "callees",
         };
-        line(side, &sum, &format!("  ... {} more {what}", small.len()), Emphasis::Faint, lines)?;
+        line(side, &sum, false, &format!("  ... {} more {what}", small.len()), Emphasis::Faint, lines)?;
     }
     Ok(())
 }
@@ -77,6 +78,7 @@ fn arcs(
 fn line(
     side: &str,
     amounts: &Amounts,
+    is_incomplete: bool,
     name: &str,
     emphasis: Emphasis,
     lines: &mut Lines<'_, impl Write>,
@@ -87,7 +89,7 @@ fn line(
         lines.time(amounts.total_ns, amounts.total_error_ns),
         lines.time(amounts.self_ns, amounts.error_ns),
         lines.cpu(amounts.cpu),
-        count(amounts.calls)
+        super::calls(amounts.calls, is_incomplete)
     );
     lines.line(&numbers, name, emphasis)
 }

@@ -35,7 +35,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             lines.time(self_ns, error_ns),
             lines.cpu(cpu),
             lines.time(total_ns, total_error_ns),
-            count(calls),
+            super::calls(calls, section.is_incomplete(row.method)),
             bounded(each(self_ns), each(error_ns)),
         );
         lines.line(

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use super::Section;
 use super::lines::{Emphasis, Lines, indentation};
+use super::{Section, calls};
 use crate::profile::{CpuSamples, Link, NodeIndex};
 use crate::report::flat::Amounts;
 use crate::report::prune::{focused, shown_nodes};
@@ -35,6 +35,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
         Emphasis::None,
     )?;
     let cpu = section.tree.total_cpu();
+    let incomplete = section.profile.incomplete_nodes(section.tree);
     let mut pending = Vec::new();
     push(section, None, 1, &shown, &mut pending);
     while let Some(line) = pending.pop() {
@@ -47,7 +48,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
                     lines.time(node.total_ns, node.total_error_ns),
                     lines.cpu(cpu[index.0]),
                     lines.time(node.self_ns, node.error_ns),
-                    count(node.calls),
+                    calls(node.calls, incomplete[index.0]),
                     indentation(level)
                 );
                 let emphasis = Emphasis::of_share(share(node.total_ns, section.whole_ns));

@@ -1,0 +1,149 @@
+//! Methods that have never run, and are to be told of when they have.
+//!
+//! They could be called, by code that cannot be told anything, and nearly none ever is. HotSpot counts the calls of each method anyway
+//! ([`invocations`](crate::invocations)); so the counters are looked at every so often, which costs the program nothing and the agent's thread a
+//! hundredth of its time at most.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use headwater_protocol::ClassId;
+use headwater_protocol::message::{MethodRef, Notice};
+use jni::sys::jmethodID;
+
+use crate::invocations::Invocations;
+use crate::jni_env::Jni;
+use crate::jvmti::Error;
+use crate::session::Session;
+
+/// How often the agent's thread looks.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Looking takes such a part of the time at most.
+const PART: u32 = 100;
+
+/// The methods that are watched.
+#[derive(Debug, Default)]
+pub struct Watch(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// By their classes.
+    methods: HashMap<ClassId, Vec<Watched>>,
+    next_look: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    id: Id,
+    name: String,
+    descriptor: String,
+}
+
+/// A method's number in the JVM, of its current version.
+#[derive(Clone, Copy, Debug)]
+struct Id(jmethodID);
+
+// SAFETY: method ids may be used in every thread.
+unsafe impl Send for Id {}
+
+impl State {
+    /// Takes the methods of these classes, of all if there are none, that have run.
+    fn take_run(&mut self, invocations: &Invocations, classes: Option<&[ClassId]>) -> Vec<MethodRef> {
+        let mut run = Vec::new();
+        for (class, methods) in &mut self.methods {
+            if classes.is_some_and(|classes| !classes.contains(class)) {
+                continue;
+            }
+            // Of one whose calls cannot be read any more the class is gone.
+            methods.retain(|method| match invocations.of(method.id.0) {
+                Some(0) => true,
+                Some(_) => {
+                    let (name, descriptor) = (method.name.clone(), method.descriptor.clone());
+                    run.push(MethodRef { class: *class, name, descriptor });
+                    false
+                }
+                None => false,
+            });
+        }
+        self.methods.retain(|_, methods| !methods.is_empty());
+        run
+    }
+}
+
+impl Watch {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Watches these, too.
+    pub fn add(&self, jni: Jni, session: &Session, methods: Vec<MethodRef>) -> Result<(), Error> {
+        let mut ids: Vec<ClassId> = methods.iter().map(|method| method.class).collect();
+        ids.sort_unstable_by_key(|id| id.0);
+        ids.dedup();
+        let wanted: HashSet<MethodRef> = methods.into_iter().collect();
+        let mut found = Vec::new();
+        for (class, id) in session.classes.find(&ids)? {
+            for method in session.jvmti.methods(class).unwrap_or_default() {
+                let Ok((name, descriptor)) = session.jvmti.method_name(method) else { continue };
+                let reference = MethodRef { class: id, name, descriptor };
+                if wanted.contains(&reference) {
+                    let MethodRef { name, descriptor, .. } = reference;
+                    found.push((id, Watched { id: Id(method), name, descriptor }));
+                }
+            }
+            jni.delete_local(class);
+        }
+        let mut state = self.lock();
+        for (class, method) in found {
+            state.methods.entry(class).or_default().push(method);
+        }
+        if !state.methods.is_empty() {
+            state.next_look.get_or_insert_with(|| Instant::now() + INTERVAL);
+        }
+        Ok(())
+    }
+
+    /// When to look next; `None` if there is nothing to be looked at.
+    pub fn next_look(&self) -> Option<Instant> {
+        self.lock().next_look
+    }
+
+    /// Looks, if it is time, and tells the tool.
+    pub fn look_if_due(&self, session: &Session) {
+        let mut state = self.lock();
+        let start = Instant::now();
+        if state.next_look.is_none_or(|next| next > start) {
+            return;
+        }
+        let Some(invocations) = session.invocations() else { return };
+        let run = state.take_run(invocations, None);
+        let pause = INTERVAL.max(start.elapsed() * PART);
+        state.next_look = (!state.methods.is_empty()).then(|| Instant::now() + pause);
+        drop(state);
+        tell(session, run);
+    }
+
+    /// Looks at the methods of classes whose counters are about to be lost, because they get other code.
+    pub fn look_before(&self, session: &Session, classes: &[ClassId]) {
+        let mut state = self.lock();
+        if state.methods.is_empty() {
+            return;
+        }
+        let Some(invocations) = session.invocations() else { return };
+        let run = state.take_run(invocations, Some(classes));
+        drop(state);
+        tell(session, run);
+    }
+
+    /// Watches nothing any more.
+    pub fn forget(&self) {
+        *self.lock() = State::default();
+    }
+}
+
+fn tell(session: &Session, run: Vec<MethodRef>) {
+    if !run.is_empty() {
+        session.connection.notice(Notice::HasRun(run));
+    }
+}

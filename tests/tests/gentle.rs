@@ -1,0 +1,79 @@
+//! What a profile leaves alone for the program's sake, and that nothing which runs is missing for it.
+
+use headwater_tests::{Jdk, calls_by_method, compile_text, java, jdks, profile_while_told};
+use serde_json::Value;
+
+/// Comparators, each of a class of its own; more than are instrumented before they have run (`callgraph::watched::MOST_IDLE`).
+const COMPARATORS: usize = 200;
+const MOST_IDLE: usize = 128;
+/// How often each is used while the profile is recorded.
+const ROUNDS: usize = 15;
+
+/// Sorts by one comparator while it warms up, and, told so, by all of them in turn, a millisecond each: so that some of their calls come after the agent
+/// has looked.
+fn source() -> String {
+    let class = |at| {
+        format!(
+            "class C{at} implements java.util.Comparator<Object> {{ public int compare(Object a, Object b) {{ return {at}; }} }}\n"
+        )
+    };
+    let classes: String = (0..=COMPARATORS).map(class).collect();
+    let all: Vec<String> = (0..=COMPARATORS).map(|at| format!("new C{at}()")).collect();
+    format!(
+        "class Main {{
+             static final java.util.Comparator<?>[] ALL = {{ {} }};
+             public static void main(String[] args) throws Exception {{
+                 for (int i = 0; i < 1000; i++) root({COMPARATORS});
+                 System.out.println(\"READY\");
+                 for (int c; (c = System.in.read()) != '\\n' && c >= 0;) {{ }}
+                 for (int i = 0; i < {COMPARATORS} * {ROUNDS}; i++) {{ root(i % {COMPARATORS}); Thread.sleep(1); }}
+                 System.out.println(\"RESULT\");
+                 while (System.in.read() >= 0) {{ }}
+             }}
+             @SuppressWarnings(\"unchecked\") static void root(int by) {{
+                 java.util.Arrays.sort(new Object[] {{ 1, 2 }}, (java.util.Comparator<Object>) ALL[by]);
+             }}
+         }}
+         {classes}",
+        all.join(", ")
+    )
+}
+
+fn sorted(jdk: &Jdk, options: &[&str]) -> Value {
+    let classes = compile_text(jdk, &source());
+    let options = [&["--root", "Main::root", "--bare", "off"], options].concat();
+    profile_while_told(java(jdk, &classes, &[], &["Main"]), &options, &["go"])
+}
+
+fn compared(report: &Value) -> Vec<u64> {
+    calls_by_method(report)
+        .into_iter()
+        .filter(|(method, _)| method.contains(".compare("))
+        .map(|(_, calls)| calls)
+        .collect()
+}
+
+fn at_least(report: &Value) -> usize {
+    report["nodes"].as_array().expect("nodes").iter().filter(|node| node["at_least"] == true).count()
+}
+
+#[test]
+fn what_has_never_run_is_found_when_it_does_and_its_counts_are_marked() {
+    for jdk in jdks() {
+        let report = sorted(&jdk, &[]);
+        let calls = compared(&report);
+        assert_eq!(calls.len(), COMPARATORS, "JDK {}: none is missing", jdk.version);
+        assert_eq!(at_least(&report), COMPARATORS - MOST_IDLE, "JDK {}: {:?}", jdk.version, report["methods"]);
+        let exact = calls.iter().filter(|calls| **calls == ROUNDS as u64).count();
+        assert!(exact >= MOST_IDLE, "JDK {}: {calls:?}", jdk.version);
+    }
+}
+
+#[test]
+fn without_limits_every_call_is_counted() {
+    for jdk in jdks() {
+        let report = sorted(&jdk, &["--gentle", "off"]);
+        assert_eq!(compared(&report), [ROUNDS as u64; COMPARATORS], "JDK {}", jdk.version);
+        assert_eq!(at_least(&report), 0, "JDK {}", jdk.version);
+    }
+}

@@ -1,0 +1,98 @@
+//! Methods that are watched instead of being instrumented: code outside the filter may call them, and they have never run.
+//!
+//! Whatever the JDK or a framework's lambdas may call back is reachable, and in a large program most of it is never called: of a Spring service's
+//! methods that were instrumented below one endpoint, half were of this kind, none of which ran. No probe can tell when one is called, since the
+//! caller's code is not instrumented. But the JVM counts its calls anyway: so beyond a number that does no harm ([`MOST_IDLE`]) they are left
+//! alone, and the agent looks at their counters. What has run after all is instrumented then, and its counts are at least what they say.
+//!
+//! In a program that does much for the first time, in one that has hardly run yet, and where the JVM does not tell, nothing is watched.
+
+use headwater_protocol::message::MethodRef;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::filter::Caller;
+use super::mirror::{ClassKey, Signature};
+use super::{CallGraph, Scheme, Step, Work};
+
+/// So many methods that have never run, and only code outside the filter can call, are instrumented all the same: that much costs next to nothing,
+/// and a program that has no more of them has all its calls counted from the first on.
+pub(super) const MOST_IDLE: usize = 128;
+
+/// What is watched.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    /// By whom each may be called.
+    methods: FxHashMap<(ClassKey, Signature), Caller>,
+    /// Those that the agent has not been told yet.
+    new: Vec<(ClassKey, Signature)>,
+    /// Methods of this kind that are instrumented.
+    idle: FxHashSet<(ClassKey, Signature)>,
+}
+
+impl CallGraph {
+    /// Whether methods may be watched at all.
+    fn watches(&self) -> bool {
+        self.options.watch_idle
+            && self.options.look_ahead
+            && self.options.scheme == Scheme::Lazy
+            && self.roots_return_soon()
+            && self.ahead.knows_calls
+    }
+
+    /// Whether a method that code outside the filter may call is watched, and not to be selected.
+    pub(super) fn is_watched(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
+        let method = (class, signature);
+        if self.by_signature.contains_key(&method) || !self.watches() || !self.has_never_run_here(class, signature) {
+            return false;
+        }
+        let mirror = self.mirrors.get(class);
+        if mirror.id.is_none() || !mirror.modifiable {
+            return false;
+        }
+        if self.watched.methods.contains_key(&method) {
+            return true;
+        }
+        if self.watched.idle.contains(&method) || self.watched.idle.len() < MOST_IDLE {
+            self.watched.idle.insert(method);
+            return false;
+        }
+        self.watched.methods.insert(method, caller);
+        self.watched.new.push(method);
+        true
+    }
+
+    /// What is to be watched and was not before.
+    pub fn take_watched(&mut self) -> Vec<MethodRef> {
+        let new = std::mem::take(&mut self.watched.new);
+        let reference = |(class, signature): (ClassKey, Signature)| {
+            let (name, descriptor) = self.mirrors.signature(signature);
+            let class = self.mirrors.get(class).id?;
+            Some(MethodRef { class, name: name.to_string(), descriptor: descriptor.to_string() })
+        };
+        new.into_iter().filter_map(reference).collect()
+    }
+
+    /// Methods that were watched have run.
+    pub fn have_run(&mut self, methods: &[MethodRef]) -> Step {
+        let mut run = Vec::new();
+        for method in methods {
+            let Some(key) = self.mirrors.by_id(method.class) else { continue };
+            let signature = self.mirrors.intern_signature(&method.name, &method.descriptor);
+            if let Some(caller) = self.watched.methods.remove(&(key, signature)) {
+                self.mirrors.has_run(key, signature);
+                run.push((key, signature, caller));
+            }
+        }
+        self.begin(Work::HaveRun(run))
+    }
+
+    /// Selects them: calls of them may be missing.
+    pub(super) fn select_run(&mut self, methods: &[(ClassKey, Signature, Caller)]) {
+        let mut selected = Vec::new();
+        for (key, signature, caller) in methods {
+            selected.extend(self.select(*key, *signature, *caller));
+        }
+        selected.iter().for_each(|method| self.raise(*method, super::ahead::CALLED_BACK));
+        self.miss(selected);
+    }
+}

@@ -1,0 +1,96 @@
+//! Which calls may be missing.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{MethodIndex, Profile, Tree};
+
+/// A method some of whose calls were not seen, because the program did not wait until it was instrumented: its counts are at least what they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtLeast {
+    /// The method.
+    pub method: MethodIndex,
+    /// Since when it may have been called, in time of recording.
+    pub since: Duration,
+    /// From when its counts are complete.
+    pub until: Duration,
+}
+
+impl Profile {
+    /// Whether calls of a method may be missing; if so, from when its counts are complete.
+    pub fn complete_from(&self, method: MethodIndex) -> Option<Duration> {
+        let found = self.at_least.binary_search_by_key(&method, |at_least| at_least.method).ok()?;
+        Some(self.at_least[found].until)
+    }
+
+    /// The same, of any of the methods of this machine name: classes of the same name, of different loaders, are one to the reader.
+    pub fn any_complete_from(&self, machine: &str) -> Option<Duration> {
+        let named = self.at_least.iter().filter(|it| self.methods[it.method.0].machine == machine);
+        named.map(|at_least| at_least.until).max()
+    }
+
+    /// For each node of a tree of this profile: whether calls of it may be missing there, its own or its callers'.
+    pub fn incomplete_nodes(&self, tree: &Tree) -> Vec<bool> {
+        let mut incomplete: Vec<bool> = Vec::with_capacity(tree.nodes.len());
+        for node in &tree.nodes {
+            let below = node.parent.is_some_and(|parent| incomplete[parent.0]);
+            incomplete.push(below || self.complete_from(node.method).is_some());
+        }
+        incomplete
+    }
+
+    /// What part of all calls may be missing, from 0 to 1: as if the methods had been called as often before they were instrumented as after.
+    pub fn missing_share(&self) -> f64 {
+        if self.at_least.is_empty() {
+            return 0.0;
+        }
+        let mut seen = vec![0; self.methods.len()];
+        self.merged.nodes.iter().for_each(|node| seen[node.method.0] += node.calls);
+        let missing = |it: &AtLeast| {
+            let after = self.duration.saturating_sub(it.until).as_secs_f64();
+            let before = it.until.saturating_sub(it.since).as_secs_f64();
+            if after > 0.0 { seen[it.method.0] as f64 * before / after } else { 0.0 }
+        };
+        let missing: f64 = self.at_least.iter().map(missing).sum();
+        let all = missing + self.merged.calls() as f64;
+        if all > 0.0 { missing / all } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{MethodName, Node, NodeIndex};
+
+    /// The root, 10 times; `late` below it, 90 times since 1 s of 10, and `leaf` below that.
+    fn profile() -> Profile {
+        let name = |name: &str| MethodName { machine: format!("C.{name}()V"), display: format!("C.{name}()") };
+        let node = |method, parent: Option<usize>, calls| Node {
+            parent: parent.map(NodeIndex),
+            calls,
+            ..Node::empty(MethodIndex(method))
+        };
+        Profile {
+            methods: ["root", "late", "leaf"].map(name).to_vec(),
+            duration: Duration::from_secs(10),
+            merged: Tree { nodes: vec![node(0, None, 10), node(1, Some(0), 90), node(2, Some(1), 0)] },
+            at_least: vec![AtLeast { method: MethodIndex(1), since: Duration::ZERO, until: Duration::from_secs(1) }],
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn what_is_called_by_a_method_that_was_not_seen_is_incomplete_there_too() {
+        let profile = profile();
+        assert_eq!(profile.incomplete_nodes(&profile.merged), [false, true, true]);
+        assert_eq!(profile.complete_from(MethodIndex(2)), None, "elsewhere its calls are all there");
+        assert_eq!(profile.any_complete_from("C.late()V"), Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn missing_calls_are_estimated_by_how_often_a_method_is_called_later() {
+        assert!((profile().missing_share() - 10.0 / 110.0).abs() < 1e-9);
+        assert_eq!(Profile { at_least: Vec::new(), ..profile() }.missing_share(), 0.0);
+    }
+}

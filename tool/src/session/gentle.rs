@@ -1,0 +1,171 @@
+//! Limits of what a profile takes of the target's time, all its waits and pauses together.
+//!
+//! A single pause is short and a single wait has its deadline, but a large program has hundreds of the ones and thousands of the others. So the JVM is
+//! stopped for a small part of the time only, and each thread waits for a small part of its own ([`Patience`], kept by the agent). Within that, discovery
+//! is exact: a thread that enters a method waits until what it calls is instrumented. What would take more is instrumented later, by the
+//! agent's own thread, as soon as the limit allows, and meanwhile threads tell what they reveal and go on. What that misses is known by method
+//! ([`CallGraph::missed`](crate::callgraph::CallGraph::missed)).
+
+use std::time::{Duration, Instant};
+
+use headwater_protocol::ClassId;
+use headwater_protocol::message::{Command, Patience, Reveal};
+
+use super::{Session, SessionError};
+
+/// Whether a profile keeps to limits of what it takes of the target's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gentle {
+    /// It does.
+    #[default]
+    On,
+    /// It takes what it needs: only single waits have a deadline.
+    Off,
+}
+
+/// What each thread of the target waits.
+pub(super) const PATIENCE: Patience = Patience { most_ms: 500, per_mille: 50 };
+/// The JVM is stopped for such a part of the time, at most.
+const PAUSED: f64 = 0.02;
+/// What so much time allows may be taken at once, when a profile begins: so small programs are never over the limit.
+const AT_ONCE: Duration = Duration::from_secs(10);
+/// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
+const ROOM_FOR: f64 = 2.0;
+const QUIET: Duration = Duration::from_secs(1);
+
+/// How long the JVM may be stopped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    begun: Instant,
+    taken: Duration,
+    /// When something was left over the last time.
+    exceeded: Option<Instant>,
+}
+
+impl Allowance {
+    pub(super) fn new(now: Instant) -> Allowance {
+        Allowance { begun: now, taken: Duration::ZERO, exceeded: None }
+    }
+
+    /// The JVM was stopped for so long.
+    pub(super) fn take(&mut self, pause: Duration) {
+        self.taken += pause;
+    }
+
+    /// When it may be stopped for so long again.
+    fn due(&self, pause: Duration) -> Instant {
+        let needed = (self.taken + pause).div_f64(PAUSED);
+        if needed <= AT_ONCE { self.begun } else { self.begun + needed }
+    }
+
+    fn allows(&self, pause: Duration, now: Instant) -> bool {
+        self.due(pause) <= now
+    }
+}
+
+impl Session {
+    /// Keeps to the limits from now on, or to none.
+    pub fn be(&mut self, gentle: Gentle) {
+        self.allowance = (gentle == Gentle::On).then(|| Allowance::new(Instant::now()));
+    }
+
+    /// When classes that are left over may be hotswapped, if that is not at once.
+    pub(super) fn next_batch_due(&self) -> Option<Instant> {
+        let allowance = self.allowance.as_ref().filter(|_| !self.stopping && self.running.is_none())?;
+        if !self.left_over.is_empty() {
+            return Some(allowance.due(self.cost.of(self.left_over.len())));
+        }
+        // Then threads may wait again.
+        let exceeded = allowance.exceeded.filter(|_| self.is_in_background)?;
+        Some(allowance.due(self.cost.of(1).mul_f64(ROOM_FOR)).max(exceeded + QUIET))
+    }
+
+    /// Whether the next batch of these classes has to wait.
+    pub(super) fn must_wait_for(&self, classes: &[ClassId]) -> bool {
+        let allows = |allowance: &Allowance| allowance.allows(self.cost.of(classes.len()), Instant::now());
+        !classes.is_empty() && !self.allowance.as_ref().is_none_or(allows)
+    }
+
+    /// Has the agent's own thread execute a hotswap, and those that it entails, as far as the limits allow; the rest is left over. Nobody waits for it.
+    pub(super) async fn hotswap_in_background(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
+        self.nobody_waits_for(&classes);
+        if self.must_wait_for(&classes) {
+            self.left_over.extend(classes);
+            return self.exceed().await;
+        }
+        self.hotswap_by_agent(classes).await
+    }
+
+    /// What is called next in these classes is not seen until they are instrumented.
+    pub(super) fn nobody_waits_for(&mut self, classes: &[ClassId]) {
+        self.graph.set_time(self.recorded.elapsed());
+        self.graph.went_on(classes);
+    }
+
+    /// A limit is reached: threads wait no more, for a while.
+    pub(super) async fn exceed(&mut self) -> Result<(), SessionError> {
+        if let Some(allowance) = &mut self.allowance {
+            allowance.exceeded = Some(Instant::now());
+        }
+        if self.is_in_background || self.stopping {
+            return Ok(());
+        }
+        self.is_in_background = true;
+        self.command(Command::Reveal(Reveal::Background), "go on in the background").await.map(|_| ())
+    }
+
+    /// Lets threads wait again, if they do not and may.
+    pub(super) async fn relent(&mut self) -> Result<(), SessionError> {
+        let is_over = |due: Instant| due <= Instant::now();
+        let is_quiet = self.queue.is_empty() && self.left_over.is_empty() && self.running.is_none();
+        if !self.is_in_background || self.stopping || !is_quiet || !self.next_batch_due().is_some_and(is_over) {
+            return Ok(());
+        }
+        self.is_in_background = false;
+        self.command(Command::Reveal(Reveal::Blocking), "wait again").await.map(|_| ())
+    }
+
+    /// Has methods watched that the call graph leaves alone as long as they do not run.
+    pub(super) async fn watch_new(&mut self) -> Result<(), SessionError> {
+        let methods = self.graph.take_watched();
+        if methods.is_empty() || self.stopping {
+            return Ok(());
+        }
+        self.command(Command::Watch { methods }, "watch methods").await.map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn what_ten_seconds_allow_may_be_taken_at_once() {
+        let begun = Instant::now();
+        let mut allowance = Allowance::new(begun);
+        allowance.take(150 * MS);
+        assert!(allowance.allows(50 * MS, begun));
+        assert!(!allowance.allows(51 * MS, begun));
+    }
+
+    #[test]
+    fn pauses_are_a_fiftieth_of_the_time_in_the_long_run() {
+        let begun = Instant::now();
+        let mut allowance = Allowance::new(begun);
+        let mut now = begun;
+        while now < begun + Duration::from_secs(60) {
+            now = now.max(allowance.due(45 * MS));
+            allowance.take(45 * MS);
+        }
+        let part = allowance.taken.as_secs_f64() / (now - begun).as_secs_f64();
+        assert!((0.018..=0.0201).contains(&part), "{part}");
+    }
+
+    #[test]
+    fn a_pause_longer_than_all_that_is_allowed_has_its_time_too() {
+        let allowance = Allowance::new(Instant::now());
+        assert_eq!(allowance.due(600 * MS) - allowance.begun, Duration::from_secs(30));
+    }
+}
