@@ -1,5 +1,7 @@
 //! What a profile says of its own accuracy.
 
+use std::process::Command;
+
 use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, java, jdks, profile, read_report};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -37,6 +39,40 @@ fn calls_after_the_profile_say_what_the_root_takes_without_it() {
             let control = &report["controls"][0];
             assert_eq!((&control["root"], &control["kind"]), (&Value::from(ROOT), &Value::from("after")));
             assert!(control["calls"].as_u64() > Some(100), "{control}");
+        }
+    }
+}
+
+/// What the JVM's flight recorder says of its recordings.
+fn recordings(jdk: &Jdk, target: &Process) -> String {
+    let jcmd = Command::new(jdk.home.join("bin/jcmd")).args([&target.pid().to_string(), "JFR.check"]).output();
+    String::from_utf8_lossy(&jcmd.expect("a JDK has jcmd").stdout).into_owned()
+}
+
+#[test]
+fn undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own() {
+    for jdk in jdks().into_iter().filter(|jdk| jdk.home.join("bin/jfr").exists()) {
+        for options in [&[][..], &["-XX:StartFlightRecording:name=theirs"]] {
+            let classes = compile(&jdk, &["Beat.java"]);
+            let mut target = java(&jdk, &classes, options, &["Beat"]);
+            target.await_line("READY");
+            let file = classes.file("profile.json");
+            let file_name = file.to_string_lossy().into_owned();
+            let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "60s", "-o", &file_name];
+            let tool = profile(&target, &arguments).finish();
+            assert!(tool.status.success(), "{:#?}", tool.stderr);
+            let left = recordings(&jdk, &target);
+            target.say("quit");
+            let target = target.finish();
+            assert!(target.status.success() && target.stdout.contains(&"WRONG 0".to_owned()), "{:#?}", target.stdout);
+            let times = &read_report(&file)["times"];
+            assert!(
+                times["samples"].as_u64() > Some(100) && times["unsampled"].is_null(),
+                "JDK {}: {times}",
+                jdk.version
+            );
+            assert!(!left.contains("headwater"), "JDK {}: ours is over\n{left}", jdk.version);
+            assert_eq!(left.contains("name=theirs"), !options.is_empty(), "JDK {}: theirs is not\n{left}", jdk.version);
         }
     }
 }

@@ -188,7 +188,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let mut given = vec![Given::default(); cct.len()];
     let mut whole_errors = vec![0.0; cct.len()];
     let mut nodes: Vec<Node> = Vec::with_capacity(cct.len() - 1);
-    for (id, node) in cct.nodes().skip(1) {
+    for (id, _) in cct.nodes().skip(1) {
         let index = id.index();
         if recorded.is_outermost(index) {
             let whole = match wholes.get(&id) {
@@ -233,21 +233,29 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
         let own_given = Given { run: own_run, wait: own_wait, by_prior: own_by_prior, ..total };
         let self_ns = (own_run + own_wait).round() as u64;
         nodes.push(Node {
-            parent: cct.parent(id).filter(|parent| *parent != NodeId::TOP).map(|parent| NodeIndex(parent.index() - 1)),
-            link: node.is_handed().then_some(Link::Thread),
-            method: MethodIndex(node.method().0 as usize - 1),
-            calls: node.calls,
-            thrown: cct.thrown(id),
             self_ns,
             total_ns: self_ns,
             error_ns: error(own_given, own_samples[index], false).round() as u64,
             total_error_ns: error(total, samples[index], recorded.is_outermost(index)).round() as u64,
-            cpu: cct.cpu(id),
+            ..counted(cct, id)
         });
     }
     let mut tree = Tree { nodes };
     add_totals(&mut tree);
     tree
+}
+
+/// A node with its counts, and without times.
+fn counted(cct: &Cct, id: NodeId) -> Node {
+    let node = cct.node(id);
+    Node {
+        parent: cct.parent(id).filter(|parent| *parent != NodeId::TOP).map(|parent| NodeIndex(parent.index() - 1)),
+        link: node.is_handed().then_some(Link::Thread),
+        calls: node.calls,
+        thrown: cct.thrown(id),
+        cpu: cct.cpu(id),
+        ..Node::empty(MethodIndex(node.method().0 as usize - 1))
+    }
 }
 
 /// By how much what was seen to wait, while it was recorded, is to be multiplied, so that roots wait for such a part of their time.

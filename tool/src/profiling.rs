@@ -29,6 +29,7 @@ mod jit;
 mod settings;
 pub(crate) mod settle;
 mod unmatched;
+mod wanted;
 
 use bare::RecordingFacts;
 pub(crate) use bare::Undisturbed;

@@ -1,8 +1,8 @@
 //! Each thread's part of the times that all threads have together.
 
-use super::{Recorded, add_totals};
+use super::{Recorded, add_totals, counted};
 use crate::cct::{Cct, NodeId};
-use crate::profile::{Clock, Link, MethodIndex, Node, NodeIndex, Tree};
+use crate::profile::{Clock, Node, Tree};
 
 /// The threads' trees, each with the places of its nodes in the tree of all: a node's own time is divided in proportion to what the threads were
 /// measured to have of it, so that the parts add up to it to the nanosecond.
@@ -17,21 +17,15 @@ pub fn divided(all: &Tree, clock: &Clock, threads: &[(&Cct, Vec<NodeId>)]) -> Ve
         }
     }
     let divide = |((cct, places), recorded): (&(&Cct, Vec<NodeId>), &Recorded)| {
-        let node = |(id, node): (NodeId, &crate::cct::Node)| {
+        let node = |(id, _): (NodeId, &crate::cct::Node)| {
             let place = places[id.index()].index();
             let whole = &all.nodes[place - 1];
             let (self_ns, part) = shares[place].next(whole.self_ns, recorded.own[id.index()].sum());
             Node {
-                parent: cct.parent(id).filter(|at| *at != NodeId::TOP).map(|at| NodeIndex(at.index() - 1)),
-                link: node.is_handed().then_some(Link::Thread),
-                method: MethodIndex(node.method().0 as usize - 1),
-                calls: node.calls,
-                thrown: cct.thrown(id),
                 self_ns,
                 total_ns: self_ns,
                 error_ns: (whole.error_ns as f64 * part).round() as u64,
-                total_error_ns: 0,
-                cpu: cct.cpu(id),
+                ..counted(cct, id)
             }
         };
         let mut tree = Tree { nodes: cct.nodes().skip(1).map(node).collect() };

@@ -7,7 +7,6 @@
 //! Code that has just been given back is compiled anew. What was timed and sampled before the compilers were done with it, and calls took the
 //! same from one part of the time to the next, does not count. Where that does not come, the last half of the phase counts, and the profile says so.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +16,8 @@ use rustc_hash::FxHashMap;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::jit::{Compilers, work_time};
+use super::jit::Compilers;
+use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::correction::MIN_CONTROLS;
 use crate::decode::{Controls, Decoder, FOLDED};
@@ -191,50 +191,6 @@ struct Checkpoint {
     timed: Timed,
     /// What the JIT compilers have had of the processors.
     compiling: Duration,
-}
-
-/// What the threads that have been in a root have had of the processors, or waited for them, at some moments.
-struct Wanted {
-    tasks: PathBuf,
-    threads: Vec<u32>,
-    read: Vec<(Instant, FxHashMap<u32, Duration>)>,
-}
-
-impl Wanted {
-    /// More threads are not read.
-    const MOST: usize = 256;
-    /// How often they are.
-    const STEP: Duration = Duration::from_secs(1);
-
-    fn of(pid: u32, threads: impl Iterator<Item = u32>) -> Wanted {
-        let threads: Vec<u32> = threads.collect();
-        let threads = if threads.len() > Wanted::MOST { Vec::new() } else { threads };
-        Wanted { tasks: PathBuf::from(format!("/proc/{pid}/task")), threads, read: Vec::new() }
-    }
-
-    fn look(&mut self, now: Instant) {
-        if self.read.last().is_none_or(|(at, _)| now - *at >= Wanted::STEP) {
-            let time = |thread: &u32| Some((*thread, work_time(&self.tasks.join(thread.to_string()))?));
-            self.read.push((now, self.threads.iter().filter_map(time).collect()));
-        }
-    }
-
-    /// In the time from one moment to another, by the rate between the moments that are known nearest to them.
-    fn between(&self, from: Instant, to: Instant) -> FxHashMap<u32, u64> {
-        let known = self.read.partition_point(|(at, _)| *at < from).min(self.read.len().saturating_sub(2));
-        let (Some((begin, before)), Some((end, after))) = (self.read.get(known), self.read.last()) else {
-            return FxHashMap::default();
-        };
-        if end <= begin {
-            return FxHashMap::default();
-        }
-        let whole = (to - from).div_duration_f64(*end - *begin);
-        let wanted = |(thread, until): (&u32, &Duration)| {
-            let time = until.saturating_sub(*before.get(thread)?);
-            Some((*thread, (time.as_nanos() as f64 * whole) as u64))
-        };
-        after.iter().filter_map(wanted).collect()
-    }
 }
 
 /// Goes over from recording (which has been stopped) to timing and sampling the roots, until that is enough, or somebody has `enough`; with what
@@ -541,24 +497,5 @@ mod tests {
         };
         assert_eq!(phase(Some(90)), (10, 2_000.0, true));
         assert_eq!(phase(None), (50, 6_800.0, false), "the last half, and it is said");
-    }
-
-    #[test]
-    fn what_threads_wanted_is_reckoned_for_the_time_that_counts() {
-        let start = Instant::now();
-        let at =
-            |s: u64, ms: u64| (start + Duration::from_secs(s), FxHashMap::from_iter([(7, Duration::from_millis(ms))]));
-        let wanted = Wanted {
-            tasks: PathBuf::new(),
-            threads: vec![7],
-            read: vec![at(0, 0), at(1, 900), at(2, 1_400), at(3, 1_900)],
-        };
-        let between = |from: u64, to: u64| {
-            let ms = |ms| start + Duration::from_millis(ms);
-            wanted.between(ms(from), ms(to)).get(&7).copied()
-        };
-        assert_eq!(between(800, 2_800), Some(1_000_000_000), "half of the time since it was known");
-        assert_eq!(between(2_500, 3_500), Some(500_000_000), "the last moments that are known");
-        assert!(Wanted { read: vec![at(0, 5)], ..wanted }.between(start, start).is_empty());
     }
 }

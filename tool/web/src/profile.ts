@@ -20,7 +20,8 @@ interface Tree {
   handed: Uint8Array;
 }
 
-const doubted = (value: number, error: number) => (value < error ? "~" : "");
+/** A time, or what it is at most, where it is not known. */
+const bounded = (value: number, error: number) => (value < error ? `<${time(value + error)}` : time(value));
 const each = (total: number, calls: number) => (calls === 0 ? 0 : total / calls);
 
 export class ProfileSource implements Source<Amounts> {
@@ -144,7 +145,7 @@ class ShownProfile implements Shown<Amounts> {
   summary(amounts: Amounts): string {
     const { calls, self, total, error, totalError } = amounts;
     const share = percent(total, this.whole);
-    return `${time(total)}${doubted(total, totalError)} total (${share}), ${time(self)}${doubted(self, error)} self, ${count(calls)} ${calls === 1 ? "call" : "calls"}`;
+    return `${bounded(total, totalError)} total (${share}), ${bounded(self, error)} self, ${count(calls)} ${calls === 1 ? "call" : "calls"}`;
   }
 
   facts(node: number): { heading: string; facts: Fact[] }[] {
@@ -160,7 +161,7 @@ class ShownProfile implements Shown<Amounts> {
     const ns = (name: string, value: number, error?: number): Fact => ({
       name,
       value,
-      text: time(value) + (error === undefined ? "" : `${doubted(value, error)} ±${time(error)}`),
+      text: error === undefined ? time(value) : value < error ? bounded(value, error) : `${time(value)} ±${time(error)}`,
     });
     const ofMethod: Fact[] = [
       { name: "Number of calls", text: count(all.calls), value: all.calls },
@@ -289,14 +290,14 @@ class ShownProfile implements Shown<Amounts> {
         id: "total",
         label: "Total",
         title: "Time in the method and everything below it; ~ if smaller than its uncertainty",
-        text: (a) => time(a.total) + doubted(a.total, a.totalError),
+        text: (a) => bounded(a.total, a.totalError),
         value: (a) => a.total,
       },
       self: {
         id: "self",
         label: "Self",
         title: "Time in the method, and in what it calls that is not instrumented; ~ if smaller than its uncertainty",
-        text: (a) => time(a.self) + doubted(a.self, a.error),
+        text: (a) => bounded(a.self, a.error),
         value: (a) => a.self,
       },
       calls: { id: "calls", label: "Calls", title: "Entries, every one counted", text: (a) => count(a.calls), value: (a) => a.calls },
@@ -304,7 +305,7 @@ class ShownProfile implements Shown<Amounts> {
         id: "self-call",
         label: "Self/call",
         title: "Self time a call",
-        text: (a) => time(Math.floor(each(a.self, a.calls))) + doubted(a.self, a.error),
+        text: (a) => bounded(Math.floor(each(a.self, a.calls)), Math.floor(each(a.error, a.calls))),
         value: (a) => each(a.self, a.calls),
         minor: true,
       },
@@ -399,7 +400,7 @@ class ShownProfile implements Shown<Amounts> {
   private byError(): Mapping {
     const { self, error } = this.columns;
     const bounds = [0.01, 0.05, 0.25, 1];
-    const labels = ["±1% of self time or less", "to ±5%", "to ±25%", "to ±100%", "~ more than the time itself"];
+    const labels = ["±1% of self time or less", "to ±5%", "to ±25%", "to ±100%", "more than the time itself"];
     const paints = [sequence[0], sequence[1], sequence[2], sequence[4], sequence[5]];
     const classOf = (node: number) => bounds.filter((bound) => error[node] > bound * self[node]).length;
     return {
