@@ -15,7 +15,7 @@ use jni::sys::jclass;
 
 use crate::classes::Classes;
 use crate::jni_env::Jni;
-use crate::jvmti::Jvmti;
+use crate::jvmti::{Error, Jvmti};
 use crate::stopped;
 
 thread_local! {
@@ -44,8 +44,17 @@ pub fn stands_still(duration: Duration) -> bool {
     UNDER_WAY.load(Ordering::Acquire) > 0 && progress.is_some_and(|last| last.elapsed() >= duration)
 }
 
+/// Has the JVM retransform, be it to have something refused: other agents' hooks are called for that, too.
+pub fn retransform_noted(jvmti: Jvmti, classes: &[jclass]) -> Result<(), Error> {
+    progresses();
+    UNDER_WAY.fetch_add(1, Ordering::AcqRel);
+    let retransformed = jvmti.retransform(classes);
+    UNDER_WAY.fetch_sub(1, Ordering::AcqRel);
+    retransformed
+}
+
 /// A retransformation has come further.
-pub fn progresses() {
+fn progresses() {
     *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
 }
 
@@ -197,10 +206,7 @@ fn attempt(jvmti: Jvmti, classes: &Classes, batch: &[Retransformed], result: &mu
     GIVEN.take();
     RESTORED.set(batch.iter().filter(|it| it.is_instrumented).map(|it| it.id).collect());
     GIVEN_BACK.set(Some(Vec::new()));
-    progresses();
-    UNDER_WAY.fetch_add(1, Ordering::AcqRel);
-    let retransformed = jvmti.retransform(&references);
-    UNDER_WAY.fetch_sub(1, Ordering::AcqRel);
+    let retransformed = retransform_noted(jvmti, &references);
     let given_back = GIVEN_BACK.take().unwrap_or_default();
     RESTORED.take();
     let given = GIVEN.take();

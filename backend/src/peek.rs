@@ -15,6 +15,7 @@ use jni::sys::jclass;
 
 use crate::classes::Classes;
 use crate::constants::{self, short};
+use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
 
@@ -67,7 +68,7 @@ pub fn link(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) {
     for (class, _) in classes.find(ids).unwrap_or_default() {
         PURPOSE.set(Some(Purpose::Link));
         // Refused, as it is meant to be.
-        let _ = jvmti.retransform(&[class]);
+        let _ = hotswap::retransform_noted(jvmti, &[class]);
         PURPOSE.set(None);
         jni.delete_local(class);
     }
@@ -89,7 +90,7 @@ pub fn class_files(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -
     for (class, id) in classes.find(ids)? {
         PURPOSE.set(Some(Purpose::Peek(Vec::new())));
         // Refused, as it is meant to be.
-        let _ = jvmti.retransform(&[class]);
+        let _ = hotswap::retransform_noted(jvmti, &[class]);
         let mut bytes = match PURPOSE.take() {
             Some(Purpose::Peek(bytes)) => bytes,
             _ => Vec::new(),

@@ -12,8 +12,8 @@ pub struct Basis {
     pub unseen: u64,
     /// Samples of stacks that were deeper than the JVM keeps them, and may have had a root.
     pub cut: u64,
-    /// Code was compiled, and calls took the same all the time that counts.
-    pub is_settled: bool,
+    /// Whether code was compiled, and calls took the same, all the time that counts; `None` if nothing was timed without probes.
+    pub is_settled: Option<bool>,
     /// Why nothing was sampled, if it was to be.
     pub unsampled: Option<String>,
     /// Recordings of others in the target's flight recorder that got our samples too.

@@ -121,7 +121,7 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
             samples: 2_213,
             unseen: 2,
             cut: 3,
-            is_settled: true,
+            is_settled: Some(true),
             unsampled: Some("the JVM has none".into()),
             other_recordings: 1,
         },

@@ -142,7 +142,7 @@ pub(crate) fn profile(
             known.entry(root).or_insert(whole);
         }
     }
-    if !undisturbed.is_settled {
+    if undisturbed.is_settled == Some(false) {
         known.values_mut().for_each(Whole::unsettle);
     }
     let (basis, placed) = sampled(&all, &facts, undisturbed);

@@ -177,8 +177,8 @@ pub(crate) struct Undisturbed {
     pub(crate) samples: Option<Result<Samples, String>>,
     /// The time that counts, in ns since 1970.
     pub(crate) counted: (i64, i64),
-    /// Code was compiled and calls took the same all that time.
-    pub(crate) is_settled: bool,
+    /// Whether code was compiled and calls took the same all that time; `None` if there was no such phase.
+    pub(crate) is_settled: Option<bool>,
     /// For how long each of the threads that have been in a root wanted a processor in that time, in ns, by the operating system's numbers.
     pub(crate) wanted_ns: FxHashMap<u32, u64>,
     /// Recordings of others that got our samples too.
@@ -227,6 +227,7 @@ pub(super) async fn measure(
     }
     timing.finish();
     let (timed, since, is_settled) = phase.counted();
+    let is_settled = Some(is_settled);
     let now = Instant::now();
     let wanted_ns = phase.wanted.between(since, phase.checkpoints.last().map_or(since, |last| last.at));
     let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);

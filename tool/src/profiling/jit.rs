@@ -140,7 +140,7 @@ pub(crate) fn not_compiled(compiling: Duration, profile: &Profile) -> Option<Str
     // What runs now and then is often not compiled without a profile either.
     let in_roots = Duration::from_nanos(profile.merged.total_ns());
     let are_busy = is_busy(compiling, profile.duration) && is_busy(in_roots, profile.duration);
-    if profile.basis.is_settled || profile.duration < SHORTEST || !are_busy {
+    if profile.basis.is_settled == Some(true) || profile.duration < SHORTEST || !are_busy {
         return None;
     }
     let share = compiling.div_duration_f64(profile.duration);
@@ -213,7 +213,7 @@ mod tests {
     fn a_profile_says_that_its_calls_were_not_compiled_unless_it_knows_what_they_take() {
         let mut profile = profile_of(Tree::default(), Vec::new(), 1);
         profile.duration = Duration::from_secs(8);
-        profile.basis.is_settled = false;
+        profile.basis.is_settled = Some(false);
         let root =
             Root { pattern: "a.B::m".to_owned(), methods: vec![MethodIndex(0)], calls: 11, open: OpenCalls::default() };
         profile.roots = vec![root];
@@ -224,9 +224,9 @@ mod tests {
             not_compiled(busy, &profile).is_some_and(|warning| warning.contains("had or wanted 0.9 of a processor"))
         );
         assert_eq!(not_compiled(idle, &profile), None);
-        profile.basis.is_settled = true;
+        profile.basis.is_settled = Some(true);
         assert_eq!(not_compiled(busy, &profile), None);
-        profile.basis.is_settled = false;
+        profile.basis.is_settled = Some(false);
         profile.duration = Duration::from_secs(4);
         assert_eq!(not_compiled(busy, &profile), None, "too short");
         profile.duration = Duration::from_secs(8);

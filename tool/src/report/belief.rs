@@ -69,10 +69,7 @@ pub(crate) fn line(profile: &Profile) -> Option<String> {
             plural(samples, "sample", "samples")
         ),
     };
-    let unsettled = match (basis.samples > 0 || belief.held_out > 0) && !basis.is_settled {
-        true => ": compilers were busy to the end",
-        false => "",
-    };
+    let unsettled = if basis.is_settled == Some(false) { ": compilers were busy to the end" } else { "" };
     Some(match belief.is_known() {
         true => format!(
             "times: good to {}{}, shares to {} ({from}){unsettled}",
@@ -121,7 +118,7 @@ mod tests {
             line(&known).as_deref(),
             Some("times: good to 3 %, shares to 2 points (as measured beside the probes)")
         );
-        known.basis = Basis { samples: 2_213, is_settled: true, ..Basis::default() };
+        known.basis = Basis { samples: 2_213, is_settled: Some(true), ..Basis::default() };
         let control = |control_ns, kind| Control {
             root: MethodIndex(0),
             kind,
@@ -151,7 +148,7 @@ mod tests {
             line(&unknown).as_deref(),
             Some("times not known (as measured beside the probes); counts are exact")
         );
-        unknown.basis.samples = 100;
+        unknown.basis = Basis { samples: 100, is_settled: Some(false), ..Basis::default() };
         assert_eq!(
             line(&unknown).as_deref(),
             Some("times not known: compilers were busy to the end; counts are exact")

@@ -164,7 +164,7 @@ struct Times<'a> {
     samples: u64,
     unseen_samples: u64,
     cut_samples: u64,
-    settled: bool,
+    settled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<&'a str>,
 }

@@ -217,7 +217,7 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
             calls: 12,
             open: OpenCalls { threads: 1, still: 0, error_ns: 12_500_000 },
         }],
-        basis: Basis { samples: 2_213, is_settled: true, ..Basis::default() },
+        basis: Basis { samples: 2_213, is_settled: Some(true), ..Basis::default() },
         controls: vec![Control {
             root: MethodIndex(0),
             kind: ControlKind::After,
