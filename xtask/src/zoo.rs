@@ -15,6 +15,7 @@ mod build;
 mod flight;
 mod load;
 mod meter;
+mod names;
 mod profile;
 mod program;
 mod result;

@@ -27,7 +27,7 @@ const DEPTH: &str = "stackdepth=2048";
 const ENOUGH: usize = 2000;
 const ROUNDS: u32 = 4;
 /// How long a command to the JVM may take.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 /// JVMS 4.6: a method without code of its own.
 const ACC_NATIVE: i64 = 0x0100;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::meter::Window;
+use super::names::{short, with_parameters};
 use super::profile::Share;
 use super::program::{Dependency, Program, Root};
 use super::run::{Outcome, Phase};
@@ -210,7 +211,7 @@ fn profile_cells(outcome: &Outcome) -> Vec<String> {
 fn truth_cells(method: &Comparison) -> Vec<String> {
     let percent = |share: f64| format!("{share:.1}");
     vec![
-        short(&method.method).to_owned(),
+        with_parameters(&method.method),
         percent(method.truth),
         method.halves.map(percent).join(", "),
         method.second.map_or("-".to_owned(), percent),
@@ -229,12 +230,4 @@ fn truth_cells(method: &Comparison) -> Vec<String> {
         .to_owned(),
         if method.on_first_screen { "yes" } else { "no" }.to_owned(),
     ]
-}
-
-/// Class and method, without package and signature.
-fn short(method: &str) -> &str {
-    let name = method.split('(').next().unwrap_or(method);
-    let mut parts = name.rmatch_indices('.').map(|(at, _)| at + 1);
-    let at = if name.contains("::") { parts.next() } else { parts.nth(1) };
-    &name[at.unwrap_or(0)..]
 }
