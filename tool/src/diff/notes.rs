@@ -56,12 +56,12 @@ impl<'a> Comparison<'a> {
 
     /// Why times cannot be compared.
     pub fn warnings(&self) -> Vec<String> {
-        let mut sentences = Vec::new();
+        let mut warnings = Vec::new();
         let doubts = self.doubts();
         let unknown = self.runs().zip(doubts).filter(|(_, doubt)| doubt.is_infinite()).map(|(run, _)| run.file);
         let unknown: Vec<&str> = unknown.collect();
         if !unknown.is_empty() {
-            sentences.push(format!(
+            warnings.push(format!(
                 "the times of {} are not known, so no time is said to have changed; calls can be compared. `headwater report` says why they are not",
                 unknown.join(", ")
             ));
@@ -69,12 +69,12 @@ impl<'a> Comparison<'a> {
         for (which, runs) in self.sides() {
             for (what, of) in ESSENTIAL {
                 if let Some(values) = scattered(runs, of) {
-                    sentences
+                    warnings
                         .push(format!("the runs {which} are of different {what}, and their mean is of none: {values}"));
                 }
             }
         }
-        sentences
+        warnings
     }
 
     /// What else the reader should know.
