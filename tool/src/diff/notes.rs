@@ -68,10 +68,8 @@ impl<'a> Comparison<'a> {
         }
         for (which, runs) in self.sides() {
             for (what, of) in ESSENTIAL {
-                if let Some(values) = scattered(runs, of) {
-                    warnings
-                        .push(format!("the runs {which} are of different {what}, and their mean is of none: {values}"));
-                }
+                let Some(values) = scattered(runs, of) else { continue };
+                warnings.push(format!("the runs {which} are of different {what}, and their mean is of none: {values}"));
             }
         }
         warnings
