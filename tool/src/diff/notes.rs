@@ -77,7 +77,15 @@ impl<'a> Comparison<'a> {
 
     /// What else the reader should know.
     pub fn notes(&self) -> Vec<String> {
+        /// Times that are good to more than this part are hardly worth comparing once.
+        const ROUGH: f64 = 0.1;
         let mut notes = Vec::new();
+        let rough = self.runs().zip(self.doubts()).filter(|(_, doubt)| doubt.is_finite() && *doubt > ROUGH);
+        let rough: Vec<String> =
+            rough.map(|(run, doubt)| format!("{} % ({})", (100.0 * doubt).ceil(), run.file)).collect();
+        if !rough.is_empty() {
+            notes.push(format!("times are good to {} only: what seems to have changed may not have", rough.join(", ")));
+        }
         // A program's name may well change with its version.
         for (what, of) in ESSENTIAL.into_iter().skip(1).chain(OTHERS) {
             if let ([(before, _)], [(after, _)]) = (&values(&self.before, of)[..], &values(&self.after, of)[..])

@@ -330,6 +330,8 @@ fn no_time_is_known_better_than_held_out_calls_confirm() {
     };
     after.controls.push(control);
     assert!(!own(&after), "200 is not more than twice 29 per cent of 600");
+    let note = "times are good to 29 % (2.hw) only: what seems to have changed may not have";
+    assert!(compare(&before, &after, None).notes().iter().any(|found| found == note));
 }
 
 #[test]
