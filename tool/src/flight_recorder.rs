@@ -100,7 +100,7 @@ impl Recording {
         let answer = self.stop()?;
         let mut bytes = Vec::new();
         let file = self.directory.open_file(RECORDED)?;
-        file.take(2 * MOST_MIB << 20).read_to_end(&mut bytes).map_err(ReadError::from)?;
+        file.take((2 * MOST_MIB) << 20).read_to_end(&mut bytes).map_err(ReadError::from)?;
         if bytes.is_empty() {
             return Err(RecorderError::Declined { what: "write its recording", answer: one_line(&answer) });
         }

@@ -3,7 +3,7 @@
 //! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the [`agent`] into it, [`link`] is the
 //! socket to it, [`session`] holds the conversation, [`callgraph`] decides which methods to instrument, [`drain`] reads
 //! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, [`report`] shows it,
-//! [`export`] hands it to other tools, [`page`] to a browser, [`snapshot`] keeps it, and [`diff`] compares two. [`profiling`] leads through all of them,
+//! [`export`] hands it to other tools, [`page`] to a browser, [`snapshot`] keeps it, and [`diff`] compares some. [`profiling`] leads through all of them,
 //! [`cli`] is the command line.
 
 pub mod agent;

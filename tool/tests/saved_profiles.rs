@@ -312,7 +312,7 @@ fn a_gate_for_regressions() {
              not more than is uncertain",
             "FAILED self(com.acme.Item.price) > +5%: 9.900 us before, 29.90 us after per root call: +20.00 us (±2 ns), +202.0%",
             "FAILED calls(refund) > 0: 0 before, 1 after per root call: +1 (±0), new",
-            "FAILED self(com.acme.Itme.price) > +5%: no method that was called in either profile matches. Did you mean \
+            "FAILED self(com.acme.Itme.price) > +5%: no method that was called on either side matches. Did you mean \
              com.acme.Item.price(int)?",
         ]
     );

@@ -58,7 +58,7 @@ pub(super) struct DiffArgs {
     /// Exit with 1 if this is so: 'self(com.acme.*) > +5%'. May be repeated
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
-    /// Compare one root call with one root call, or whole runs [default: root-call, if both have root calls]
+    /// Compare one root call with one root call, or whole runs [default: root-call, if all have root calls]
     #[arg(long, value_enum)]
     per: Option<PerName>,
     /// Show changes of this [default: self for methods, total for calling contexts]

@@ -56,30 +56,36 @@ impl<'a> Comparison<'a> {
 
     /// Why times cannot be compared.
     pub fn warnings(&self) -> Vec<String> {
-        let mut sentences = Vec::new();
+        let mut warnings = Vec::new();
         let doubts = self.doubts();
         let unknown = self.runs().zip(doubts).filter(|(_, doubt)| doubt.is_infinite()).map(|(run, _)| run.file);
         let unknown: Vec<&str> = unknown.collect();
         if !unknown.is_empty() {
-            sentences.push(format!(
+            warnings.push(format!(
                 "the times of {} are not known, so no time is said to have changed; calls can be compared. `headwater report` says why they are not",
                 unknown.join(", ")
             ));
         }
         for (which, runs) in self.sides() {
             for (what, of) in ESSENTIAL {
-                if let Some(values) = scattered(runs, of) {
-                    sentences
-                        .push(format!("the runs {which} are of different {what}, and their mean is of none: {values}"));
-                }
+                let Some(values) = scattered(runs, of) else { continue };
+                warnings.push(format!("the runs {which} are of different {what}, and their mean is of none: {values}"));
             }
         }
-        sentences
+        warnings
     }
 
     /// What else the reader should know.
     pub fn notes(&self) -> Vec<String> {
+        /// Times that are good to more than this part are hardly worth comparing once.
+        const ROUGH: f64 = 0.1;
         let mut notes = Vec::new();
+        let rough = self.runs().zip(self.doubts()).filter(|(_, doubt)| doubt.is_finite() && *doubt > ROUGH);
+        let rough: Vec<String> =
+            rough.map(|(run, doubt)| format!("{} % ({})", (100.0 * doubt).ceil(), run.file)).collect();
+        if !rough.is_empty() {
+            notes.push(format!("times are good to {} only: what seems to have changed may not have", rough.join(", ")));
+        }
         // A program's name may well change with its version.
         for (what, of) in ESSENTIAL.into_iter().skip(1).chain(OTHERS) {
             if let ([(before, _)], [(after, _)]) = (&values(&self.before, of)[..], &values(&self.after, of)[..])

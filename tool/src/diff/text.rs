@@ -111,7 +111,7 @@ pub fn judged(comparison: &Comparison<'_>, condition: &Condition, judgement: &Ju
         Verdict::Failed => "FAILED",
         Verdict::NothingMatched => {
             let suggestion = condition.suggestion(comparison);
-            return format!("FAILED {condition}: no method that was called in either profile matches{suggestion}");
+            return format!("FAILED {condition}: no method that was called on either side matches{suggestion}");
         }
     };
     let quantity = condition.quantity();
