@@ -50,7 +50,7 @@ unsafe extern "system" fn thread_end(_jvmti: *mut Env, env: *mut JNIEnv, _thread
 unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thread: jthread, class: jclass) {
     guard((), || {
         let Some(session) = session::enter() else { return };
-        if session.asks_nobody() {
+        if asks_nobody(&session) {
             return;
         }
         // SAFETY: the JVM calls with the current thread's environment.
@@ -99,7 +99,7 @@ unsafe extern "system" fn class_file_load_hook(
         // this loads comes here as if it were the one that is retransformed.
         if class.is_null() || !session.classes.is_named(class, &name) {
             // Without waiting it is told of when it has been linked.
-            if !session.asks_nobody() && session.waits() {
+            if !asks_nobody(&session) && session.waits() {
                 let loaded = Hooked { session: &session, jni, loader, name: &name, class: None };
                 if let Some(replacement) = pausing(&session, jni, || loaded.ask(bytes)) {
                     hand_out(&replacement);
@@ -116,7 +116,7 @@ unsafe extern "system" fn class_file_load_hook(
         let occasion = hooked.occasion(id);
         match session.originals.of((session.jvmti, jni), (class, id), bytes, occasion) {
             Ok(original) => {
-                let replacement = if session.asks_nobody() { None } else { hooked.ask(&original) };
+                let replacement = if asks_nobody(&session) { None } else { hooked.ask(&original) };
                 match (replacement, original) {
                     (Some(replacement), _) => hand_out(&replacement),
                     (None, Cow::Owned(original)) => hand_out(&original),
@@ -124,7 +124,7 @@ unsafe extern "system" fn class_file_load_hook(
                 }
             }
             Err(reason) => {
-                if !session.asks_nobody() {
+                if !asks_nobody(&session) {
                     // It is told why of those methods that it was asked for.
                     hooked.ask(bytes);
                 }
@@ -190,6 +190,11 @@ impl Hooked<'_> {
         // Whoever restores has seen the mark, or is seen here.
         (!session.is_restoring()).then_some(replacement)
     }
+}
+
+/// Whether hooks change nothing and ask nobody.
+fn asks_nobody(session: &Session) -> bool {
+    session.is_restoring() || session.connection.is_closed()
 }
 
 /// Has the time of `work` taken off the current thread's clock.

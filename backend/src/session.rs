@@ -328,11 +328,6 @@ impl Session {
         self.background.load(Ordering::Acquire)
     }
 
-    /// Whether hooks change nothing and ask nobody.
-    pub fn asks_nobody(&self) -> bool {
-        self.is_restoring() || self.connection.is_closed()
-    }
-
     /// Whether original code is being given back.
     pub fn is_restoring(&self) -> bool {
         self.restoring.load(Ordering::SeqCst)
@@ -485,7 +480,6 @@ impl Session {
             let _ = self.connection.send(&ToTool::Reply { request, reply });
         }
         self.connection.close();
-
         let deadline = Instant::now() + LEAVE_DEADLINE;
         while self.inside.load(Ordering::Acquire) != 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
