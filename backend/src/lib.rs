@@ -24,6 +24,7 @@ mod profiles;
 mod runtime;
 mod session;
 mod settling;
+mod stale;
 mod stopped;
 mod tsc;
 mod vm_structs;
