@@ -13,6 +13,7 @@ use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti, class_status};
 use crate::profiles::Spared;
+use crate::stale::Stale;
 
 /// What HotSpot's lambdas are called behind the name of the class whose code they stand in.
 const LAMBDA: &str = "$$Lambda";
@@ -163,10 +164,11 @@ impl Classes {
         jni: Jni,
         ids: &[ClassId],
         invocations: Option<&Invocations>,
+        stale: &Stale,
     ) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
         let mut all = Vec::new();
         for (class, id) in self.find(ids)? {
-            if let Ok(methods) = self.methods_of(class, invocations) {
+            if let Ok(methods) = self.methods_of(class, id, invocations, stale) {
                 all.push((id, methods));
             }
             jni.delete_local(class);
@@ -213,13 +215,23 @@ impl Classes {
         Some(MethodRef { class: id?, name, descriptor: format!("({}){result}", parameters?) })
     }
 
-    fn methods_of(&self, class: jclass, invocations: Option<&Invocations>) -> Result<Vec<MethodInfo>, Error> {
+    fn methods_of(
+        &self,
+        class: jclass,
+        id: ClassId,
+        invocations: Option<&Invocations>,
+        stale: &Stale,
+    ) -> Result<Vec<MethodInfo>, Error> {
         let method = |id| {
             let (name, descriptor) = self.jvmti.method_name(id)?;
             let calls = invocations.and_then(|invocations| invocations.of(id));
             Ok(MethodInfo { name, descriptor, access: self.jvmti.method_modifiers(id)? as u16, calls })
         };
-        self.jvmti.methods(class)?.into_iter().map(method).collect()
+        let methods = self.jvmti.methods(class)?;
+        if let Some(invocations) = invocations {
+            stale.look(id, &methods, invocations);
+        }
+        methods.into_iter().map(method).collect()
     }
 
     /// The classes with these ids that are still loaded: local references, in the order of the ids.

@@ -56,6 +56,13 @@ impl Invocations {
         Some(interpreted.saturating_add(profiled).max(u32::from(is_compiled)))
     }
 
+    /// How often a method that is not compiled has been called; `None` also for one that is.
+    pub fn uncompiled(&self, method: jmethodID) -> Option<u32> {
+        let calls = self.of(method)?;
+        let method = self.memory.word(method as u64)?;
+        (self.memory.word(method + self.layout.code)? == 0).then_some(calls)
+    }
+
     /// The calls that a structure has counted, if there is one. That there is one says little: code that has been inlined has one.
     fn counted(&self, pointer: u64, counter: u64) -> Option<u32> {
         match self.memory.word(pointer)? {
@@ -112,6 +119,8 @@ mod tests {
         ] {
             let pointer = method.as_ptr();
             assert_eq!(invocations().of(&raw const pointer as jmethodID), Some(calls), "{method:?}");
+            let uncompiled = (method[2] == 0).then_some(calls);
+            assert_eq!(invocations().uncompiled(&raw const pointer as jmethodID), uncompiled, "{method:?}");
         }
     }
 

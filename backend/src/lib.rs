@@ -27,6 +27,7 @@ mod profiles;
 mod runtime;
 mod session;
 mod settling;
+mod stale;
 mod stopped;
 mod tsc;
 mod versions;

@@ -26,6 +26,7 @@ use crate::peek;
 use crate::profiles::Remembering;
 use crate::runtime::Runtime;
 use crate::settling::Settling;
+use crate::stale::Stale;
 use crate::watch::Watch;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
@@ -62,6 +63,8 @@ pub struct Session {
     pub open_calls: OpenCalls,
     /// Methods that have not been called.
     watch: Watch,
+    /// ... for a while.
+    stale: Stale,
     /// How long threads of the target wait.
     pub patience: Patience,
     /// Code that hotswaps have discarded.
@@ -175,6 +178,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         originals,
         open_calls: OpenCalls::default(),
         watch: Watch::default(),
+        stale: Stale::default(),
         patience: Patience::default(),
         settling: Settling::of(jvmti),
         runtime,
@@ -232,7 +236,10 @@ impl Session {
             Command::Calibrate => self.runtime.calibrate(jni).map(Reply::Calibration).map_err(|error| failed(&error)),
             Command::ListClasses { reveal, patience } => {
                 self.reveal(reveal);
-                patience.into_iter().for_each(|patience| self.patience.limit(patience));
+                if let Some(patience) = patience {
+                    self.patience.limit(patience);
+                    self.stale.begin();
+                }
                 // Hooks first: a class that is loaded meanwhile is then reported at least once.
                 for event in PROFILE_EVENTS {
                     self.jvmti.enable(event).map_err(|error| failed(&error))?;
@@ -244,12 +251,16 @@ impl Session {
                 self.reveal(reveal);
                 Ok(Reply::Done)
             }
+            Command::ListStale => {
+                let stale = self.invocations().map(|invocations| self.stale.take(self.jvmti, invocations));
+                Ok(Reply::Methods(stale.unwrap_or_default()))
+            }
             Command::Watch { methods } => {
                 self.watch.add(jni, self, methods).map(|()| Reply::Done).map_err(|error| failed(&error))
             }
             Command::ListMethods { classes } => self
                 .classes
-                .methods(jni, &classes, self.invocations())
+                .methods(jni, &classes, self.invocations(), &self.stale)
                 .map(Reply::Methods)
                 .map_err(|error| failed(&error)),
             Command::ReadClasses { classes } => peek::class_files(self.jvmti, jni, &self.classes, &classes)

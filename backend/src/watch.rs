@@ -1,4 +1,4 @@
-//! Methods that have never run, and are to be told of when they have.
+//! Methods that have never run, or long ago, and are to be told of when they do.
 //!
 //! They could be called, by code that cannot be told anything, and nearly none ever is. HotSpot counts the calls of each method anyway
 //! ([`invocations`](crate::invocations)); so the counters are looked at every so often, which costs the program nothing and the agent's thread a
@@ -36,6 +36,8 @@ struct State {
 #[derive(Debug)]
 struct Watched {
     id: Id,
+    /// What its counter said.
+    calls: u32,
     name: String,
     descriptor: String,
 }
@@ -56,8 +58,13 @@ impl State {
                 continue;
             }
             // Of one whose calls cannot be read any more the class is gone.
-            methods.retain(|method| match invocations.of(method.id.0) {
-                Some(0) => true,
+            methods.retain_mut(|method| match invocations.of(method.id.0) {
+                Some(calls) if calls == method.calls => true,
+                // Its class has been given other code, and counting has begun anew.
+                Some(0) => {
+                    method.calls = 0;
+                    true
+                }
                 Some(_) => {
                     let (name, descriptor) = (method.name.clone(), method.descriptor.clone());
                     run.push(MethodRef { class: *class, name, descriptor });
@@ -81,6 +88,7 @@ impl Watch {
         let mut ids: Vec<ClassId> = methods.iter().map(|method| method.class).collect();
         ids.sort_unstable_by_key(|id| id.0);
         ids.dedup();
+        let Some(invocations) = session.invocations() else { return Ok(()) };
         let wanted: HashSet<MethodRef> = methods.into_iter().collect();
         let mut found = Vec::new();
         for (class, id) in session.classes.find(&ids)? {
@@ -89,7 +97,8 @@ impl Watch {
                 let reference = MethodRef { class: id, name, descriptor };
                 if wanted.contains(&reference) {
                     let MethodRef { name, descriptor, .. } = reference;
-                    found.push((id, Watched { id: Id(method), name, descriptor }));
+                    let calls = invocations.of(method).unwrap_or(0);
+                    found.push((id, Watched { id: Id(method), calls, name, descriptor }));
                 }
             }
             jni.delete_local(class);

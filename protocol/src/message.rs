@@ -113,7 +113,10 @@ pub enum Command {
     },
     /// What threads of the target do from now on when something is revealed. Answered by [`Reply::Done`].
     Reveal(Reveal),
-    /// Tell when one of these methods has run ([`Notice::HasRun`]): none of them had. Answered by [`Reply::Done`].
+    /// Of the methods that have been listed, those that are not compiled and have not run since, though they had. They are remembered from
+    /// [`Command::ListClasses`] with a [`Patience`] on, and forgotten now. Answered by [`Reply::Methods`].
+    ListStale,
+    /// Tell when one of these methods has run ([`Notice::HasRun`]). Answered by [`Reply::Done`].
     Watch {
         /// Which methods, beside those that are watched already.
         methods: Vec<MethodRef>,

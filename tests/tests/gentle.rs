@@ -45,27 +45,25 @@ fn sorted(jdk: &Jdk, options: &[&str]) -> Value {
     profile_while_told(java(jdk, &classes, &[], &["Main"]), &options, &["go"])
 }
 
-fn compared(report: &Value) -> Vec<u64> {
-    calls_by_method(report)
-        .into_iter()
-        .filter(|(method, _)| method.contains(".compare("))
-        .map(|(_, calls)| calls)
-        .collect()
-}
-
-fn at_least(report: &Value) -> usize {
-    report["nodes"].as_array().expect("nodes").iter().filter(|node| node["at_least"] == true).count()
+fn is_compared(row: &Value) -> bool {
+    row["method"].as_str().is_some_and(|method| method.contains(".compare("))
 }
 
 #[test]
 fn what_has_never_run_is_found_when_it_does_and_its_counts_are_marked() {
     for jdk in jdks() {
-        let report = sorted(&jdk, &[]);
-        let calls = compared(&report);
-        assert_eq!(calls.len(), COMPARATORS, "JDK {}: none is missing", jdk.version);
-        assert_eq!(at_least(&report), COMPARATORS - MOST_IDLE, "JDK {}: {:?}", jdk.version, report["methods"]);
-        let exact = calls.iter().filter(|calls| **calls == ROUNDS as u64).count();
-        assert!(exact >= MOST_IDLE, "JDK {}: {calls:?}", jdk.version);
+        let report = sorted(&jdk, &["--gentle", "on"]);
+        let rows = report["nodes"].as_array().expect("nodes").iter();
+        let (marked, exact): (Vec<&Value>, Vec<&Value>) = rows.partition(|row| row["at_least"] == true);
+        let of = |rows: &[&Value]| rows.iter().filter(|row| is_compared(row)).count();
+        // On a machine that is too busy some are still left over at the end, which is told.
+        let late = report["methods"]["late"].as_u64().expect("a number") as usize;
+        let left_over = late - marked.len();
+        assert_eq!(of(&marked) + of(&exact) + left_over, COMPARATORS, "JDK {}: {late}", jdk.version);
+        assert!(late >= COMPARATORS - MOST_IDLE, "JDK {}: {late}", jdk.version);
+        for row in exact.iter().filter(|row| is_compared(row)) {
+            assert_eq!(row["calls"], ROUNDS, "JDK {}: {row}", jdk.version);
+        }
     }
 }
 
@@ -73,7 +71,9 @@ fn what_has_never_run_is_found_when_it_does_and_its_counts_are_marked() {
 fn without_limits_every_call_is_counted() {
     for jdk in jdks() {
         let report = sorted(&jdk, &["--gentle", "off"]);
-        assert_eq!(compared(&report), [ROUNDS as u64; COMPARATORS], "JDK {}", jdk.version);
-        assert_eq!(at_least(&report), 0, "JDK {}", jdk.version);
+        let calls = calls_by_method(&report).into_iter().filter(|(method, _)| method.contains(".compare("));
+        let calls: Vec<u64> = calls.map(|(_, calls)| calls).collect();
+        assert_eq!(calls, [ROUNDS as u64; COMPARATORS], "JDK {}", jdk.version);
+        assert_eq!(report["methods"]["late"], 0, "JDK {}", jdk.version);
     }
 }

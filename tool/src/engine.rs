@@ -75,10 +75,12 @@ impl Attached {
     ) -> Result<Live, ProfileError> {
         std::mem::take(&mut self.notes).into_iter().for_each(|note| observer(Stage::Note(note)));
         observer(Stage::Preparing);
-        let watch_idle = settings.gentle == Gentle::On;
+        // A program that was started for the profile's sake may be held up by it.
+        let gentle = if start == Start::Held { Gentle::Off } else { settings.gentle };
+        let watch_idle = gentle == Gentle::On;
         let options = Options { look_ahead: true, watch_idle, ..settings.subgraph.clone() };
         self.session.graph_mut().set_options(options);
-        self.session.be(settings.gentle);
+        self.session.be(gentle);
         let period = settings.clock.period();
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;

@@ -322,7 +322,7 @@ impl Session {
             self.turn().await?;
         }
         if self.graph.knows_what_was_called() {
-            return Ok(());
+            return self.learn_what_is_stale().await;
         }
         match self.command(Command::ListCompiled, "list compiled methods").await? {
             Reply::Compiled(classes) => {

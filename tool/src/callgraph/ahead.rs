@@ -12,6 +12,7 @@
 
 use std::time::Duration;
 
+use headwater_protocol::message::MethodInfo;
 use headwater_protocol::{ClassId, MethodId};
 use headwater_rewriter::Likelihood;
 use rustc_hash::FxHashSet;
@@ -327,6 +328,38 @@ impl CallGraph {
             mirror.linked && is_admitted && self.mirrors.methods(*key).is_none()
         });
         unlisted.filter_map(|(_, mirror)| mirror.id).take(MOST_LISTED).collect()
+    }
+
+    /// The loaded classes that have methods which are roots, and how often these have been called, as far as it is known.
+    pub fn calls_of_roots(&self) -> (Vec<ClassId>, u32) {
+        let (mut classes, mut calls) = (Vec::new(), 0_u32);
+        for key in self.mirrors.keys() {
+            let mirror = self.mirrors.get(key);
+            let patterns = self.options.roots.iter().filter(|pattern| pattern.matches_class(&mirror.name));
+            let Some(methods) = self.mirrors.methods(key) else { continue };
+            for pattern in patterns {
+                let roots = methods.iter().filter(|(signature, _)| {
+                    let (name, descriptor) = self.mirrors.signature(**signature);
+                    pattern.matches_method(name, descriptor)
+                });
+                for (_, root) in roots {
+                    calls = calls.saturating_add(root.calls.unwrap_or(0));
+                    classes.extend(mirror.id);
+                }
+            }
+        }
+        classes.sort_unstable();
+        classes.dedup();
+        (classes, calls)
+    }
+
+    /// Methods that had run, and did not while the roots were called: they are not expected to, any more than what never has.
+    pub fn add_stale(&mut self, class: ClassId, methods: &[MethodInfo]) {
+        let Some(key) = self.mirrors.by_id(class) else { return };
+        for method in methods {
+            let signature = self.mirrors.intern_signature(&method.name, &method.descriptor);
+            self.mirrors.is_stale(key, signature);
+        }
     }
 
     /// A method is entered: whether it was right to select its callees before is known now, and will be soon for those.

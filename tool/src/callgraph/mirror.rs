@@ -336,6 +336,16 @@ impl Mirrors {
         self.get_mut(key).methods = Some(methods);
     }
 
+    /// A method that had run does no longer. That counts where its class was initialised when we came, as that it never ran does.
+    pub(super) fn is_stale(&mut self, key: ClassKey, signature: Signature) {
+        let mirror = self.get_mut(key);
+        let is_settled = mirror.settled;
+        let method = mirror.methods.as_mut().and_then(|methods| methods.get_mut(&signature));
+        if let Some(method) = method.filter(|method| is_settled && method.calls.is_some()) {
+            method.calls = Some(0);
+        }
+    }
+
     /// A method has run since its calls were told.
     pub(super) fn has_run(&mut self, key: ClassKey, signature: Signature) {
         let methods = self.get_mut(key).methods.as_mut();

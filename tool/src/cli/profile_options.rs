@@ -150,7 +150,8 @@ pub struct ProfileArgs {
     /// Whether a thread that enters a method for the first time waits until what that calls is instrumented
     #[arg(long, value_enum, default_value_t = RevealName::Blocking)]
     reveal: RevealName,
-    /// Whether what the profile takes of the program's time is limited, at the cost of counts that are complete
+    /// Whether what the profile takes of a running program's time is limited, at the cost of counts that are complete. A program that `run` starts is
+    /// held up as long as it takes
     #[arg(long, value_enum, default_value_t = GentleName::On)]
     gentle: GentleName,
     /// Where time comes from

@@ -18,6 +18,11 @@ const MOST_LOOKS: usize = 8;
 const PASSING: [Duration; 4] =
     [Duration::from_millis(3), Duration::from_millis(6), Duration::from_millis(12), Duration::from_millis(20)];
 
+/// What has not run while roots were called so often is not expected to.
+const ENOUGH_CALLS: u32 = 10;
+/// So long it is waited for them.
+const COMING: [Duration; 4] =
+    [Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
 /// A call that a thread is in for longer is taken for one that lasts.
 const STAYING: Duration = Duration::from_millis(20);
 
@@ -81,6 +86,29 @@ impl Session {
         let threads = threads.iter().map(|open| (open.thread, open.calls.clone())).collect();
         self.command(Command::FollowOpen { methods, threads }, "follow threads that are inside a root").await?;
         self.turn().await
+    }
+
+    /// Learns which methods have run, and not while the roots did: at the program's start, say.
+    pub(super) async fn learn_what_is_stale(&mut self) -> Result<(), SessionError> {
+        if self.allowance.is_none() {
+            return Ok(());
+        }
+        let (classes, before) = self.graph.calls_of_roots();
+        let mut waits = COMING.iter();
+        loop {
+            self.list_methods(classes.clone()).await?;
+            let (_, now) = self.graph.calls_of_roots();
+            if now.saturating_sub(before) >= ENOUGH_CALLS {
+                break;
+            }
+            // A root that is compiled for good, or called no more, says nothing.
+            let Some(wait) = waits.next().filter(|_| before > 0) else { return Ok(()) };
+            self.serve_for(*wait).await?;
+        }
+        let reply = self.command(Command::ListStale, "list methods that run no more").await?;
+        let Reply::Methods(stale) = reply else { return Err(unexpected("list methods that run no more", &reply)) };
+        stale.into_iter().for_each(|(class, methods)| self.graph.add_stale(class, &methods));
+        Ok(())
     }
 
     /// Finds the classes in whose code threads stay.

@@ -36,6 +36,8 @@ pub(super) struct PlayedJvm {
     pub(super) compiled: Vec<(&'static str, &'static str)>,
     /// Names of methods that the JDK declares, and none of its classes that are loaded mentions.
     pub(super) unmentioned: Vec<&'static str>,
+    /// Names of methods that have run, and do no longer.
+    pub(super) stale: Vec<&'static str>,
     /// Classes in whose code threads are when we attach.
     pub(super) running: Vec<&'static str>,
 }
@@ -52,6 +54,7 @@ impl PlayedJvm {
             hotswaps: 0,
             compiled: Vec::new(),
             unmentioned: Vec::new(),
+            stale: Vec::new(),
             running: Vec::new(),
         };
         for (name, super_class, interface, methods) in [
@@ -158,6 +161,10 @@ impl PlayedJvm {
         for id in self.graph.worth_listing() {
             let class = self.classes.values().find(|class| class.id == id).expect("a class we told of");
             self.graph.add_methods(id, class.methods.clone());
+        }
+        for class in self.classes.values().filter(|class| class.linked) {
+            let stale = class.methods.iter().filter(|method| self.stale.contains(&&*method.name));
+            self.graph.add_stale(class.id, &stale.cloned().collect::<Vec<_>>());
         }
         for (class, method) in &self.compiled {
             let class = &self.classes[*class];

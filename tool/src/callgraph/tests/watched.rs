@@ -9,6 +9,10 @@ const ROOT: &str = "Main.root([Ljava/lang/Object;Ljava/util/Comparator;)V";
 
 /// A root that gives a comparator away, and has been called so often; of all its classes none has run.
 fn sorting(watch_idle: bool, root_calls: u32) -> PlayedJvm {
+    attached(played(watch_idle, root_calls))
+}
+
+fn played(watch_idle: bool, root_calls: u32) -> PlayedJvm {
     let class = |at| {
         format!(
             "class C{at} implements java.util.Comparator<Object> {{ public int compare(Object a, Object b) {{ return {at}; }} }} "
@@ -20,6 +24,10 @@ fn sorting(watch_idle: bool, root_calls: u32) -> PlayedJvm {
     jvm.run_before(&[]);
     let root = jvm.classes.get_mut("Main").expect("the source's").methods.iter_mut().find(|it| it.name == "root");
     root.expect("the source's").calls = Some(root_calls);
+    jvm
+}
+
+fn attached(jvm: PlayedJvm) -> PlayedJvm {
     let names: Vec<String> = jvm.classes.keys().filter(|name| !name.contains('/')).cloned().collect();
     let mut jvm = jvm.attach(&names.iter().map(String::as_str).collect::<Vec<_>>());
     jvm.enter(ROOT);
@@ -79,4 +87,20 @@ fn a_method_whose_caller_was_not_seen_is_not_seen_either() {
     assert_eq!(jvm.graph.late(), 1);
     jvm.enter("First.first()V");
     assert_eq!(jvm.graph.late(), 2, "second was called whenever first was");
+}
+
+#[test]
+fn what_ran_when_the_program_started_and_does_no_longer_is_watched_too() {
+    let mut jvm = played(true, 1_000);
+    for method in jvm.classes.values_mut().flat_map(|class| &mut class.methods).filter(|it| it.name == "compare") {
+        method.calls = Some(50);
+    }
+    jvm.stale = vec!["compare"];
+    assert_eq!(comparators(&attached(jvm)), MOST_IDLE);
+}
+
+#[test]
+fn how_often_the_roots_have_been_called_is_known_before_anything_is_instrumented() {
+    let jvm = sorting(true, 1_000);
+    assert_eq!(jvm.graph.calls_of_roots(), (vec![jvm.classes["Main"].id], 1_000));
 }

@@ -1,0 +1,79 @@
+//! Methods that have run, and do no longer: a program's start leaves thousands of them.
+//!
+//! HotSpot's counters say that they were called, not when. So the counts of methods that are not compiled are remembered as they are told, and
+//! looked at once more a little later: what was called in between counts more, and what was not is stale. Of a compiled method nothing is claimed,
+//! because calls of compiled code are not counted, nor of one that has been called so often that it may be a part of its compiled callers.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use headwater_protocol::ClassId;
+use headwater_protocol::message::MethodInfo;
+use jni::sys::jmethodID;
+
+use crate::invocations::Invocations;
+use crate::jvmti::Jvmti;
+
+/// From so many calls on HotSpot compiles a method (`Tier3InvocationThreshold`), or its callers with it.
+const COMPILED_FROM: u32 = 200;
+
+/// What was counted when methods were told the first time.
+#[derive(Debug, Default)]
+pub struct Stale(Mutex<Option<Looked>>);
+
+#[derive(Debug, Default)]
+struct Looked {
+    classes: HashSet<ClassId>,
+    /// By class, in that order.
+    methods: Vec<(ClassId, Id, u32)>,
+}
+
+/// A method's number in the JVM.
+#[derive(Clone, Copy, Debug)]
+struct Id(jmethodID);
+
+// SAFETY: method ids may be used in every thread.
+unsafe impl Send for Id {}
+
+impl Stale {
+    /// Remembers counts from now on.
+    pub fn begin(&self) {
+        *self.lock() = Some(Looked::default());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Looked>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The methods of a class are being told.
+    pub fn look(&self, class: ClassId, methods: &[jmethodID], invocations: &Invocations) {
+        let mut looked = self.lock();
+        let Some(Looked { classes, methods: known }) = &mut *looked else { return };
+        if !classes.insert(class) {
+            return;
+        }
+        let counts = methods.iter().filter_map(|id| Some((*id, invocations.uncompiled(*id)?)));
+        let few = counts.filter(|(_, calls)| (1..COMPILED_FROM).contains(calls));
+        known.extend(few.map(|(id, calls)| (class, Id(id), calls)));
+    }
+
+    /// Those that have not run since they were told, by class; the others are forgotten.
+    pub fn take(&self, jvmti: Jvmti, invocations: &Invocations) -> Vec<(ClassId, Vec<MethodInfo>)> {
+        let methods = self.lock().take().unwrap_or_default().methods;
+        let mut stale: Vec<(ClassId, Vec<MethodInfo>)> = Vec::new();
+        for (class, Id(id), calls) in methods {
+            if invocations.uncompiled(id) != Some(calls) {
+                continue;
+            }
+            let (Ok((name, descriptor)), Ok(access)) = (jvmti.method_name(id), jvmti.method_modifiers(id)) else {
+                continue;
+            };
+            let method = MethodInfo { name, descriptor, access: access as u16, calls: Some(calls) };
+            match stale.last_mut().filter(|(last, _)| *last == class) {
+                Some((_, methods)) => methods.push(method),
+                None => stale.push((class, vec![method])),
+            }
+        }
+        stale
+    }
+}
