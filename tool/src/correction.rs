@@ -17,7 +17,7 @@
 //!
 //! An error is one standard deviation, of independent doubts: of the whole, of samples (binomial, and how far the two halves of the sampled phase
 //! differ), of what the recording says where it decided (all of the probes' calibrated cost may be wrong), of a coarse clock's steps, of
-//! who lost the processor by chance, and of what two runs of one program differ by anyway ([`UNSTEADY`]).
+//! standing in line for a processor, and of what two runs of one program differ by anyway ([`UNSTEADY`]).
 
 mod place;
 mod root_calls;

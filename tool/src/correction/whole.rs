@@ -9,7 +9,9 @@ use crate::profile::Clock;
 /// How far a program's speed changes between calls that are recorded and those timed as wholes, as a standard deviation and a part.
 const DRIFT: f64 = 0.02;
 
-/// The same, where the code was not settled yet when calls were timed.
+/// Of the time that threads stand in line for a processor, what it is in another run may be more or less by this part, as a standard deviation.
+const QUEUED: f64 = 0.5;
+/// The same as drift, where the code was not settled yet when calls were timed.
 const UNSETTLED: f64 = 0.25;
 
 /// A root's time altogether, and its standard deviation, in ns.
@@ -53,6 +55,7 @@ pub fn wholes(cct: &Cct, clock: &Clock, roots: &[RootCalls], reference: Referenc
             error_ns * root.calls,
             bare_ns * root.calls_variance.sqrt(),
             DRIFT * charged,
+            QUEUED * clock.queued.unwrap_or(0.0) * charged,
             bare - charged,
             others * measured.error(),
         ];

@@ -5,6 +5,8 @@ use crate::profile::{ControlKind, Profile};
 
 /// Totals that may be wrong by more than this part are not known.
 const UNKNOWN: f64 = 0.5;
+/// A part of the time in which threads stand in line for a processor that is worth being said.
+const CROWDED: f64 = 0.1;
 /// Parts of at least so much of all roots' time are looked at.
 const LARGE: f64 = 0.05;
 
@@ -70,15 +72,19 @@ pub(crate) fn line(profile: &Profile) -> Option<String> {
         ),
     };
     let unsettled = if basis.is_settled == Some(false) { ": compilers were busy to the end" } else { "" };
+    let queued = profile.clock.queued.filter(|queued| *queued >= CROWDED);
+    let queued = queued.map_or_else(String::new, |queued| {
+        format!("; {} of the time that threads wanted a processor they stood in line for it", percent(queued))
+    });
     Some(match belief.is_known() {
         true => format!(
-            "times: good to {}{}, shares to {} ({from}){unsettled}",
+            "times: good to {}{}, shares to {} ({from}){unsettled}{queued}",
             percent(belief.totals),
             if unsettled.is_empty() { "" } else { " only" },
             points(belief.shares)
         ),
         false => format!(
-            "times not known{}{counts}",
+            "times not known{}{queued}{counts}",
             if unsettled.is_empty() { format!(" ({from})") } else { unsettled.to_owned() }
         ),
     })
