@@ -11,6 +11,8 @@ pub(crate) struct Report {
     pub(crate) methods: Methods,
     pub(crate) hotswap: Hotswap,
     waits: Vec<Wait>,
+    /// Absent in reports of earlier versions.
+    times: Option<Times>,
     /// Parents come before their children.
     nodes: Vec<Node>,
 }
@@ -42,6 +44,12 @@ struct Wait {
     duration_ns: f64,
 }
 
+/// What times are good for.
+#[derive(Debug, Deserialize)]
+struct Times {
+    good_to: Option<f64>,
+}
+
 #[derive(Debug, Deserialize)]
 struct Node {
     id: u64,
@@ -59,8 +67,8 @@ struct Node {
 pub(crate) enum Share {
     /// Per cent of the root's time, recursion counted once.
     Known(f64),
-    /// The same, smaller than its own uncertainty: marked by `~`.
-    Doubtful(f64),
+    /// It is smaller than its own uncertainty: at most this.
+    AtMost(f64),
     /// The profile has the method, and no number for it.
     NotKnown,
 }
@@ -83,7 +91,9 @@ impl Report {
         let whole: f64 = self.outermost().filter_map(|node| node.total_ns).sum();
         let share = |time: Option<(f64, f64)>| match time {
             None => Share::NotKnown,
-            Some((total, error)) if error >= total && total > 0.0 => Share::Doubtful(100.0 * total / whole),
+            // The report's first line says so.
+            Some(_) if self.times.as_ref().is_some_and(|times| times.good_to.is_none()) => Share::NotKnown,
+            Some((total, error)) if error >= total && total > 0.0 => Share::AtMost(100.0 * (total + error) / whole),
             Some((total, _)) => Share::Known(100.0 * total / whole),
         };
         sums.into_iter().map(|(method, time)| (method, share(time))).collect()
@@ -148,14 +158,14 @@ mod tests {
         let shares = report.shares();
         assert_eq!(shares["A.f()V"], Share::Known(60.0));
         assert_eq!(shares["A.g()V"], Share::Known(60.0));
-        assert_eq!(shares["A.h()V"], Share::Doubtful(5.0));
+        assert_eq!(shares["A.h()V"], Share::AtMost(13.0));
         assert_eq!(shares["A.i()V"], Share::NotKnown);
         assert_eq!(report.root_mean_ns(), Some(500.0));
     }
 
     #[test]
     fn rows_are_methods_without_signatures() {
-        let text = "A (pid 1)\n\n  share  total  self  calls  method\n 100.0%  1 s  1 s  3  a.B.root(int)\n  50.0%  1 s~  1 s  3    a.B.m(String, ...)\n";
+        let text = "A (pid 1)\n\n  share  total  self  calls  method\n 100.0%  1 s  1 s  3  a.B.root(int)\n  50.0%  <1 s  1 s  3    a.B.m(String, ...)\n";
         assert_eq!(first_screen(text), HashSet::from(["a.B.root", "a.B.m"]));
     }
 }

@@ -219,7 +219,7 @@ fn truth_cells(method: &Comparison) -> Vec<String> {
             None => "missing".to_owned(),
             Some(Share::NotKnown) => "?".to_owned(),
             Some(Share::Known(share)) => percent(share),
-            Some(Share::Doubtful(share)) => format!("{share:.1}~"),
+            Some(Share::AtMost(share)) => format!("<{share:.1}"),
         },
         method.error().map_or("-".to_owned(), |error| format!("{error:+.1}")),
         match method.verdict() {

@@ -72,7 +72,7 @@ pub(crate) fn profile(
                 if attached.is_none() && line.contains(" instrumented, ") {
                     attached = Some(Instant::now());
                     at(Moment::Attached)?;
-                } else if !recorded && line.contains("timing the root's calls") {
+                } else if !recorded && line.contains("timing and sampling the root's calls") {
                     recorded = true;
                     at(Moment::Recorded)?;
                 }

@@ -115,11 +115,8 @@ impl Comparison {
         const PART: f64 = 0.2;
         match self.shown {
             Some(Share::NotKnown) => Verdict::NotKnown,
-            Some(Share::Known(shown) | Share::Doubtful(shown))
-                if (shown - self.truth).abs() <= POINTS.max(PART * self.truth) =>
-            {
-                Verdict::Ok
-            }
+            Some(Share::AtMost(shown)) if self.truth <= shown => Verdict::NotKnown,
+            Some(Share::Known(shown)) if (shown - self.truth).abs() <= POINTS.max(PART * self.truth) => Verdict::Ok,
             // Small ones may well be missing.
             None if self.truth <= POINTS => Verdict::Ok,
             _ => Verdict::Wrong,
@@ -129,8 +126,8 @@ impl Comparison {
     /// How many points are shown too many.
     pub(crate) fn error(&self) -> Option<f64> {
         match self.shown {
-            Some(Share::NotKnown) => None,
-            Some(Share::Known(shown) | Share::Doubtful(shown)) => Some(shown - self.truth),
+            Some(Share::NotKnown | Share::AtMost(_)) => None,
+            Some(Share::Known(shown)) => Some(shown - self.truth),
             None => Some(-self.truth),
         }
     }
@@ -149,7 +146,8 @@ mod tests {
         assert_eq!(verdict(80.0, Some(Share::Known(65.0))), Verdict::Ok);
         assert_eq!(verdict(80.0, Some(Share::Known(63.0))), Verdict::Wrong);
         assert_eq!(verdict(4.0, Some(Share::Known(8.5))), Verdict::Ok);
-        assert_eq!(verdict(4.0, Some(Share::Doubtful(44.0))), Verdict::Wrong);
+        assert_eq!(verdict(4.0, Some(Share::AtMost(44.0))), Verdict::NotKnown);
+        assert_eq!(verdict(45.0, Some(Share::AtMost(44.0))), Verdict::Wrong);
         assert_eq!(verdict(80.0, Some(Share::NotKnown)), Verdict::NotKnown);
         assert_eq!(verdict(80.0, None), Verdict::Wrong);
     }
