@@ -247,13 +247,9 @@ impl Session {
                 let (linked, unlinked) = self.classes.list(jni).map_err(|error| failed(&error))?;
                 Ok(Reply::Classes { linked, unlinked })
             }
-            Command::Reveal(reveal) => {
-                self.reveal(reveal);
-                Ok(Reply::Done)
-            }
+            Command::Reveal(reveal) => Ok(self.reveal(reveal)),
             Command::ListStale => {
-                let stale = self.invocations().map(|invocations| self.stale.take(self.jvmti, invocations));
-                Ok(Reply::Methods(stale.unwrap_or_default()))
+                Ok(Reply::Methods(self.invocations().map_or(Vec::new(), |it| self.stale.take(self.jvmti, it))))
             }
             Command::Watch { methods } => {
                 self.watch.add(jni, self, methods).map(|()| Reply::Done).map_err(|error| failed(&error))
@@ -310,8 +306,9 @@ impl Session {
         }
     }
 
-    fn reveal(&self, reveal: Reveal) {
+    fn reveal(&self, reveal: Reveal) -> Reply {
         self.background.store(reveal == Reveal::Background, Ordering::Release);
+        Reply::Done
     }
 
     /// How often methods have been called, if the JVM tells.

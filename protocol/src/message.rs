@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ClassId, LoaderId, MethodId, ThreadId};
 
+mod bytes;
+mod optional_bytes;
+
 /// Request numbers; each side counts its own.
 pub type RequestId = u64;
 
@@ -469,43 +472,5 @@ impl HotswapResult {
         self.total_ns += other.total_ns;
         self.pause_ns = self.pause_ns.max(other.pause_ns);
         self.threads = self.threads.max(other.threads);
-    }
-}
-
-mod bytes {
-    //! Byte strings as such, not as sequences of numbers.
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(bytes)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = Vec<u8>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a byte string")
-            }
-
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-                Ok(bytes.to_vec())
-            }
-        }
-        from.deserialize_byte_buf(Visitor)
-    }
-}
-
-mod optional_bytes {
-    //! An optional byte string; the empty one stands for none (a class file is never empty).
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
-        super::bytes::serialize(bytes.as_deref().unwrap_or_default(), to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
-        super::bytes::deserialize(from).map(|bytes| (!bytes.is_empty()).then_some(bytes))
     }
 }
