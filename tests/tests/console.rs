@@ -86,7 +86,7 @@ fn counts(calls: &[(&str, u64)]) -> BTreeMap<String, u64> {
 fn results_up_to_now_equal_the_programs_own_count() {
     for jdk in jdks() {
         let mut session = Session::start(&jdk, "Counting");
-        assert_says(&session.run("profile Counting::root --exclude Counter"), "instrumented, waiting for entry");
+        assert_says(&session.run("profile Counting::root --exclude Counter --gentle off"), "instrumented, waiting for entry");
         assert_says(&session.run("roots"), "Counting::root  waiting for entry");
         for entered in ["entered once", "entered 2 times"] {
             session.go("go", "RESULT ");
@@ -110,7 +110,7 @@ fn open_methods_are_there_and_results_can_be_forgotten_interrupted_and_gone_on_w
         let mut session = Session::start(&jdk, "Steps");
         // What waits for the next line is entered some time after its answer.
         session.run("filter exclude Steps::next");
-        session.run("profile Steps::root");
+        session.run("profile Steps::root --gentle off");
         session.go("enter", "INSIDE");
         assert_eq!(session.calls("a.json"), counts(&[(ROOT, 1), (INSIDE, 1), (STEP, 3)]), "inside");
         session.go("step", "STEP");
@@ -129,7 +129,7 @@ fn open_methods_are_there_and_results_can_be_forgotten_interrupted_and_gone_on_w
         session.go("leave", "OUTSIDE");
         assert_eq!(session.calls("e.json"), counts(&[(ROOT, 1), (INSIDE, 1), (STEP, 4)]), "gone on");
 
-        assert_says(&session.run("profile Steps::other"), "the profile ended with 1 root call");
+        assert_says(&session.run("profile Steps::other --gentle off"), "the profile ended with 1 root call");
         session.go("enter", "INSIDE");
         session.go("leave", "OUTSIDE");
         session.go("other", "OTHER");
@@ -151,7 +151,7 @@ fn calls_from_before_an_interruption_are_not_ended_behind_it() {
     for jdk in jdks() {
         let mut session = Session::start(&jdk, "Steps");
         session.run("filter exclude Steps::next");
-        session.run("profile Steps::root");
+        session.run("profile Steps::root --gentle off");
         session.go("enter", "INSIDE");
         session.run("pause");
         session.run("resume");
@@ -216,7 +216,7 @@ fn regions_are_timed_until_their_end_or_ctrl_c_and_the_profile_before_stays() {
 fn the_end_of_input_detaches() {
     let jdk = &jdks()[0];
     let mut session = Session::start(jdk, "Steps");
-    session.run("profile Steps::root");
+    session.run("profile Steps::root --gentle off");
     session.terminal.press("\x04");
     let (status, rest) = session.terminal.finish();
     assert_eq!(status.code(), Some(0), "{rest}");
@@ -229,7 +229,7 @@ fn the_end_of_input_detaches() {
 fn a_target_that_dies_is_announced_at_once_and_its_results_stay() {
     for jdk in jdks() {
         let mut session = Session::start(&jdk, "Steps");
-        session.run("profile Steps::root");
+        session.run("profile Steps::root --gentle off");
         session.go("enter", "INSIDE");
         session.target.signal(Signal::KILL);
         session.terminal.expect("ended; the results up to then are kept");
@@ -293,7 +293,7 @@ fn mistakes_are_explained_and_do_no_harm() {
     ] {
         assert_says(&session.run(line), said);
     }
-    session.run("profile Steps::root");
+    session.run("profile Steps::root --gentle off");
     session.go("enter", "INSIDE");
     session.go("leave", "OUTSIDE");
     assert_says(&session.run("roots"), "entered once");
