@@ -258,7 +258,7 @@ fn lambdas_since_the_profile_are_not_forgotten_because_somebody_remembers_old_on
         target.await_line("READY");
         let tool = profile(&target, &["--root", "Root::root", "--calls", "3000", "--bare", "2s"]).finish();
         assert!(tool.status.success(), "{:#?}", tool.stderr);
-        assert!(tool.stderr.iter().any(|line| line.contains("without a profile")), "{:#?}", tool.stderr);
+        assert!(tool.stderr.iter().any(|line| line.contains("without probes")), "{:#?}", tool.stderr);
         let redefined = std::fs::read_to_string(&log).expect("the JVM's log");
         target.say("quit");
         assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
