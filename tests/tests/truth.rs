@@ -164,7 +164,7 @@ fn a_target_that_ends_after_the_profile_leaves_its_results() {
         let file_name = file.to_string_lossy().into_owned();
         let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "60s", "-o", &file_name];
         let mut tool = profile(&target, &arguments);
-        tool.await_error_line("without a profile");
+        tool.await_error_line("without probes");
         target.say("quit");
         assert_eq!(target.finish().stdout, ["WRONG 0"]);
         let tool = tool.finish();
@@ -183,7 +183,7 @@ fn an_interrupt_ends_the_timing_after_the_profile_and_not_the_profile() {
         let file_name = file.to_string_lossy().into_owned();
         let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "1h", "-o", &file_name];
         let mut tool = profile(&target, &arguments);
-        tool.await_error_line("without a profile");
+        tool.await_error_line("without probes");
         tool.signal(rustix::process::Signal::INT);
         let tool = tool.finish();
         assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
