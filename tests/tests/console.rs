@@ -86,7 +86,10 @@ fn counts(calls: &[(&str, u64)]) -> BTreeMap<String, u64> {
 fn results_up_to_now_equal_the_programs_own_count() {
     for jdk in jdks() {
         let mut session = Session::start(&jdk, "Counting");
-        assert_says(&session.run("profile Counting::root --exclude Counter --gentle off"), "instrumented, waiting for entry");
+        assert_says(
+            &session.run("profile Counting::root --exclude Counter --gentle off"),
+            "instrumented, waiting for entry",
+        );
         assert_says(&session.run("roots"), "Counting::root  waiting for entry");
         for entered in ["entered once", "entered 2 times"] {
             session.go("go", "RESULT ");

@@ -109,7 +109,16 @@ fn fewer_calls_than_were_wanted_are_a_warning() {
     for jdk in jdks() {
         let (_classes, mut target) = waiting(&jdk);
         let pid = target.pid().to_string();
-        let mut tool = Process::spawn(headwater().args(["profile", &pid, "--root", "Steps::other", "--calls", "3", "--gentle", "off"]));
+        let mut tool = Process::spawn(headwater().args([
+            "profile",
+            &pid,
+            "--root",
+            "Steps::other",
+            "--calls",
+            "3",
+            "--gentle",
+            "off",
+        ]));
         tool.await_error_line("waiting for entry");
         target.say("other");
         target.await_line("OTHER");
