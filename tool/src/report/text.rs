@@ -231,7 +231,6 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     )?;
     skipped(profile, out)?;
     budget::write(profile, out)?;
-    writeln!(out, "taken out of all times:")?;
     let clock = &profile.clock;
     writeln!(
         out,
@@ -264,6 +263,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         writeln!(out, "times     by a clock that moves once in {}: sampled; counts are exact", time(period))?;
     }
+    writeln!(out, "taken out of all times:")?;
     let hotswap = &profile.hotswap;
     writeln!(
         out,
