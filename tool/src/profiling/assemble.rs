@@ -432,12 +432,9 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
                  missing"
             ),
             Reveal::Blocking => format!(
-                "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing{}. \
-                 Record for longer, or, where the program may be held up, with --gentle off",
-                match facts.never_instrumented() as u64 {
-                    0 => String::new(),
-                    never => format!(", and {} of them never were", count(never)),
-                }
+                "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and \
+                 {} of them never were. Record for longer, or, where the program may be held up, with --gentle off",
+                count(facts.never_instrumented() as u64)
             ),
         });
     }
