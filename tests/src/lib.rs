@@ -321,12 +321,15 @@ pub fn run_headwater(arguments: &[&str]) -> Output {
     headwater().args(arguments).output().expect("headwater starts")
 }
 
-/// Starts `headwater profile` on a target and waits until its roots are instrumented. Unless the arguments say otherwise, the target waits as long as it
-/// takes: the limits are of time, and what is asserted of calls has to hold on a machine that is busy with other things.
+/// What profiles of tests do unless they say otherwise: the target waits as long as it takes, since the limits are of time, and what is asserted of calls has
+/// to hold on a machine that is busy with other things; and nothing is timed afterwards, which takes as long again.
+const UNLESS_SAID: [[&str; 2]; 2] = [["--gentle", "off"], ["--bare", "off"]];
+
+/// Starts `headwater profile` on a target and waits until its roots are instrumented.
 pub fn profile(target: &Process, arguments: &[&str]) -> Process {
-    let gentle = if arguments.contains(&"--gentle") { &[][..] } else { &["--gentle", "off"] };
     let pid = target.pid().to_string();
-    let mut tool = Process::spawn(headwater().args(["profile", &pid]).args(arguments).args(gentle));
+    let unsaid = UNLESS_SAID.iter().filter(|[option, _]| !arguments.contains(option)).flatten();
+    let mut tool = Process::spawn(headwater().args(["profile", &pid]).args(arguments).args(unsaid));
     tool.await_error_line("instrumented");
     tool
 }

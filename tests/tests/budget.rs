@@ -144,8 +144,7 @@ fn with_a_number_of_calls_those_of_all_others_are_exact_and_the_programs_own_cou
         target.await_line("READY");
         let file = classes.file("profile.json");
         let file_name = file.to_string_lossy().into_owned();
-        let arguments =
-            ["--root", "Dense::root", "--budget", "1%", "--calls", CALLS, "--bare", "off", "-o", &file_name];
+        let arguments = ["--root", "Dense::root", "--budget", "1%", "--calls", CALLS, "-o", &file_name];
         let tool = profile(&target, &arguments).finish();
         assert!(tool.status.success(), "{:#?}", tool.stderr);
         let theirs = quit(target);
@@ -202,7 +201,7 @@ fn a_root_that_is_too_short_stays_and_the_report_says_that_the_budget_cannot_be_
         let file_name = file.to_string_lossy().into_owned();
         // Nothing else is there to be dropped, after which measurement would begin anew; and so many calls that the budget sees them.
         let root = ["--root", "Dense::tiny", "--exclude", "Dense::rare", "--calls", "15000000"];
-        let arguments = [&root[..], &["--budget", "1%", "--bare", "off", "-o", &file_name]].concat();
+        let arguments = [&root[..], &["--budget", "1%", "-o", &file_name]].concat();
         let tool = profile(&target, &arguments).finish();
         assert!(tool.status.success(), "{:#?}", tool.stderr);
         quit(target);

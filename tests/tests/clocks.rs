@@ -128,7 +128,7 @@ fn check(jdk: &Jdk, classes: &Scratch, options: &[&str], clock: &[&str], source:
     let out = Scratch::new("report");
     let file = out.file("profile.json");
     let file_name = file.to_string_lossy().into_owned();
-    let mut arguments = vec!["--root", "Clocked::root", "--buffer", "1", "--bare", "off", "-o", &file_name];
+    let mut arguments = vec!["--root", "Clocked::root", "--buffer", "1", "-o", &file_name];
     arguments.extend(clock);
     let tool = profile(&target, &arguments);
     let segment = segment_of(&tool);
@@ -232,7 +232,7 @@ fn a_stack_overflow_in_a_probe_loses_nothing_but_its_event() {
             let out = Scratch::new("report");
             let file = out.file("profile.json");
             let file_name = file.to_string_lossy().into_owned();
-            let fixed = ["--root", "Overflow::root", "--calls", "200", "--bare", "off", "-o", &file_name];
+            let fixed = ["--root", "Overflow::root", "--calls", "200", "-o", &file_name];
             let tool = profile(&target, &[&fixed[..], &["--clock", clock]].concat());
             target.say("go");
             target.await_line("DONE");

@@ -122,8 +122,7 @@ fn what_pattern_switches_run_is_counted() {
 fn calls_equal_the_programs_own_count_interpreted_and_fully_compiled() {
     for jdk in jdks() {
         for mode in ["-Xint", "-Xcomp"] {
-            // Whatever is called, -Xcomp compiles it first: a report without bare calls would say so.
-            check(&jdk, "Counting", &[mode], &["--bare", "off"]);
+            check(&jdk, "Counting", &[mode], &[]);
         }
     }
 }

@@ -32,7 +32,7 @@ fn the_targets_heap_holds_little_of_ours() {
         let out = Scratch::new("report");
         let file = out.file("profile.json");
         let file_name = file.to_string_lossy().into_owned();
-        let mut tool = profile(&target, &["--root", "ManyThreads::root", "--bare", "off", "-o", &file_name]);
+        let mut tool = profile(&target, &["--root", "ManyThreads::root", "-o", &file_name]);
         for _ in 0..3 {
             target.say("go");
             target.await_line("ROUND");

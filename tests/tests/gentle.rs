@@ -41,7 +41,7 @@ fn source() -> String {
 
 fn sorted(jdk: &Jdk, options: &[&str]) -> Value {
     let classes = compile_text(jdk, &source());
-    let options = [&["--root", "Main::root", "--bare", "off"], options].concat();
+    let options = [&["--root", "Main::root"], options].concat();
     profile_while_told(java(jdk, &classes, &[], &["Main"]), &options, &["go"])
 }
 

@@ -22,7 +22,7 @@ fn record(jdk: &Jdk, scenario: &str, options: &[&str]) -> Recorded {
     let out = Scratch::new("report");
     let file = out.file("profile.json");
     let file_name = file.to_string_lossy().into_owned();
-    let fixed = ["--root", "Handing::root", "--exclude", "Handing::hit", "--bare", "off", "-o", &file_name];
+    let fixed = ["--root", "Handing::root", "--exclude", "Handing::hit", "-o", &file_name];
     let tool = profile(&target, &[&fixed, options].concat());
     for _ in 0..TIMES {
         target.say(scenario);

@@ -183,7 +183,7 @@ fn profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays() {
     for jdk in jdks() {
         let (mut target, _classes, log) = start_logging(&jdk, CALLED_BY_THE_JDK);
         target.await_line("READY 21000");
-        let tool = profile(&target, &["--root", "Main::root", "--calls", "3000", "--bare", "off"]);
+        let tool = profile(&target, &["--root", "Main::root", "--calls", "3000"]);
         target.say("go");
         assert_eq!(target.await_line("RESULT"), "RESULT 21000", "JDK {}", jdk.version);
         let tool = tool.finish();
@@ -324,7 +324,7 @@ fn code_is_given_back_when_no_call_goes_on_with_its_lambdas() {
         let classes = compile_text(&jdk, NEVER_OUTSIDE);
         let mut target = java(&jdk, &classes, &[], &["Main"]);
         target.await_line("READY");
-        let tool = profile(&target, &["--root", "Main::root", "--bare", "off"]);
+        let tool = profile(&target, &["--root", "Main::root"]);
         target.say("go");
         let before = target.await_line("TORN");
         tool.signal(Signal::INT);

@@ -101,7 +101,7 @@ fn a_tool_that_is_killed_does_no_harm_and_another_can_attach() {
     for jdk in jdks() {
         let expected = undisturbed(&jdk, 4);
         let mut target = Target::start(&jdk);
-        let tool = profile(&target.process, &["--root", "Counting::root"]);
+        let tool = profile(&target.process, &["--root", "Counting::root", "--bare", "auto"]);
         let mut results = vec![target.go()];
         tool.signal(Signal::KILL);
         results.push(target.go());
@@ -169,7 +169,7 @@ fn detaching_removes_what_a_killed_tool_left() {
         assert!(never.status.success());
         assert!(String::from_utf8_lossy(&never.stdout).contains("nothing to detach"));
 
-        let tool = profile(&target.process, &["--root", "Counting::root"]);
+        let tool = profile(&target.process, &["--root", "Counting::root", "--bare", "auto"]);
         target.go();
         drop(tool);
         let detached = run_headwater(&["detach", &pid]);

@@ -45,7 +45,7 @@ fn is_same(before: &[String], now: &[String], when: &str) {
 /// Profiles these roots while something is done with the target.
 fn profiled(target: &mut Process, roots: &[&str], during: impl FnOnce(&mut Process)) -> Vec<String> {
     let roots: Vec<&str> = roots.iter().flat_map(|root| ["--root", root]).collect();
-    let tool = profile(target, &[&roots[..], &["--bare", "off"]].concat());
+    let tool = profile(target, &roots);
     during(target);
     tool.signal(Signal::INT);
     let tool = tool.finish();

@@ -403,7 +403,7 @@ fn a_root_that_runs_since_before_is_found_whatever_was_profiled_before() {
             for root in order {
                 let out = Scratch::new("report");
                 let file = out.file("profile.json");
-                let tool = profile(&target, &["--root", root, "--bare", "off", "-o", &file.to_string_lossy()]);
+                let tool = profile(&target, &["--root", root, "-o", &file.to_string_lossy()]);
                 target.say("ggg");
                 target.await_line("DONE");
                 tool.signal(rustix::process::Signal::INT);
@@ -433,14 +433,14 @@ fn a_root_that_was_found_running_and_returns_is_entered_anew_by_its_probes() {
         let classes = compile_text(&jdk, &text);
         let mut target = java(&jdk, &classes, &[], &["Main"]);
         target.await_line("READY");
-        let earlier = profile(&target, &["--root", "Main::handle", "--bare", "off"]);
+        let earlier = profile(&target, &["--root", "Main::handle"]);
         target.say("g");
         target.await_line("DONE");
         earlier.signal(rustix::process::Signal::INT);
         assert!(earlier.finish().status.success());
         let out = Scratch::new("report");
         let file = out.file("profile.json");
-        let tool = profile(&target, &["--root", "Main::serve", "--bare", "off", "-o", &file.to_string_lossy()]);
+        let tool = profile(&target, &["--root", "Main::serve", "-o", &file.to_string_lossy()]);
         target.say("gg");
         target.await_line("DONE");
         target.say(".g");

@@ -62,7 +62,7 @@ impl Others {
         let file = out.file("profile.json");
         let roots: Vec<&str> = roots.iter().flat_map(|root| ["--root", root]).collect();
         let file_name = file.to_string_lossy();
-        let tool = profile(&self.target, &[&roots[..], &["--bare", "off", "-o", &file_name]].concat());
+        let tool = profile(&self.target, &[&roots[..], &["-o", &file_name]].concat());
         during(self);
         tool.signal(Signal::INT);
         let tool = tool.finish();

@@ -32,7 +32,7 @@ impl Storm {
 
     fn profile_below(&self, root: &str, options: &[&str]) -> Process {
         let file = self.scratch.file("profile.json").to_string_lossy().into_owned();
-        let mut arguments = vec!["--root", root, "--bare", "off", "-o", &file];
+        let mut arguments = vec!["--root", root, "-o", &file];
         arguments.extend(options);
         profile(&self.process, &arguments)
     }

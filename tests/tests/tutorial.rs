@@ -17,7 +17,7 @@ fn prices(jdk: &Jdk, sources: &[&str]) -> (u64, u64) {
     let out = Scratch::new("tutorial");
     let file = out.file("shop.json");
     let orders = ORDERS.to_string();
-    let arguments = ["--root", "shop.Shop::handle", "--calls", &orders, "--bare", "off", "-o", &file.to_string_lossy()];
+    let arguments = ["--root", "shop.Shop::handle", "--calls", &orders, "-o", &file.to_string_lossy()];
     assert!(profile(&target, &arguments).finish().status.success());
     let calls = calls_by_method(&read_report(&file));
     assert_eq!(calls["shop.AuditLog.append(Ljava/lang/String;)V"], ORDERS);

@@ -59,6 +59,9 @@ pub(crate) struct Arguments {
     /// How long each profile records
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
+    /// Options of `headwater profile` that are not its defaults
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
@@ -68,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
         [] if arguments.short => SHORT.map(str::to_owned).to_vec(),
         names => names.to_vec(),
     };
-    let mut record = Record::new(arguments.load, arguments.pace().recording);
+    let mut record = Record::new(arguments.load, arguments.pace().recording, &arguments.options);
     for program in program::named(&named)? {
         record.introduce(&program);
         // One that fails does not keep us from the others.
@@ -127,7 +130,7 @@ impl Arguments {
             eprintln!("zoo: {name} on {}: {}, load {}", setting.jdk.version, root.method, self.load);
             let directory = setting.built.work.join(format!("{run}-{}", root.method.replace("::", ".")));
             class_tree::empty(&directory)?;
-            let outcome = setting.run(binary, root, &directory);
+            let outcome = setting.run(binary, root, &self.options, &directory);
             record.add(&name, setting.jdk.version, root, outcome, truth.as_ref());
         }
         Ok(())

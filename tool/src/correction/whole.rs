@@ -11,8 +11,6 @@ const DRIFT: f64 = 0.02;
 
 /// Of the time that threads stand in line for a processor, what it is in another run may be more or less by this part, as a standard deviation.
 const QUEUED: f64 = 0.5;
-/// The same as drift, where the code was not settled yet when calls were timed.
-const UNSETTLED: f64 = 0.25;
 
 /// A root's time altogether, and its standard deviation, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,9 +22,9 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// It was timed in code that was still being compiled.
-    pub fn unsettle(&mut self) {
-        self.error_ns = self.error_ns.hypot(UNSETTLED * self.total_ns);
+    /// It was timed in code that was still being compiled, and may be wrong by such a part.
+    pub fn unsettle(&mut self, part: f64) {
+        self.error_ns = self.error_ns.hypot(part * self.total_ns);
     }
 }
 

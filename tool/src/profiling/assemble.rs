@@ -16,7 +16,7 @@ use crate::budget::{Governor, Probes, in_place};
 use crate::callgraph::{Missed, PatternIndex};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
-    MIN_CONTROLS, Placed, Reference, RootCalls, Whole, Wholes, correct, divided, placed, root_calls, wholes,
+    MIN_CONTROLS, Placed, Reference, RootCalls, Wholes, correct, divided, placed, root_calls, wholes,
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
 use crate::profile::{
@@ -142,8 +142,8 @@ pub(crate) fn profile(
             known.entry(root).or_insert(whole);
         }
     }
-    if undisturbed.is_settled == Some(false) {
-        known.values_mut().for_each(Whole::unsettle);
+    if let Some(part) = undisturbed.unsettled {
+        known.values_mut().for_each(|whole| whole.unsettle(part));
     }
     let (basis, placed) = sampled(&all, &facts, undisturbed);
     let in_roots_ns: f64 = undisturbed.timed.all().map(|times| times.mean_ns() * times.count as f64).sum();
@@ -223,7 +223,7 @@ impl Calls {
 /// The samples on the tree, and what is to be said of them.
 fn sampled(all: &Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, Option<Placed>) {
     let mut basis = Basis {
-        is_settled: undisturbed.is_settled,
+        is_settled: undisturbed.unsettled.map(|part| part == 0.0),
         other_recordings: undisturbed.other_recordings,
         ..Basis::default()
     };

@@ -7,6 +7,8 @@
 //! Code that has just been given back is compiled anew. What was timed and sampled before the compilers were done with it, and calls took the
 //! same from one part of the time to the next, does not count. Where that does not come, the last half of the phase counts, and the profile says so.
 
+mod steady;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,15 +18,15 @@ use rustc_hash::FxHashMap;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use self::steady::{Checkpoint, is_steady, unsettled};
 use super::jit::Compilers;
 use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
-use crate::correction::MIN_CONTROLS;
-use crate::decode::{Controls, Decoder, FOLDED};
+use crate::decode::{Decoder, FOLDED};
 use crate::engine::serve_until;
 use crate::flight_recorder::{RecorderError, Recording, Samples};
 use crate::session::{Session, SessionError};
-use crate::timing::{RootTimes, Timed, Timing};
+use crate::timing::{Timed, Timing};
 
 /// How often the times are looked at.
 const STEP: Duration = Duration::from_millis(50);
@@ -38,12 +40,6 @@ const OFTEN: f64 = 0.05;
 const SEVERAL: u32 = 8;
 /// Probes make calls fewer by this factor at most.
 const MOST_TIMES_AS_MANY: u32 = 64;
-/// Two means that differ by less are the same. What falls by this in a window's time is some five times as far from what it comes to.
-const STEADY: f64 = 0.02;
-/// While compilers go on for ever, because others have the machine.
-const ROUGHLY_STEADY: f64 = 0.1;
-/// With less than this of one processor the compilers do not change much any more.
-const COMPILING: f64 = 0.1;
 /// Nobody waits for longer, if nobody asked for that.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Somebody who has pressed Ctrl-C waits no longer than this.
@@ -177,20 +173,13 @@ pub(crate) struct Undisturbed {
     pub(crate) samples: Option<Result<Samples, String>>,
     /// The time that counts, in ns since 1970.
     pub(crate) counted: (i64, i64),
-    /// Whether code was compiled and calls took the same all that time; `None` if there was no such phase.
-    pub(crate) is_settled: Option<bool>,
+    /// How far what calls take may still be from what it comes to, as a part and a standard deviation: nothing where code was compiled and calls took the same
+    /// all that time. `None` if there was no such phase.
+    pub(crate) unsettled: Option<f64>,
     /// For how long each of the threads that have been in a root wanted a processor in that time, in ns, by the operating system's numbers.
     pub(crate) wanted_ns: FxHashMap<u32, u64>,
     /// Recordings of others that got our samples too.
     pub(crate) other_recordings: usize,
-}
-
-/// The times at one moment.
-struct Checkpoint {
-    at: Instant,
-    timed: Timed,
-    /// What the JIT compilers have had of the processors.
-    compiling: Duration,
 }
 
 /// Goes over from recording (which has been stopped) to timing and sampling the roots, until that is enough, or somebody has `enough`; with what
@@ -226,13 +215,12 @@ pub(super) async fn measure(
         failed = session.stop().await.err();
     }
     timing.finish();
-    let (timed, since, is_settled) = phase.counted();
-    let is_settled = Some(is_settled);
+    let (timed, since, unsettled) = phase.counted();
     let now = Instant::now();
     let wanted_ns = phase.wanted.between(since, phase.checkpoints.last().map_or(since, |last| last.at));
     let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
     let counted = (ns(SystemTime::now() - (now - since)), ns(ended));
-    (Undisturbed { timed, samples, counted, is_settled, wanted_ns, other_recordings }, failed)
+    (Undisturbed { timed, samples, counted, unsettled: Some(unsettled), wanted_ns, other_recordings }, failed)
 }
 
 /// Our recording in the target, which takes a while to begin.
@@ -332,7 +320,7 @@ impl Phase {
                     if is_idle || passed >= self.plan.limit {
                         return Ok(());
                     }
-                    if self.settled.is_none() && passed >= WARM_UP && is_steady(&self.checkpoints, self.plan) {
+                    if self.settled.is_none() && passed >= WARM_UP && is_steady(&self.checkpoints, self.plan.root, self.plan.idle.is_none()) {
                         // The last two quarters were alike.
                         self.settled = Some(now - passed / 2);
                     }
@@ -351,63 +339,20 @@ impl Phase {
         }
     }
 
-    /// The calls that count, since when, and whether code was settled then.
-    fn counted(&self) -> (Timed, Instant, bool) {
+    /// The calls that count, since when, and how far they are from those of settled code.
+    fn counted(&self) -> (Timed, Instant, f64) {
         let (first, last) = (&self.checkpoints[0], &self.checkpoints[self.checkpoints.len() - 1]);
-        let roughly = is_roughly_steady(&self.checkpoints, self.plan.root);
         let since = self.settled.unwrap_or(first.at + (last.at - first.at) / 2);
         let before = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1;
-        (last.timed.since(&self.checkpoints[before].timed), since, self.settled.is_some() || roughly)
+        let unsettled = if self.settled.is_some() { 0.0 } else { unsettled(&self.checkpoints, self.plan.root) };
+        (last.timed.since(&self.checkpoints[before].timed), since, unsettled)
     }
-}
-
-/// Whether compilers were at work.
-fn compiled(from: &Checkpoint, to: &Checkpoint) -> bool {
-    to.compiling - from.compiling > (to.at - from.at).mul_f64(COMPILING)
-}
-
-/// What the last two quarters of the time say of a root, the last first; and whether compilers were at work in the last.
-fn quarters(checkpoints: &[Checkpoint], root: MethodId) -> ([Controls; 2], bool) {
-    let (first, last) = (&checkpoints[0], &checkpoints[checkpoints.len() - 1]);
-    let quarter = (last.at - first.at) / 4;
-    let ago = |time: Duration| {
-        let after = checkpoints.partition_point(|checkpoint| checkpoint.at <= last.at - time);
-        &checkpoints[after.max(1) - 1]
-    };
-    let (late, half) = (ago(quarter), ago(quarter * 2));
-    ([between(late, last, root), between(half, late, root)], compiled(late, last))
-}
-
-fn between(earlier: &Checkpoint, later: &Checkpoint, root: MethodId) -> Controls {
-    let times = |checkpoint: &Checkpoint| of(&checkpoint.timed.used, root);
-    times(later).since(&times(earlier))
-}
-
-fn of(times: &RootTimes, root: MethodId) -> Controls {
-    times.get(&root).copied().unwrap_or_default()
-}
-
-/// Whether the last two quarters agree, and no code is about to become faster. Of calls that are too long for that, or endless, it is enough that nothing is compiled.
-fn is_steady(checkpoints: &[Checkpoint], plan: Plan) -> bool {
-    let ([last, before], is_compiling) = quarters(checkpoints, plan.root);
-    let are_known = before.count >= MIN_CONTROLS && last.count >= MIN_CONTROLS;
-    !is_compiling && if are_known { are_alike(&before, &last, STEADY) } else { plan.idle.is_none() }
-}
-
-/// Whether calls take the same though compilers are at work.
-fn is_roughly_steady(checkpoints: &[Checkpoint], root: MethodId) -> bool {
-    let ([last, before], _) = quarters(checkpoints, root);
-    before.count >= MIN_CONTROLS && last.count >= MIN_CONTROLS && are_alike(&before, &last, ROUGHLY_STEADY)
-}
-
-/// Whether two means differ by no more than they would if they were the same.
-fn are_alike(before: &Controls, last: &Controls, part: f64) -> bool {
-    let most_ns = (part * last.mean_ns()).max(before.error_ns().hypot(last.error_ns()));
-    (before.mean_ns() - last.mean_ns()).abs() <= most_ns
 }
 
 #[cfg(test)]
 mod tests {
+    use super::steady::of;
+    use super::steady::tests::checkpoints;
     use super::*;
 
     const ROOT: MethodId = MethodId(1);
@@ -419,25 +364,6 @@ mod tests {
         period: PERIOD,
         depth: 64,
     };
-
-    /// Two calls a millisecond, of which one is held out; how long the n-th pair takes.
-    fn checkpoints(calls: usize, took: impl Fn(usize) -> u64) -> Vec<Checkpoint> {
-        let start = Instant::now();
-        let mut timed = Timed::default();
-        let mut checkpoints = vec![Checkpoint { at: start, timed: timed.clone(), compiling: Duration::ZERO }];
-        for call in 0..calls {
-            (0..2).for_each(|_| timed.add(ROOT, took(call)));
-            let passed = Duration::from_millis(call as u64 + 1);
-            checkpoints.push(Checkpoint { at: start + passed, timed: timed.clone(), compiling: Duration::ZERO });
-        }
-        checkpoints
-    }
-
-    fn compile(checkpoints: &mut [Checkpoint]) {
-        for (call, checkpoint) in checkpoints.iter_mut().enumerate() {
-            checkpoint.compiling = Duration::from_micros(200 * call as u64);
-        }
-    }
 
     #[test]
     fn few_calls_are_expected_where_it_is_not_probes_that_make_them_few() {
@@ -457,46 +383,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_steady_while_it_is_compiled() {
-        let mut busy = checkpoints(100, |call| 2_000 - call as u64 / 75 * 20);
-        assert!(is_steady(&busy, PLAN));
-        compile(&mut busy);
-        assert!(!is_steady(&busy, PLAN) && is_roughly_steady(&busy, ROOT));
-    }
-
-    #[test]
-    fn times_that_still_fall_are_not_steady() {
-        let falling = checkpoints(100, |call| 10_000 - 50 * call as u64);
-        assert!(!is_steady(&falling, PLAN) && !is_roughly_steady(&falling, ROOT));
-        let warm = checkpoints(100, |call| if call < 40 { 10_000 } else { 2_000 });
-        assert!(is_steady(&warm, PLAN));
-    }
-
-    #[test]
-    fn scatter_does_not_hide_that_times_are_steady() {
-        assert!(is_steady(&checkpoints(100, |call| 1_000 + 1_000 * (call as u64 % 7)), PLAN));
-    }
-
-    #[test]
-    fn a_root_without_calls_is_steady_when_threads_stay_in_it_and_nothing_is_compiled() {
-        let other = Plan { root: MethodId(2), ..PLAN };
-        let mut checkpoints = checkpoints(100, |_| 5);
-        assert!(!is_steady(&checkpoints, other) && is_steady(&checkpoints, Plan { idle: None, ..other }));
-        compile(&mut checkpoints);
-        assert!(!is_steady(&checkpoints, Plan { idle: None, ..other }));
-    }
-
-    #[test]
     fn what_was_timed_before_code_was_settled_does_not_count() {
         let phase = |settled: Option<u64>| {
             let checkpoints = checkpoints(100, |call| if call < 80 { 10_000 } else { 2_000 });
             let settled = settled.map(|ms| checkpoints[0].at + Duration::from_millis(ms));
             let compilers = Compilers::of(u32::MAX);
             let wanted = Wanted::of(u32::MAX, [].into_iter());
-            let (timed, _, is_settled) = Phase { plan: PLAN, compilers, wanted, checkpoints, settled }.counted();
-            (of(&timed.used, ROOT).count, of(&timed.used, ROOT).mean_ns().round(), is_settled)
+            let (timed, _, unsettled) = Phase { plan: PLAN, compilers, wanted, checkpoints, settled }.counted();
+            (of(&timed.used, ROOT).count, of(&timed.used, ROOT).mean_ns().round(), unsettled)
         };
-        assert_eq!(phase(Some(90)), (10, 2_000.0, true));
-        assert_eq!(phase(None), (50, 6_800.0, false), "the last half, and it is said");
+        assert_eq!(phase(Some(90)), (10, 2_000.0, 0.0));
+        let (count, mean_ns, unsettled) = phase(None);
+        assert_eq!((count, mean_ns), (50, 6_800.0), "the last half");
+        assert!(unsettled > 1.0, "and it is said: {unsettled}");
     }
 }

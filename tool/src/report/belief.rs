@@ -1,10 +1,12 @@
 //! What a profile's times are good for, in one line: what is known of them, from what, and if they are not known, why.
 
 use super::units::plural;
-use crate::profile::{ControlKind, Profile};
+use crate::profile::{ControlKind, Node, Profile};
 
 /// Totals that may be wrong by more than this part are not known.
 const UNKNOWN: f64 = 0.5;
+/// A share that may be wrong by more than this is not known.
+const UNKNOWN_SHARE: f64 = 0.25;
 /// A part of the time in which threads stand in line for a processor that is worth being said.
 const CROWDED: f64 = 0.1;
 /// Parts of at least so much of all roots' time are looked at.
@@ -30,8 +32,7 @@ impl Belief {
         if all_ns == 0 {
             return None;
         }
-        let part = |ns: u64| ns as f64 / all_ns as f64;
-        let errors = part(roots().map(|root| root.total_error_ns).sum());
+        let errors = roots().map(|root| root.total_error_ns).sum::<u64>() as f64 / all_ns as f64;
         let controls =
             || profile.controls.iter().filter(|control| control.charged_ns > 0.0 && control.control_ns > 0.0);
         let apart = controls().map(|control| {
@@ -39,10 +40,9 @@ impl Belief {
             // What a standard error explains is no difference.
             (apart_ns - control.error_ns).max(0.0) / control.control_ns
         });
-        let shares = nodes.iter().filter(|node| node.caller().is_some() && part(node.total_ns) >= LARGE);
         Some(Belief {
             totals: apart.fold(errors, f64::max),
-            shares: shares.map(|node| part(node.total_error_ns)).fold(profile.basis.unseen_part(), f64::max),
+            shares: share_errors(nodes, all_ns).fold(profile.basis.unseen_part(), f64::max),
             held_out: controls()
                 .filter(|control| control.kind == ControlKind::After)
                 .map(|control| control.calls)
@@ -54,6 +54,29 @@ impl Belief {
     pub(crate) fn is_known(&self) -> bool {
         self.totals <= UNKNOWN
     }
+
+    /// Whether the parts that large nodes have of them are: these may be known where the totals are not, if all of the code was slower.
+    pub(crate) fn are_shares_known(&self) -> bool {
+        self.shares <= UNKNOWN_SHARE
+    }
+}
+
+/// The standard deviations of large nodes' shares of all roots' time: how wrong a root's total is, all below it are, and its parts of it are not.
+fn share_errors(nodes: &[Node], all_ns: u64) -> impl Iterator<Item = f64> {
+    let mut roots: Vec<usize> = Vec::with_capacity(nodes.len());
+    for (index, node) in nodes.iter().enumerate() {
+        let root = node.caller().map_or(index, |caller| roots[caller.0]);
+        roots.push(root);
+    }
+    let part = move |ns: f64| ns / all_ns as f64;
+    nodes.iter().zip(roots).enumerate().filter(|(index, (_, root))| index != root).filter_map(
+        move |(_, (node, root))| {
+            let root = &nodes[root];
+            let of_root = root.total_error_ns as f64 * node.total_ns as f64 / (root.total_ns as f64).max(1.0);
+            let own = (node.total_error_ns as f64).powi(2) - of_root.powi(2);
+            (part(node.total_ns as f64) >= LARGE).then(|| part(own.max(0.0).sqrt()))
+        },
+    )
 }
 
 /// The line, without its end; `None` where nothing was called.
@@ -76,17 +99,19 @@ pub(crate) fn line(profile: &Profile) -> Option<String> {
     let queued = queued.map_or_else(String::new, |queued| {
         format!("; {} of the time that threads wanted a processor they stood in line for it", percent(queued))
     });
-    Some(match belief.is_known() {
-        true => format!(
-            "times: good to {}{}, shares to {} ({from}){unsettled}{queued}",
-            percent(belief.totals),
-            if unsettled.is_empty() { "" } else { " only" },
-            points(belief.shares)
-        ),
-        false => format!(
-            "times not known{}{queued}{counts}",
-            if unsettled.is_empty() { format!(" ({from})") } else { unsettled.to_owned() }
-        ),
+    let shares = belief.are_shares_known().then(|| points(belief.shares));
+    Some(if belief.is_known() {
+        let only = if unsettled.is_empty() { "" } else { " only" };
+        let shares = shares.map_or_else(|| "shares not known".to_owned(), |points| format!("shares to {points}"));
+        format!("times: good to {}{only}, {shares} ({from}){unsettled}{queued}", percent(belief.totals))
+    } else {
+        let (because, from) = if unsettled.is_empty() {
+            (format!(" ({from})"), String::new())
+        } else {
+            (unsettled.to_owned(), format!(" ({from})"))
+        };
+        let shares = shares.map_or_else(String::new, |points| format!("; shares good to {points}{from}"));
+        format!("times not known{because}{queued}{shares}{counts}")
     })
 }
 
@@ -149,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_has_no_number_and_a_reason() {
-        let mut unknown = profile(700, 300);
+        let mut unknown = profile(700, 500);
         assert_eq!(
             line(&unknown).as_deref(),
             Some("times not known (as measured beside the probes); counts are exact")
@@ -161,6 +186,15 @@ mod tests {
         );
         unknown.discovery.late = 3;
         assert_eq!(line(&unknown).as_deref(), Some("times not known: compilers were busy to the end"));
+        // Of the error of 282, 280 are the whole's.
+        unknown = Profile { basis: unknown.basis, ..profile(700, 282) };
+        let line = line(&unknown);
+        assert_eq!(
+            line.as_deref(),
+            Some(
+                "times not known: compilers were busy to the end; shares good to 4 points (100 samples of the undisturbed code); counts are exact"
+            )
+        );
         assert_eq!(line(&Profile::default()), None);
     }
 }

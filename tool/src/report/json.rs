@@ -172,10 +172,9 @@ struct Times<'a> {
 impl Times<'_> {
     fn of(profile: &Profile) -> Times<'_> {
         let belief = Belief::of(profile);
-        let known = belief.filter(Belief::is_known);
         Times {
-            good_to: known.map(|belief| belief.totals),
-            shares_good_to: known.map(|belief| belief.shares),
+            good_to: belief.filter(Belief::is_known).map(|belief| belief.totals),
+            shares_good_to: belief.filter(Belief::are_shares_known).map(|belief| belief.shares),
             held_out_calls: belief.map_or(0, |belief| belief.held_out),
             samples: profile.basis.samples,
             unseen_samples: profile.basis.unseen,

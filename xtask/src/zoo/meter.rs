@@ -97,15 +97,15 @@ impl Window {
         self.ended as f64 / self.seconds
     }
 
-    /// So long took so many per cent of the calls, or less; in ns.
-    pub(crate) fn percentile_ns(&self, percent: usize) -> Option<f64> {
+    /// So long took so many thousandths of the calls, or less; in ns.
+    pub(crate) fn quantile_ns(&self, per_mille: usize) -> Option<f64> {
         let last = self.durations_us.len().checked_sub(1)?;
-        Some(f64::from(self.durations_us[last * percent / 100]) * 1e3)
+        Some(f64::from(self.durations_us[last * per_mille / 1000]) * 1e3)
     }
 
     /// The longest call, in ns.
     pub(crate) fn longest_ns(&self) -> Option<f64> {
-        self.percentile_ns(100)
+        self.quantile_ns(1000)
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!((window.begun, window.ended, window.ns), (4, 4, 700_000));
         assert_eq!(window.mean_ns(), Some(175_000.0));
         assert_eq!(window.rate(), 1.0);
-        assert_eq!((window.percentile_ns(50), window.longest_ns()), (Some(200e3), Some(300e3)));
+        assert_eq!((window.quantile_ns(500), window.longest_ns()), (Some(200e3), Some(300e3)));
     }
 
     #[test]

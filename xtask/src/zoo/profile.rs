@@ -1,6 +1,7 @@
 //! What a profile's JSON report says: the methods' shares of the root, and what the profile did to the program.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::Deserialize;
 
@@ -47,7 +48,7 @@ struct Wait {
 /// What times are good for.
 #[derive(Debug, Deserialize)]
 struct Times {
-    good_to: Option<f64>,
+    shares_good_to: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,6 +58,7 @@ struct Node {
     link: Option<String>,
     method: String,
     calls: u64,
+    self_ns: Option<u64>,
     total_ns: Option<f64>,
     #[serde(default)]
     total_error_ns: f64,
@@ -92,11 +94,28 @@ impl Report {
         let share = |time: Option<(f64, f64)>| match time {
             None => Share::NotKnown,
             // The report's first line says so.
-            Some(_) if self.times.as_ref().is_some_and(|times| times.good_to.is_none()) => Share::NotKnown,
+            Some(_) if self.times.as_ref().is_some_and(|times| times.shares_good_to.is_none()) => Share::NotKnown,
             Some((total, error)) if error >= total && total > 0.0 => Share::AtMost(100.0 * (total + error) / whole),
             Some((total, _)) => Share::Known(100.0 * total / whole),
         };
         sums.into_iter().map(|(method, time)| (method, share(time))).collect()
+    }
+
+    /// Calls and own time of each place in the tree, over all threads. Places are told apart by the methods on the way there.
+    pub(crate) fn places(&self) -> HashMap<u64, (u64, u64)> {
+        let mut ways: HashMap<u64, u64> = HashMap::new();
+        let mut places = HashMap::new();
+        for node in &self.nodes {
+            let above = node.parent.and_then(|parent| ways.get(&parent));
+            let mut hasher = DefaultHasher::new();
+            (above, &node.method, &node.link).hash(&mut hasher);
+            let way = hasher.finish();
+            ways.insert(node.id, way);
+            let (calls, self_ns) = places.entry(way).or_insert((0, 0));
+            *calls += node.calls;
+            *self_ns += node.self_ns.unwrap_or(0);
+        }
+        places
     }
 
     /// The time of a root's call by the profile, in ns.

@@ -30,7 +30,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn new(load: usize, recording: Duration) -> Record {
+    pub(crate) fn new(load: usize, recording: Duration, options: &[String]) -> Record {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let date = process::run(std::process::Command::new("date").arg("+%F"), Duration::from_secs(10));
         let date = date.map_or_else(|_| "-".to_owned(), |said| String::from_utf8_lossy(&said.stdout).trim().to_owned());
@@ -38,8 +38,9 @@ impl Record {
         let queue = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let queue = queue.split(' ').next().unwrap_or("-");
         let heading = format!(
-            "{date}, {cores} processors, load average {queue} before the start, beside {load} busy processes, {} s recorded",
-            recording.as_secs()
+            "{date}, {cores} processors, load average {queue} before the start, beside {load} busy processes, {} s recorded{}",
+            recording.as_secs(),
+            if options.is_empty() { String::new() } else { format!(", `{}`", options.join(" ")) }
         );
         Record {
             heading,
@@ -52,6 +53,7 @@ impl Record {
                 "calls a second",
                 "client's p50, ms",
                 "p99, ms",
+                "p99.9, ms",
                 "longest, ms",
                 "failed",
                 "settled after, s",
@@ -65,7 +67,7 @@ impl Record {
                 "methods, called",
                 "batches, classes",
                 "pauses, longest, ms",
-                "waits, ms",
+                "waits: number, ms",
                 "calls: profile, own",
                 "ms a call: profile",
                 "reflection",
@@ -134,18 +136,21 @@ impl Record {
             "{program} on {jdk}, {root}: {} samples inside the root; of {} methods with 8 % or more {} WRONG; of the largest {} ok, {} not known, {} WRONG{}",
             compared.samples,
             compared.counted,
-            compared.wrong,
+            compared.wrong.len(),
             count(Verdict::Ok),
             count(Verdict::NotKnown),
             count(Verdict::Wrong),
             match &compared.missing[..] {
                 [] => String::new(),
-                missing => format!(
-                    "; not on the first screen: {}",
-                    missing.iter().map(|method| short(method)).collect::<Vec<_>>().join(", ")
-                ),
+                missing => format!("; {} with a tenth or more are not on the first screen", missing.len()),
             }
         ));
+        for wrong in &compared.wrong {
+            let [name, truth, halves, second, shown, ..] = &truth_cells(wrong)[..] else { continue };
+            self.notes.push(format!(
+                "{program} on {jdk}, {root}: WRONG {name}: JFR {truth} % ({halves}), async-profiler {second}, shown {shown}"
+            ));
+        }
         for method in &compared.methods {
             self.truths.row([&head[..], &truth_cells(method)].concat());
         }
@@ -183,8 +188,9 @@ fn program_cells(outcome: &Outcome) -> Vec<String> {
     vec![
         own(|window| ms(window.mean_ns())),
         own(|window| digits(window.rate())),
-        client(|window| window.percentile_ns(50)),
-        client(|window| window.percentile_ns(99)),
+        client(|window| window.quantile_ns(500)),
+        client(|window| window.quantile_ns(990)),
+        client(|window| window.quantile_ns(999)),
         client(Window::longest_ns),
         outcome.complaints.count.to_string(),
         digits(outcome.settled_after.as_secs_f64()),

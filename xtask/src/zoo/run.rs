@@ -121,7 +121,13 @@ impl Setting<'_> {
     }
 
     /// Profiles one root.
-    pub(crate) fn run(&self, binary: &Path, root: &Root, directory: &Path) -> Result<Outcome, String> {
+    pub(crate) fn run(
+        &self,
+        binary: &Path,
+        root: &Root,
+        options: &[String],
+        directory: &Path,
+    ) -> Result<Outcome, String> {
         let pace = &self.pace;
         let classes = &self.program.description.reflect;
         let mut work = self.start(directory)?;
@@ -131,8 +137,8 @@ impl Setting<'_> {
 
         let from = work.mark()?;
         let (mut attached, mut recorded) = (None, None);
-        let pid = work.program.pid;
-        let profiled = tool::profile(binary, pid, &root.method, pace.recording, directory, |moment| {
+        let asked = tool::Asked { pid: work.program.pid, root: &root.method, duration: pace.recording, options };
+        let profiled = tool::profile(binary, asked, directory, |moment| {
             let mark = Some(work.mark()?);
             match moment {
                 Moment::Attached => attached = mark,
@@ -245,6 +251,9 @@ impl Outcome {
         }
         if !self.changed.is_empty() {
             failures.push(format!("reflection sees other classes than before: {}", self.changed.join(", ")));
+        }
+        if !self.profiled.do_threads_add_up {
+            failures.push("the threads' calls and times do not add up to the whole".to_owned());
         }
         let (own, profiled) = (self.own_calls, self.profiled.report.root_calls());
         if !counts_agree(own, profiled) {

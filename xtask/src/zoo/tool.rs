@@ -29,6 +29,8 @@ pub(crate) enum Moment {
 pub(crate) struct Profiled {
     /// Its JSON report.
     pub(crate) report: Report,
+    /// Whether what its threads have adds up to that, for each node.
+    pub(crate) do_threads_add_up: bool,
     /// Its text report.
     pub(crate) text: String,
     /// From the command's start to [`Moment::Attached`].
@@ -37,12 +39,20 @@ pub(crate) struct Profiled {
     pub(crate) took: Duration,
 }
 
-/// Profiles a root with the default options, and tells of moments as they come. The files are kept in the directory.
+/// What is to be profiled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) pid: u32,
+    pub(crate) root: &'a str,
+    pub(crate) duration: Duration,
+    /// Beyond the default ones.
+    pub(crate) options: &'a [String],
+}
+
+/// Profiles a root, and tells of moments as they come. The files are kept in the directory.
 pub(crate) fn profile(
     binary: &Path,
-    pid: u32,
-    root: &str,
-    duration: Duration,
+    Asked { pid, root, duration, options }: Asked<'_>,
     directory: &Path,
     mut at: impl FnMut(Moment) -> Result<(), String>,
 ) -> Result<Profiled, String> {
@@ -51,7 +61,8 @@ pub(crate) fn profile(
     let mut command = Command::new(binary);
     command
         .args(["profile", &pid.to_string(), "--root", root, "-d", &format!("{}s", duration.as_secs()), "-o"])
-        .arg(&snapshot);
+        .arg(&snapshot)
+        .args(options);
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut process = Ended(spawned.map_err(|error| format!("cannot start {command:?}: {error}"))?);
     let stderr = process.0.stderr.take().ok_or("the tool has no standard error")?;
@@ -95,16 +106,21 @@ pub(crate) fn profile(
     if !status.success() {
         return Err(format!("{command:?} ended with {status}:\n{log}"));
     }
-    let text = report(binary, &snapshot, &directory.join("profile.txt"))?;
-    let json = report(binary, &snapshot, &directory.join("profile.json"))?;
-    let report = serde_json::from_str(&json).map_err(|error| format!("the report is no JSON: {error}"))?;
+    let text = report(binary, &snapshot, &[], &directory.join("profile.txt"))?;
+    let parsed = |options: &[&str], name: &str| {
+        let json = report(binary, &snapshot, options, &directory.join(name))?;
+        serde_json::from_str(&json).map_err(|error| format!("the report is no JSON: {error}"))
+    };
+    let report: Report = parsed(&[], "profile.json")?;
+    let threads: Report = parsed(&["--threads"], "threads.json")?;
+    let do_threads_add_up = threads.places() == report.places();
     let attached_after = attached.map(|attached| attached.duration_since(started));
-    Ok(Profiled { report, text, attached_after, took })
+    Ok(Profiled { report, do_threads_add_up, text, attached_after, took })
 }
 
 /// A report of a snapshot, which is kept in a file of the format that its name asks for.
-fn report(binary: &Path, snapshot: &Path, file: &Path) -> Result<String, String> {
-    let output = Command::new(binary).arg("report").arg(snapshot).arg("-o").arg(file).output();
+fn report(binary: &Path, snapshot: &Path, options: &[&str], file: &Path) -> Result<String, String> {
+    let output = Command::new(binary).arg("report").arg(snapshot).args(options).arg("-o").arg(file).output();
     let output = output.map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
     if !output.status.success() {
         return Err(format!("headwater report: {}", String::from_utf8_lossy(&output.stderr)));

@@ -53,9 +53,9 @@ pub(crate) struct Compared {
     /// JFR's inside the root.
     pub(crate) samples: usize,
     pub(crate) methods: Vec<Comparison>,
-    /// How many methods with 8 per cent or more there are, and how many of them are shown wrong.
+    /// How many methods with 8 per cent or more there are, and those of them that are shown wrong.
     pub(crate) counted: usize,
-    pub(crate) wrong: usize,
+    pub(crate) wrong: Vec<Comparison>,
     /// Methods with a tenth or more of the root that are not among the text report's first rows.
     pub(crate) missing: Vec<String>,
 }
@@ -102,7 +102,11 @@ impl Truth {
             samples: shares.samples,
             missing: missing.map(|method| method.method.clone()).collect(),
             counted: counted.len(),
-            wrong: counted.iter().filter(|method| method.verdict() == Verdict::Wrong).count(),
+            wrong: counted
+                .iter()
+                .filter(|method| method.verdict() == Verdict::Wrong)
+                .map(|method| (*method).clone())
+                .collect(),
             methods: all.into_iter().take(METHODS).collect(),
         }
     }
