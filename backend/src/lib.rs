@@ -6,6 +6,7 @@
 //!
 //! Options: `<socket>` to begin a session, `detach=<socket>` to end the one there is.
 
+mod below;
 mod callbacks;
 mod class_file;
 mod classes;

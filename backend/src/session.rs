@@ -11,6 +11,7 @@ use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};
 use jni::sys::jclass;
 
+use crate::below;
 use crate::classes::Classes;
 use crate::compiled;
 use crate::connection::{Connection, Next};
@@ -285,6 +286,7 @@ impl Session {
             Command::ListStacks { roots } => {
                 self.open_calls.list(jni, self, &roots).map(Reply::Stacks).map_err(|error| failed(&error))
             }
+            Command::Sample { roots, looks } => below::sample(jni, self, &roots, looks).map_err(|error| failed(&error)),
             Command::FollowOpen { methods, threads } => self
                 .open_calls
                 .follow(jni, self, methods, threads)

@@ -156,6 +156,13 @@ pub enum Command {
     },
     /// The calls that all threads are in. Answered by [`Reply::Calls`].
     ListCalls,
+    /// Which classes' code threads run below one of these methods, by their stacks. Answered by [`Reply::Sampled`].
+    Sample {
+        /// Which methods.
+        roots: Vec<MethodRef>,
+        /// How often the stacks of all threads are looked at.
+        looks: u32,
+    },
     /// These threads are inside calls that began before recording: what they call from there is to be recorded, and their
     /// returns told ([`Notice::FramesLeft`]). Answered by [`Reply::Done`].
     FollowOpen {
@@ -201,6 +208,13 @@ pub enum Reply {
     Calls(Vec<(ThreadId, Vec<RunningCall>)>),
     /// To [`Command::ListStacks`].
     Stacks(Vec<ThreadStack>),
+    /// To [`Command::Sample`].
+    Sampled {
+        /// On how many stacks the class was from the outermost such call on.
+        classes: Vec<(ClassId, u32)>,
+        /// What the looks took.
+        paused_ns: u64,
+    },
     /// To [`Command::Stop`].
     Stopped {
         /// `System.nanoTime()` when recording ended.

@@ -161,6 +161,8 @@ pub struct CallGraph {
     watched: Watched,
     /// How long has been recorded.
     now: Duration,
+    /// On how many stacks below roots classes were seen.
+    ran: FxHashMap<ClassKey, u32>,
     /// The classes in which work passes from thread to thread, as far as they are probed.
     passed: FxHashSet<ClassKey>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
@@ -207,6 +209,7 @@ impl CallGraph {
             unlinked: Unlinked::default(),
             watched: Watched::default(),
             now: Duration::ZERO,
+            ran: FxHashMap::default(),
             passed: FxHashSet::default(),
             trivial: FxHashSet::default(),
             handed_out: Vec::new(),

@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use headwater_protocol::message::MethodInfo;
+use headwater_protocol::message::{MethodInfo, MethodRef};
 use headwater_protocol::{ClassId, MethodId};
 use headwater_rewriter::Likelihood;
 use rustc_hash::FxHashSet;
@@ -333,6 +333,27 @@ impl CallGraph {
     /// The loaded classes that have methods which are roots, and how often these have been called, as far as it is known.
     pub fn calls_of_roots(&self) -> (Vec<ClassId>, u32) {
         let (mut classes, mut calls) = (Vec::new(), 0_u32);
+        for (class, _, count) in self.loaded_roots() {
+            calls = calls.saturating_add(count);
+            classes.push(class);
+        }
+        classes.sort_unstable();
+        classes.dedup();
+        (classes, calls)
+    }
+
+    /// The methods that are roots, as the target names them: before they are instrumented, as far as their classes' methods are known.
+    pub fn root_methods(&self) -> Vec<MethodRef> {
+        let named = |(class, signature, _): (ClassId, Signature, u32)| {
+            let (name, descriptor) = self.mirrors.signature(signature);
+            MethodRef { class, name: name.to_string(), descriptor: descriptor.to_string() }
+        };
+        self.loaded_roots().into_iter().map(named).collect()
+    }
+
+    /// Of each root: its class, and how often it has been called, if that is known.
+    fn loaded_roots(&self) -> Vec<(ClassId, Signature, u32)> {
+        let mut found = Vec::new();
         for key in self.mirrors.keys() {
             let mirror = self.mirrors.get(key);
             let patterns = self.options.roots.iter().filter(|pattern| pattern.matches_class(&mirror.name));
@@ -342,15 +363,11 @@ impl CallGraph {
                     let (name, descriptor) = self.mirrors.signature(**signature);
                     pattern.matches_method(name, descriptor)
                 });
-                for (_, root) in roots {
-                    calls = calls.saturating_add(root.calls.unwrap_or(0));
-                    classes.extend(mirror.id);
-                }
+                let Some(class) = mirror.id else { continue };
+                found.extend(roots.map(|(signature, root)| (class, *signature, root.calls.unwrap_or(0))));
             }
         }
-        classes.sort_unstable();
-        classes.dedup();
-        (classes, calls)
+        found
     }
 
     /// Methods that had run, and did not while the roots were called: they are not expected to, any more than what never has.

@@ -45,15 +45,31 @@ impl CallGraph {
         self.miss(called);
     }
 
-    /// Those classes first whose methods are the likeliest to be called, and not instrumented.
+    /// Threads were seen below roots in the code of these classes, so often.
+    pub fn ran_below_roots(&mut self, classes: &[(ClassId, u32)]) {
+        for (class, stacks) in classes {
+            if let Some(key) = self.mirrors.by_id(*class) {
+                *self.ran.entry(key).or_default() += stacks;
+            }
+        }
+    }
+
+    /// Roots first, then those classes in whose code threads were seen below them, then those whose methods are the likeliest to be called, and not
+    /// instrumented: what the caller has been entered of before the others.
     pub fn sort_by_urgency(&self, classes: &mut [ClassId]) {
         let urgency = |class: &ClassId| {
-            let methods = self.mirrors.by_id(*class).and_then(|key| self.by_class.get(&key)).into_iter().flatten();
+            let key = self.mirrors.by_id(*class);
+            let methods = key.and_then(|key| self.by_class.get(&key)).into_iter().flatten();
             let waiting = methods.filter_map(|method| self.record(*method)).filter(|record| !record.in_place);
+            let of_method = |record: &super::MethodRecord| {
+                (!record.root_of.is_empty(), record.called_next, (record.probability * 1e6) as u32)
+            };
             // Whoever has no methods of its own is probed for the sake of others.
-            waiting.map(|record| record.probability).reduce(f32::max).unwrap_or(1.0)
+            let (is_root, is_next, probability) = waiting.map(of_method).max().unwrap_or((false, true, 1_000_000));
+            let seen = key.and_then(|key| self.ran.get(&key)).copied().unwrap_or(0);
+            (is_root, seen, is_next, probability)
         };
-        classes.sort_by_cached_key(|class| std::cmp::Reverse((urgency(class) * 1e6) as u32));
+        classes.sort_by_cached_key(|class| std::cmp::Reverse(urgency(class)));
     }
 
     /// Calls of these methods, and of what they call, are not seen from now on, as far as they are not instrumented.

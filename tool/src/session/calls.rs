@@ -25,6 +25,12 @@ const COMING: [Duration; 4] =
     [Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
 /// A call that a thread is in for longer is taken for one that lasts.
 const STAYING: Duration = Duration::from_millis(20);
+/// All stacks are looked at so often, a few times in a row and then again after a while: classes that are on one in twenty are found then.
+const ROUNDS: u32 = 10;
+const LOOKS: u32 = 4;
+const BETWEEN: Duration = Duration::from_millis(30);
+/// Where threads are many, looks take long: no more are made then.
+const LOOKING: Duration = Duration::from_millis(40);
 
 impl Session {
     /// Finds the threads that are inside the roots already, and instruments what they can call next: the threads, with the
@@ -94,6 +100,7 @@ impl Session {
             return Ok(());
         }
         let (classes, before) = self.graph.calls_of_roots();
+        self.sample_below_roots().await?;
         let mut waits = COMING.iter();
         loop {
             self.list_methods(classes.clone()).await?;
@@ -109,6 +116,40 @@ impl Session {
         let Reply::Methods(stale) = reply else { return Err(unexpected("list methods that run no more", &reply)) };
         stale.into_iter().for_each(|(class, methods)| self.graph.add_stale(class, &methods));
         Ok(())
+    }
+
+    /// Looks where threads are below the roots: the limits allow so many hotswaps only, and what runs most is to be among the first.
+    async fn sample_below_roots(&mut self) -> Result<(), SessionError> {
+        let (mut looked, mut has_seen) = (Duration::ZERO, false);
+        for round in 0..ROUNDS {
+            let (seen, took) = self.look_below_roots().await?;
+            looked += took;
+            has_seen |= seen;
+            // Where hardly ever anybody is there, waiting a little longer shows nobody.
+            if looked >= LOOKING || round == ROUNDS / 3 && !has_seen {
+                break;
+            }
+            self.serve_for(BETWEEN).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks once more; whether a thread was below a root, and what that took.
+    pub(super) async fn look_below_roots(&mut self) -> Result<(bool, Duration), SessionError> {
+        let roots = self.graph.root_methods();
+        if roots.is_empty() {
+            return Ok((false, Duration::ZERO));
+        }
+        let reply = self.command(Command::Sample { roots, looks: LOOKS }, "look at its threads' stacks").await?;
+        let Reply::Sampled { classes, paused_ns } = reply else {
+            return Err(unexpected("look at its threads' stacks", &reply));
+        };
+        let took = Duration::from_nanos(paused_ns);
+        if let Some(allowance) = &mut self.allowance {
+            allowance.take(took);
+        }
+        self.graph.ran_below_roots(&classes);
+        Ok((!classes.is_empty(), took))
     }
 
     /// Finds the classes in whose code threads stay.

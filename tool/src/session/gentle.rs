@@ -93,6 +93,10 @@ impl Session {
             self.left_over.extend(classes);
             return self.exceed().await;
         }
+        // Where there is a choice, what runs now goes before what ran at the beginning.
+        if self.allowance.is_some() && self.is_in_background && classes.len() > self.cost.most_classes() {
+            self.look_below_roots().await?;
+        }
         self.hotswap_by_agent(classes).await
     }
 
