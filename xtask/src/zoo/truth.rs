@@ -113,27 +113,40 @@ impl Truth {
 }
 
 impl Comparison {
-    /// Within five points, or a fifth, of the truth.
+    /// Within five points, or a fifth, of what the witnesses say, or between them: where they differ, no more is known.
     pub(crate) fn verdict(&self) -> Verdict {
         const POINTS: f64 = 5.0;
         const PART: f64 = 0.2;
+        let (least, most) = self.witnesses();
         match self.shown {
             Some(Share::NotKnown) => Verdict::NotKnown,
-            Some(Share::AtMost(shown)) if self.truth <= shown => Verdict::NotKnown,
-            Some(Share::Known(shown)) if (shown - self.truth).abs() <= POINTS.max(PART * self.truth) => Verdict::Ok,
+            Some(Share::AtMost(shown)) if least <= shown => Verdict::NotKnown,
+            Some(Share::Known(shown))
+                if shown >= least - POINTS.max(PART * least) && shown <= most + POINTS.max(PART * most) =>
+            {
+                Verdict::Ok
+            }
             // Small ones may well be missing.
-            None if self.truth <= POINTS => Verdict::Ok,
+            None if least <= POINTS => Verdict::Ok,
             _ => Verdict::Wrong,
         }
     }
 
     /// How many points are shown too many.
     pub(crate) fn error(&self) -> Option<f64> {
+        let (least, most) = self.witnesses();
+        let beyond = |shown: f64| (shown - most).max(0.0) + (shown - least).min(0.0);
         match self.shown {
             Some(Share::NotKnown | Share::AtMost(_)) => None,
-            Some(Share::Known(shown)) => Some(shown - self.truth),
-            None => Some(-self.truth),
+            Some(Share::Known(shown)) => Some(beyond(shown)),
+            None => Some(beyond(0.0)),
         }
+    }
+
+    /// The least and the most that a witness says.
+    fn witnesses(&self) -> (f64, f64) {
+        let second = self.second.unwrap_or(self.truth);
+        (self.truth.min(second), self.truth.max(second))
     }
 }
 
@@ -143,15 +156,20 @@ mod tests {
 
     #[test]
     fn a_share_is_right_within_five_points_or_a_fifth() {
-        let verdict = |truth: f64, shown: Option<Share>| {
+        let comparison = |truth: f64, shown: Option<Share>| {
             let halves = [truth; 2];
-            Comparison { method: "A.f()V".into(), truth, halves, second: None, shown, on_first_screen: true }.verdict()
+            Comparison { method: "A.f()V".into(), truth, halves, second: None, shown, on_first_screen: true }
         };
+        let verdict = |truth: f64, shown: Option<Share>| comparison(truth, shown).verdict();
         assert_eq!(verdict(80.0, Some(Share::Known(65.0))), Verdict::Ok);
         assert_eq!(verdict(80.0, Some(Share::Known(63.0))), Verdict::Wrong);
         assert_eq!(verdict(4.0, Some(Share::Known(8.5))), Verdict::Ok);
         assert_eq!(verdict(4.0, Some(Share::AtMost(44.0))), Verdict::NotKnown);
         assert_eq!(verdict(45.0, Some(Share::AtMost(44.0))), Verdict::Wrong);
+        let differing = |shown| Comparison { second: Some(40.0), ..comparison(21.0, Some(Share::Known(shown))) };
+        assert_eq!([39.0, 30.0, 17.0, 47.0].map(|shown| differing(shown).verdict()), [Verdict::Ok; 4]);
+        assert_eq!([10.0, 50.0].map(|shown| differing(shown).verdict()), [Verdict::Wrong; 2]);
+        assert_eq!((differing(50.0).error(), differing(30.0).error()), (Some(10.0), Some(0.0)));
         assert_eq!(verdict(80.0, Some(Share::NotKnown)), Verdict::NotKnown);
         assert_eq!(verdict(80.0, None), Verdict::Wrong);
     }
