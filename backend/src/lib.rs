@@ -13,6 +13,7 @@ mod classes;
 mod compiled;
 mod connection;
 mod constants;
+mod files;
 mod hotswap;
 mod invocations;
 mod jni_env;
@@ -77,17 +78,18 @@ pub unsafe extern "system" fn Agent_OnAttach(vm: *mut JavaVM, options: *const c_
                 (true, false) => "the session has not ended yet",
             };
             connection::decline(Path::new(socket), report);
+            files::remove(Path::new(socket));
             return OK;
         }
         let socket = Path::new(&options);
         // SAFETY: the JVM's own interface.
-        match unsafe { begin(vm, socket) } {
-            Ok(()) => OK,
-            Err(reason) => {
-                connection::decline(socket, &reason);
-                FAILED
-            }
+        let begun = unsafe { begin(vm, socket) };
+        if let Err(reason) = &begun {
+            connection::decline(socket, reason);
         }
+        // By now the library is mapped and the tool knows, or is gone.
+        files::remove(socket);
+        if begun.is_ok() { OK } else { FAILED }
     })
 }
 

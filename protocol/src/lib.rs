@@ -3,12 +3,14 @@
 //! * [`message`]: the control messages that travel over the Unix socket, and [`wire`], their framing.
 //! * [`word`]: the 8-byte event words that instrumented methods write.
 //! * [`layout`]: where things are in the shared memory segment.
+//! * [`files`]: what lies in the target's file system.
 //! * [`segment`]: the shared memory itself, and [`chunks`], how it is read.
 //!
 //! The Java side (`runtime-java`) repeats the constants of [`word`] and [`layout`]; a test over there compares them.
 #![deny(unsafe_code)]
 
 pub mod chunks;
+pub mod files;
 pub mod ids;
 pub mod layout;
 #[cfg(not(loom))]

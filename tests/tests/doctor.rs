@@ -36,6 +36,7 @@ fn nothing_is_in_the_way_of_an_ordinary_jvm() {
             ("state", "ok"),
             ("namespaces", "ok"),
             ("attach", "ok"),
+            ("threads", "ok"),
             ("temporary directory", "ok"),
             ("JVM version", "ok"),
             ("C library", "ok"),

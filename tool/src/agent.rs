@@ -1,14 +1,9 @@
 //! The agent that this binary carries, and the name under which it goes into a target.
 
+pub use headwater_protocol::files::{DIRECTORY_PREFIX, LIBRARY as FILE, SOCKET};
+
 /// The agent's shared library.
 pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
-
-/// Its file name in the target's directory.
-pub const FILE: &str = "agent.so";
-/// The control socket's name beside it.
-pub const SOCKET: &str = "control";
-/// What the directories' names begin with.
-pub const DIRECTORY_PREFIX: &str = "headwater-";
 
 /// The directory's name for a target: the same for every session of this build, because the dynamic linker knows the
 /// agent by its path, and must not load it twice.

@@ -7,17 +7,24 @@
 //!    to a process that is certainly HotSpot and has a handler for it: anything else would die of it.
 //! 3. One connection carries one command, whose answer ends with the connection.
 //!
-//! [`TargetHost::create_dir`] gives a directory that both processes can see, for the agent's library and shared files.
+//! [`TargetHost::create_dir`] gives a directory that both processes can see, for the agent's library and shared files. Whatever is done in the
+//! target's places is done with its user's rights ([`crate::rights`]), so root lends it none of its own.
 //! What the agent does once it is loaded is none of this module's business.
 
 mod error;
 mod host;
+mod leftovers;
+pub(crate) mod room;
 mod shared_dir;
 mod transport;
 mod trigger;
 
 pub use error::AttachError;
 pub use host::TargetHost;
+pub(crate) use leftovers::{
+    end_recording as end_left_recording, remove as remove_left, remove_beside as remove_left_beside,
+    remove_here as remove_left_here,
+};
 pub use shared_dir::SharedDir;
 
 /// Loads an agent library into the JVM and waits until its `Agent_OnAttach` has returned 0.
@@ -66,6 +73,21 @@ fn not_loaded(host: &TargetHost, message: String) -> AttachError {
 /// Whether the JVM's attach socket exists already: it then answers without being asked by a signal.
 pub(crate) fn has_socket(host: &TargetHost) -> Result<bool, AttachError> {
     trigger::socket_exists(host)
+}
+
+/// Fails if the threads that attaching takes cannot be started in the target.
+pub(crate) fn check_room(host: &TargetHost) -> Result<(), AttachError> {
+    room::check(host.pid(), threads_needed(host)?)
+}
+
+/// How many threads there must be room for.
+pub(crate) fn threads_needed(host: &TargetHost) -> Result<u64, AttachError> {
+    Ok(if has_socket(host)? { room::AGENT } else { room::LISTENER + room::AGENT })
+}
+
+/// Fails if another user's file is where the JVM looks for who asks to attach.
+pub(crate) fn check_trigger(host: &TargetHost) -> Result<(), AttachError> {
+    trigger::check(host)
 }
 
 #[cfg(test)]

@@ -92,6 +92,13 @@ fn fail(code: u8, message: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Files that a tool has left which is gone, and which have just been removed.
+fn say_removed(files: &[String]) {
+    for file in files {
+        let _ = writeln!(io::stderr(), "headwater: removed {file}, which a headwater that is gone had left");
+    }
+}
+
 /// Ready when the user wants an end: Ctrl-C, or a request to terminate; and each time again. From this call on none of them ends the process
 /// by itself.
 pub(crate) fn interrupted() -> impl Future<Output = ()> {

@@ -98,6 +98,7 @@ pub(crate) fn examine(target: &str) -> Diagnosis {
             checks.push(state(&host));
             checks.push(namespaces(&host));
             checks.push(attach_mechanism(&host));
+            checks.push(threads(&host));
             checks.push(temporary_directory(&host));
         }
         Err(error) => {
@@ -167,6 +168,9 @@ fn attach_mechanism(host: &TargetHost) -> Check {
     if host.attach_disabled() {
         return failed(NAME, &AttachError::Disabled { pid: host.pid() }.to_string());
     }
+    if let Err(error) = attach::check_trigger(host) {
+        return failed(NAME, &error.to_string());
+    }
     match (attach::has_socket(host), host.status()) {
         (Ok(true), _) => ok(NAME, "the JVM's attach socket is there"),
         (Err(error), _) => failed(NAME, &error.to_string()),
@@ -174,6 +178,16 @@ fn attach_mechanism(host: &TargetHost) -> Check {
             failed(NAME, &AttachError::SignalUnsafe { pid: host.pid() }.to_string())
         }
         (Ok(false), _) => ok(NAME, "the JVM opens its attach socket when it is asked to"),
+    }
+}
+
+fn threads(host: &TargetHost) -> Check {
+    const NAME: &str = "threads";
+    let checked = attach::threads_needed(host).and_then(|needed| attach::room::check(host.pid(), needed));
+    match (checked, attach::room::tightest(host.pid())) {
+        (Err(error @ AttachError::NoThreads { .. }), _) => failed(NAME, &error.to_string()),
+        (_, Some(limit)) => ok(NAME, format!("{} more can be started: {limit}", limit.left())),
+        (_, None) => ok(NAME, "not limited"),
     }
 }
 
@@ -187,7 +201,7 @@ fn temporary_directory(host: &TargetHost) -> Check {
     };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
-        failure(NAME, format!("{path} is mounted read-only"), "give the target a /tmp that can be written to")
+        failed(NAME, &AttachError::ReadOnly { path: path.to_string() }.to_string())
     } else if stat.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         failed(NAME, &AttachError::NoExec { path: "the agent".to_owned() }.to_string())
     } else if free < needed {

@@ -6,7 +6,6 @@
 //!
 //! Samples are of threads that execute Java code. What waits, or is in native code, is in none.
 
-use std::io::Read;
 use std::time::Duration;
 
 use crate::attach::{AttachError, SharedDir, TargetHost, jcmd};
@@ -18,6 +17,8 @@ pub use read::{FrameIndex, ReadError, Sample, Samples};
 
 /// What our recordings are called in the target.
 const NAME: &str = "headwater";
+/// What their directories' names in the target's /tmp begin with; its pid follows.
+pub(crate) const DIRECTORY_PREFIX: &str = "headwater-samples-";
 const SETTINGS: &str = "samples.jfc";
 const RECORDED: &str = "samples.jfr";
 /// The JVM's own, which are used where a stack has no more.
@@ -67,7 +68,7 @@ impl Recording {
     /// Takes as long as JFR takes to begin, which in a JVM where it has never been used is a second or more of one processor.
     pub fn start(pid: u32, period: Duration, depth: usize, longest: Duration) -> Result<Recording, RecorderError> {
         let host = TargetHost::of(&jvm::resolve(&pid.to_string())?)?;
-        let directory = host.create_dir(&format!("headwater-samples-{pid}"))?;
+        let directory = host.create_dir_or_another(&format!("{DIRECTORY_PREFIX}{pid}"))?;
         directory.write_file(SETTINGS, settings(period).as_bytes())?;
         directory.create_file(RECORDED)?;
         let others = others(&jcmd(&host, "JFR.check")?);
@@ -98,9 +99,7 @@ impl Recording {
     /// Ends it; what was sampled.
     pub fn finish(mut self) -> Result<Samples, RecorderError> {
         let answer = self.stop()?;
-        let mut bytes = Vec::new();
-        let file = self.directory.open_file(RECORDED)?;
-        file.take((2 * MOST_MIB) << 20).read_to_end(&mut bytes).map_err(ReadError::from)?;
+        let bytes = self.directory.read_file(RECORDED, (2 * MOST_MIB) << 20)?;
         if bytes.is_empty() {
             return Err(RecorderError::Declined { what: "write its recording", answer: one_line(&answer) });
         }
@@ -109,7 +108,7 @@ impl Recording {
 
     fn stop(&mut self) -> Result<String, AttachError> {
         self.ended = true;
-        jcmd(&self.host, &format!("JFR.stop name={NAME}"))
+        stop(&self.host)
     }
 }
 
@@ -120,6 +119,11 @@ impl Drop for Recording {
             let _ = self.stop();
         }
     }
+}
+
+/// Has a JVM end a recording of ours that goes on, be it another process's.
+pub(crate) fn stop(host: &TargetHost) -> Result<String, AttachError> {
+    jcmd(host, &format!("JFR.stop name={NAME}"))
 }
 
 /// Only execution samples, once in a period.

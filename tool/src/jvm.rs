@@ -11,11 +11,13 @@ pub(crate) mod process;
 pub(crate) mod testing;
 
 use std::fmt::Write as _;
+use std::time::Duration;
 use std::{fs, io};
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, FileType, OFlags};
 
 use crate::pattern::near_misses;
+use crate::rights::Rights;
 use perfdata::PerfData;
 use process::{Kind, Mappings, Status};
 
@@ -271,14 +273,14 @@ fn inspect(pid: u32) -> io::Result<Seen> {
 
 fn describe(pid: u32, status: &Status, perf_data: Option<&PerfData>) -> Jvm {
     let string = |name| perf_data.and_then(|data| data.string(name)).filter(|value| !value.is_empty());
-    let launch = command_line::parse(&process::arguments(pid), |path| read_argument_file(pid, path));
+    let launch = command_line::parse(&process::arguments(pid), |path| read_argument_file(pid, status, path));
     let (main, arguments) = command_line::program(string("sun.rt.javaCommand"), launch);
     let java_version = string("java.property.java.version").or_else(|| string("java.property.java.vm.version"));
     Jvm {
         pid,
-        main: if main.is_empty() { status.name.clone() } else { main },
-        arguments,
-        java_version: java_version.map(str::to_owned),
+        main: process::printable(if main.is_empty() { &status.name } else { &main }),
+        arguments: process::printable(&arguments),
+        java_version: java_version.map(process::printable),
         uid: status.effective_uid,
         vm_pid: status.inner_pid,
     }
@@ -286,18 +288,30 @@ fn describe(pid: u32, status: &Status, perf_data: Option<&PerfData>) -> Jvm {
 
 /// The largest performance data or argument file that is read; the usual ones have 32 KiB and less.
 const LARGEST_FILE_BYTES: u64 = 8 << 20;
+/// How long reading it may take: another user's file system may never answer.
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
 /// The performance data of a JVM that we may look into. None if it keeps none, or if it cannot be understood: then the
 /// command line has to do.
 fn perf_data(pid: u32, status: &Status, mappings: &Mappings) -> Option<PerfData> {
     let root = process::open_root(pid).ok()?;
     let path = format!("tmp/{}", mappings.perf_data.as_ref()?);
-    let file = process::open_in_root(root, &path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK).ok()?;
-    // The JVM creates the file with its effective user id; another owner's file is not its own.
-    if rustix::fs::fstat(&file).ok()?.st_uid != status.effective_uid {
-        return None;
-    }
-    PerfData::parse(&process::read_regular(file, LARGEST_FILE_BYTES).ok()?).ok()
+    let owner = status.effective_uid;
+    let read = move || {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = process::open_in_root(root, &path, flags).ok()?;
+        // The JVM creates the file with its effective user id; another owner's file is not its own.
+        if rustix::fs::fstat(&file).ok()?.st_uid != owner {
+            return None;
+        }
+        process::read_regular(file, LARGEST_FILE_BYTES).ok()
+    };
+    PerfData::parse(&rights_of(status).exercise_within(LONGEST_LOOK, read).ok()??).ok()
+}
+
+/// Files in a process's places are read as its user would.
+fn rights_of(status: &Status) -> Rights {
+    Rights::of(status.effective_uid, status.effective_gid, &status.groups)
 }
 
 /// Whether attaching is switched off: `-XX:+DisableAttachMechanism`, by the JVM's own statement or its command line.
@@ -341,26 +355,36 @@ pub(crate) fn mapped_files(pid: u32) -> Vec<String> {
 
 /// Whether a process whose memory map is closed to us has its performance data in the /tmp that we see.
 fn has_left_perf_data(status: &Status) -> bool {
-    use std::os::unix::fs::MetadataExt;
     let Ok(entries) = fs::read_dir("/tmp") else { return false };
+    let file = |directory| {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(directory, flags, rustix::fs::Mode::empty())?;
+        rustix::fs::statat(directory, status.inner_pid.to_string(), AtFlags::SYMLINK_NOFOLLOW)
+    };
     entries.filter_map(Result::ok).any(|entry| {
         entry.file_name().to_string_lossy().starts_with("hsperfdata_")
-            && fs::symlink_metadata(entry.path().join(status.inner_pid.to_string()))
-                .is_ok_and(|file| file.is_file() && file.uid() == status.effective_uid)
+            && file(entry.path()).is_ok_and(|file| {
+                FileType::from_raw_mode(file.st_mode) == FileType::RegularFile && file.st_uid == status.effective_uid
+            })
     })
 }
 
 /// Reads an `@argfile` as the target sees it.
-fn read_argument_file(pid: u32, path: &str) -> Option<String> {
+fn read_argument_file(pid: u32, status: &Status, path: &str) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = match path.strip_prefix('/') {
-        Some(path) => process::open_in_root(process::open_root(pid).ok()?, path, flags).ok()?,
-        None => {
-            let path = format!("/proc/{pid}/cwd/{path}");
-            rustix::fs::open(path, flags | OFlags::CLOEXEC, rustix::fs::Mode::empty()).ok()?
-        }
+    let (place, path, is_absolute) = match path.strip_prefix('/') {
+        Some(path) => (process::open_root(pid).ok()?, path.to_owned(), true),
+        None => (process::open_working_directory(pid).ok()?, path.to_owned(), false),
     };
-    let bytes = process::read_regular(file, LARGEST_FILE_BYTES).ok()?;
+    let read = move || {
+        let file = if is_absolute {
+            process::open_in_root(place, &path, flags).ok()?
+        } else {
+            rustix::fs::openat(place, &path, flags | OFlags::CLOEXEC, rustix::fs::Mode::empty()).ok()?
+        };
+        process::read_regular(file, LARGEST_FILE_BYTES).ok()
+    };
+    let bytes = rights_of(status).exercise_within(LONGEST_LOOK, read).ok()??;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

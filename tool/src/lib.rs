@@ -30,6 +30,7 @@ pub mod pattern;
 pub mod profile;
 pub mod profiling;
 pub mod report;
+mod rights;
 mod script;
 pub mod session;
 pub mod snapshot;

@@ -79,6 +79,34 @@ pub enum AttachError {
         /// What is wrong with it.
         why: String,
     },
+    /// The place of one of HotSpot's own files is taken by another user's.
+    #[error(
+        "{path} belongs to user id {owner}, and the JVM {pid}, which runs as user id {uid}, takes it for nobody's request; that \
+         file keeps it from being attached to: have its owner or root remove it, and try again"
+    )]
+    Squatted {
+        /// The file.
+        path: String,
+        /// Whose it is.
+        owner: u32,
+        /// The process.
+        pid: u32,
+        /// Whose the process is.
+        uid: u32,
+    },
+    /// The JVM could not start the threads that attaching takes.
+    #[error(
+        "the JVM {pid} has no room for the threads that attaching starts: {limit}, and {needed} must be free; a JVM that cannot start \
+         its attach listener dies of it, so nothing was sent to it: raise that limit or end some threads, and try again"
+    )]
+    NoThreads {
+        /// The process.
+        pid: u32,
+        /// How many there must be room for.
+        needed: u64,
+        /// What stands against it, and how much of it is left.
+        limit: String,
+    },
     /// The JVM closed the connection without an answer: it does not accept our user or group.
     #[error(
         "the JVM {pid} refused the connection: it runs as user id {uid}, group id {gid}, and accepts nobody else; run \
@@ -195,6 +223,15 @@ pub enum AttachError {
         /// The path, as the target sees it.
         path: String,
     },
+    /// The target's file system cannot be written to.
+    #[error(
+        "{path} (as the target sees it) is on a file system that is read-only, and the JVM's attach mechanism and the agent need a \
+         /tmp that can be written to; remount it, or give the container one (`--tmpfs /tmp`, an emptyDir), and try again"
+    )]
+    ReadOnly {
+        /// The path, as the target sees it.
+        path: String,
+    },
     /// The target's file system does not run programs or libraries.
     #[error(
         "the target's /tmp is mounted noexec, so the JVM could not load {path}; remount it without noexec, or start the \
@@ -223,6 +260,7 @@ impl AttachError {
             | AttachError::NotPermitted { .. }
             | AttachError::Refused { .. }
             | AttachError::Disabled { .. }
+            | AttachError::NoThreads { .. }
             | AttachError::LoadingDisabled { .. } => 3,
             _ => 1,
         }
@@ -233,6 +271,7 @@ impl AttachError {
         let source = source.into();
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => AttachError::Full { path: path.to_owned() },
+            io::ErrorKind::ReadOnlyFilesystem => AttachError::ReadOnly { path: path.to_owned() },
             _ => AttachError::Io { doing: format!("{doing} {path} (as the target sees it)"), source },
         }
     }

@@ -5,8 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{Gid, OFlags, Uid};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
@@ -14,6 +16,7 @@ use super::shared_dir::SharedDir;
 use super::{AttachError, error};
 use crate::jvm::process::{self, Kind, Mappings, Status};
 use crate::jvm::{self, Jvm};
+use crate::rights::Rights;
 
 /// A hold on a JVM that may be attached to.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub struct TargetHost {
     vm_pid: u32,
     uid: u32,
     gid: u32,
+    /// Those of the target's user: nothing is done in its places with others.
+    rights: Rights,
     /// With the pid, the identity of the process.
     start_time: u64,
     /// None on kernels before 5.3.
@@ -30,6 +35,8 @@ pub struct TargetHost {
     tmp: OwnedFd,
     tmp_here: PathBuf,
     attach_disabled: bool,
+    /// Nobody waits any more for what is asked of it.
+    abandoned: Arc<AtomicBool>,
 }
 
 impl TargetHost {
@@ -69,11 +76,13 @@ impl TargetHost {
             vm_pid: status.inner_pid,
             uid: status.effective_uid,
             gid: status.effective_gid,
+            rights: Rights::of(status.effective_uid, status.effective_gid, &status.groups),
             start_time,
             pidfd,
             tmp,
             tmp_here,
             attach_disabled: jvm::attach_is_disabled(pid, &status, &mappings),
+            abandoned: Arc::default(),
         })
     }
 
@@ -87,11 +96,13 @@ impl TargetHost {
             vm_pid: Status::of(pid).map_err(inspected)?.inner_pid,
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
+            rights: Rights::own(),
             start_time: process::start_time(pid).map_err(inspected)?,
             pidfd: open_pidfd(pid)?,
             tmp,
             tmp_here,
             attach_disabled: false,
+            abandoned: Arc::default(),
         })
     }
 
@@ -122,10 +133,24 @@ impl TargetHost {
 
     /// A directory `/tmp/NAME` of the target's, private to its user and us, and removed on drop.
     ///
-    /// One tool at a time can hold it. What a killed tool left there is removed. A directory by that name that belongs
-    /// to neither us nor the target's user is an error, and so is a symbolic link.
+    /// One tool at a time can hold it. What a killed tool left there is removed. A directory by that name that does not belong
+    /// to the target's user is an error, and so is a symbolic link.
     pub fn create_dir(&self, stable_name: &str) -> Result<SharedDir, AttachError> {
         SharedDir::create(self, stable_name)
+    }
+
+    /// The same under another name, which begins so, if another user has taken this one.
+    pub fn create_dir_or_another(&self, stable_name: &str) -> Result<SharedDir, AttachError> {
+        SharedDir::create_or_another(self, stable_name)
+    }
+
+    /// Set to true, it ends what is being asked of the target, as soon as that can be.
+    pub(crate) fn abandoned(&self) -> &Arc<AtomicBool> {
+        &self.abandoned
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Acquire)
     }
 
     /// The state of the process, or [`AttachError::Gone`].
@@ -151,11 +176,16 @@ impl TargetHost {
         &self.tmp_here
     }
 
-    /// The owner that files for the target must be given; none if what we create is the target's already.
-    pub(super) fn owner_to_set(&self) -> Option<(Uid, Gid)> {
-        let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
-        let us = rustix::process::geteuid();
-        (us.is_root() && (us, rustix::process::getegid()) != (uid, gid)).then_some((uid, gid))
+    /// Those of the target's user.
+    pub(crate) fn rights(&self) -> &Rights {
+        &self.rights
+    }
+
+    /// Does something as the target's user.
+    pub(super) fn as_target<T: Send>(&self, task: impl FnOnce() -> T + Send) -> Result<T, AttachError> {
+        let doing =
+            || format!("become user id {}, to do nothing in places of process {} that it may not", self.uid, self.pid);
+        self.rights.exercise(task).map_err(|source| AttachError::Io { doing: doing(), source })
     }
 
     /// Sends SIGQUIT to this process and no other. The caller has made sure that it is handled.

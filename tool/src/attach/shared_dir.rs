@@ -1,17 +1,24 @@
 //! A directory that the tool and the target both see, for as long as one session lasts.
 //!
-//! It lies in the target's /tmp, which others can write to and which a hostile target could rearrange while we write as
-//! root. So everything here goes through a handle on the directory itself, never through its path.
+//! It lies in the target's /tmp, which others can write to and which a hostile target could rearrange meanwhile. So everything
+//! here goes through a handle on the directory itself, never through its path, and with the rights of the target's user.
 
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, StatVfsMountFlags, Uid};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::{AttachError, TargetHost};
+use crate::jvm::process;
+use crate::rights::Rights;
 
 /// A private directory in the target's /tmp; removed with its content on drop.
 #[derive(Debug)]
@@ -20,13 +27,19 @@ pub struct SharedDir {
     there: String,
     name: String,
     tmp: OwnedFd,
-    /// Locked as long as it is open: one tool a directory.
+    /// Locked as long as it is open: one tool a directory, and a sign that there is one.
     directory: OwnedFd,
-    owner: Option<(Uid, Gid)>,
+    /// What is in it is the target's user's, and made with his rights.
+    rights: Rights,
 }
 
-/// How often the directory may vanish between finding and locking it, because another tool is just ending.
+/// How often the directory may vanish between finding and locking it, because another tool is just ending, or be locked by one that
+/// looks whether it has been left.
 const ATTEMPTS: usize = 8;
+/// How long such a look takes at most, if it is to be over after some of them.
+const LOOK: Duration = Duration::from_millis(5);
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 128;
 
 impl SharedDir {
     pub(super) fn create(host: &TargetHost, name: &str) -> Result<SharedDir, AttachError> {
@@ -38,33 +51,27 @@ impl SharedDir {
             });
         }
         let tmp = host.tmp().try_clone_to_owned().map_err(|source| AttachError::file("open", "/tmp", source))?;
+        let directory = host.as_target(|| make(tmp.as_fd(), name, host.uid()))?.map_err(|refused| match refused {
+            Refused::Taken(why) => AttachError::DirTaken { path: there.clone(), why },
+            Refused::InUse => AttachError::InUse { pid: host.pid(), path: there.clone() },
+            Refused::Failed(doing, errno) => AttachError::file(doing, &there, errno),
+        })?;
+        let (here, name, rights) = (host.tmp_here().join(name), name.to_owned(), host.rights().clone());
+        Ok(SharedDir { here, there, name, tmp, directory, rights })
+    }
+
+    /// The same under another name, where somebody has taken this one who is neither the target's user nor a tool that is attached.
+    pub(super) fn create_or_another(host: &TargetHost, name: &str) -> Result<SharedDir, AttachError> {
+        let mut created = SharedDir::create(host, name);
         for _ in 0..ATTEMPTS {
-            let made = match rustix::fs::mkdirat(&tmp, name, Mode::RWXU) {
-                Ok(()) => true,
-                Err(Errno::EXIST) => false,
-                Err(errno) => return Err(AttachError::file("create", &there, errno)),
-            };
-            let Some(directory) = open_and_lock(host, &tmp, name, &there)? else { continue };
-            let owner = host.owner_to_set();
-            let shared = SharedDir {
-                here: host.tmp_here().join(name),
-                there: there.clone(),
-                name: name.to_owned(),
-                tmp,
-                directory,
-                owner,
-            };
-            if !made {
-                remove_content(&shared.directory).map_err(|errno| AttachError::file("clear", &there, errno))?;
+            if !matches!(created, Err(AttachError::DirTaken { .. })) {
+                break;
             }
-            shared
-                .set_owner(&shared.directory)
-                .map_err(|errno| AttachError::file("change the owner of", &there, errno))?;
-            rustix::fs::fchmod(&shared.directory, Mode::RWXU)
-                .map_err(|errno| AttachError::file("protect", &there, errno))?;
-            return Ok(shared);
+            // Nobody can foresee it: the hasher's keys are random.
+            let number = RandomState::new().hash_one(name) as u32;
+            created = SharedDir::create(host, &format!("{name}-{number:08x}"));
         }
-        Err(AttachError::InUse { pid: host.pid(), path: there })
+        created
     }
 
     /// The directory's path for us: `/tmp/NAME`, or through `/proc` if the target has a file system of its own.
@@ -75,6 +82,11 @@ impl SharedDir {
     /// The directory's path for the target.
     pub fn there(&self) -> &str {
         &self.there
+    }
+
+    /// Its name in the target's /tmp.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Writes a library or program that the target can load: mode 0755, the target's own, complete or not there at all.
@@ -89,41 +101,49 @@ impl SharedDir {
         let write = || -> io::Result<()> {
             let mut file = self.open_new(&unfinished)?;
             file.write_all(bytes)?;
-            self.set_owner(&file)?;
             rustix::fs::fchmod(&file, Mode::from_raw_mode(0o755))?;
             rustix::fs::renameat(&self.directory, &unfinished, &self.directory, name)?;
             Ok(())
         };
-        write().map_err(|source| {
-            let _ = rustix::fs::unlinkat(&self.directory, &unfinished, AtFlags::empty());
-            AttachError::file("write", &path, source)
-        })
+        let write = || {
+            write().inspect_err(|_| {
+                let _ = rustix::fs::unlinkat(&self.directory, &unfinished, AtFlags::empty());
+            })
+        };
+        self.do_with("write", &path, write)
     }
 
     /// Creates an empty file that both sides can read and write, mode 0600, the target's own; replaces what is there.
     pub fn create_file(&self, name: &str) -> Result<File, AttachError> {
-        let path = self.path_of(name)?;
-        let create = || -> io::Result<File> {
-            let file = self.open_new(name)?;
-            self.set_owner(&file)?;
-            Ok(file)
-        };
-        create().map_err(|source| AttachError::file("create", &path, source))
+        self.do_with("create", &self.path_of(name)?, || self.open_new(name))
     }
 
     /// Writes a file that both sides can read, mode 0600, the target's own; replaces what is there.
     pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), AttachError> {
-        let mut file = self.create_file(name)?;
-        file.write_all(bytes).map_err(|source| AttachError::file("write", &format!("{}/{name}", self.there), source))
+        self.do_with("write", &self.path_of(name)?, || self.open_new(name)?.write_all(bytes))
     }
 
-    /// Opens what is there for reading; no symbolic link is followed.
-    pub fn open_file(&self, name: &str) -> Result<File, AttachError> {
-        let path = self.path_of(name)?;
-        // Opening what is no file must not block either.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(&self.directory, name, flags, Mode::empty());
-        opened.map(File::from).map_err(|errno| AttachError::file("open", &path, errno))
+    /// What is in a file, of which no more than `limit` is read. No symbolic link is followed.
+    pub fn read_file(&self, name: &str, limit: u64) -> Result<Vec<u8>, AttachError> {
+        self.do_with("read", &self.path_of(name)?, || {
+            // Opening what is no file must not block either.
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+            process::read_regular(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?, limit)
+        })
+    }
+
+    /// A socket to which only the target's user can connect, and root; replaces what is there.
+    pub fn listen(&self, name: &str) -> Result<UnixListener, AttachError> {
+        self.do_with("create", &self.path_of(name)?, || {
+            self.remove(name)?;
+            let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+            // Linux gives the file the socket's own mode, less the umask. So it has no other for a moment, and its path is not needed again.
+            rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+            let path = format!("/proc/self/fd/{}/{name}", self.directory.as_raw_fd());
+            rustix::net::bind(&socket, &SocketAddrUnix::new(path.as_str())?)?;
+            rustix::net::listen(&socket, BACKLOG)?;
+            Ok(UnixListener::from(socket))
+        })
     }
 
     fn path_of(&self, name: &str) -> Result<String, AttachError> {
@@ -136,63 +156,122 @@ impl SharedDir {
         Ok(format!("{}/{name}", self.there))
     }
 
-    fn open_new(&self, name: &str) -> io::Result<File> {
-        match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(File::from(rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)?))
+    /// Does something in the directory as the target's user.
+    fn do_with<T: Send>(
+        &self,
+        doing: &str,
+        path: &str,
+        task: impl FnOnce() -> io::Result<T> + Send,
+    ) -> Result<T, AttachError> {
+        self.rights.exercise(task).flatten().map_err(|source| AttachError::file(doing, path, source))
     }
 
-    fn set_owner(&self, file: impl AsFd) -> Result<(), Errno> {
-        match self.owner {
-            Some((uid, gid)) => rustix::fs::fchown(file, Some(uid), Some(gid)),
-            None => Ok(()),
+    fn remove(&self, name: &str) -> Result<(), Errno> {
+        match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno),
         }
+    }
+
+    fn open_new(&self, name: &str) -> io::Result<File> {
+        self.remove(name)?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)?))
     }
 }
 
 impl Drop for SharedDir {
     fn drop(&mut self) {
-        // Works after the target's end too: the handles keep its file system alive. If the name means another directory
-        // by now, that one is not empty or not ours to care about, and removing it fails or does no harm.
-        let _ = remove_content(&self.directory);
-        if is_still_at(&self.directory, &self.tmp, &self.name) {
-            let _ = rustix::fs::unlinkat(&self.tmp, &self.name, AtFlags::REMOVEDIR);
-        }
+        // Works after the target's end too: the handles keep its file system alive.
+        let _ = self.rights.exercise(|| remove_directory(&self.directory, self.tmp.as_fd(), &self.name));
+    }
+}
+
+/// A directory that a tool of this user's has left: one that none holds any more. It is held then.
+pub(super) fn hold_left(tmp: BorrowedFd<'_>, name: &str, owner: u32) -> Option<OwnedFd> {
+    match open_and_lock(tmp, name, owner) {
+        Ok(Found::Held(directory)) => Some(directory),
+        _ => None,
     }
 }
 
 const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Opens the directory, checks that it can be trusted and locks it. None if it has just been removed.
-fn open_and_lock(host: &TargetHost, tmp: &OwnedFd, name: &str, there: &str) -> Result<Option<OwnedFd>, AttachError> {
-    let taken = |why: String| AttachError::DirTaken { path: there.to_owned(), why };
-    let directory = match rustix::fs::openat(tmp, name, DIRECTORY_FLAGS, Mode::empty()) {
-        Ok(directory) => directory,
-        Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP | Errno::NOTDIR) => return Err(taken("is a symbolic link or a file".to_owned())),
-        Err(Errno::ACCESS) => return Err(taken("we may not open it".to_owned())),
-        Err(errno) => return Err(AttachError::file("open", there, errno)),
-    };
-    let stat = rustix::fs::fstat(&directory).map_err(|errno| AttachError::file("look at", there, errno))?;
-    if stat.st_uid != host.uid() && stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(taken(format!("belongs to user id {}, neither to us nor to the target", stat.st_uid)));
-    }
-    match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Err(AttachError::InUse { pid: host.pid(), path: there.to_owned() }),
-        Err(errno) => return Err(AttachError::file("lock", there, errno)),
-    }
-    Ok(is_still_at(&directory, tmp, name).then_some(directory))
+/// Why there is no directory.
+enum Refused {
+    /// The name is somebody else's.
+    Taken(String),
+    /// A tool holds it.
+    InUse,
+    /// What was being done.
+    Failed(&'static str, Errno),
 }
 
-fn is_still_at(directory: &OwnedFd, tmp: &OwnedFd, name: &str) -> bool {
-    match (rustix::fs::fstat(directory), rustix::fs::statat(tmp, name, AtFlags::SYMLINK_NOFOLLOW)) {
+/// Makes the directory or takes over what a tool that is gone has left; empty and locked.
+fn make(tmp: BorrowedFd<'_>, name: &str, owner: u32) -> Result<OwnedFd, Refused> {
+    let mut refused = Refused::InUse;
+    for _ in 0..ATTEMPTS {
+        match rustix::fs::mkdirat(tmp, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(Refused::Failed("create", errno)),
+        }
+        match open_and_lock(tmp, name, owner)? {
+            Found::Held(directory) => {
+                remove_content(&directory).map_err(|errno| Refused::Failed("clear", errno))?;
+                rustix::fs::fchmod(&directory, Mode::RWXU).map_err(|errno| Refused::Failed("protect", errno))?;
+                return Ok(directory);
+            }
+            Found::Locked => thread::sleep(LOOK),
+            Found::Vanished => refused = Refused::Failed("create", Errno::NOENT),
+        }
+    }
+    Err(refused)
+}
+
+/// What has come of a directory.
+enum Found {
+    /// It can be trusted, and is ours alone.
+    Held(OwnedFd),
+    /// Another tool holds it.
+    Locked,
+    /// It has just been removed.
+    Vanished,
+}
+
+/// Opens the directory, checks that it can be trusted and locks it.
+fn open_and_lock(tmp: BorrowedFd<'_>, name: &str, owner: u32) -> Result<Found, Refused> {
+    let directory = match rustix::fs::openat(tmp, name, DIRECTORY_FLAGS, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(Errno::NOENT) => return Ok(Found::Vanished),
+        Err(Errno::LOOP | Errno::NOTDIR) => return Err(Refused::Taken("is a symbolic link or a file".to_owned())),
+        Err(Errno::ACCESS) => return Err(Refused::Taken("may not be opened".to_owned())),
+        Err(errno) => return Err(Refused::Failed("open", errno)),
+    };
+    let stat = rustix::fs::fstat(&directory).map_err(|errno| Refused::Failed("look at", errno))?;
+    if stat.st_uid != owner {
+        return Err(Refused::Taken(format!("belongs to user id {}, and the target to {owner}", stat.st_uid)));
+    }
+    match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) if is_still_at(&directory, tmp, name) => Ok(Found::Held(directory)),
+        Ok(()) => Ok(Found::Vanished),
+        Err(Errno::WOULDBLOCK) => Ok(Found::Locked),
+        Err(errno) => Err(Refused::Failed("lock", errno)),
+    }
+}
+
+/// Whether a name still means this file.
+pub(super) fn is_still_at(file: impl AsFd, directory: BorrowedFd<'_>, name: &str) -> bool {
+    match (rustix::fs::fstat(file), rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)) {
         (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
         _ => false,
     }
+}
+
+/// Removes a directory that we hold, unless its name means another one by now. Whether it is gone.
+pub(super) fn remove_directory(directory: &OwnedFd, tmp: BorrowedFd<'_>, name: &str) -> bool {
+    // The agent may have removed it already.
+    let _ = remove_content(directory);
+    is_still_at(directory, tmp, name) && rustix::fs::unlinkat(tmp, name, AtFlags::REMOVEDIR).is_ok()
 }
 
 /// Removes everything in a directory, without following symbolic links.

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use rustix::fs::{Gid, Uid};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::*;
 use crate::jvm::testing::{Child, Target, free_pid, jdks};
 use crate::jvm::{self, Jvm};
+use crate::rights::Rights;
+
+mod left;
+mod places;
 
 fn host(pid: u32) -> TargetHost {
     let jvm = jvm::resolve(&pid.to_string()).expect("a JVM");
@@ -24,10 +27,6 @@ fn forged(pid: u32) -> Jvm {
 }
 
 const NOBODY: u32 = 65534;
-
-fn nobody() -> (Uid, Gid) {
-    (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY))
-}
 
 fn we_are_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -218,8 +217,6 @@ fn root_attaches_to_another_users_jvm_also_with_that_users_rights() {
         let host = host(target.pid());
         assert_eq!((host.uid(), host.gid()), (NOBODY, NOBODY));
         assert!(version_of(&host).contains("JDK "));
-        let answer = transport::execute_as_target(&host, "jcmd", ["VM.version", "", ""]).expect("as nobody");
-        assert!(answer.contains("JDK "));
         assert!(we_are_root(), "only the helper thread gave up its rights");
 
         let shared = host.create_dir(&format!("headwater-nobody-{}", target.pid())).expect("created");
@@ -239,17 +236,18 @@ fn another_users_jvm_is_listed_and_not_permitted() {
     }
     let target = Target::start(&jdks()[0], &[], &[]);
     let pid = target.pid();
-    transport::on_thread_of_user(nobody(), || {
-        assert!(jvm::list().iter().any(|jvm| jvm.pid == pid && jvm.main == target.main()));
-        for wanted in [pid.to_string(), target.unique_name().to_owned()] {
-            let error = jvm::resolve(&wanted).expect_err("root's");
-            assert!(matches!(error, jvm::TargetError::NotPermitted { owner: 0, us: NOBODY, .. }), "{error}");
-        }
-        let error = TargetHost::of(&forged(pid)).expect_err("root's");
-        assert!(matches!(error, AttachError::NotPermitted { owner: 0, us: NOBODY, .. }), "{error}");
-        assert_eq!(error.exit_code(), 3);
-    })
-    .expect("root can be anybody");
+    Rights::of(NOBODY, NOBODY, &[])
+        .exercise(|| {
+            assert!(jvm::list().iter().any(|jvm| jvm.pid == pid && jvm.main == target.main()));
+            for wanted in [pid.to_string(), target.unique_name().to_owned()] {
+                let error = jvm::resolve(&wanted).expect_err("root's");
+                assert!(matches!(error, jvm::TargetError::NotPermitted { owner: 0, us: NOBODY, .. }), "{error}");
+            }
+            let error = TargetHost::of(&forged(pid)).expect_err("root's");
+            assert!(matches!(error, AttachError::NotPermitted { owner: 0, us: NOBODY, .. }), "{error}");
+            assert_eq!(error.exit_code(), 3);
+        })
+        .expect("root can be anybody");
     assert!(stop(pid).stopped());
 }
 
@@ -339,6 +337,23 @@ fn a_target_in_a_container_is_attached_to_through_its_own_root() {
     shared.write_executable("small.so", b"x").expect("there is space again");
     drop(shared);
     assert!(!Path::new(&format!("/proc/{}/root/tmp/headwater-contained", jvm.pid)).exists());
+}
+
+#[test]
+fn a_tmp_that_is_full_or_read_only_is_said_to_be_so() {
+    let Some(target) = contained("size=1m") else { return };
+    let host = TargetHost::of(&jvm::resolve(target.unique_name()).expect("found by name")).expect("attachable");
+    fs::write(host.tmp_here().join("fill"), vec![1; 2 << 20]).expect_err("1 MiB is not enough");
+    let shared = host.create_dir("headwater-full").expect("a directory takes nothing");
+    let error = shared.write_executable("lib.so", b"x").expect_err("full");
+    assert!(matches!(&error, AttachError::Full { path } if path == "/tmp/headwater-full/lib.so"), "{error}");
+
+    let Some(target) = contained("size=1m,ro") else { return };
+    let host = TargetHost::of(&jvm::resolve(target.unique_name()).expect("found by name")).expect("attachable");
+    let error = host.create_dir("headwater-read-only").expect_err("read-only");
+    assert!(matches!(&error, AttachError::ReadOnly { path } if path == "/tmp/headwater-read-only"), "{error}");
+    // Its working directory is the root, where a trigger file may be made; whatever it does, no socket can be.
+    assert!(load_agent(&host, "/x.so", "").is_err());
 }
 
 #[test]

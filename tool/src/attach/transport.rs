@@ -7,11 +7,9 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Gid, Uid};
-use rustix::io::Errno;
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -32,30 +30,27 @@ const LONGEST_ANSWER_BYTES: u64 = 16 << 20;
 pub(super) fn execute(host: &TargetHost, command: &str, arguments: [&str; 3]) -> Result<String, AttachError> {
     let request = request(command, arguments)?;
     ensure_socket(host)?;
-    let mut reply = converse(host, command, &request)?;
-    if matches!(reply, Reply::Deserted) {
+    if host.is_abandoned() {
+        return Err(AttachError::NoAnswer { pid: host.pid(), command: command.to_owned(), waited: Duration::ZERO });
+    }
+    // As the target's user: a JVM accepts that one always, root in most cases.
+    let converse = || host.as_target(|| converse(host, command, &request))?;
+    let mut reply = converse()?;
+    if matches!(reply, Reply::Deserted) || matches!(reply, Reply::Denied) && is_deserted(host) {
         // A JVM removes at its start what one of the same number has left that was killed, unless that was another user's.
         remove_socket(host)?;
         ensure_socket(host)?;
-        reply = converse(host, command, &request)?;
-    }
-    if let (Reply::Closed, Some(owner)) = (&reply, host.owner_to_set()) {
-        // Root is refused by JDK 8, and by a JVM in a user namespace where our root is nobody.
-        reply = converse_as(owner, host, command, &request)?;
+        reply = converse()?;
     }
     answered(host, command, reply)
 }
 
-/// The way of root to a JVM that refuses root, taken at once.
-#[cfg(test)]
-pub(super) fn execute_as_target(host: &TargetHost, command: &str, arguments: [&str; 3]) -> Result<String, AttachError> {
-    ensure_socket(host)?;
-    let owner = host.owner_to_set().expect("root and another user's target");
-    let reply = converse_as(owner, host, command, &request(command, arguments)?)?;
-    answered(host, command, reply)
+/// Whether nobody listens at a socket that the target's user may not open: an earlier process of another user's left it.
+fn is_deserted(host: &TargetHost) -> bool {
+    connect(host).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-/// Whether the JVM closes a connection of ours without an answer. Its socket must exist.
+/// Whether the JVM closes a connection of our own, not its user's, without an answer. Its socket must exist.
 #[cfg(test)]
 pub(super) fn refuses_us(host: &TargetHost) -> Result<bool, AttachError> {
     let request = request("jcmd", ["VM.version", "", ""])?;
@@ -67,6 +62,10 @@ fn answered(host: &TargetHost, command: &str, reply: Reply) -> Result<String, At
     match reply {
         Reply::Answer(answer) => decode(host.pid(), command, &answer),
         Reply::Closed => Err(refused(host)),
+        Reply::Denied => {
+            let path = format!("/tmp/{}", socket_name(host));
+            Err(AttachError::WrongSocket { path, why: format!("user id {} may not open it", host.uid()) })
+        }
         Reply::Deserted => {
             let path = format!("/tmp/{}", socket_name(host));
             Err(AttachError::WrongSocket { path, why: "nobody listens at it".to_owned() })
@@ -104,6 +103,8 @@ enum Reply {
     Closed,
     /// Nobody listens at the socket.
     Deserted,
+    /// The target's user may not open it.
+    Denied,
 }
 
 fn converse(host: &TargetHost, command: &str, request: &[u8]) -> Result<Reply, AttachError> {
@@ -127,42 +128,21 @@ fn converse(host: &TargetHost, command: &str, request: &[u8]) -> Result<Reply, A
                 host.status()?;
                 Ok(Reply::Deserted)
             }
+            io::ErrorKind::PermissionDenied => Ok(Reply::Denied),
             _ => Err(AttachError::file("talk to the JVM at", &path, error)),
         },
     }
 }
 
-/// The same with the target's user and group.
-fn converse_as(owner: (Uid, Gid), host: &TargetHost, command: &str, request: &[u8]) -> Result<Reply, AttachError> {
-    on_thread_of_user(owner, || converse(host, command, request)).map_err(|errno| AttachError::Io {
-        doing: format!("become user id {} to talk to JVM {}", owner.0.as_raw(), host.pid()),
-        source: errno.into(),
-    })?
-}
-
-/// Does something on a thread of its own that has another user and group and no other rights. Linux keeps credentials by
-/// thread: no other thread is ever affected, and the reduced rights end with the thread.
-pub(super) fn on_thread_of_user<T: Send>((uid, gid): (Uid, Gid), task: impl FnOnce() -> T + Send) -> Result<T, Errno> {
-    let thread = || {
-        become_user(uid, gid)?;
-        Ok(task())
-    };
-    thread::scope(|scope| match scope.spawn(thread).join() {
-        Ok(done) => done,
-        Err(panic) => std::panic::resume_unwind(panic),
-    })
-}
-
-fn become_user(uid: Uid, gid: Gid) -> Result<(), Errno> {
-    rustix::thread::set_thread_groups(&[])?;
-    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
-    rustix::thread::set_thread_res_uid(uid, uid, uid)
-}
-
-/// Connects through our handle on the target's /tmp: it works across mount namespaces, from a thread with fewer rights,
-/// and is always short enough for a socket address.
+/// Connects through handles on the target's /tmp and on the socket itself: that works across mount namespaces, from a thread with fewer
+/// rights, is always short enough for a socket address, and leads nowhere else when the name is made another file's.
 fn connect(host: &TargetHost) -> io::Result<UnixStream> {
-    let path = format!("/proc/self/fd/{}/{}", host.tmp().as_raw_fd(), socket_name(host));
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(host.tmp(), socket_name(host), flags, Mode::empty())?;
+    if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::Socket {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     // The sending timeout also bounds a connect to a full backlog.
     set_socket_timeout(&socket, Timeout::Send, Some(SEND_DEADLINE))?;

@@ -4,14 +4,18 @@
 //! user or root, it starts the attach listener; if there is none, it prints all threads' stacks to its standard output.
 //! So the file must exist before the signal, and until the socket does.
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{AttachError, TargetHost};
+use super::{AttachError, TargetHost, room, shared_dir};
+use crate::jvm::process;
+use crate::rights::Rights;
 
 /// How long the JVM may take to open its socket. HotSpot's listener thread starts after the next safepoint.
 const SOCKET_DEADLINE: Duration = Duration::from_secs(10);
@@ -40,6 +44,7 @@ pub(super) fn ensure_socket(host: &TargetHost) -> Result<(), AttachError> {
     if socket_exists(host)? {
         return Ok(());
     }
+    room::check(host.pid(), room::LISTENER)?;
     let _trigger = TriggerFile::create(host)?;
     send_quit_safely(host)?;
     let start = Instant::now();
@@ -50,7 +55,7 @@ pub(super) fn ensure_socket(host: &TargetHost) -> Result<(), AttachError> {
         if host.status()?.is_stopped() {
             return Err(AttachError::Stopped { pid: host.pid() });
         }
-        if waited >= SOCKET_DEADLINE {
+        if waited >= SOCKET_DEADLINE || host.is_abandoned() {
             return Err(AttachError::NoSocket { pid: host.pid(), waited });
         }
         // A signal that came while the JVM was starting may have been missed; the JDK's own client repeats it too.
@@ -70,10 +75,11 @@ pub(super) fn socket_exists(host: &TargetHost) -> Result<bool, AttachError> {
     let path = format!("/tmp/{name}");
     let wrong = |why: String| Err(AttachError::WrongSocket { path: path.clone(), why });
     match rustix::fs::statat(host.tmp(), &name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Socket => wrong("it is no socket".to_owned()),
         Ok(stat) if stat.st_uid != host.uid() && stat.st_uid != 0 => {
-            wrong(format!("it belongs to user id {}, and the JVM to {}", stat.st_uid, host.uid()))
+            let here = host.tmp_here().join(&name);
+            Err(squatted(host, &here.to_string_lossy(), stat.st_uid))
         }
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Socket => wrong("it is no socket".to_owned()),
         Ok(_) => Ok(true),
         Err(Errno::NOENT) => Ok(false),
         Err(errno) => Err(AttachError::file("look at", &path, errno)),
@@ -117,53 +123,128 @@ fn send_quit_safely(host: &TargetHost) -> Result<(), AttachError> {
     host.send_quit()
 }
 
+/// What our trigger files say, so that one that was left can be told from another client's. HotSpot looks only at their owners.
+const OURS: &[u8] = b"headwater\n";
+
 /// The trigger file, removed on drop.
 struct TriggerFile {
     directory: OwnedFd,
     name: String,
+    /// Locked as long as it is open: it is not left.
+    _file: File,
+    rights: Rights,
+}
+
+/// Why there is no trigger file.
+enum Refused {
+    /// Another user's is there, which cannot be removed.
+    Squatted(u32),
+    Failed(Errno),
+}
+
+impl From<Errno> for Refused {
+    fn from(errno: Errno) -> Refused {
+        Refused::Failed(errno)
+    }
 }
 
 impl TriggerFile {
-    fn create(host: &TargetHost) -> Result<TriggerFile, AttachError> {
-        let name = format!(".attach_pid{}", host.vm_pid());
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let working_directory = rustix::fs::open(format!("/proc/{}/cwd", host.pid()), flags, Mode::empty());
-        if let Ok(directory) = working_directory
-            && let Ok(trigger) = TriggerFile::create_in(host, directory, &name)
-        {
-            return Ok(trigger);
+    /// The file where the JVM looks first, or else where it looks then. None where there is one that will do and cannot be removed.
+    fn create(host: &TargetHost) -> Result<Option<TriggerFile>, AttachError> {
+        let name = trigger_name(host);
+        if let Ok(directory) = process::open_working_directory(host.pid()) {
+            match host.as_target(|| TriggerFile::create_in(host, directory, &name))? {
+                Ok(trigger) => return Ok(trigger),
+                // The JVM would look no further.
+                Err(Refused::Squatted(owner)) => {
+                    return Err(squatted(host, &format!("/proc/{}/cwd/{name}", host.pid()), owner));
+                }
+                // A working directory that cannot be written to, or that gives files another owner (NFS), is common.
+                Err(Refused::Failed(_)) => {}
+            }
         }
-        // A working directory that cannot be written to, or that gives files another owner (NFS), is common.
         let path = format!("/tmp/{name}");
         let tmp = host.tmp().try_clone_to_owned().map_err(|source| AttachError::file("open", "/tmp", source))?;
-        TriggerFile::create_in(host, tmp, &name).map_err(|errno| AttachError::file("create", &path, errno))
+        host.as_target(|| TriggerFile::create_in(host, tmp, &name))?.map_err(|refused| match refused {
+            Refused::Squatted(owner) => squatted(host, &path, owner),
+            Refused::Failed(errno) => AttachError::file("create", &path, errno),
+        })
     }
 
-    fn create_in(host: &TargetHost, directory: OwnedFd, name: &str) -> Result<TriggerFile, Errno> {
+    fn create_in(host: &TargetHost, directory: OwnedFd, name: &str) -> Result<Option<TriggerFile>, Refused> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || rustix::fs::openat(&directory, name, flags, Mode::RUSR | Mode::WUSR);
         let file = match create() {
-            // Left by a tool that was killed.
-            Err(Errno::EXIST) => {
-                rustix::fs::unlinkat(&directory, name, AtFlags::empty())?;
-                create()?
-            }
+            Err(Errno::EXIST) => match rustix::fs::unlinkat(&directory, name, AtFlags::empty()) {
+                // Left by a tool that was killed.
+                Ok(()) | Err(Errno::NOENT) => create()?,
+                Err(_) => {
+                    let owner = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;
+                    return if [0, host.uid()].contains(&owner) { Ok(None) } else { Err(Refused::Squatted(owner)) };
+                }
+            },
             other => other?,
         };
-        let trigger = TriggerFile { directory, name: name.to_owned() };
-        if let Some((uid, gid)) = host.owner_to_set() {
-            rustix::fs::fchown(&file, Some(uid), Some(gid))?;
-        }
-        if rustix::fs::fstat(&file)?.st_uid != host.uid() {
-            return Err(Errno::PERM);
-        }
-        Ok(trigger)
+        let mut file = File::from(file);
+        let rights = host.rights().clone();
+        // In this order: what says that it is ours is never without a lock. Neither is needed to attach, on a full file system say.
+        let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+        let _ = file.write_all(OURS);
+        let owner = rustix::fs::fstat(&file)?.st_uid;
+        let trigger = TriggerFile { directory, name: name.to_owned(), _file: file, rights };
+        if owner == host.uid() { Ok(Some(trigger)) } else { Err(Refused::Failed(Errno::PERM)) }
     }
 }
 
 impl Drop for TriggerFile {
     fn drop(&mut self) {
         // Nothing to be done if it fails: the JVM looks at the file only on SIGQUIT.
-        let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+        let _ = self.rights.exercise(|| rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty()));
     }
+}
+
+/// Fails if another user's file is in the place of the trigger file.
+pub(super) fn check(host: &TargetHost) -> Result<(), AttachError> {
+    let name = trigger_name(host);
+    let Ok(directory) = process::open_working_directory(host.pid()) else { return Ok(()) };
+    for (place, path) in
+        [(directory.as_fd(), format!("/proc/{}/cwd/{name}", host.pid())), (host.tmp(), format!("/tmp/{name}"))]
+    {
+        let owner = rustix::fs::statat(place, &name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| stat.st_uid);
+        if let Ok(owner) = owner
+            && owner != 0
+            && owner != host.uid()
+        {
+            return Err(squatted(host, &path, owner));
+        }
+    }
+    Ok(())
+}
+
+/// The name of the trigger file.
+pub(super) fn trigger_name(host: &TargetHost) -> String {
+    format!(".attach_pid{}", host.vm_pid())
+}
+
+/// Removes a trigger file of ours that a tool has left which is gone. Whether there was one.
+pub(super) fn remove_left(directory: BorrowedFd<'_>, name: &str, owner: u32) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(directory, name, flags, Mode::empty()) else { return false };
+    let is_his = rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_uid == owner);
+    let is_left = is_his && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    // One byte more than it has: it is ours only if that is all.
+    is_left
+        && shared_dir::is_still_at(&file, directory, name)
+        && process::read_regular(file, OURS.len() as u64 + 1).is_ok_and(|bytes| bytes == OURS)
+        && rustix::fs::unlinkat(directory, name, AtFlags::empty()).is_ok()
+}
+
+/// The file that a client makes, as long as the result lives.
+#[cfg(test)]
+pub(super) fn play(host: &TargetHost) -> impl Drop {
+    TriggerFile::create(host).expect("it can be made").expect("there was none")
+}
+
+fn squatted(host: &TargetHost, path: &str, owner: u32) -> AttachError {
+    AttachError::Squatted { path: path.to_owned(), owner, pid: host.pid(), uid: host.uid() }
 }

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use super::fail;
+use super::{fail, interrupted};
+use crate::attach;
 use crate::jvm;
 use crate::profiling;
 
@@ -12,7 +13,10 @@ pub(super) async fn run(target: &str) -> ExitCode {
         Ok(jvm) => jvm,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    match profiling::detach(&jvm).await {
+    let detached = profiling::unless(interrupted(), profiling::detach(&jvm)).await;
+    // Also of targets that are gone.
+    super::say_removed(&attach::remove_left_here());
+    match detached {
         Ok(report) => {
             let _ = writeln!(io::stdout(), "{}: {report}", jvm.pid);
             if report.contains("not ended") { ExitCode::FAILURE } else { ExitCode::SUCCESS }

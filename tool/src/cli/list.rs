@@ -7,10 +7,12 @@ use serde::Serialize;
 
 use super::arguments::ListFormat;
 use super::fail;
+use crate::attach::{self, TargetHost};
 use crate::jvm::{self, Jvm};
 
 pub(super) fn run(format: ListFormat) -> ExitCode {
     let jvms = jvm::list();
+    super::say_removed(&remove_left(&jvms));
     let written = match format {
         ListFormat::Text => write_text(&jvms, &mut io::stdout().lock()),
         ListFormat::Json => write_json(&jvms, &mut io::stdout().lock()),
@@ -21,6 +23,14 @@ pub(super) fn run(format: ListFormat) -> ExitCode {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => fail(1, &format!("cannot write the list: {error}")),
     }
+}
+
+/// Removes what tools that are gone have left, here and where these JVMs are.
+fn remove_left(jvms: &[Jvm]) -> Vec<String> {
+    let hosts = jvms.iter().filter_map(|jvm| TargetHost::of(jvm).ok());
+    let mut removed: Vec<String> = hosts.flat_map(|host| attach::remove_left_beside(&host)).collect();
+    removed.extend(attach::remove_left_here());
+    removed
 }
 
 fn write_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {

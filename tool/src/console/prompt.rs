@@ -1,6 +1,7 @@
 //! The prompt: a line editor with history and completion in a thread of its own, while the session serves the target.
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::mpsc;
@@ -214,11 +215,19 @@ fn edit_lines(
     }
 }
 
-/// `$XDG_STATE_HOME/headwater/history`; its directory is made.
+/// `$XDG_STATE_HOME/headwater/history`; its directory is made. None where these belong to somebody else, as after `sudo` may be: he could
+/// have us write anywhere.
 fn history_file() -> Option<PathBuf> {
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let directory =
-        state.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state")))?.join("headwater");
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let (base, below) = match variable("XDG_STATE_HOME") {
+        Some(state) => (state, "headwater"),
+        None => (variable("HOME")?, ".local/state/headwater"),
+    };
+    let is_ours = |owner: u32| owner == rustix::process::geteuid().as_raw();
+    if std::fs::metadata(&base).is_ok_and(|base| !is_ours(base.uid())) {
+        return None;
+    }
+    let directory = base.join(below);
     std::fs::create_dir_all(&directory).ok()?;
     Some(directory.join("history"))
 }

@@ -1,6 +1,6 @@
 //! Reading a recording: the stacks of its execution samples.
 
-use std::io::{self, Cursor};
+use std::io::Cursor;
 
 use jfrs::reader::event::Accessor;
 use jfrs::reader::value_descriptor::ValueDescriptor;
@@ -17,9 +17,6 @@ const HEADER_BYTES: usize = 68;
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is not there.
-    #[error(transparent)]
-    Io(#[from] io::Error),
     /// It is cut off, or none.
     #[error("at byte {at} there is no chunk of a recording")]
     NoChunk {

@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -20,6 +21,14 @@ pub(crate) struct Status {
     pub(crate) process: u32,
     pub(crate) effective_uid: u32,
     pub(crate) effective_gid: u32,
+    /// The user whose processes and threads this one counts among.
+    pub(crate) real_uid: u32,
+    /// The supplementary groups.
+    pub(crate) groups: Vec<u32>,
+    /// How many threads it has.
+    pub(crate) threads: u64,
+    /// The effective capabilities, as a bit mask.
+    pub(crate) capabilities: u64,
     /// The pid in the innermost pid namespace: the number the process itself knows.
     pub(crate) inner_pid: u32,
     /// Whether the process has a handler for SIGQUIT. Without one the signal is deadly.
@@ -32,7 +41,12 @@ const SIGQUIT_BIT: u64 = 1 << 2;
 impl Status {
     /// Reads the status of a process; `NotFound` if there is none.
     pub(crate) fn of(pid: u32) -> io::Result<Status> {
-        let text = fs::read(format!("/proc/{pid}/status")).map_err(gone_is_not_found)?;
+        Status::at(&Path::new("/proc").join(pid.to_string()))
+    }
+
+    /// The same by the process's directory in a `/proc`.
+    pub(crate) fn at(process: &Path) -> io::Result<Status> {
+        let text = fs::read(process.join("status")).map_err(gone_is_not_found)?;
         Ok(Status::parse(&String::from_utf8_lossy(&text)))
     }
 
@@ -47,8 +61,15 @@ impl Status {
                 "Name" => status.name = value.to_owned(),
                 "State" => status.state = value.chars().next().unwrap_or('?'),
                 "Tgid" => status.process = value.parse().unwrap_or(0),
-                "Uid" => status.effective_uid = effective(),
+                "Uid" => {
+                    status.real_uid =
+                        value.split_whitespace().next().and_then(|id| id.parse().ok()).unwrap_or(u32::MAX);
+                    status.effective_uid = effective();
+                }
                 "Gid" => status.effective_gid = effective(),
+                "Groups" => status.groups = value.split_whitespace().filter_map(|id| id.parse().ok()).collect(),
+                "Threads" => status.threads = value.parse().unwrap_or(0),
+                "CapEff" => status.capabilities = u64::from_str_radix(value, 16).unwrap_or(0),
                 "NSpid" => {
                     status.inner_pid = value.split_whitespace().last().and_then(|pid| pid.parse().ok()).unwrap_or(0);
                 }
@@ -99,17 +120,27 @@ pub(crate) fn arguments(pid: u32) -> Vec<String> {
     bytes.split(|&byte| byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
 }
 
+/// A text of another process's choosing without what a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+}
+
 /// The command of a process in one line, for messages; the short name if it has no arguments to show.
 pub(crate) fn command(pid: u32, status: &Status) -> String {
     const LONGEST: usize = 80;
-    let line = arguments(pid).join(" ");
+    let line = printable(&arguments(pid).join(" "));
     if line.is_empty() {
-        return format!("[{}]", status.name);
+        return format!("[{}]", printable(&status.name));
     }
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}...", &line[..end]),
         None => line,
     }
+}
+
+/// Whether the pids that `/proc` shows are those of our own pid namespace.
+pub(crate) fn pids_are_ours() -> bool {
+    fs::read_link("/proc/self").is_ok_and(|link| link.to_str() == Some(&std::process::id().to_string()))
 }
 
 /// What the memory map of a process says about it.
@@ -181,6 +212,12 @@ pub(crate) fn open_root(pid: u32) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(format!("/proc/{pid}/root"), flags, Mode::empty())?)
 }
 
+/// Opens the working directory of a process, as a place only. Needs ptrace-read permission.
+pub(crate) fn open_working_directory(pid: u32) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(format!("/proc/{pid}/cwd"), flags, Mode::empty())?)
+}
+
 /// Opens a path as a process with that root directory would: symbolic links in it, absolute ones too, never lead out.
 /// The path is relative to the root.
 pub(crate) fn open_in_root(root: impl AsFd, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
@@ -217,7 +254,7 @@ mod tests {
     use super::*;
 
     const STATUS: &str = "Name:\tjava\nState:\tT (stopped)\nTgid:\t4711\nPid:\t4712\nUid:\t1000\t1001\t1002\t1003\n\
-                          Gid:\t100\t101\t102\t103\nNSpid:\t4711\t27\t1\nSigCgt:\t2000000101005ccd\n";
+                          Gid:\t100\t101\t102\t103\nGroups:\t7 8 \nThreads:\t31\nCapEff:\t0000000001000000\nNSpid:\t4711\t27\t1\nSigCgt:\t2000000101005ccd\n";
 
     #[test]
     fn status_gives_effective_ids_and_the_innermost_pid() {
@@ -228,6 +265,10 @@ mod tests {
             process: 4711,
             effective_uid: 1001,
             effective_gid: 101,
+            real_uid: 1000,
+            groups: vec![7, 8],
+            threads: 31,
+            capabilities: 1 << 24,
             inner_pid: 1,
             catches_quit: true,
         };
@@ -244,6 +285,11 @@ mod tests {
             assert_eq!(status.catches_quit, caught, "{mask}");
             assert_eq!(status.inner_pid, 5, "kernels without NSpid have one namespace");
         }
+    }
+
+    #[test]
+    fn a_command_has_no_say_on_the_terminal() {
+        assert_eq!(printable("java -jar \x1b[2Jx\u{9b}K é.jar\n"), "java -jar \u{fffd}[2Jx\u{fffd}K é.jar\u{fffd}");
     }
 
     #[test]

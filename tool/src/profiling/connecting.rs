@@ -1,7 +1,9 @@
 //! Bringing the agent into a JVM, and hearing of it.
 
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use headwater_protocol::segment::Segment;
@@ -10,10 +12,10 @@ use tokio::process::Child;
 use super::ProfileError;
 use super::settings::{Settings, agreed};
 use crate::agent;
-use crate::attach::{AttachError, SharedDir, TargetHost, load_agent};
+use crate::attach::{self, AttachError, SharedDir, TargetHost, load_agent};
 use crate::engine::Attached;
 use crate::jvm::{self, Jvm};
-use crate::link::{Caller, Link, LinkError, Listener};
+use crate::link::{Caller, Link, LinkError, Listener, Peer};
 use crate::profile::Target;
 
 /// How long a thread of the target waits for this process before it goes on without.
@@ -36,25 +38,75 @@ const FORGOTTEN_NAMES: &str = "this JVM forgets the names of parameters (javac -
 
 /// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.
 pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, ProfileError> {
-    let host = TargetHost::of(jvm)?;
-    let directory = host.create_dir(&agent::directory(jvm.pid))?;
-    directory.write_executable(agent::FILE, agent::LIBRARY)?;
-    let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
-    let connected = bring_in(host, &directory, &listener, settings).await?;
+    let (pid, main) = (jvm.pid, jvm.main.clone());
+    let jvm = jvm.clone();
+    let (place, socket) = blocking(move || {
+        let host = TargetHost::of(&jvm)?;
+        attach::check_room(&host)?;
+        // Also what a tool has left that was killed before its agent was there to remove it.
+        attach::remove_left(&host);
+        let own = agent::directory(pid);
+        let mapped = agent::loaded_directory(pid).filter(|name| name.starts_with(&own));
+        Place::make(host, mapped.as_deref().unwrap_or(&own), mapped.is_some())
+    })
+    .await?;
+    let listener = place.listener(socket)?;
+    let connected = bring_in(place.host, &place.directory, place.library, &listener, settings).await?;
     // The agent is mapped and the socket connected: nothing of ours needs to stay in the file system.
-    drop((listener, directory));
-    Ok(connected.attached(jvm.pid, jvm.main.clone()))
+    drop((listener, place.directory));
+    Ok(connected.attached(pid, main))
+}
+
+/// Does what may wait for a file system or a process, and cannot be interrupted, on a thread of its own: Ctrl-C is heard meanwhile.
+async fn blocking<T: Send + 'static>(
+    task: impl FnOnce() -> Result<T, AttachError> + Send + 'static,
+) -> Result<T, ProfileError> {
+    let done = tokio::task::spawn_blocking(task).await;
+    Ok(done.map_err(|error| ProfileError::Thread(error.into()))??)
+}
+
+/// Where the agent finds the tool, and the JVM the agent.
+struct Place {
+    host: TargetHost,
+    directory: SharedDir,
+    /// As the target sees it.
+    library: String,
+}
+
+impl Place {
+    /// Puts the agent into a directory of this name, and a socket beside it; elsewhere, if somebody else has that name. An agent that is mapped under
+    /// it needs no file: the dynamic linker knows it by its path.
+    fn make(host: TargetHost, name: &str, is_mapped: bool) -> Result<(Place, UnixListener), AttachError> {
+        let directory = host.create_dir_or_another(name)?;
+        let library = if is_mapped && directory.name() != name {
+            format!("/tmp/{name}/{}", agent::FILE)
+        } else {
+            directory.write_executable(agent::FILE, agent::LIBRARY)?;
+            format!("{}/{}", directory.there(), agent::FILE)
+        };
+        let socket = directory.listen(agent::SOCKET)?;
+        Ok((Place { host, directory, library }, socket))
+    }
+
+    /// Waits for the target, and for nobody else.
+    fn listener(&self, socket: UnixListener) -> Result<Listener, LinkError> {
+        let peer = Peer { pid: Some(self.host.pid()), uid: self.host.uid() };
+        Listener::new(socket, path_of_socket(&self.directory), peer)
+    }
+}
+
+fn path_of_socket(directory: &SharedDir) -> String {
+    format!("{}/{}", directory.there(), agent::SOCKET)
 }
 
 async fn bring_in(
     host: TargetHost,
     directory: &SharedDir,
+    library: String,
     listener: &Listener,
     settings: &Settings,
 ) -> Result<Connected, ProfileError> {
-    let path = format!("{}/{}", directory.there(), agent::FILE);
-    let options = format!("{}/{}", directory.there(), agent::SOCKET);
-    let loading = load(host, path, options);
+    let loading = load(host, library, path_of_socket(directory));
     tokio::pin!(loading);
     let (caller, loaded) = caller(listener, loading.as_mut()).await?;
     let connected = welcome(caller, settings)?;
@@ -72,26 +124,37 @@ async fn finished(
 ) -> Result<(), ProfileError> {
     let Err(failed) = loading.await else { return Ok(()) };
     match tokio::time::timeout(LAST_WORDS_DEADLINE, listener.accept()).await {
-        Ok(Ok(mut caller)) => Err(caller.greeting().err().map_or(failed, ProfileError::from)),
+        Ok(Err(error)) => Err(error.into()),
         _ => Err(failed),
     }
 }
 
-/// Has the JVM load the agent, on a thread of its own: the JVM answers when the agent has begun.
+/// Has the JVM load the agent, on a thread of its own: the JVM answers when the agent has begun. If that is not waited for to its end, it is not
+/// begun any more, and what it takes is removed.
 async fn load(host: TargetHost, path: String, options: String) -> Result<(), ProfileError> {
-    let loading = tokio::task::spawn_blocking(move || load_agent(&host, &path, &options));
-    Ok(loading.await.map_err(|error| ProfileError::Thread(error.into()))??)
+    let _abandoned_when_dropped = Abandoning(Arc::clone(host.abandoned()));
+    blocking(move || load_agent(&host, &path, &options)).await
 }
 
-/// The agent's connection, and whether its loading has ended: an agent that connects is asked first, because it knows best
+struct Abandoning(Arc<AtomicBool>);
+
+impl Drop for Abandoning {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// The agent that greets, and whether its loading has ended: an agent that connects is heard first, because it knows best
 /// what is wrong.
 async fn caller(
     listener: &Listener,
     loading: impl Future<Output = Result<(), ProfileError>>,
 ) -> Result<(Caller, bool), ProfileError> {
+    let accepting = listener.accept();
+    tokio::pin!(accepting);
     let loaded = tokio::select! {
         biased;
-        caller = listener.accept() => return Ok((caller?, false)),
+        caller = &mut accepting => return Ok((caller?, false)),
         loaded = loading => loaded,
     };
     // The agent connects before it returns, but the JVM's answer may be the first that we see.
@@ -100,7 +163,7 @@ async fn caller(
         Err(ProfileError::Attach(AttachError::AgentFailed { .. })) => LAST_WORDS_DEADLINE,
         Err(_) => Duration::ZERO,
     };
-    match tokio::time::timeout(patience, listener.accept()).await {
+    match tokio::time::timeout(patience, accepting).await {
         Ok(caller) => Ok((caller?, true)),
         Err(_) => Err(loaded.err().unwrap_or(ProfileError::Silent)),
     }
@@ -125,8 +188,8 @@ impl Connected {
     }
 }
 
-fn welcome(mut caller: Caller, settings: &Settings) -> Result<Connected, ProfileError> {
-    let greeting = caller.greeting()?;
+fn welcome(caller: Caller, settings: &Settings) -> Result<Connected, ProfileError> {
+    let greeting = caller.greeting().clone();
     let forgets_names = greeting.forgets_names;
     let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
     let (chunks, recording) = agreed(settings, &java_version)?;
@@ -146,11 +209,12 @@ pub(super) struct Started {
 /// Starts a program with the agent in it, which connects here. Its `main` waits for what the agent is told then.
 pub(super) fn start(command: &[String]) -> Result<(Started, Listener), ProfileError> {
     let own = std::process::id();
-    let directory = TargetHost::ourselves()?.create_dir(&agent::directory(own))?;
+    let directory = TargetHost::ourselves()?.create_dir_or_another(&agent::directory(own))?;
     directory.write_executable(agent::FILE, agent::LIBRARY)?;
-    let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
-    let agent_option =
-        format!("-agentpath:{}/{}={}/{}", directory.there(), agent::FILE, directory.there(), agent::SOCKET);
+    // It may be a program that the program starts.
+    let peer = Peer { pid: None, uid: rustix::process::geteuid().as_raw() };
+    let listener = Listener::new(directory.listen(agent::SOCKET)?, path_of_socket(&directory), peer)?;
+    let agent_option = format!("-agentpath:{}/{}={}", directory.there(), agent::FILE, path_of_socket(&directory));
     let spawn_error = |error| ProfileError::Spawn { command: command.join(" "), error };
     let program = with_agent(command, &agent_option).spawn().map_err(spawn_error)?;
     Ok((Started { program, directory, main: main_of(command) }, listener))
@@ -197,24 +261,38 @@ fn main_of(command: &[String]) -> String {
     jvm::main_of_command_line(command).unwrap_or_else(|| command.join(" "))
 }
 
-/// Ends whatever session a target has, also one whose tool is lost; what the agent says about it.
+/// Ends whatever session a target has, also one whose tool is lost, and removes the files that such a tool has left; what there is to be said
+/// about it.
 pub async fn detach(jvm: &Jvm) -> Result<String, ProfileError> {
-    let Some(directory_name) = agent::loaded_directory(jvm.pid) else {
-        return Ok("nothing to detach: Headwater's agent is not in this JVM".to_owned());
+    let Some(name) = agent::loaded_directory(jvm.pid) else {
+        let jvm = jvm.clone();
+        let removed = blocking(move || Ok(attach::remove_left(&TargetHost::of(&jvm)?))).await?;
+        return Ok(with_removed("nothing to detach: Headwater's agent is not in this JVM".to_owned(), &removed));
     };
-    let host = TargetHost::of(jvm)?;
-    let directory = host.create_dir(&directory_name)?;
-    directory.write_executable(agent::FILE, agent::LIBRARY)?;
-    let listener = Listener::bind(&directory.here().join(agent::SOCKET))?;
-    let path = format!("{}/{}", directory.there(), agent::FILE);
-    let options = format!("detach={}/{}", directory.there(), agent::SOCKET);
-    let loading = load(host, path, options);
+    let target = jvm.clone();
+    let (removed, (place, socket)) = blocking(move || {
+        let host = TargetHost::of(&target)?;
+        let mut removed = attach::remove_left(&host);
+        removed.extend(attach::end_left_recording(&host));
+        Ok((removed, Place::make(host, &name, true)?))
+    })
+    .await?;
+    let listener = place.listener(socket)?;
+    let options = format!("detach={}", path_of_socket(&place.directory));
+    let loading = load(place.host, place.library, options);
     tokio::pin!(loading);
-    let (mut caller, _) = caller(&listener, loading).await?;
-    match caller.greeting() {
-        Err(LinkError::Declined(report)) => Ok(report),
-        Err(error) => Err(error.into()),
+    match caller(&listener, loading).await {
+        Err(ProfileError::Link(LinkError::Declined(report))) => Ok(with_removed(report, &removed)),
+        Err(error) => Err(error),
         Ok(_) => Ok("the agent began a session instead of ending one".to_owned()),
+    }
+}
+
+fn with_removed(report: String, removed: &[String]) -> String {
+    if removed.is_empty() {
+        report
+    } else {
+        format!("{report}; removed what a tool left that is gone: {}", removed.join(", "))
     }
 }
 
@@ -230,22 +308,21 @@ mod tests {
     async fn an_agent_that_fails_is_heard_first() {
         let scratch = Scratch::new("profiling");
         let path = scratch.file("socket");
-        let listener = Listener::bind(&path).unwrap();
+        let listener = Listener::at(&path);
         let loading = async {
             let mut agent = std::os::unix::net::UnixStream::connect(&path).unwrap();
             wire::write(&mut agent, &Err::<Greeting, _>("another".to_owned())).unwrap();
             Err(AttachError::AgentFailed { pid: 1, code: 1 }.into())
         };
-        let (mut caller, loaded) = caller(&listener, loading).await.unwrap();
-        assert!(loaded);
-        assert!(matches!(caller.greeting(), Err(LinkError::Declined(reason)) if reason == "another"));
+        let error = caller(&listener, loading).await.unwrap_err();
+        assert!(matches!(&error, ProfileError::Link(LinkError::Declined(reason)) if reason == "another"), "{error}");
     }
 
     #[tokio::test]
     async fn an_agent_that_fails_after_it_has_connected_is_heard_too() {
         let scratch = Scratch::new("profiling");
         let path = scratch.file("socket");
-        let listener = Listener::bind(&path).unwrap();
+        let listener = Listener::at(&path);
         let loading = async {
             let mut agent = std::os::unix::net::UnixStream::connect(&path).unwrap();
             wire::write(&mut agent, &Err::<Greeting, _>("no class".to_owned())).unwrap();
@@ -258,7 +335,7 @@ mod tests {
     #[tokio::test]
     async fn an_agent_that_fails_without_a_word_is_not_waited_for() {
         let scratch = Scratch::new("profiling");
-        let listener = Listener::bind(&scratch.file("socket")).unwrap();
+        let listener = Listener::at(&scratch.file("socket"));
         let failed = || Err(AttachError::AgentFailed { pid: 1, code: 7 }.into());
         let error = caller(&listener, std::future::ready(failed())).await.unwrap_err();
         assert!(matches!(error, ProfileError::Attach(AttachError::AgentFailed { code: 7, .. })), "{error}");

@@ -169,15 +169,14 @@ impl Agent {
 async fn begin(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, JoinHandle<()>) {
     let scratch = Scratch::new("session");
     let path = scratch.file("socket");
-    let listener = Listener::bind(&path).unwrap();
+    let listener = Listener::at(&path);
     let classes = compile_text(&jdks()[0], SOURCE);
     let agent = std::thread::spawn(move || {
         let mut agent = Agent::connect(&path, classes);
         agent.begin();
         script(&mut agent);
     });
-    let mut caller = listener.accept().await.unwrap();
-    caller.greeting().unwrap();
+    let caller = listener.accept().await.unwrap();
     let (segment, file) = Segment::create(2, Recording::default()).unwrap();
     let link = caller.welcome(&file, Duration::from_secs(1)).unwrap();
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
