@@ -227,7 +227,7 @@ pub(super) async fn measure(
 enum Recorder {
     NotYet,
     Starting(JoinHandle<Result<Recording, RecorderError>>),
-    Runs(Recording),
+    Runs(Box<Recording>),
     Failed(String),
 }
 
@@ -244,7 +244,7 @@ impl Recorder {
             && starting.is_finished()
         {
             *self = match starting.await {
-                Ok(Ok(recording)) => Recorder::Runs(recording),
+                Ok(Ok(recording)) => Recorder::Runs(Box::new(recording)),
                 Ok(Err(error)) => Recorder::Failed(error.to_string()),
                 Err(panic) => Recorder::Failed(panic.to_string()),
             };
@@ -255,7 +255,7 @@ impl Recorder {
     async fn finish(mut self) -> (Result<Samples, String>, usize) {
         if let Recorder::Starting(starting) = self {
             self = match starting.await {
-                Ok(Ok(recording)) => Recorder::Runs(recording),
+                Ok(Ok(recording)) => Recorder::Runs(Box::new(recording)),
                 Ok(Err(error)) => Recorder::Failed(error.to_string()),
                 Err(panic) => Recorder::Failed(panic.to_string()),
             };
