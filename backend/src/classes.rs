@@ -122,7 +122,7 @@ impl Classes {
         }))
     }
 
-    /// All loaded classes: those that are linked, and those of the JDK's application class loader that are not.
+    /// All loaded classes: those that are linked, and those that are not.
     pub fn list(&self, jni: Jni) -> Result<(Vec<ClassInfo>, Vec<UnlinkedClass>), Error> {
         let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
         for class in self.jvmti.loaded_classes()? {
@@ -137,25 +137,27 @@ impl Classes {
         Ok((linked, unlinked))
     }
 
-    /// A class that is not linked; `None` if it is of another loader than the JDK's application class loader, because that one's code
-    /// would run when what it needs is loaded, or if it cannot be linked.
+    /// A class that is not linked; `None` if it cannot be.
     fn unlinked(&self, jni: Jni, class: jclass) -> Result<Option<UnlinkedClass>, Error> {
         const OTHERS: i32 =
             class_status::ARRAY | class_status::PRIMITIVE | class_status::PREPARED | class_status::ERROR;
         if self.jvmti.class_status(class)? & OTHERS != 0 {
             return Ok(None);
         }
-        let loader = self.jvmti.class_loader(class)?;
-        if loader.is_null() {
-            return Ok(None);
-        }
-        let kind = jni.object_class(loader);
-        let is_of_class_path = self.jvmti.class_signature(kind)? == "Ljdk/internal/loader/ClassLoaders$AppClassLoader;";
-        jni.delete_local(kind);
-        jni.delete_local(loader);
         let signature = self.jvmti.class_signature(class)?;
-        let Some(name) = class_name(&signature).filter(|_| is_of_class_path) else { return Ok(None) };
-        Ok(Some(UnlinkedClass { id: self.id(class)?, name: name.to_owned() }))
+        let Some(name) = class_name(&signature) else { return Ok(None) };
+        let loader = self.jvmti.class_loader(class)?;
+        let is_of_class_path = !loader.is_null() && {
+            let kind = jni.object_class(loader);
+            let signature = self.jvmti.class_signature(kind);
+            jni.delete_local(kind);
+            signature? == "Ljdk/internal/loader/ClassLoaders$AppClassLoader;"
+        };
+        jni.delete_local(loader);
+        let super_class = jni.superclass(class);
+        let super_id = if super_class.is_null() { None } else { Some(self.id(super_class)?) };
+        jni.delete_local(super_class);
+        Ok(Some(UnlinkedClass { id: self.id(class)?, name: name.to_owned(), super_class: super_id, is_of_class_path }))
     }
 
     /// The declared methods of classes that are still loaded.

@@ -191,7 +191,7 @@ pub enum Reply {
     Classes {
         /// Those that are linked.
         linked: Vec<ClassInfo>,
-        /// Those of the JDK's application class loader that are not.
+        /// Those that are not.
         unlinked: Vec<UnlinkedClass>,
     },
     /// To [`Command::ListMethods`]: classes that have been unloaded, or are not linked yet, are missing.
@@ -382,6 +382,10 @@ pub struct UnlinkedClass {
     pub id: ClassId,
     /// Internal name.
     pub name: String,
+    /// Its superclass.
+    pub super_class: Option<ClassId>,
+    /// It is of the JDK's application class loader: what it needs can be loaded without any code of the program's.
+    pub is_of_class_path: bool,
 }
 
 /// A class file.

@@ -350,6 +350,7 @@ impl CallGraph {
             Work::Open(methods) => self.enter_open(methods),
             Work::Rest => {}
         }
+        self.reach_inherited_later();
         for key in self.unlinked.linked_ahead() {
             self.apply_to(key);
         }

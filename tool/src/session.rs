@@ -283,9 +283,7 @@ impl Session {
                 self.cost = BatchCost::expected(linked.len());
                 self.graph.set_batch_cost(self.cost.fixed());
                 self.graph.add_classes(linked);
-                if reveal == Reveal::Blocking {
-                    self.graph.add_unlinked(unlinked);
-                }
+                self.graph.add_unlinked(unlinked, reveal == Reveal::Blocking);
                 self.turn().await
             }
             other => Err(unexpected("list its classes", &other)),

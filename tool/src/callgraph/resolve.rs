@@ -166,6 +166,8 @@ impl CallGraph {
         let owners = self.mirrors.visible(owner, loader);
         if self.mirrors.may_come(&owners, loader) {
             self.reachable.direct_pending.entry(owner.into()).or_default().insert((signature, caller));
+            // It may be here already, and extend what is above it.
+            self.reach_inherited(owner, (signature, caller), callees);
         }
         for owner in owners {
             if let Some(known) = self.reachable.direct_done.get(&(owner, signature, caller)) {
@@ -310,6 +312,7 @@ impl CallGraph {
         if self.roots_only {
             return;
         }
+        self.reach_what_it_inherits(class, name);
         let name: Arc<str> = name.into();
         let mut direct = pending(self.reachable.direct_pending.get(&name));
         direct.extend(pending(self.reachable.virtual_pending.get(&name)));

@@ -6,17 +6,22 @@
 //!
 //! Only in a program that starts, where little else is as dear; and only classes of the JDK's application class loader: to link a class may load
 //! others, which runs the code of its loader, and that must not be the application's.
+//!
+//! Some are never linked, though they are called: a static method is inherited, and its call initialises the class that declares it, not the
+//! one that is named (JVMS 5.5). All of Kotlin's library is called that way (`CollectionsKt`). So of such classes it is remembered what they extend.
 
 use std::sync::Arc;
 
-use headwater_protocol::ClassId;
 use headwater_protocol::message::{ClassInfo, UnlinkedClass};
+use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::CallSites;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ahead::{self, Probability};
+use super::ahead::{self, Callee, LOADED_LATER, Probability};
 use super::filter::JdkMethods;
 use super::mirror::ClassKey;
+use super::reachable::Target;
+use super::receivers::Spare;
 use super::{CallGraph, Step};
 
 /// From this probability of a call on its class is linked ahead.
@@ -25,10 +30,16 @@ const LINKED_AHEAD: Probability = 0.1;
 /// What is known of them.
 #[derive(Debug, Default)]
 pub(super) struct Unlinked {
-    /// By name: they are all of one loader.
+    /// What such classes extend, by name.
+    extends: FxHashMap<Arc<str>, Vec<Super>>,
+    /// The names of those that may be extended.
+    names: FxHashMap<ClassId, Arc<str>>,
+    /// Those of the JDK's application class loader, by name.
     classes: FxHashMap<Arc<str>, ClassId>,
     /// Those of them that are probably used soon.
     wanted: FxHashSet<ClassId>,
+    /// Static calls that may be of what such classes inherit, by their names.
+    inherited: Vec<(Arc<str>, Target)>,
     /// Those that were linked for the current work.
     linked: Vec<ClassKey>,
     /// ... and are not instrumented yet.
@@ -37,9 +48,27 @@ pub(super) struct Unlinked {
     late: usize,
 }
 
+/// A class that one that is not linked extends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Super {
+    Loaded(ClassId),
+    /// By its name, as a class of this loader names it.
+    Named(Arc<str>, LoaderId),
+}
+
 impl Unlinked {
+    /// A class is being loaded.
+    pub(super) fn loading(&mut self, name: Arc<str>, super_name: Arc<str>, loader: LoaderId) {
+        let extends = self.extends.entry(name).or_default();
+        let super_class = Super::Named(super_name, loader);
+        if !extends.contains(&super_class) {
+            extends.push(super_class);
+        }
+    }
+
     /// A class is linked now.
     pub(super) fn remove(&mut self, name: &str) {
+        self.extends.remove(name);
         if let Some(class) = self.classes.remove(name) {
             self.wanted.remove(&class);
         }
@@ -53,13 +82,62 @@ impl Unlinked {
     /// The current work is done.
     pub(super) fn settled(&mut self) {
         self.linked.clear();
+        self.inherited.clear();
     }
 }
 
 impl CallGraph {
-    /// Classes of the JDK's application class loader that are loaded, and not linked.
-    pub fn add_unlinked(&mut self, classes: Vec<UnlinkedClass>) {
-        self.unlinked.classes.extend(classes.into_iter().map(|class| (class.name.into(), class.id)));
+    /// Classes that are loaded, and not linked; some of them may be linked ahead, if threads wait for that.
+    pub fn add_unlinked(&mut self, classes: Vec<UnlinkedClass>, may_link: bool) {
+        for UnlinkedClass { id, name, super_class, is_of_class_path } in classes {
+            let name: Arc<str> = name.into();
+            self.unlinked.names.insert(id, name.clone());
+            if let Some(super_class) = super_class {
+                self.unlinked.extends.entry(name.clone()).or_default().push(Super::Loaded(super_class));
+            }
+            if is_of_class_path && may_link {
+                self.unlinked.classes.insert(name, id);
+            }
+        }
+    }
+
+    /// A static method that a class inherits, which may never be linked: it is looked for from its superclass on.
+    pub(super) fn reach_inherited(&mut self, owner: &str, (signature, caller): Target, callees: &mut Vec<Callee>) {
+        for super_class in self.unlinked.extends.get(owner).cloned().unwrap_or_default() {
+            let (name, loader) = match super_class {
+                Super::Named(name, loader) => (name, loader),
+                Super::Loaded(class) => match (self.mirrors.by_id(class), self.unlinked.names.get(&class)) {
+                    (Some(key), _) if self.mirrors.get(key).linked => {
+                        let mirror = self.mirrors.get(key);
+                        (mirror.name.clone(), mirror.loader)
+                    }
+                    // Whose loader does not matter: nothing of the name is linked.
+                    (_, Some(name)) => (name.clone(), LoaderId::BOOT),
+                    _ => continue,
+                },
+            };
+            self.reach_direct(&name, loader, (signature, caller), Spare::Nothing, callees);
+        }
+    }
+
+    /// A class is being loaded: what has been called on its name may be inherited, and is looked for when methods may be asked for.
+    pub(super) fn reach_what_it_inherits(&mut self, class: ClassKey, name: &str) {
+        let mirror = self.mirrors.get(class);
+        let (Some(super_name), loader) = (mirror.super_names.first().cloned(), mirror.loader) else { return };
+        let name: Arc<str> = name.into();
+        let targets = self.reachable.direct_pending.get(&name).into_iter().flatten();
+        let inherited = targets.filter(|(signature, _)| self.mirrors.method(class, *signature).is_none());
+        self.unlinked.inherited.extend(inherited.map(|target| (name.clone(), *target)));
+        self.unlinked.loading(name, super_name, loader);
+    }
+
+    /// Goes on with what has been called by inheritance, until the current work is done.
+    pub(super) fn reach_inherited_later(&mut self) {
+        let mut callees = Vec::new();
+        for (name, target) in self.unlinked.inherited.clone() {
+            self.reach_inherited(&name, target, &mut callees);
+        }
+        callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability * LOADED_LATER));
     }
 
     /// A method is about to call this: what it uses for that is worth linking.

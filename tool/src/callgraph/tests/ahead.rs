@@ -1,7 +1,5 @@
 //! Looking ahead: by the shape of the code, and by what has run before.
 
-use headwater_protocol::message::UnlinkedClass;
-
 use super::*;
 
 #[test]
@@ -233,9 +231,8 @@ fn while_a_program_starts_classes_that_are_loaded_already_are_linked_for_a_batch
         let mut jvm = PlayedJvm::new(source, ahead());
         jvm.graph.set_batch_cost(Duration::ZERO);
         let mut jvm = jvm.attach(&["Main", "Other"]);
-        let unlinked =
-            ["Used", "Deeper", "Never"].map(|name| UnlinkedClass { id: jvm.classes[name].id, name: name.into() });
-        jvm.graph.add_unlinked(unlinked.into());
+        let unlinked = ["Used", "Deeper", "Never"].map(|name| jvm.unlinked(name));
+        jvm.graph.add_unlinked(unlinked.into(), true);
         if is_starting {
             start_up(&mut jvm);
         }

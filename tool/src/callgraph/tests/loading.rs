@@ -81,3 +81,35 @@ fn what_a_class_inherits_from_the_jdk_leaves_though_the_class_comes_later() {
     jvm.load("Later");
     assert!(jvm.instrumented.contains("Later.run()V") && jvm.instrumented.contains("Key.hashCode()I"));
 }
+
+/// As Kotlin's library is called: `CollectionsKt.first(...)`, which only extends what declares it.
+const FACADE: &str = "
+    class Main { static int root() { return Facade.first() + Facade.own(); } }
+    class Part { static int first() { return Other.second(); } }
+    class Middle extends Part { }
+    class Facade extends Middle { static int own() { return 1; } }
+    class Other { static int second() { return 2; } }
+";
+
+#[test]
+fn a_static_method_may_be_inherited_by_a_class_that_is_never_linked() {
+    let mut jvm = PlayedJvm::new(FACADE, options("Main::root"));
+    jvm.graph.add_unlinked(vec![jvm.unlinked("Facade"), jvm.unlinked("Middle")], false);
+    let mut jvm = jvm.attach(&["Main", "Part", "Other"]);
+    jvm.enter("Main.root()I");
+    jvm.enter("Part.first()I");
+    assert_eq!(jvm.instrumented(), ["Main.root()I", "Other.second()I", "Part.first()I"]);
+    jvm.load("Facade");
+    assert!(jvm.instrumented.contains("Facade.own()I"), "{:?}", jvm.instrumented);
+}
+
+#[test]
+fn it_may_be_loaded_later_and_never_linked_then() {
+    let mut jvm = PlayedJvm::new(FACADE, options("Main::root")).attach(&["Main", "Part", "Middle", "Other"]);
+    jvm.enter("Main.root()I");
+    assert!(!jvm.instrumented.contains("Part.first()I"));
+    jvm.define("Facade", true);
+    // What comes next takes it along.
+    jvm.enter("Facade.own()I");
+    assert!(jvm.instrumented.contains("Part.first()I"), "{:?}", jvm.instrumented);
+}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use headwater_protocol::LoaderId;
-use headwater_protocol::message::mention;
+use headwater_protocol::message::{UnlinkedClass, mention};
 use headwater_rewriter::ClassFile;
 use headwater_tests::{compile_text, jdks};
 
@@ -133,6 +133,12 @@ impl PlayedJvm {
             bytes: bytes.clone(),
         };
         self.classes.insert(name, class);
+    }
+
+    pub(super) fn unlinked(&self, name: &str) -> UnlinkedClass {
+        let class = &self.classes[name];
+        let super_class = class.super_class.as_ref().map(|name| self.classes[name].id);
+        UnlinkedClass { id: class.id, name: name.to_owned(), super_class, is_of_class_path: true }
     }
 
     pub(super) fn info(&self, name: &str) -> ClassInfo {
