@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile, compile_text, java, jdks, profile, read_report};
+use headwater_tests::{
+    Jdk, Scratch, calls_by_method, compile, compile_text, java, jdks, profile, profile_while_told, read_report,
+};
 
 /// Runs scenarios under a profile of `Loading::root`; the calls by method. The program's output must be what it is
 /// without a profiler.
@@ -228,5 +230,30 @@ fn a_program_that_starts_has_its_loaded_classes_linked_for_a_batch_that_is_due()
             assert!((0..count).all(|index| calls(&found, &format!("{kind}{index}.go()V")) == 1), "{found:#?}");
         }
         assert_eq!(calls(&found, "Broken.<init>()V"), 0);
+    }
+}
+
+/// A call of a static method that is inherited initialises the class that declares it, and never links the one that is named: all of Kotlin's library is called so.
+#[test]
+fn what_a_class_inherits_is_seen_though_the_class_is_never_linked() {
+    const SOURCE: &str = "
+        class Main {
+            public static void main(String[] args) throws Exception {
+                root();
+                System.out.println(\"READY\");
+                while (System.in.read() >= 0) System.out.println(\"RESULT \" + root());
+            }
+            static int root() { return Facade.first(); }
+        }
+        class Part { static int first() { return Other.second(); } }
+        class Facade extends Part { }
+        class Other { static int second() { return 2; } }";
+    for jdk in jdks() {
+        let classes = compile_text(&jdk, SOURCE);
+        let target = java(&jdk, &classes, &[], &["Main"]);
+        let report = profile_while_told(target, &["--root", "Main::root"], &["", "", ""]);
+        let calls = calls_by_method(&report);
+        let counts = ["Main.root()I", "Part.first()I", "Other.second()I"].map(|method| calls.get(method).copied());
+        assert_eq!(counts, [Some(3); 3], "JDK {}: {calls:#?}", jdk.version);
     }
 }
