@@ -19,12 +19,15 @@ pub struct Whole {
     pub total_ns: f64,
     /// One standard deviation.
     pub error_ns: f64,
+    /// How far its calls may be from those of settled code, as a part and a standard deviation.
+    pub unsettled: f64,
 }
 
 impl Whole {
     /// It was timed in code that was still being compiled, and may be wrong by such a part.
     pub fn unsettle(&mut self, part: f64) {
         self.error_ns = self.error_ns.hypot(part * self.total_ns);
+        self.unsettled = part;
     }
 }
 
@@ -62,6 +65,7 @@ pub fn wholes(cct: &Cct, clock: &Clock, roots: &[RootCalls], reference: Referenc
             Whole {
                 total_ns: charged + others * measured.sum(),
                 error_ns: doubts.iter().map(|doubt| doubt * doubt).sum::<f64>().sqrt(),
+                unsettled: 0.0,
             },
         ))
     };
