@@ -131,11 +131,14 @@ fn method(method: &Accessor<'_>) -> Option<Method> {
     let class_name = symbol(&class, "name")?.replace('/', ".");
     let name = format!("{class_name}.{}{}", symbol(method, "name")?, symbol(method, "descriptor")?);
     let loader = class.get_field("classLoader");
-    // Loaders of applications may have no name, but they have a class.
-    let is_jdk = match loader.as_ref().and_then(|loader| symbol(loader, "name")) {
-        Some(name) => name == "bootstrap" || name == "platform",
-        None => loader.and_then(|loader| loader.get_field("type")).and_then(|class| symbol(&class, "name")).is_none(),
-    };
+    // Loaders of applications may have no name, but they have a class; so do those of the accessors that reflection generates.
+    let is_jdk = class_name.starts_with("jdk.internal.reflect.Generated")
+        || match loader.as_ref().and_then(|loader| symbol(loader, "name")) {
+            Some(name) => name == "bootstrap" || name == "platform",
+            None => {
+                loader.and_then(|loader| loader.get_field("type")).and_then(|class| symbol(&class, "name")).is_none()
+            }
+        };
     let modifiers = match method.get_field("modifiers").map(|modifiers| modifiers.value) {
         Some(ValueDescriptor::Primitive(Primitive::Integer(modifiers))) => i64::from(*modifiers),
         _ => 0,
