@@ -32,6 +32,7 @@ mod view;
 pub(crate) use profile_options::ProfileArgs;
 pub(crate) use values::duration;
 
+use crate::printable::printable_lines;
 use arguments::{Cli, Command};
 use default_options::{OPTIONS, with_defaults};
 
@@ -88,8 +89,13 @@ async fn execute(command: Command) -> ExitCode {
 }
 
 fn fail(code: u8, message: &str) -> ExitCode {
-    let _ = writeln!(io::stderr(), "headwater: {message}");
+    complain(message);
     ExitCode::from(code)
+}
+
+fn complain(message: &str) {
+    // A standard error that went away is no reason to stop.
+    let _ = writeln!(io::stderr(), "headwater: {}", printable_lines(message));
 }
 
 /// Ready when the user wants an end: Ctrl-C, or a request to terminate; and each time again. From this call on none of them ends the process

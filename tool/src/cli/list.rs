@@ -1,5 +1,6 @@
 //! `headwater list`: the JVMs that can be attached to.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -8,6 +9,7 @@ use serde::Serialize;
 use super::arguments::ListFormat;
 use super::fail;
 use crate::jvm::{self, Jvm};
+use crate::printable::printable;
 
 pub(super) fn run(format: ListFormat) -> ExitCode {
     let jvms = jvm::list();
@@ -28,7 +30,7 @@ fn write_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
         return writeln!(out, "no JVM is running that this user may see");
     }
     let widths = jvms.iter().fold((3, 4, 4), |(pid, java, main), jvm| {
-        (pid.max(jvm.pid.to_string().len()), java.max(version(jvm).len()), main.max(jvm.main.chars().count()))
+        (pid.max(jvm.pid.to_string().len()), java.max(version(jvm).len()), main.max(shown(jvm).chars().count()))
     });
     writeln!(
         out,
@@ -41,12 +43,12 @@ fn write_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
         main = widths.2
     )?;
     for jvm in jvms {
-        let arguments: String = jvm.arguments.chars().take(80).collect();
+        let arguments: String = printable(&jvm.arguments).chars().take(80).collect();
         let line = format!(
             "{:>pid$}  {:java$}  {:main$}  {arguments}",
             jvm.pid,
             version(jvm),
-            jvm.main,
+            shown(jvm),
             pid = widths.0,
             java = widths.1,
             main = widths.2
@@ -54,6 +56,10 @@ fn write_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+fn shown(jvm: &Jvm) -> Cow<'_, str> {
+    printable(&jvm.main)
 }
 
 fn version(jvm: &Jvm) -> &str {
