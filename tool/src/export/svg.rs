@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn frames_are_named_by_their_methods() {
         let name = "com.acme.shop.with.a.very.long.path.Cart.&lt;init&gt;(Item)";
-        let frame = |width, text| {
+        let frame = |width: &str, text: &str| {
             format!(
                 "<g><title>{name} (12 ns, 3.00%)</title><rect x=\"0%\" y=\"1\" width=\"{width}%\" height=\"15\"/>\
                  <text x=\"1%\" y=\"2\">{text}</text></g>"

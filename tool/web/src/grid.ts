@@ -208,7 +208,7 @@ export class Grid<R> {
 
 /** A method's name, with the part that the search finds marked. Where it does not fit its packages are cut, and not the method. */
 export function marked(name: string, search: string): Node[] {
-  const [packages, rest] = parted(name);
+  const [packages] = parted(name);
   const wanted = search.trim().toLowerCase().replaceAll("::", ".");
   const at = wanted === "" ? -1 : name.toLowerCase().indexOf(wanted);
   const end = at + wanted.length;
