@@ -201,12 +201,13 @@ function key<A>(app: App<A>): HTMLElement {
     );
     list.dataset.mapping = app.mapping.id;
   };
-  const hide = () => (list.hidden = !COLOURED.includes(app.state.view));
+  // One colour for all tells nothing apart.
+  const hide = () => (list.hidden = !COLOURED.includes(app.state.view) || app.mapping.key.length < 2);
   fill();
   hide();
   app.onChange((changed) => {
-    if (changed.has("view")) hide();
     if (["colour", "tree", "width", "theme"].some((key) => changed.has(key as never))) fill();
+    hide();
   });
   return list;
 }
