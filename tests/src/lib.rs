@@ -14,12 +14,14 @@ use serde_json::Value;
 pub mod counting;
 mod jdk;
 pub mod load;
+mod patience;
 pub mod terminal;
 pub mod tomcat;
 
 pub use jdk::{INSTEAD, Jdk, jdks, modules};
+pub use patience::Patience;
 
-/// No step of a test takes longer, unless it hangs.
+/// No step of a test takes longer on a machine that is not busy, unless it hangs; [`Patience`] is for those that are.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Every class file below a directory.
@@ -188,8 +190,9 @@ impl Process {
 
     /// The same for standard error, with a part of a line.
     pub fn await_error_line(&mut self, part: &str) -> String {
+        let mut patience = Patience::default();
         loop {
-            match self.stderr.recv_timeout(PATIENCE) {
+            match patience.receive(&self.stderr) {
                 Ok(line) => {
                     self.seen.push(line.clone());
                     if line.contains(part) {
@@ -202,7 +205,8 @@ impl Process {
     }
 
     fn find(from: &Receiver<String>, seen: &mut Vec<String>, beginning: &str) -> Option<String> {
-        while let Ok(line) = from.recv_timeout(PATIENCE) {
+        let mut patience = Patience::default();
+        while let Ok(line) = patience.receive(from) {
             seen.push(line.clone());
             if line.starts_with(beginning) {
                 return Some(line);
@@ -283,7 +287,7 @@ fn lines_of(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
 fn drain(from: &Receiver<String>) -> Option<Vec<String>> {
     let mut lines = Vec::new();
     loop {
-        match from.recv_timeout(PATIENCE) {
+        match Patience::default().receive(from) {
             Ok(line) => lines.push(line),
             Err(RecvTimeoutError::Disconnected) => return Some(lines),
             Err(RecvTimeoutError::Timeout) => return None,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use crate::PATIENCE;
+use crate::patience::{LOOK, Patience};
 
 /// What the connections share.
 #[derive(Debug, Default)]
@@ -81,12 +82,14 @@ impl Load {
 
     fn wait(&self, until: impl Fn(&State) -> bool) {
         let state = self.shared.0.lock().expect("no panic while locked");
-        let (state, timeout) = self
-            .shared
-            .1
-            .wait_timeout_while(state, PATIENCE, |state| !until(state) && state.failures.is_empty())
-            .expect("no panic while locked");
-        assert!(!timeout.timed_out() && state.failures.is_empty(), "the load: {:#?}", *state);
+        let mut patience = Patience::default();
+        let mut is_waiting = |state: &mut State| !until(state) && state.failures.is_empty();
+        let mut state = state;
+        while is_waiting(&mut state) && patience.lasts() {
+            let waited = self.shared.1.wait_timeout_while(state, LOOK, &mut is_waiting).expect("no panic while locked");
+            state = waited.0;
+        }
+        assert!(until(&state) && state.failures.is_empty(), "the load: {:#?}", *state);
     }
 }
 

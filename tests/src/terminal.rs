@@ -6,13 +6,12 @@ use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Instant;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
-use crate::PATIENCE;
+use crate::Patience;
 
 /// The program; killed, by its id, when the test is over.
 pub struct Terminal {
@@ -106,13 +105,13 @@ impl Terminal {
 
     /// Waits until what a terminal shows is as it should be.
     pub fn await_screen(&mut self, what: &str, is_so: impl Fn(&[String]) -> bool) -> Vec<String> {
-        let deadline = Instant::now() + PATIENCE;
+        let mut patience = Patience::default();
         loop {
             let lines = self.lines();
             if is_so(&lines) {
                 return lines;
             }
-            match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match patience.receive(&self.screen) {
                 Ok(bytes) => self.appear(&bytes),
                 Err(_) => panic!("{what} never was on the screen:\n{}", lines.join("\n")),
             }
@@ -148,8 +147,8 @@ impl Terminal {
 
     /// Waits for the program's end, without what is left to be waited for: the terminal stays.
     pub fn await_end(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
-        while let Ok(bytes) = self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        let mut patience = Patience::default();
+        while let Ok(bytes) = patience.receive(&self.screen) {
             self.appear(&bytes);
         }
         let ended = self.child.try_wait().expect("our own child");
@@ -174,13 +173,13 @@ impl Terminal {
 
     /// Waits until a text appears; what appeared before it, and it. What comes later stays for the next call.
     pub fn expect(&mut self, text: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let mut patience = Patience::default();
         loop {
             if let Some(at) = self.pending.find(text) {
                 let rest = self.pending.split_off(at + text.len());
                 return std::mem::replace(&mut self.pending, rest);
             }
-            match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match patience.receive(&self.screen) {
                 Ok(bytes) => self.appear(&bytes),
                 Err(_) => panic!("{text:?} never appeared after:\n{}", self.pending),
             }

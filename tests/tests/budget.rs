@@ -1,9 +1,7 @@
 //! The overhead budget: what costs more than it tells is given up, and the profile says so.
 
-use std::time::Instant;
-
 use headwater_tests::{
-    Jdk, PATIENCE, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile,
+    Jdk, Patience, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile,
     read_report,
 };
 use serde_json::Value;
@@ -49,13 +47,13 @@ impl Session {
 
     /// The first report that this holds for.
     fn await_report(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        let start = Instant::now();
+        let mut patience = Patience::default();
         loop {
             let report = self.report();
             if is_so(&report) {
                 return report;
             }
-            assert!(start.elapsed() < PATIENCE, "{what} never came: {report:#}");
+            assert!(patience.lasts(), "{what} never came: {report:#}");
         }
     }
 

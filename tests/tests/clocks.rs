@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::time::Instant;
 
 use headwater_protocol::segment::{ChunkView, Segment};
 use headwater_protocol::word::Event;
 use headwater_tests::{
-    Jdk, PATIENCE, Process, Scratch, calls_by_method, compile, java, jdks, profile, read_report, run_headwater,
+    Jdk, Patience, Process, Scratch, calls_by_method, compile, java, jdks, profile, read_report, run_headwater,
 };
 use rustix::process::{Pid, Signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -72,10 +71,10 @@ fn is_stopped(process: &Process) -> bool {
 fn migrate_until(target: &Process, mut done: impl FnMut() -> bool) {
     let allowed = sched_getaffinity(None).expect("our own processors");
     let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
-    let start = Instant::now();
+    let mut patience = Patience::default();
     let mut turn = 0;
     while !done() {
-        assert!(start.elapsed() < PATIENCE, "the target does not get on");
+        assert!(patience.lasts(), "the target does not get on");
         turn += 1;
         let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).expect("the target's threads");
         for (number, task) in tasks.flatten().enumerate() {

@@ -252,7 +252,9 @@ fn a_target_that_dies_is_announced_at_once_and_its_results_stay() {
 fn commands_classes_and_methods_are_completed() {
     let jdk = &jdks()[0];
     let mut session = Session::start(jdk, "Steps");
-    for (typed, completed) in [("prof\t", "profile"), (" St\t", "Steps::"), ("ro\t", "Steps::root")] {
+    for (typed, completed) in
+        [("prof\t", "profile "), ("St\t", "Steps::"), ("ro\t", "Steps::root "), ("--clo\tti\t", "tick ")]
+    {
         session.terminal.press(typed);
         session.terminal.expect(completed);
     }

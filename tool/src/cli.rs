@@ -32,6 +32,7 @@ mod view;
 pub(crate) use profile_options::ProfileArgs;
 pub(crate) use values::duration;
 
+use crate::printable::printable_lines;
 use arguments::{Cli, Command};
 use default_options::{OPTIONS, with_defaults};
 
@@ -88,15 +89,20 @@ async fn execute(command: Command) -> ExitCode {
 }
 
 fn fail(code: u8, message: &str) -> ExitCode {
-    let _ = writeln!(io::stderr(), "headwater: {message}");
+    complain(message);
     ExitCode::from(code)
 }
 
 /// Files that a tool has left which is gone, and which have just been removed.
 fn say_removed(files: &[String]) {
     for file in files {
-        let _ = writeln!(io::stderr(), "headwater: removed {file}, which a headwater that is gone had left");
+        complain(&format!("removed {file}, which a headwater that is gone had left"));
     }
+}
+
+fn complain(message: &str) {
+    // A standard error that went away is no reason to stop.
+    let _ = writeln!(io::stderr(), "headwater: {}", printable_lines(message));
 }
 
 /// Ready when the user wants an end: Ctrl-C, or a request to terminate; and each time again. From this call on none of them ends the process

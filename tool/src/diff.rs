@@ -57,6 +57,8 @@ pub struct Change {
     pub errors: [f64; 2],
     /// That of the difference: of 100 pairs that do not differ, 95 seem to by no more. Infinite of times that are not known.
     pub error: f64,
+    /// Of calls: whether some may be missing on each side, so that there are at least so many.
+    pub at_least: [bool; 2],
 }
 
 impl Change {
@@ -70,9 +72,15 @@ impl Change {
         if self.change() == 0.0 { 0.0 } else { self.change() / self.before }
     }
 
-    /// Whether the difference is larger than its uncertainty.
+    /// Whether the difference is larger than its uncertainty, and not such as missing calls can have made.
     pub fn is_real(&self) -> bool {
-        self.change().abs() > self.error
+        self.change().abs() > self.error && !self.may_be_missing()
+    }
+
+    /// Whether calls that are missing on the side that has fewer may be all the difference.
+    pub fn may_be_missing(&self) -> bool {
+        let [before, after] = self.at_least;
+        before && self.change() > 0.0 || after && self.change() < 0.0
     }
 
     /// Whether anything can be said of the difference.
@@ -89,6 +97,7 @@ impl Change {
             after: if is_same { before.mean } else { after.mean },
             errors: [before.error(), after.error()],
             error: before.error_to(&after),
+            at_least: [false; 2],
         }
     }
 }
@@ -204,6 +213,7 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
         for row in flat(profile, &profile.merged) {
             comparison.of_methods.add(name_of[row.method.0], number, &row.amounts);
         }
+        let incomplete = profile.incomplete_nodes(&profile.merged);
         let mut place_of: Vec<usize> = Vec::with_capacity(profile.merged.nodes.len());
         for node in &profile.merged.nodes {
             let parent = node.parent.map(|NodeIndex(parent)| place_of[parent]);
@@ -213,7 +223,7 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
                 comparison.of_nodes.push()
             });
             place_of.push(place);
-            let amounts = Amounts::of(node);
+            let amounts = Amounts::of(node, incomplete[place_of.len() - 1]);
             comparison.of_nodes.add(place, number, &amounts);
             if node.caller().is_none() {
                 comparison.of_roots.add(roots, number, &amounts);
@@ -278,6 +288,11 @@ impl<'a> Comparison<'a> {
         let estimate = |runs: &[Option<Amounts>], scales: &[Scale]| {
             Estimate::of(runs.iter().zip(scales).map(|(amounts, scale)| stated(amounts, scale)))
         };
-        Change::between(estimate(pair.before, first), estimate(pair.after, second))
+        let change = Change::between(estimate(pair.before, first), estimate(pair.after, second));
+        let at_least = |runs: &[Option<Amounts>]| runs.iter().flatten().any(|amounts| amounts.at_least);
+        match quantity {
+            Quantity::Calls => Change { at_least: [pair.before, pair.after].map(at_least), ..change },
+            Quantity::SelfTime | Quantity::Total => change,
+        }
     }
 }

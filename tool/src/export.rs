@@ -6,8 +6,10 @@
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::printable::printable;
 use crate::profile::{Profile, ThreadProfile, Tree};
-use crate::report::Trees;
+use crate::report::units::{count, plural};
+use crate::report::{Trees, is_doubtful};
 
 mod callgrind;
 mod collapsed;
@@ -130,7 +132,7 @@ struct Part<'a> {
 impl Part<'_> {
     /// A frame that stands for the thread, as async-profiler writes it.
     fn thread_frame(&self) -> Option<String> {
-        self.thread.map(|thread| format!("[{} tid={}]", thread.name, thread.id.0))
+        self.thread.map(|thread| format!("[{} tid={}]", thread.shown_name(), thread.id.0))
     }
 
     /// A name for the whole tree.
@@ -156,7 +158,7 @@ fn creator() -> &'static str {
 /// What a file of profiles is called.
 fn title(profile: &Profile) -> String {
     let roots: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
-    format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", "))
+    one_line(&format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", ")))
 }
 
 /// What the reader should know of a profile, for formats that have room for remarks.
@@ -167,14 +169,43 @@ fn remarks(profile: &Profile) -> Vec<String> {
     ];
     let events = &profile.events;
     remarks.push(format!("{} events recorded, {} lost, {} healed", events.recorded, events.lost, events.healed));
+    remarks.extend(shortcomings(profile));
     remarks.extend(profile.warnings.iter().map(|warning| format!("warning: {warning}")));
     remarks
 }
 
+/// What of a profile's numbers is a bound only: where a format has no place for it at each number, it is said once.
+fn shortcomings(profile: &Profile) -> Vec<String> {
+    /// Methods that are named.
+    const NAMED: usize = 50;
+    let mut shortcomings = Vec::new();
+    if !profile.at_least.is_empty() {
+        let methods = profile.at_least.iter().map(|at_least| profile.methods[at_least.method.0].display.as_str());
+        let mut names: Vec<&str> = methods.take(NAMED).collect();
+        if profile.at_least.len() > NAMED {
+            names.push("...");
+        }
+        shortcomings.push(format!(
+            "calls may be missing of {}, and of what they call: {}",
+            plural(profile.at_least.len() as u64, "method", "methods"),
+            names.join(", ")
+        ));
+    }
+    let nodes = &profile.merged.nodes;
+    let bounded = nodes.iter().filter(|node| is_doubtful(node.self_ns, node.error_ns)).count();
+    if bounded > 0 {
+        shortcomings.push(format!(
+            "of the self times of {} of {} only a bound is known: their uncertainty is larger",
+            count(bounded as u64),
+            plural(nodes.len() as u64, "calling context", "calling contexts")
+        ));
+    }
+    shortcomings
+}
+
 /// A text for a format whose lines or XML documents control characters would break.
 fn one_line(text: &str) -> String {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}');
-    text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect()
+    printable(text).into_owned()
 }
 
 /// A count for a format that has signed numbers only.
@@ -184,7 +215,84 @@ fn signed(value: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
+    use headwater_protocol::ThreadId;
+
     use super::*;
+    use crate::profile::testing::{profile_of, random_tree};
+
+    /// A profile some of whose counts are too low, and some of whose times are bounds.
+    fn incomplete() -> Profile {
+        let mut profile = profile_of(random_tree(7, 60, 4), Vec::new(), 4);
+        profile.merged.nodes[0].error_ns = profile.merged.nodes[0].self_ns + 1;
+        profile
+    }
+
+    fn written(format: Format, profile: &Profile) -> String {
+        let mut out = Vec::new();
+        write(format, profile, Trees::Merged, &mut out).expect("memory takes it");
+        if format == Format::Pprof {
+            let mut unpacked = Vec::new();
+            flate2::read::GzDecoder::new(&out[..]).read_to_end(&mut unpacked).expect("gzip");
+            out = unpacked;
+        }
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn counts_that_may_be_too_low_and_times_that_are_bounds_are_marked_as_far_as_a_format_can() {
+        let marked = incomplete();
+        let complete = Profile { at_least: Vec::new(), ..marked.clone() };
+        const NAMED: &str = "calls may be missing of 1 method, and of what they call: com.acme.Shop.m1(int)";
+        const BOUNDS: &str = "only a bound is known: their uncertainty is larger";
+        for (format, marks) in [
+            (Format::Csv, &["cpu_share,at_least", ",true\r\n"][..]),
+            (Format::Pprof, &[NAMED, BOUNDS, "at least", "time_at_most"]),
+            (Format::Callgrind, &[NAMED, BOUNDS]),
+            (Format::Speedscope, &[NAMED, BOUNDS]),
+            (Format::Firefox, &[NAMED, BOUNDS]),
+            (Format::Svg, &[NAMED]),
+            (
+                Format::OpenMetrics,
+                &[
+                    "headwater_method_calls_incomplete{method=\"com.acme.Shop.m1(I)V\"} 1",
+                    "at least so many",
+                    "headwater_method_inclusive_error_seconds{",
+                ],
+            ),
+        ] {
+            let text = written(format, &marked);
+            for mark in marks {
+                assert!(text.contains(mark), "{format:?}: {mark} is not in\n{text}");
+            }
+            assert!(!written(format, &complete).contains(NAMED), "{format:?}");
+        }
+        assert!(written(Format::Csv, &complete).lines().skip(1).all(|line| line.ends_with(",false")));
+    }
+
+    #[test]
+    fn no_format_that_is_read_as_text_has_what_a_terminal_obeys() {
+        let mut hostile = incomplete();
+        const NAME: &str = "a\u{1b}[2J\u{202e}\nb";
+        hostile.target.main = NAME.into();
+        hostile.roots[0].pattern = NAME.into();
+        for method in &mut hostile.methods {
+            method.machine = method.machine.replace("Shop", NAME);
+            method.display = method.display.replace("Shop", NAME);
+        }
+        let threads = vec![ThreadProfile { id: ThreadId(1), name: NAME.into(), tree: hostile.merged.clone() }];
+        hostile.threads = threads;
+        for format in [Format::Collapsed, Format::Svg, Format::Callgrind, Format::OpenMetrics] {
+            for trees in [Trees::Merged, Trees::PerThread] {
+                let mut out = Vec::new();
+                write(format, &hostile, trees, &mut out).expect("memory takes it");
+                let text = String::from_utf8(out).expect("text");
+                assert!(!text.contains(['\u{1b}', '\u{202e}']), "{format:?}: {text}");
+                assert!(!text.lines().any(|line| line.starts_with('b')), "{format:?}: {text}");
+            }
+        }
+    }
 
     #[test]
     fn a_file_name_tells_the_format() {

@@ -27,6 +27,7 @@ pub mod jvm;
 pub mod link;
 pub mod page;
 pub mod pattern;
+pub mod printable;
 pub mod profile;
 pub mod profiling;
 pub mod report;

@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::diff::condition::Judgements;
 use crate::diff::{self, Comparison, Pair, Presence};
+use crate::printable::printable;
 use crate::profile::{MethodIndex, MethodName, Node, NodeIndex, Profile, Tree};
 use crate::report::flat::Amounts;
 use crate::report::{json, text};
@@ -44,6 +45,8 @@ struct Block {
     bytes: usize,
     /// The nodes that their parents did not call, but handed over.
     handed: Vec<usize>,
+    /// Those whose calls may be missing.
+    at_least: Vec<usize>,
 }
 
 /// A method's names, for machines and for people.
@@ -95,11 +98,12 @@ pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
     text::footer(profile, &text::Style { verbose: true, ..text::Style::default() }, &mut foot)?;
     let roots: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
     let title = format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", "));
+    let title = printable(&title);
     let merged_is_first_thread = profile.threads.first().is_some_and(|first| first.tree == profile.merged);
     let merged = (!merged_is_first_thread).then_some(&profile.merged);
     let mut data = Vec::new();
     let trees = merged.into_iter().chain(profile.threads.iter().map(|thread| &thread.tree));
-    let blocks = trees.map(|tree| block(tree, &mut data)).collect();
+    let blocks = trees.map(|tree| block(tree, &profile.incomplete_nodes(tree), &mut data)).collect();
     let facts = ProfileFacts {
         kind: "profile",
         title: &title,
@@ -131,7 +135,10 @@ pub fn write_diff(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: 
     let mut data = Vec::new();
     let blocks = [|pair: Pair<'_>| pair.before[0], |pair: Pair<'_>| pair.after[0]]
         .into_iter()
-        .map(|side| block(&one_side(comparison, side), &mut data))
+        .map(|side| {
+            let (tree, incomplete) = one_side(comparison, side);
+            block(&tree, &incomplete, &mut data)
+        })
         .collect();
     let presence = (0..comparison.nodes.len()).map(|node| match comparison.node(node).presence() {
         Presence::Removed => '1',
@@ -164,22 +171,25 @@ fn lossy(text: Vec<u8>) -> String {
 }
 
 /// What one of the profiles has of a comparison's nodes.
-fn one_side(comparison: &Comparison<'_>, side: fn(Pair<'_>) -> Option<Amounts>) -> Tree {
+fn one_side(comparison: &Comparison<'_>, side: fn(Pair<'_>) -> Option<Amounts>) -> (Tree, Vec<bool>) {
     let nodes = comparison.nodes.iter().enumerate().map(|(index, node)| {
-        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu } =
+        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least } =
             side(comparison.node(index)).unwrap_or_default();
         let (parent, method) = (node.parent.map(NodeIndex), MethodIndex(node.name));
         let link = node.link;
-        Node { parent, link, method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }
+        (Node { parent, link, method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }, at_least)
     });
-    Tree { nodes: nodes.collect() }
+    let (nodes, incomplete) = nodes.unzip();
+    (Tree { nodes }, incomplete)
 }
 
-fn block(tree: &Tree, data: &mut Vec<u8>) -> Block {
+fn block(tree: &Tree, incomplete: &[bool], data: &mut Vec<u8>) -> Block {
     let before = data.len();
     columns::encode(&tree.nodes, &columns::rests(tree), 0, data);
     let handed = tree.nodes.iter().enumerate().filter(|(_, node)| node.link.is_some()).map(|(index, _)| index);
-    Block { nodes: tree.nodes.len(), bytes: data.len() - before, handed: handed.collect() }
+    let at_least = incomplete.iter().enumerate().filter(|(_, incomplete)| **incomplete).map(|(index, _)| index);
+    let bytes = data.len() - before;
+    Block { nodes: tree.nodes.len(), bytes, handed: handed.collect(), at_least: at_least.collect() }
 }
 
 fn fill(title: &str, facts: &impl Serialize, data: &[u8], out: &mut impl Write) -> io::Result<()> {

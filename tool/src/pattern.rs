@@ -8,6 +8,7 @@
 //! - `<init>` is a constructor, `<clinit>` a class initialiser.
 //! - Parameters in Java form are full or simple type names, `m(int, String, byte[], Object...)`; type arguments and
 //!   parameter names are allowed and ignored; `*` is any one type, or characters in its name. `(..)` and `(*)` are any list.
+//!   The result may follow behind a colon, `m(int): String`, where overloads differ in nothing else.
 //! - Parameters in JVM form are a descriptor, `m(ILjava/lang/String;)V`; the return type may be left out.
 //!   A list that reads both ways, such as `(I)`, is taken as JVM form.
 
@@ -20,11 +21,14 @@ mod near;
 #[cfg(test)]
 mod tests;
 
-pub use names::{display_name, java_name};
+pub use names::{Detail, detailed_name, display_name, java_name};
 pub use near::near_misses;
 
 use glob::{Glob, Star};
-use names::{field_type, is_descriptor_list, parameter_types};
+use names::{field_type, is_descriptor_list, parameter_types, result_type};
+
+/// What the names of the JDK's classes begin with.
+pub(crate) const JDK_PACKAGES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
 
 /// Why a pattern could not be understood. Columns count characters from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +88,10 @@ pub struct MethodPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Parameters {
     Any,
-    Java(Vec<TypePattern>),
+    Java {
+        types: Vec<TypePattern>,
+        result: Option<TypePattern>,
+    },
     /// With the parentheses; the return type apart.
     Jvm {
         list: String,
@@ -188,6 +195,15 @@ fn parse_parameters(text: &str, list: &str) -> Result<Parameters, PatternError> 
     if let Some(at) = inner.find(['(', ')']) {
         return bad(1 + at, "a second parameter list begins or ends here");
     }
+    if let Some(result) = result.strip_prefix(':') {
+        let Some(name) = java_parameter(result) else {
+            return bad(close + 2 + (result.len() - result.trim_start().len()), "this is no Java type");
+        };
+        let result = Some(TypePattern(Glob::of_class(&name, Star::Any)));
+        let types = if inner.trim().is_empty() { Ok(Vec::new()) } else { java_types(inner) };
+        return types
+            .map_or_else(|at| bad(1 + at, "this is no Java type"), |types| Ok(Parameters::Java { types, result }));
+    }
     let result = match result.replace('.', "/") {
         none if none.is_empty() => None,
         result if result == "V" || field_type(&result).is_some_and(|end| end == result.len()) => Some(result),
@@ -203,16 +219,22 @@ fn parse_parameters(text: &str, list: &str) -> Result<Parameters, PatternError> 
     if result.is_some() {
         return bad(1, "this is followed by a return type in JVM form, but is no list in JVM form");
     }
+    let types = java_types(inner);
+    types.map_or_else(|at| bad(1 + at, "this is no Java type"), |types| Ok(Parameters::Java { types, result: None }))
+}
+
+/// The types of a list in Java form; or where one is none.
+fn java_types(list: &str) -> Result<Vec<TypePattern>, usize> {
     let mut types = Vec::new();
-    let mut at = 1;
-    for parameter in split_outside_type_arguments(inner) {
+    let mut at = 0;
+    for parameter in split_outside_type_arguments(list) {
         match java_parameter(parameter) {
             Some(name) => types.push(TypePattern(Glob::of_class(&name, Star::Any))),
-            None => return bad(at + (parameter.len() - parameter.trim_start().len()), "this is no Java type"),
+            None => return Err(at + (parameter.len() - parameter.trim_start().len())),
         }
         at += parameter.len() + 1;
     }
-    Ok(Parameters::Java(types))
+    Ok(types)
 }
 
 /// Splits at the commas that are not inside `<...>`.
@@ -303,10 +325,14 @@ impl MethodPattern {
                 Parameters::Jvm { list, result } => descriptor
                     .strip_prefix(list.as_str())
                     .is_some_and(|rest| result.as_deref().is_none_or(|result| result == rest)),
-                Parameters::Java(types) => parameter_types(descriptor).is_some_and(|parameters| {
-                    parameters.len() == types.len()
-                        && types.iter().zip(&parameters).all(|(wanted, parameter)| wanted.matches(parameter))
-                }),
+                Parameters::Java { types, result } => {
+                    parameter_types(descriptor).is_some_and(|parameters| {
+                        parameters.len() == types.len()
+                            && types.iter().zip(&parameters).all(|(wanted, parameter)| wanted.matches(parameter))
+                    }) && result
+                        .as_ref()
+                        .is_none_or(|wanted| result_type(descriptor).is_some_and(|result| wanted.matches(&result)))
+                }
             }
     }
 
@@ -371,6 +397,13 @@ impl ClassPattern {
     /// Whether methods of this class may be meant, given as in a class file: `a/b/C`.
     pub fn matches_class(&self, class_internal: &str) -> bool {
         self.class.matches(class_internal)
+    }
+
+    /// Whether it can mean classes of the JDK: by what stands before its first wildcard.
+    pub fn may_mean_jdk(&self) -> bool {
+        let class = split_class(&self.text).map_or(self.text.as_str(), |(at, _)| &self.text[..at]).replace('/', ".");
+        let (fixed, is_whole) = class.split_once('*').map_or((&*class, true), |(fixed, _)| (fixed, false));
+        JDK_PACKAGES.iter().any(|packages| fixed.starts_with(packages) || !is_whole && packages.starts_with(fixed))
     }
 
     /// Whether a method is meant, given as in a class file: `a/b/C`, `m`.

@@ -15,12 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::callgraph::Scheme;
 use crate::decode::Summary;
+use crate::printable::printable;
 
 mod basis;
 mod budget;
 mod clock;
 mod completeness;
 mod environment;
+mod names;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -29,6 +31,7 @@ pub use budget::{Budget, DroppedMethod, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use completeness::AtLeast;
 pub use environment::Environment;
+pub(crate) use names::tell_apart;
 
 /// The profiled JVM.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +57,7 @@ pub struct NodeIndex(pub usize);
 pub struct MethodName {
     /// For machines: `a.b.C.m(ILjava/lang/String;)V`.
     pub machine: String,
-    /// For people: `a.b.C.m(int, String)`.
+    /// For people, and fit to be shown: `a.b.C.m(int, String)`.
     pub display: String,
 }
 
@@ -306,6 +309,13 @@ pub struct ThreadProfile {
     /// Its calls.
     #[serde(skip)]
     pub tree: Tree,
+}
+
+impl ThreadProfile {
+    /// Its name, fit to be shown.
+    pub fn shown_name(&self) -> Cow<'_, str> {
+        printable(&self.name)
+    }
 }
 
 /// How the durations of a method's invocations spread (JaViz, table 1): each with what it calls, in whatever context, inner ones of

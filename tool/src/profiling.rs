@@ -34,7 +34,7 @@ mod wanted;
 use bare::RecordingFacts;
 pub(crate) use bare::Undisturbed;
 pub use connecting::{connect, detach};
-pub use error::ProfileError;
+pub use error::{ProfileError, Sought};
 pub use settings::{BareTiming, Settings};
 pub(crate) use settings::{agreed, decoding};
 pub use unmatched::Unmatched;
@@ -300,11 +300,12 @@ fn not_found(session: &Session, settings: &Settings, root: PatternIndex, found: 
         let reason = session.graph().skipped().first().map(|(method, reason)| format!("{method}: {reason}"));
         return ProfileError::NoLines { region, classes: found.classes, reason };
     }
+    let sought = if settings.subgraph.only_roots { Sought::Region } else { Sought::Root };
     if let Some(LeftAlone { class, unless_jdk }) = session.graph().left_alone(pattern) {
-        return ProfileError::LeftAlone { pattern: pattern.to_string(), class, unless_jdk };
+        return ProfileError::LeftAlone { sought, pattern: pattern.to_string(), class, unless_jdk };
     }
     let near = session.graph().near_misses(pattern);
-    ProfileError::NoRoot { pattern: pattern.to_string(), classes: found.classes, near }
+    ProfileError::NoRoot { sought, pattern: pattern.to_string(), classes: found.classes, near }
 }
 
 async fn record(

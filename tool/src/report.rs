@@ -117,7 +117,7 @@ impl Options {
     /// Whether every thread and method that was asked for is there.
     pub fn check(&self, profile: &Profile) -> Result<(), NothingSelected> {
         if let Some(absent) = self.threads.iter().find(|wanted| !profile.threads.iter().any(|t| wanted.matches(t))) {
-            let names = profile.threads.iter().map(|thread| format!("{} \"{}\"", thread.id.0, thread.name)).collect();
+            let names = profile.threads.iter().map(|it| format!("{} \"{}\"", it.id.0, it.shown_name())).collect();
             return Err(NothingSelected::Thread { thread: absent.to_string(), names });
         }
         match &self.focus {

@@ -22,7 +22,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Profile, Tree};
+use crate::profile::{Profile, Tree, tell_apart};
 use crate::whole_file::write_whole;
 
 pub(crate) mod columns;
@@ -133,6 +133,7 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
     {
         return Err(frames.misunderstood("its threads and trees differ in number"));
     }
+    tell_apart(&mut profile.methods);
     let methods = profile.methods.len();
     if !indices_hold(&profile) {
         return Err(frames.misunderstood("it speaks of methods that it does not name"));

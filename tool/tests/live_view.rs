@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use headwater::profile::{CpuSamples, MethodIndex, MethodName, Profile, Tree};
+use headwater::profile::{AtLeast, CpuSamples, MethodIndex, MethodName, Profile, Tree};
 use headwater::report::{Trees, View as Shape};
 use headwater::top::view::{Glyphs, Look, Palette, Phase, Request, View};
 use ratatui::Terminal;
@@ -391,6 +391,31 @@ fn a_files_name_is_typed_and_may_be_dropped() {
     let saved = screen.press("<enter>");
     let Some(Request::Save { file, .. }) = saved else { panic!("{saved:?}") };
     assert_eq!(file.to_str(), Some(format!("headwater-4711.{name}").as_str()));
+}
+
+#[test]
+fn a_name_that_is_typed_takes_the_place_of_what_is_suggested() {
+    let mut screen = Screen::showing(profile(), (60, 20));
+    let saved = screen.press("smine.hw<enter>");
+    let Some(Request::Save { file, .. }) = saved else { panic!("{saved:?}") };
+    assert_eq!(file.to_str(), Some("mine.hw"));
+    // What has been changed is not suggested any more.
+    screen.press("s<back>x");
+    screen.assert_has("save to: headwater-4711.hx");
+}
+
+#[test]
+fn calls_that_may_be_missing_are_marked() {
+    let mut incomplete = profile();
+    let second = Duration::from_secs(1);
+    incomplete.at_least = vec![AtLeast { method: MethodIndex(1), since: second / 4, until: second }];
+    for keys in ["", "<tab>", "c"] {
+        let mut screen = Screen::showing(incomplete.clone(), (100, 30));
+        screen.press(keys);
+        assert!(screen.rows().iter().any(|row| row.contains(">=")), "{keys}: {:#?}", screen.rows());
+    }
+    let screen = Screen::showing(profile(), (100, 30));
+    assert!(!screen.rows().iter().any(|row| row.contains(">=")));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The reports of a small profile, compared with golden files. `HEADWATER_GOLDEN=write cargo test` writes them again.
 
 use headwater::profile::{
-    CpuSamples, Hotswap, Link, MethodIndex, MethodStatistics, Node, Profile, ThreadProfile, Tree,
+    AtLeast, CpuSamples, Hotswap, Link, MethodIndex, MethodStatistics, Node, Profile, ThreadProfile, Tree,
 };
 use headwater::report::text::Style;
 use headwater::report::{Options, SortBy, Trees, View, json, text};
@@ -137,6 +137,76 @@ fn pruning_leaves_lines_out_and_changes_no_number() {
     let thread = json(Options { threads: thread("main"), ..Options::default() });
     assert_eq!(thread["nodes"].as_array().map(Vec::len), Some(1));
     assert_eq!(thread["nodes"][0]["thread"], 40);
+}
+
+#[test]
+fn what_is_asked_for_by_its_name_is_shown_however_small_it_is() {
+    for view in [View::Tree, View::Callers, View::Flat] {
+        let shown = |focus: &str| {
+            let focus = Some(focus.parse().expect("a pattern"));
+            // More than anything has.
+            let options = Options { view, focus, min_share: 1.1, ..Options::default() };
+            let rows: serde_json::Value = serde_json::from_str(&as_json(&recursive(), &options)).expect("JSON");
+            let text = as_text(&recursive(), &options, &Style::default());
+            (
+                text,
+                rows["nodes"].as_array().or(rows["stanzas"].as_array()).or(rows["flat"].as_array()).map_or(0, Vec::len),
+            )
+        };
+        for name in ["com.acme.Item.price", "com.acme.Item::price(int)", "price"] {
+            let (text, rows) = shown(name);
+            assert!(text.contains("com.acme.Item.price(int)"), "{view:?}, {name}: {text}");
+            assert!(rows > 0, "{view:?}, {name}");
+        }
+        let (text, _) = shown("com.acme.Item.*");
+        assert!(!text.contains("com.acme.Item.price(int)"), "{view:?}: {text}");
+    }
+}
+
+#[test]
+fn no_name_is_obeyed_by_a_terminal_or_ends_a_line() {
+    const NAME: &str = "x\u{1b}[2J\u{9b}31m\u{202e}\r\ny";
+    let mut hostile = profile();
+    hostile.target.main = NAME.into();
+    hostile.roots[0].pattern = NAME.into();
+    hostile.warnings.push(NAME.into());
+    hostile.skipped[0].method = NAME.into();
+    hostile.threads.iter_mut().for_each(|thread| thread.name = NAME.into());
+    hostile.methods.iter_mut().for_each(|method| method.display = format!("{NAME}.{}", method.display));
+    for view in [View::Tree, View::Callers, View::Flat] {
+        for trees in [Trees::Merged, Trees::PerThread] {
+            let options = Options { view, trees, ..Options::default() };
+            let text = as_text(&hostile, &options, &Style { provenance: true, verbose: true, ..Style::default() });
+            let obeyed: Vec<char> = text.chars().filter(|c| c.is_control() && *c != '\n' || *c == '\u{202e}').collect();
+            assert_eq!(obeyed, [], "{text}");
+            let begun: Vec<&str> = text.lines().filter(|line| line.starts_with('y')).collect();
+            // A warning may have lines.
+            assert!(begun.len() <= 2, "{text}");
+            assert!(text.contains("x\\u001b[2J\\u009b31m\\u202e\\u000d"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn calls_that_may_be_missing_are_marked_in_every_view() {
+    let mut incomplete = recursive();
+    let method = incomplete.methods.iter().position(|method| method.display == "com.acme.Cart.total()").expect("there");
+    let second = std::time::Duration::from_secs(1);
+    incomplete.at_least = vec![AtLeast { method: MethodIndex(method), since: second / 4, until: second }];
+    for view in [View::Tree, View::Callers, View::Flat] {
+        let text = as_text(&incomplete, &Options { view, ..Options::default() }, &Style::default());
+        // What a method calls too seldom, or its callers do, are calls of another.
+        let rows = || text.lines().filter(|line| !line.starts_with("parent") && !line.starts_with("child"));
+        let marked = |name: &str| rows().any(|line| line.contains(name) && line.contains(">="));
+        assert!(marked("com.acme.Cart.total()"), "{view:?}: {text}");
+        // What it calls is called too seldom with it.
+        assert!(marked("com.acme.Item.price(int)"), "{view:?}: {text}");
+        assert!(!marked("com.acme.Shop.checkout"), "{view:?}: {text}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&as_json(&incomplete, &Options { view: View::Flat, ..Options::default() })).expect("JSON");
+    let marked = json["flat"].as_array().expect("rows").iter().filter(|row| row["at_least"] == true).count();
+    assert!(marked >= 2, "{json:#}");
 }
 
 #[test]

@@ -7,15 +7,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is only ever a part of another message, which has the heading.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 11] = [
     "column N: N",
     "N N",
     "at offset N: expected N",
     "there is no probe for allocations",
     // The JVM's own words.
     "Dynamic agent loading is not enabled",
-    // The end of a message.
+    // The ends of messages.
     ". --clock tick costs less",
+    ". Name the methods that call it",
+    ". Say --jdk edge or --jdk all: then another clock is read",
     // The agent's words, which are replaced.
     "the callees of method ",
     // Of threads in a report.

@@ -117,10 +117,41 @@ impl Options {
         }
     }
 
-    /// Whether the user's patterns show a method that is reached so. The roots always are shown.
-    pub(super) fn shows(&self, class: &str, method: &str, caller: Caller) -> bool {
-        caller == Caller::Root
-            || (self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(class, method)))
-                && !self.exclude.iter().any(|pattern| pattern.matches(class, method))
+    /// Whether the user's patterns show a method that is reached so. The roots always are shown. What of the JDK is shown is said by `jdk` where
+    /// no pattern of `include` can mean it: those of the application are no reason to leave out what is asked for.
+    pub(super) fn shows(&self, class: &str, loader: LoaderId, method: &str, caller: Caller) -> bool {
+        let is_included = || {
+            let governs = |pattern: &&ClassPattern| !loader.is_jdk() || pattern.may_mean_jdk();
+            let mut governing = self.include.iter().filter(governs).peekable();
+            governing.peek().is_none() || governing.any(|pattern| pattern.matches(class, method))
+        };
+        caller == Caller::Root || is_included() && !self.exclude.iter().any(|pattern| pattern.matches(class, method))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(include: &[&str], class: &str, loader: LoaderId, is_shown: bool) {
+        let include = include.iter().map(|pattern| pattern.parse().expect("a pattern")).collect();
+        let options = Options { include, ..Options::default() };
+        assert_eq!(options.shows(class, loader, "m", Caller::Application), is_shown, "{class}");
+    }
+
+    #[test]
+    fn patterns_of_the_application_leave_the_jdk_to_its_own_option() {
+        let application = LoaderId(7);
+        let jdk = LoaderId::BOOT;
+        assert!(jdk.is_jdk() && !application.is_jdk());
+        check(&["shop.**"], "shop/Cart", application, true);
+        check(&["shop.**"], "other/Tool", application, false);
+        check(&["shop.**"], "java/lang/System", jdk, true);
+        check(&["shop.**", "java.util.**"], "java/util/ArrayList", jdk, true);
+        check(&["shop.**", "java.util.**"], "java/lang/System", jdk, false);
+        check(&["**::get*"], "java/lang/System", jdk, false);
+        check(&["java.util.ArrayList"], "other/Tool", application, false);
+        check(&[], "java/lang/System", jdk, true);
     }
 }

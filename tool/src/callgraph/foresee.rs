@@ -89,12 +89,12 @@ impl CallGraph {
             self.mirrors.methods(class).into_iter().flat_map(|methods| methods.keys().copied()).collect();
         for signature in declared {
             let has_code = self.mirrors.method(class, signature).is_some_and(|method| method.has_code());
-            let name = &*self.mirrors.signature(signature).0;
+            let (mirror, name) = (self.mirrors.get(class), &*self.mirrors.signature(signature).0);
             let is_used = if name == "<init>" { constructors } else { overrides(self, signature) };
             // What is hidden is looked through when something calls it.
             if has_code
                 && is_used
-                && self.options.shows(&self.mirrors.get(class).name, name, caller)
+                && self.options.shows(&mirror.name, mirror.loader, name, caller)
                 && let Some(method) = self.select(class, signature, caller)
             {
                 self.raise(method, LOADED_FOR_USE);

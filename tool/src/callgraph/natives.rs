@@ -176,7 +176,8 @@ impl CallGraph {
         }
         let (key, method) = declared?;
         let name = self.mirrors.signature(signature).0.clone();
-        if !method.is_native() || !self.options.shows(&self.mirrors.get(key).name, &name, caller) {
+        let mirror = self.mirrors.get(key);
+        if !method.is_native() || !self.options.shows(&mirror.name, mirror.loader, &name, caller) {
             return None;
         }
         let by_receiver = call.kind.is_virtual();

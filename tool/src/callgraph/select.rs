@@ -39,7 +39,7 @@ impl CallGraph {
             self.reach_lambda(key, signature);
             return None;
         }
-        if !self.options.shows(&mirror.name, name, caller) {
+        if !self.options.shows(&mirror.name, mirror.loader, name, caller) {
             let has_code = self.mirrors.method(key, signature).is_some_and(|method| method.has_code());
             if has_code && self.options.scheme != Scheme::Total {
                 self.hidden.push(key, signature);

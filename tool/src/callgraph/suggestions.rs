@@ -11,7 +11,7 @@ fn simple(class: &str) -> &str {
 }
 
 impl CallGraph {
-    /// What is like the root that the user asked for, best first: methods, as they would be written for `--root`; else classes.
+    /// What is like the root that the user asked for, best first: methods, as they would be written for `--root`.
     pub fn near_misses(&self, pattern: &MethodPattern) -> Vec<String> {
         let matching: Vec<ClassKey> =
             self.mirrors.keys().filter(|key| pattern.matches_class(&self.mirrors.get(*key).name)).collect();
@@ -40,7 +40,9 @@ impl CallGraph {
             .filter(|near| classes.iter().any(|class| fits(near, class)))
             .map(|near| format!("{near}::{}", pattern.method_text()))
             .collect();
-        if with_method.is_empty() { near.into_iter().map(str::to_owned).collect() } else { with_method }
+        // A method is wanted, not a class.
+        let with_any = || near.iter().map(|near| format!("{near}::*")).collect();
+        if with_method.is_empty() { with_any() } else { with_method }
     }
 
     /// Whether a class is known to have a method that a pattern names.

@@ -166,7 +166,7 @@ pub(super) enum Command {
         shell: Shell,
     },
     /// Write the manual pages into a directory
-    #[command(hide = true)]
+    #[command(after_help = "Example: headwater man ~/.local/share/man/man1")]
     Man {
         /// The directory; it must exist
         directory: PathBuf,

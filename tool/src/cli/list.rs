@@ -1,5 +1,6 @@
 //! `headwater list`: the JVMs that can be attached to.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -9,6 +10,7 @@ use super::arguments::ListFormat;
 use super::fail;
 use crate::attach::{self, TargetHost};
 use crate::jvm::{self, Jvm};
+use crate::printable::printable;
 
 pub(super) fn run(format: ListFormat) -> ExitCode {
     let jvms = jvm::list();
@@ -38,7 +40,7 @@ fn write_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
         return writeln!(out, "no JVM is running that this user may see");
     }
     let widths = jvms.iter().fold((3, 4, 4), |(pid, java, main), jvm| {
-        (pid.max(jvm.pid.to_string().len()), java.max(version(jvm).len()), main.max(jvm.main.chars().count()))
+        (pid.max(jvm.pid.to_string().len()), java.max(version(jvm).len()), main.max(shown(jvm).chars().count()))
     });
     writeln!(
         out,
@@ -51,12 +53,12 @@ fn write_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
         main = widths.2
     )?;
     for jvm in jvms {
-        let arguments: String = jvm.arguments.chars().take(80).collect();
+        let arguments: String = printable(&jvm.arguments).chars().take(80).collect();
         let line = format!(
             "{:>pid$}  {:java$}  {:main$}  {arguments}",
             jvm.pid,
             version(jvm),
-            jvm.main,
+            shown(jvm),
             pid = widths.0,
             java = widths.1,
             main = widths.2
@@ -64,6 +66,10 @@ fn write_text(jvms: &[Jvm], out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+fn shown(jvm: &Jvm) -> Cow<'_, str> {
+    printable(&jvm.main)
 }
 
 fn version(jvm: &Jvm) -> &str {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::output::{Origin, Output};
 use super::profile_options::OneProfile;
 use super::progress::{Progress, Shown};
-use super::{fail, interrupted};
+use super::{complain, fail, interrupted};
 use crate::jvm;
 use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Stage};
@@ -66,7 +66,7 @@ pub(super) fn conclude(result: Result<Outcome, ProfileError>, output: &Output) -
     };
     if let Err(nothing) = output.check_selection(&outcome.profile) {
         // What was recorded must not be lost to a wrong name.
-        let _ = writeln!(io::stderr(), "headwater: {nothing}");
+        complain(&nothing.to_string());
     }
     match output.write(&outcome.profile, Origin::Recording) {
         Ok(()) => {}
@@ -104,8 +104,7 @@ pub(super) fn verdict(outcome: &Outcome, output: &Output) -> ExitCode {
 fn not_entered(profile: &Profile) {
     for root in &profile.roots {
         if let Some(advice) = text::advice(root) {
-            let _ =
-                writeln!(io::stderr(), "headwater: root {}: {}\n{advice}", root.pattern, text::state(profile, root));
+            complain(&format!("root {}: {}\n{advice}", root.pattern, text::state(profile, root)));
         }
     }
 }

@@ -176,7 +176,8 @@ pub struct ProfileArgs {
     /// get their own code back until that holds; the report lists them with what was recorded until then
     #[arg(long, value_name = "PERCENT")]
     budget: Option<Limit>,
-    /// Instrument only classes or methods that match (com.acme.**, com.acme.Foo::bar). May be repeated
+    /// Instrument only classes or methods that match (com.acme.**, com.acme.Foo::bar). Of the JDK, those that --jdk says, unless a pattern can mean
+    /// classes of it (java.util.**). May be repeated
     #[arg(long, value_name = "PATTERN")]
     include: Vec<ClassPattern>,
     /// Do not instrument classes or methods that match. May be repeated

@@ -1,8 +1,10 @@
 //! What goes on, on standard error: milestones always, and on a terminal a line that is replaced as it goes on.
 
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
+use crate::printable::{printable, printable_lines};
 use crate::profiling::{InstrumentedRoot, Stage};
 use crate::report::units::{count, plural, time};
 use crate::session::Estimate;
@@ -16,9 +18,22 @@ pub(crate) enum Shown {
     Live,
 }
 
+/// How often a line shows that time passes.
+const TICK: Duration = Duration::from_millis(250);
+
+/// The line that is replaced as it goes on.
+#[derive(Debug, Default)]
+struct Line {
+    /// What is waited for, and since when; while that takes longer, the line says how long.
+    waiting: Option<(String, Instant)>,
+    /// Somebody shows how the time passes.
+    ticks: bool,
+}
+
 /// The progress.
 #[derive(Debug)]
 pub(crate) struct Progress {
+    line: Arc<Mutex<Line>>,
     shown: Shown,
     /// What a sentence begins with, so that it is known in a log who says it.
     prefix: &'static str,
@@ -26,32 +41,32 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(shown: Shown) -> Progress {
-        Progress { shown, prefix: "headwater: " }
+        Progress { line: Arc::default(), shown, prefix: "headwater: " }
     }
 
     /// At a prompt, where it is clear who speaks.
     pub(crate) fn at_prompt() -> Progress {
         let shown = if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones };
-        Progress { shown, prefix: "" }
+        Progress { line: Arc::default(), shown, prefix: "" }
     }
 
     /// Says something once.
     pub(crate) fn say(&self, text: &str) {
         self.clear();
         // A standard error that went away is no reason to stop.
-        let _ = writeln!(io::stderr(), "{}{text}", self.prefix);
+        let _ = writeln!(io::stderr(), "{}{}", self.prefix, printable_lines(text));
     }
 
     /// Shows a stage.
     pub(crate) fn show(&self, stage: Stage) {
         match stage {
-            Stage::Attaching => self.live("attaching ..."),
+            Stage::Attaching => self.wait("attaching ..."),
             Stage::Note(note) => self.say(&note),
-            Stage::Preparing => self.live("timing the probes and reading the classes ..."),
+            Stage::Preparing => self.wait("timing the probes and reading the classes ..."),
             Stage::Estimated(estimate) => self.say(&estimated(&estimate)),
             Stage::RootsInstrumented(roots) => {
                 for root in roots {
-                    self.say(&matched(&root));
+                    self.say(&matched("root", &root));
                 }
             }
             Stage::Begins { undisturbed: Duration::ZERO, .. } => {}
@@ -73,7 +88,7 @@ impl Progress {
                 "timing and sampling the root's calls without probes, for {} at most (Ctrl-C ends it)",
                 span(limit)
             )),
-            Stage::Detaching => self.live("giving the original code back ..."),
+            Stage::Detaching => self.wait("giving the original code back ..."),
             // The report itself is shown, not that it was made.
             Stage::SoFar(_) => {}
             Stage::Detached(_) => self.live("detached"),
@@ -87,14 +102,50 @@ impl Progress {
 
     /// Replaces the live line.
     pub(super) fn live(&self, text: &str) {
-        if self.is_live() {
-            let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
+        self.replace(text, None);
+    }
+
+    /// The same for what may take a while, of which nothing is heard meanwhile: it is seen that time passes.
+    fn wait(&self, text: &str) {
+        self.replace(text, Some((text.to_owned(), Instant::now())));
+    }
+
+    fn replace(&self, text: &str, waiting: Option<(String, Instant)>) {
+        if !self.is_live() {
+            return;
+        }
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = write_line(text);
+        line.waiting = waiting;
+        if line.waiting.is_some() && !line.ticks {
+            let shared = Arc::downgrade(&self.line);
+            // Without such a thread the line stands still.
+            line.ticks = std::thread::Builder::new().name("progress".into()).spawn(move || tick(&shared)).is_ok();
         }
     }
 
     /// Removes the live line.
     pub(crate) fn clear(&self) {
         self.live("");
+    }
+}
+
+fn write_line(text: &str) -> io::Result<()> {
+    let mut out = io::stderr().lock();
+    write!(out, "\r\x1b[K{}", printable(text)).and_then(|()| out.flush())
+}
+
+/// Shows how long is waited, as long as there is anything to wait for.
+fn tick(shared: &Weak<Mutex<Line>>) {
+    loop {
+        std::thread::sleep(TICK);
+        let Some(line) = shared.upgrade() else { return };
+        let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((text, since)) = &line.waiting else {
+            line.ticks = false;
+            return;
+        };
+        let _ = write_line(&format!("{text} {:.1} s", since.elapsed().as_secs_f64()));
     }
 }
 
@@ -114,17 +165,18 @@ fn estimated(estimate: &Estimate) -> String {
     )
 }
 
-fn matched(root: &InstrumentedRoot) -> String {
+/// What a pattern came to, which was given for `what`.
+pub(super) fn matched(what: &str, root: &InstrumentedRoot) -> String {
     let InstrumentedRoot { pattern, found, inside } = root;
     if found.methods == 0 {
-        return format!("root {pattern}: no such method is loaded yet; it will be instrumented when it is");
+        return format!("{what} {pattern}: no such method is loaded yet; it will be instrumented when it is");
     }
     let state = match inside {
         0 => "waiting for entry".to_owned(),
         n => plural(*n as u64, "thread is in it already", "threads are in it already"),
     };
     format!(
-        "root {pattern}: {} in {} instrumented, {state}",
+        "{what} {pattern}: {} in {} instrumented, {state}",
         plural(found.methods as u64, "method", "methods"),
         plural(found.classes as u64, "matching class", "matching classes")
     )

@@ -12,7 +12,7 @@ use headwater_protocol::segment::Overflow;
 
 use super::output::{parent_exists, terminal_width, wants_color};
 use super::profile_options::ClockSource;
-use super::progress::{Progress, Shown};
+use super::progress::{Progress, Shown, matched};
 use super::{duration, fail, interrupted};
 use crate::callgraph::{Lines, Options};
 use crate::decode::Statistics;
@@ -200,6 +200,7 @@ pub(crate) fn observe(stage: Stage, progress: &Progress) {
         Stage::Recording { root_calls: 0, .. } => progress.live(WAITING),
         // The times say more.
         Stage::Recording { .. } => {}
+        Stage::RootsInstrumented(regions) => regions.iter().for_each(|region| progress.say(&matched("region", region))),
         other => progress.show(other),
     }
 }

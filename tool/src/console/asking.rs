@@ -7,7 +7,8 @@ use tokio::time::Instant;
 use super::command::FilterChange;
 use super::{Console, Failure, State, is_broken_pipe, not_attached, show};
 use crate::cli::output::{Origin, Output};
-use crate::pattern::ClassPattern;
+use crate::pattern::{ClassPattern, display_name, java_name};
+use crate::profile::{MethodName, tell_apart};
 
 impl Console {
     /// Writes a report of the profile up to now.
@@ -86,10 +87,14 @@ impl Console {
             for (id, methods) in found {
                 let Some((_, class)) = batch.iter().find(|(known, _)| *known == id) else { continue };
                 let wanted = methods.iter().filter(|method| is_wanted(class, &method.name));
-                names
-                    .extend(wanted.map(|method| crate::pattern::display_name(class, &method.name, &method.descriptor)));
+                names.extend(wanted.map(|method| MethodName {
+                    machine: java_name(class, &method.name, &method.descriptor),
+                    display: display_name(class, &method.name, &method.descriptor),
+                }));
             }
         }
+        tell_apart(&mut names);
+        let mut names: Vec<String> = names.into_iter().map(|name| name.display).collect();
         names.sort_unstable();
         names.dedup();
         Ok(names)

@@ -298,6 +298,29 @@ pub fn options(command: &str) -> Vec<String> {
     options.chain(command.get_subcommands().map(|command| command.get_name().to_owned())).collect()
 }
 
+/// What may follow an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// One of these.
+    OneOf(Vec<String>),
+    /// Anything of the kind that the option of this long name takes.
+    Of(String),
+}
+
+/// What may follow an option of a command; `None` if nothing does.
+pub fn value(command: &str, option: &str) -> Option<Value> {
+    let input = Input::command();
+    let command = input.find_subcommand(command)?;
+    let is_meant = |argument: &&clap::Arg| {
+        let long = argument.get_long().map(|long| format!("--{long}"));
+        let short = argument.get_short().map(|short| format!("-{short}"));
+        [long, short].into_iter().flatten().any(|name| name == option)
+    };
+    let argument = command.get_arguments().find(is_meant).filter(|argument| argument.get_action().takes_values())?;
+    let values: Vec<String> = argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    Some(if values.is_empty() { Value::Of(argument.get_long()?.to_owned()) } else { Value::OneOf(values) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,6 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::complete::Completion;
 use super::{Console, Event, Failure, Flow, command};
+use crate::printable::printable_lines;
 
 /// How long the editor waits for the session to complete a word: it may be busy with the target.
 const COMPLETION_DEADLINE: Duration = Duration::from_secs(2);
@@ -71,6 +72,7 @@ struct Told {
 
 impl Told {
     fn tell(&mut self, message: &str) {
+        let message = printable_lines(message);
         let printed = match &mut self.printer {
             Some(printer) if self.is_prompting => printer.print(format!("{message}\n")).is_ok(),
             _ => false,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::pattern::ClassPattern;
+use crate::printable::Printable;
 use crate::profile::Profile;
 use crate::report::status::{overhead, state};
 use crate::report::text::budget;
@@ -11,6 +12,7 @@ use crate::report::units::{count, plural, time};
 /// `roots`.
 pub(super) fn roots(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let width = profile.roots.iter().map(|root| root.pattern.chars().count()).max().unwrap_or(0);
+    let out = &mut Printable(out);
     for root in &profile.roots {
         writeln!(out, "{:width$}  {}", root.pattern, state(profile, root))?;
     }
@@ -19,7 +21,7 @@ pub(super) fn roots(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
 
 /// `status`; `rate` is in calls a second.
 pub(super) fn status(profile: &Profile, what: &str, rate: Option<f64>, out: &mut impl Write) -> io::Result<()> {
-    let target = &profile.target;
+    let (out, target) = (&mut Printable(out), &profile.target);
     writeln!(out, "target    {} (pid {}, JDK {})", target.main, target.pid, target.jdk)?;
     writeln!(out, "status    {what}; {:.1} s recorded", profile.duration.as_secs_f64())?;
     for root in &profile.roots {
@@ -58,7 +60,7 @@ pub(super) fn threads(profile: &Profile, out: &mut impl Write) -> io::Result<()>
     writeln!(out, "{:>8} {:>13} {:>11}  name", "id", "calls", "total")?;
     for thread in &profile.threads {
         let calls = count(thread.tree.calls());
-        writeln!(out, "{:>8} {calls:>13} {:>11}  {}", thread.id.0, time(thread.tree.total_ns()), thread.name)?;
+        writeln!(out, "{:>8} {calls:>13} {:>11}  {}", thread.id.0, time(thread.tree.total_ns()), thread.shown_name())?;
     }
     Ok(())
 }

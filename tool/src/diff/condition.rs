@@ -126,7 +126,7 @@ impl Condition {
         };
         // How often something was called is no estimate: who asks for it is told, however much it differs from run to run.
         let is_certain = match self.quantity {
-            Quantity::Calls => change.change() != 0.0,
+            Quantity::Calls => change.change() != 0.0 && !change.may_be_missing(),
             Quantity::SelfTime | Quantity::Total => change.is_real(),
         };
         let verdict = match (sum.is_known(), holds, is_certain) {

@@ -8,6 +8,7 @@ use super::condition::{Condition, Judgement, Judgements, Verdict};
 use super::rows::Presence;
 use super::{Change, Comparison, Pair, Per, Quantity, Run};
 use crate::profile::Link;
+use crate::report::json::is_false;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -94,6 +95,11 @@ struct Count {
     after_error: f64,
     relative: Option<f64>,
     changed: bool,
+    /// Calls may be missing.
+    #[serde(skip_serializing_if = "is_false")]
+    before_at_least: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    after_at_least: bool,
 }
 
 #[derive(Serialize)]
@@ -207,6 +213,8 @@ fn count(change: &Change) -> Count {
         after_error: change.errors[1],
         relative: relative(change),
         changed: change.is_real(),
+        before_at_least: change.at_least[0],
+        after_at_least: change.at_least[1],
     }
 }
 

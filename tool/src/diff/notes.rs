@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{Comparison, Per, Run};
 use crate::profile::Profile;
+use crate::report::units::plural;
 
 /// What should be the same of all runs: how it is called, and what it is of one.
 type Fact = (&'static str, fn(&Profile) -> String);
@@ -115,6 +116,15 @@ impl<'a> Comparison<'a> {
                     "events were lost {} ({}): its calls and times are too low",
                     which(side, runs, run),
                     run.profile.events.lost
+                ));
+            }
+        }
+        for (side, runs) in self.sides() {
+            for run in runs.iter().filter(|run| !run.profile.at_least.is_empty()) {
+                notes.push(format!(
+                    "counts {} may be too low (>=): {} may have been called before that was instrumented, and so what it calls",
+                    which(side, runs, run),
+                    plural(run.profile.at_least.len() as u64, "method", "methods")
                 ));
             }
         }

@@ -1,7 +1,9 @@
+use std::time::Duration;
+
 use super::condition::{Condition, Verdict};
 use super::*;
 use crate::profile::testing::{Random, profile_of, random_tree};
-use crate::profile::{MethodIndex, Node, Tree};
+use crate::profile::{AtLeast, MethodIndex, Node, Tree};
 use crate::report::text::Style;
 
 /// From (parent, method, calls, self time, its deviation); totals and their deviations are sums, but that of roots, which are known.
@@ -24,7 +26,7 @@ fn profile(rows: &[(Option<usize>, usize, u64, u64, u64)]) -> Profile {
         }
     }
     tree.nodes.iter_mut().filter(|node| node.parent.is_none()).for_each(|root| root.total_error_ns = 0);
-    Profile { controls: Vec::new(), ..profile_of(tree, Vec::new(), 4) }
+    Profile { controls: Vec::new(), at_least: Vec::new(), ..profile_of(tree, Vec::new(), 4) }
 }
 
 const FILES: [&str; 8] = ["1.hw", "2.hw", "3.hw", "4.hw", "5.hw", "6.hw", "7.hw", "8.hw"];
@@ -387,4 +389,46 @@ fn random_conditions_are_never_a_panic() {
             assert!((1..=text.chars().count() + 1).contains(&error.column), "{text}: {error}");
         }
     }
+}
+
+#[test]
+fn calls_that_may_be_missing_are_marked_and_explain_what_they_can() {
+    let late = |of: Profile| {
+        let at_least = AtLeast { method: MethodIndex(1), since: Duration::ZERO, until: Duration::from_secs(1) };
+        Profile { at_least: vec![at_least], ..of }
+    };
+    // 20 calls of method 1 for 10 of the root, then more, or fewer.
+    let calls = |n| profile(&[(None, 0, 10, 1_000, 10), (Some(0), 1, n, 4_000, 100), (Some(1), 2, n, 5_000, 400)]);
+    let (few, many) = (calls(20), calls(30));
+    for (before, after, is_real) in [
+        (few.clone(), many.clone(), true),
+        // What is missing before may be the difference; what is missing after makes it larger only.
+        (late(few.clone()), many.clone(), false),
+        (few.clone(), late(many.clone()), true),
+        (many.clone(), late(few.clone()), false),
+        (late(many.clone()), few.clone(), true),
+        (late(few.clone()), late(many.clone()), false),
+    ] {
+        let comparison = compare(&before, &after, None);
+        for name in [1, 2] {
+            let change = comparison.change(comparison.method(name), Quantity::Calls);
+            assert_eq!(change.is_real(), is_real, "method {name}: {change:?}");
+        }
+        assert!(!comparison.change(comparison.method(0), Quantity::Calls).may_be_missing());
+        let condition: Condition = "calls(*.m1) > +5%".parse().expect("a condition");
+        let failed = condition.judge(&comparison).verdict == Verdict::Failed;
+        assert_eq!(failed, is_real && comparison.change(comparison.method(1), Quantity::Calls).change() > 0.0);
+    }
+    let (before, after) = (late(few), many);
+    let comparison = compare(&before, &after, None);
+    let selection = text::Selection { by: Some(Quantity::Calls), ..text::Selection::default() };
+    let mut out = Vec::new();
+    text::write(&comparison, &[], &selection, &Style::default(), &mut out).expect("memory takes it");
+    let text = String::from_utf8(out).expect("text");
+    assert!(text.contains("note: counts before may be too low (>=): 1 method may"), "{text}");
+    let mut out = Vec::new();
+    json::write(&comparison, &[], &mut out).expect("memory takes it");
+    let json: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+    assert_eq!(json["methods"][1]["calls"]["before_at_least"], true);
+    assert!(json["methods"][1]["calls"].get("after_at_least").is_none());
 }

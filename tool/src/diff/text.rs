@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::condition::{Condition, Judgement, Judgements, Verdict};
 use super::{Change, Comparison, DiffNode, Pair, Per, Quantity, Run};
+use crate::printable::{Printable, printable};
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
 use crate::report::text::lines::{Emphasis, Lines, indentation};
@@ -41,6 +42,7 @@ pub fn write(
 
 /// What is compared, and how the whole changed.
 pub(crate) fn introduction(comparison: &Comparison<'_>, out: &mut impl Write) -> io::Result<()> {
+    let out = &mut Printable(out);
     for (which, runs) in [("before", &comparison.before), ("after ", &comparison.after)] {
         for (index, run) in runs.iter().enumerate() {
             let which = if index == 0 { which } else { "" };
@@ -83,7 +85,7 @@ pub(crate) fn conditions(
     out: &mut impl Write,
 ) -> io::Result<()> {
     for (condition, judgement) in judgements {
-        writeln!(out, "{}", judged(comparison, condition, judgement))?;
+        writeln!(out, "{}", printable(&judged(comparison, condition, judgement)))?;
     }
     Ok(())
 }
@@ -120,14 +122,15 @@ pub fn judged(comparison: &Comparison<'_>, condition: &Condition, judgement: &Ju
         Per::Run => "",
     };
     let uncertain = match verdict {
+        Verdict::Uncertain if change.may_be_missing() => ": calls may be missing on the other side",
         Verdict::Uncertain if !change.is_known() => ": times are not known",
         Verdict::Uncertain => ": not more than is uncertain",
         _ => "",
     };
     format!(
         "{word} {condition}: {} before, {} after{per}: {} (±{}), {}{uncertain}",
-        amount(change.before, quantity),
-        amount(change.after, quantity),
+        marked(amount(change.before, quantity), change.at_least[0]),
+        marked(amount(change.after, quantity), change.at_least[1]),
         signed(change.change(), quantity),
         amount(change.error, quantity),
         relative(change)
@@ -337,8 +340,8 @@ impl View<'_> {
         };
         let numbers = format!(
             "{:>10} {:>10} {:>11} {:>10} {:>9} {calls:>9}  {indentation}",
-            side(pair.before, change.before),
-            side(pair.after, change.after),
+            marked(side(pair.before, change.before), change.at_least[0]),
+            marked(side(pair.after, change.after), change.at_least[1]),
             if change.change() == 0.0 { "=".to_owned() } else { signed(change.change(), quantity) },
             amount(change.error, quantity),
             claimed(&change),
@@ -350,6 +353,11 @@ impl View<'_> {
         };
         lines.line(&numbers, name, emphasis)
     }
+}
+
+/// That calls may be missing.
+fn marked(text: String, at_least: bool) -> String {
+    if at_least { format!(">={text}") } else { text }
 }
 
 fn named(quantity: Quantity) -> &'static str {
@@ -377,10 +385,15 @@ fn signed(value: f64, quantity: Quantity) -> String {
 
 /// As a part, if it is larger than its error.
 fn claimed(change: &Change) -> String {
-    match (change.is_known(), change.change() == 0.0 || change.is_real()) {
+    match (change.is_known() && !change.may_be_missing(), change.change() == 0.0 || change.is_real()) {
         (false, _) => "not known".to_owned(),
         (_, false) => "within ±".to_owned(),
-        (_, true) => relative(change),
+        (_, true) => match change.at_least {
+            [false, false] => relative(change),
+            _ if change.change() == 0.0 => "not known".to_owned(),
+            _ if change.change() > 0.0 => format!(">={}", relative(change)),
+            _ => format!("<={}", relative(change)),
+        },
     }
 }
 

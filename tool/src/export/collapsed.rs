@@ -57,7 +57,7 @@ mod tests {
     fn names_do_not_break_lines() {
         for (name, expected) in [
             ("a.b.C.m(int, String)", "a.b.C.m(int, String)"),
-            ("[pool;1\n\ttid=3]", "[pool:1  tid=3]"),
+            ("[pool;1\n\ttid=3]", "[pool:1\\u000a\\u0009tid=3]"),
             ("thread 12", "thread_12"),
             ("thread 1.5", "thread_1.5"),
             ("a ", "a"),

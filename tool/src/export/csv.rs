@@ -24,11 +24,13 @@ struct Row<'a> {
     total_error_ns: u64,
     cpu_samples: u32,
     cpu_share: Option<f64>,
+    /// Calls may be missing.
+    at_least: bool,
 }
 
 /// For a tree without nodes; the writer takes it from the first row otherwise.
 const HEADER: &str = "id,parent,thread_id,thread,level,name,method,calls,thrown,self_ns,total_ns,error_ns,total_error_ns,\
-                      cpu_samples,cpu_share";
+                      cpu_samples,cpu_share,at_least";
 
 pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
     if parts.iter().all(|part| part.tree.nodes.is_empty()) {
@@ -38,6 +40,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     let mut first = 0;
     for part in parts {
         let mut levels = Vec::with_capacity(part.tree.nodes.len());
+        let incomplete = profile.incomplete_nodes(part.tree);
         for (index, node) in part.tree.nodes.iter().enumerate() {
             let level = node.parent.map_or(1, |parent| levels[parent.0] + 1);
             levels.push(level);
@@ -58,6 +61,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
                 total_error_ns: node.total_error_ns,
                 cpu_samples: node.cpu.samples,
                 cpu_share: node.cpu.share(),
+                at_least: incomplete[index],
             })?;
         }
         first += part.tree.nodes.len();

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::Part;
 use super::functions::Functions;
 use super::walk::{Step, Walk};
-use crate::profile::{NodeIndex, Profile};
+use crate::profile::{NodeIndex, Profile, ThreadProfile};
 
 /// Of the two categories, every frame has the second, and its package as subcategory.
 const CATEGORY: usize = 1;
@@ -71,6 +71,9 @@ impl File<'_> {
         let started = self.started.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let subcategories: Vec<&str> =
             std::iter::once("Other").chain(packages.iter().map(|name| named(name))).collect();
+        let remarks = super::remarks(self.profile);
+        let remark = |remark| json!({ "label": "Note", "format": "string", "value": remark });
+        let remarks: Vec<serde_json::Value> = remarks.into_iter().map(remark).collect();
         let nodes: usize = self.parts.iter().map(|part| part.tree.nodes.len()).sum();
         let whole_ns: u64 = self.parts.iter().flat_map(|part| &part.tree.nodes).map(|node| node.self_ns).sum();
         json!({
@@ -95,6 +98,8 @@ impl File<'_> {
             "usesOnlyOneStackType": true,
             "sourceCodeIsNotOnSearchfox": true,
             "markerSchema": [],
+            // Shown with the profile's facts.
+            "extra": [{ "label": "Headwater", "entries": remarks }],
         })
     }
 }
@@ -121,7 +126,7 @@ impl Serialize for Thread<'_> {
             .map(|function| function.label.as_str())
             .chain(self.packages.iter().map(|name| named(name)))
             .collect();
-        let name = self.part.thread.map_or("all threads", |thread| &thread.name);
+        let name = self.part.thread.map_or("all threads".into(), ThreadProfile::shown_name);
         let tid = self.part.thread.map_or_else(|| pid.clone(), |thread| thread.id.0.to_string());
         let subcategories: Vec<usize> = self.package_of.iter().map(|package| FIRST_PACKAGE + package).collect();
 
@@ -177,7 +182,7 @@ impl Serialize for Thread<'_> {
         map.serialize_entry("stackTable", &Stacks(self))?;
         map.serialize_entry("samples", &Samples(self))?;
         map.serialize_entry("stringArray", &strings)?;
-        map.serialize_entry("name", name)?;
+        map.serialize_entry("name", &name)?;
         map.serialize_entry("isMainThread", &self.part.thread.is_none())?;
         map.serialize_entry("pausedRanges", &json!([]))?;
         map.serialize_entry("pid", &pid)?;

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use super::Part;
 use super::functions::Functions;
+use crate::printable::printable;
 use crate::profile::{Profile, ThreadProfile};
 
 /// What is known of a method in one part.
@@ -18,6 +19,9 @@ struct Sums {
     error_ns: u64,
     /// Of the outermost of its calls: a recursion counts once.
     inclusive_ns: u64,
+    inclusive_error_ns: u64,
+    /// Calls may be missing.
+    at_least: bool,
 }
 
 /// A family of metrics.
@@ -47,12 +51,12 @@ impl Display for Value {
     }
 }
 
-const FAMILIES: [Family; 5] = [
+const FAMILIES: [Family; 7] = [
     Family {
         name: "headwater_method_calls",
         kind: "counter",
         unit: "",
-        help: "Calls of the method.",
+        help: "Calls of the method: at least so many, where headwater_method_calls_incomplete is 1.",
         suffix: "_total",
         value: |sums| Value::Count(sums.calls),
     },
@@ -84,9 +88,25 @@ const FAMILIES: [Family; 5] = [
         name: "headwater_method_self_error_seconds",
         kind: "gauge",
         unit: "seconds",
-        help: "Uncertainty of the method's self time.",
+        help: "Uncertainty of the method's self time: where it is larger than the time, only a bound of that is known.",
         suffix: "",
         value: |sums| Value::Nanoseconds(sums.error_ns),
+    },
+    Family {
+        name: "headwater_method_inclusive_error_seconds",
+        kind: "gauge",
+        unit: "seconds",
+        help: "Uncertainty of the method's inclusive time, at most.",
+        suffix: "",
+        value: |sums| Value::Nanoseconds(sums.inclusive_error_ns),
+    },
+    Family {
+        name: "headwater_method_calls_incomplete",
+        kind: "gauge",
+        unit: "",
+        help: "1 where calls may be missing, because the program did not wait until all methods were instrumented.",
+        suffix: "",
+        value: |sums| Value::Count(sums.at_least.into()),
     },
 ];
 
@@ -98,7 +118,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     let recorded = Value::Nanoseconds(u64::try_from(profile.duration.as_nanos()).unwrap_or(u64::MAX));
     let (pid, main, jdk) = (target.pid, escaped(&target.main), escaped(&target.jdk));
     writeln!(out, "headwater_recording_seconds{{pid=\"{pid}\",main=\"{main}\",jdk=\"{jdk}\"}} {recorded}")?;
-    let sums: Vec<Vec<Sums>> = parts.iter().map(|part| sums(part, &functions)).collect();
+    let sums: Vec<Vec<Sums>> = parts.iter().map(|part| sums(profile, part, &functions)).collect();
     for family in &FAMILIES {
         let Family { name, kind, unit, help, suffix, value } = family;
         writeln!(out, "# TYPE {name} {kind}")?;
@@ -118,17 +138,20 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     writeln!(out, "# EOF")
 }
 
-fn sums(part: &Part<'_>, functions: &Functions) -> Vec<Sums> {
+fn sums(profile: &Profile, part: &Part<'_>, functions: &Functions) -> Vec<Sums> {
+    let incomplete = profile.incomplete_nodes(part.tree);
     let mut all = vec![Sums::default(); functions.all.len()];
     let levels = functions.recursion_levels(part.tree);
-    for (node, level) in part.tree.nodes.iter().zip(levels) {
+    for ((node, level), incomplete) in part.tree.nodes.iter().zip(levels).zip(incomplete) {
         let sums = &mut all[functions.index_of(node.method).0];
         sums.calls += node.calls;
         sums.thrown += node.thrown;
         sums.self_ns += node.self_ns;
         sums.error_ns += node.error_ns;
+        sums.at_least |= incomplete;
         if level == 1 {
             sums.inclusive_ns += node.total_ns;
+            sums.inclusive_error_ns += node.total_error_ns;
         }
     }
     all
@@ -140,5 +163,5 @@ fn thread_labels(thread: &ThreadProfile) -> String {
 
 /// A label's value (OpenMetrics 1.0, "escaped-string").
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    printable(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

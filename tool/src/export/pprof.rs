@@ -1,7 +1,8 @@
 //! pprof: `profile.proto` of github.com/google/pprof, gzipped.
 //!
 //! Every node is a sample with two values: its calls, and its self time, which is the default. With a tree a thread, samples carry
-//! the labels `thread` and `thread_id`.
+//! the labels `thread` and `thread_id`. A sample whose calls may be missing has the label `calls`, `at least`; one of whose time only a
+//! bound is known has that as `time_at_most`.
 
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,8 +13,9 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use super::functions::Functions;
-use super::{Part, one_line, remarks, signed, walk};
+use super::{Part, remarks, signed, walk};
 use crate::profile::{Profile, ThreadProfile};
+use crate::report::is_doubtful;
 
 /// Samples are encoded in groups: any cut of a message's repeated fields, one after the other, is that message.
 const GROUP: usize = 4096;
@@ -30,8 +32,25 @@ pub(super) fn write(
 
     let mut group = schema::Profile::default();
     for part in parts {
-        let label = part.thread.map(|thread| labels(thread, &mut strings)).unwrap_or_default();
+        let of_thread = part.thread.map(|thread| labels(thread, &mut strings)).unwrap_or_default();
+        let incomplete = profile.incomplete_nodes(part.tree);
         walk::stacks(part.tree, |stack, node| {
+            let mut label = of_thread.clone();
+            if stack.last().is_some_and(|index| incomplete[index.0]) {
+                label.push(schema::Label {
+                    key: strings.get("calls"),
+                    str: strings.get("at least"),
+                    ..Default::default()
+                });
+            }
+            if is_doubtful(node.self_ns, node.error_ns) {
+                label.push(schema::Label {
+                    key: strings.get("time_at_most"),
+                    num: signed(node.self_ns.saturating_add(node.error_ns)),
+                    num_unit: strings.get("nanoseconds"),
+                    ..Default::default()
+                });
+            }
             group.sample.push(schema::Sample {
                 // The leaf comes first.
                 location_id: stack
@@ -40,7 +59,7 @@ pub(super) fn write(
                     .map(|index| functions.index_of(part.tree.nodes[index.0].method).0 as u64 + 1)
                     .collect(),
                 value: vec![signed(node.calls), signed(node.self_ns)],
-                label: label.clone(),
+                label,
             });
             if group.sample.len() == GROUP {
                 out.write_all(&group.encode_to_vec())?;
@@ -73,8 +92,8 @@ pub(super) fn write(
 
 fn labels(thread: &ThreadProfile, strings: &mut Strings) -> Vec<schema::Label> {
     vec![
-        schema::Label { key: strings.get("thread"), str: strings.get(&one_line(&thread.name)), num: 0 },
-        schema::Label { key: strings.get("thread_id"), str: 0, num: signed(thread.id.0) },
+        schema::Label { key: strings.get("thread"), str: strings.get(&thread.shown_name()), ..Default::default() },
+        schema::Label { key: strings.get("thread_id"), num: signed(thread.id.0), ..Default::default() },
     ]
 }
 
@@ -161,6 +180,8 @@ mod schema {
         pub(super) str: i64,
         #[prost(int64, tag = "3")]
         pub(super) num: i64,
+        #[prost(int64, tag = "4")]
+        pub(super) num_unit: i64,
     }
 
     #[derive(Clone, PartialEq, prost::Message)]

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::functions::Functions;
 use super::walk::{Step, Walk};
-use super::{Part, creator, title};
+use super::{Part, creator, shortcomings, title};
 use crate::profile::Profile;
 
 #[derive(Serialize)]
@@ -81,7 +81,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",
         exporter: creator(),
-        name: title(profile),
+        name: [title(profile)].into_iter().chain(shortcomings(profile)).collect::<Vec<_>>().join("; "),
         active_profile_index: 0,
         shared: Shared { frames: functions.all.iter().map(|function| Frame { name: &function.label }).collect() },
         profiles: parts

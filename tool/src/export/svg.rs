@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use inferno::flamegraph::{self, Options};
 
 use super::functions::Functions;
-use super::{Part, collapsed, one_line, title, walk};
+use super::{Part, collapsed, one_line, shortcomings, title, walk};
 use crate::profile::{Profile, Tree};
+use crate::report::units::fitting_name;
 
 /// Frames narrower than this share of the picture are not drawn.
 const NARROWEST: f64 = 0.0001;
@@ -36,18 +37,71 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     // As inferno demands.
     lines.sort_unstable();
     let mut options = Options::default();
-    options.title = one_line(&title(profile));
+    options.title = title(profile);
+    options.subtitle = shortcomings(profile).first().map(|what| one_line(what));
     options.count_name = "ns".to_owned();
     options.name_type = "Method:".to_owned();
     options.min_width = NARROWEST * 100.0;
     // Colours by the whole name: the same method looks the same in every picture, and those of one package do not look all alike.
     options.deterministic = true;
-    let drawn = flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut *out);
-    match drawn {
+    let mut drawn = Vec::new();
+    match flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut drawn) {
         // Without any time the picture says that there is none.
-        Err(error) if whole_ns == 0 && error.kind() == io::ErrorKind::InvalidData => Ok(()),
-        other => other,
+        Err(error) if whole_ns == 0 && error.kind() == io::ErrorKind::InvalidData => {}
+        other => other?,
     }
+    let drawn = String::from_utf8(drawn).map_err(io::Error::other)?;
+    out.write_all(with_method_names(&drawn).as_bytes())
+}
+
+/// The picture with names in its frames that keep the method to the end, where inferno's keep what they begin or end with.
+fn with_method_names(drawn: &str) -> String {
+    /// What inferno takes for the width of a picture that fills its window, in characters of its font.
+    const CHARACTERS: f64 = 1200.0 / (12.0 * 0.59);
+    let mut named = String::with_capacity(drawn.len() + SCRIPT.len());
+    let mut rest = drawn;
+    if let Some((before, behind)) = rest.split_once("</script>") {
+        named.extend([before, "<![CDATA[", SCRIPT, "]]></script>"]);
+        rest = behind;
+    }
+    // A frame has its name and time as title, then a rectangle, then a text: `<title>a.B.c() (12 ns, 3%)</title><rect ...`.
+    while let Some((before, behind)) = rest.split_once("<title>") {
+        named.extend([before, "<title>"]);
+        rest = behind;
+        let frame = || {
+            let (title, behind) = rest.split_once("</title>")?;
+            let (name, _) = title.rsplit_once(" (")?;
+            let (_, width) = behind.split_once("width=\"")?;
+            let percent: f64 = width.split_once('%')?.0.parse().ok()?;
+            let text = behind.find("<text ")?;
+            let start = text + behind[text..].find('>')? + 1;
+            let end = start + behind[start..].find("</text>")?;
+            let room = (percent / 100.0 * CHARACTERS) as usize;
+            let offset = rest.len() - behind.len();
+            Some((offset + start, offset + end, escaped(&fitted(&unescaped(name), room))))
+        };
+        if let Some((start, end, text)) = frame() {
+            named.extend([&rest[..start], &text]);
+            rest = &rest[end..];
+        }
+    }
+    named + rest
+}
+
+/// The same in the browser, whenever the picture is zoomed.
+const SCRIPT: &str = include_str!("svg.js");
+
+/// As much of a name as says anything.
+fn fitted(name: &str, room: usize) -> String {
+    if room < 3 { String::new() } else { fitting_name(name, room) }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
 }
 
 /// Self times, to which those of nodes were added that are too narrow or too deep to be drawn: the picture is the same, from fewer
@@ -67,4 +121,30 @@ fn fold(tree: &Tree, narrowest_ns: u64) -> Vec<u64> {
         }
     }
     own_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_named_by_their_methods() {
+        let name = "com.acme.shop.with.a.very.long.path.Cart.&lt;init&gt;(Item)";
+        let frame = |width: &str, text: &str| {
+            format!(
+                "<g><title>{name} (12 ns, 3.00%)</title><rect x=\"0%\" y=\"1\" width=\"{width}%\" height=\"15\"/>\
+                 <text x=\"1%\" y=\"2\">{text}</text></g>"
+            )
+        };
+        let picture = |texts: [&str; 2]| {
+            format!("<svg><script><![CDATA[x]]></script>{}{}</svg>", frame("8.0", texts[0]), frame("1.0", texts[1]))
+        };
+        let named = with_method_names(&picture(["com.acme.s..", ""]));
+        assert_eq!(
+            named.replace(&format!("<![CDATA[{SCRIPT}]]>"), ""),
+            picture(["Cart.&lt;init&gt;(…", ""]),
+            "{named}"
+        );
+        assert!(named.contains(SCRIPT));
+    }
 }

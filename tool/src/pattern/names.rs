@@ -58,9 +58,44 @@ pub fn java_name(class_internal: &str, method: &str, descriptor: &str) -> String
     format!("{}.{method}{descriptor}", class_internal.replace('/', "."))
 }
 
-/// A method's name for people, with simple parameter types: `a.b.C.m(int, String)`. [`MethodPattern`] understands it.
+/// A method's name for people, with simple parameter types: `a.b.C.m(int, String)`. [`MethodPattern`](super::MethodPattern) understands it.
 pub fn display_name(class_internal: &str, method: &str, descriptor: &str) -> String {
     let Some(types) = parameter_types(descriptor) else { return java_name(class_internal, method, descriptor) };
-    let simple: Vec<&str> = types.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
+    let simple: Vec<&str> = types.iter().map(|name| simple_name(name)).collect();
     format!("{}.{method}({})", class_internal.replace('/', "."), simple.join(", "))
+}
+
+/// What a name for people has beside the usual, where that is not of one method alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// The result: `a.b.C.m(int): String`.
+    Result,
+    /// That, and the packages of all types: `a.b.C.m(a.b.D): java.lang.String`.
+    FullNames,
+}
+
+/// A more exact name for people of a method that is given by its machine name. [`MethodPattern`](super::MethodPattern) understands it. `None`
+/// of what is no method's name.
+pub fn detailed_name(machine: &str, detail: Detail) -> Option<String> {
+    let (name, descriptor) = machine.split_at(machine.find('(')?);
+    let result = result_type(descriptor)?;
+    let types = parameter_types(descriptor)?;
+    let shown = |name: &str| match detail {
+        Detail::Result => simple_name(name).to_owned(),
+        Detail::FullNames => name.to_owned(),
+    };
+    let parameters: Vec<String> = types.iter().map(|name| shown(name)).collect();
+    Some(format!("{name}({}): {}", parameters.join(", "), shown(&result)))
+}
+
+/// The result of a method descriptor, in Java form with its full name.
+pub(super) fn result_type(descriptor: &str) -> Option<String> {
+    match descriptor.rsplit_once(')')?.1 {
+        "V" => Some("void".to_owned()),
+        result => (field_type(result) == Some(result.len())).then(|| java_type(result)),
+    }
+}
+
+fn simple_name(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
 }

@@ -24,14 +24,11 @@ impl Profile {
         Some(self.at_least[found].until)
     }
 
-    /// The same, of any of the methods of this machine name: classes of the same name, of different loaders, are one to the reader.
-    pub fn any_complete_from(&self, machine: &str) -> Option<Duration> {
-        let named = self.at_least.iter().filter(|it| self.methods[it.method.0].machine == machine);
-        named.map(|at_least| at_least.until).max()
-    }
-
     /// For each node of a tree of this profile: whether calls of it may be missing there, its own or its callers'.
     pub fn incomplete_nodes(&self, tree: &Tree) -> Vec<bool> {
+        if self.at_least.is_empty() {
+            return vec![false; tree.nodes.len()];
+        }
         let mut incomplete: Vec<bool> = Vec::with_capacity(tree.nodes.len());
         for node in &tree.nodes {
             let below = node.parent.is_some_and(|parent| incomplete[parent.0]);
@@ -85,7 +82,6 @@ mod tests {
         let profile = profile();
         assert_eq!(profile.incomplete_nodes(&profile.merged), [false, true, true]);
         assert_eq!(profile.complete_from(MethodIndex(2)), None, "elsewhere its calls are all there");
-        assert_eq!(profile.any_complete_from("C.late()V"), Some(Duration::from_secs(1)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Settings, Undisturbed, budget};
 use crate::budget::{Governor, Probes, in_place};
-use crate::callgraph::{Missed, PatternIndex};
+use crate::callgraph::{MethodRecord, Missed, PatternIndex};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
     MIN_CONTROLS, Placed, Reference, RootCalls, Wholes, correct, divided, placed, root_calls, wholes,
@@ -22,7 +22,7 @@ use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
 use crate::profile::{
     AtLeast, Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap,
     MethodIndex, MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree,
-    Wait,
+    Wait, tell_apart,
 };
 use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
@@ -58,13 +58,12 @@ impl Facts {
             (pattern, methods.collect())
         };
         let skipped = |(method, reason): &(String, String)| Skipped { method: method.clone(), reason: reason.clone() };
+        let name = |method: &MethodRecord| MethodName { machine: method.java_name(), display: method.display_name() };
+        let mut methods: Vec<MethodName> = graph.methods().iter().map(name).collect();
+        tell_apart(&mut methods);
         Facts {
             roots: settings.root_names().enumerate().map(roots_of).collect(),
-            methods: graph
-                .methods()
-                .iter()
-                .map(|method| MethodName { machine: method.java_name(), display: method.display_name() })
-                .collect(),
+            methods,
             instrumented: graph.instrumented(),
             discovery: Discovery {
                 scheme: graph.scheme(),

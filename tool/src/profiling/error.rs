@@ -38,8 +38,10 @@ pub enum ProfileError {
     )]
     Silent,
     /// A root pattern matches no method.
-    #[error("{}", no_root(pattern, classes, near))]
+    #[error("{}", sought.in_its_words(&no_root(pattern, classes, near)))]
     NoRoot {
+        /// What it was to be.
+        sought: Sought,
         /// As the user gave it.
         pattern: String,
         /// How many loaded classes match its class part.
@@ -48,8 +50,10 @@ pub enum ProfileError {
         near: Vec<String>,
     },
     /// A root pattern names methods only of classes that must not contain probes.
-    #[error("{}", left_alone(pattern, class, *unless_jdk))]
+    #[error("{}", sought.in_its_words(&left_alone(*sought, pattern, class, *unless_jdk)))]
     LeftAlone {
+        /// What it was to be.
+        sought: Sought,
         /// As the user gave it.
         pattern: String,
         /// One of these classes.
@@ -88,6 +92,25 @@ pub enum ProfileError {
     },
 }
 
+/// What a pattern is given for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// The root of a profile.
+    Root,
+    /// A method to be timed.
+    Region,
+}
+
+impl Sought {
+    /// What is said of roots, said of regions where it is one.
+    fn in_its_words(self, text: &str) -> String {
+        match self {
+            Sought::Root => text.to_owned(),
+            Sought::Region => text.replace("the root ", "the region ").replace("--await-root", "--await-region"),
+        }
+    }
+}
+
 impl ProfileError {
     /// The exit code of the contract.
     pub fn exit_code(&self) -> u8 {
@@ -111,11 +134,13 @@ fn no_root(pattern: &str, classes: &usize, near: &[String]) -> String {
     text + &did_you_mean(near)
 }
 
-fn left_alone(pattern: &str, class: &str, unless_jdk: bool) -> String {
+fn left_alone(sought: Sought, pattern: &str, class: &str, unless_jdk: bool) -> String {
     if unless_jdk {
-        format!(
-            "the root {pattern} is in {class}, which the probes' clock runs. Say --jdk edge or --jdk all: then another clock is read"
-        )
+        let advice = match sought {
+            Sought::Root => ". Say --jdk edge or --jdk all: then another clock is read",
+            Sought::Region => ". Name the methods that call it",
+        };
+        format!("the root {pattern} is in {class}, which the probes' clock runs{advice}")
     } else {
         format!("the root {pattern} is in {class}, which Headwater never instruments. Name the methods that call it")
     }

@@ -56,10 +56,11 @@ struct Call {
 
 /// A stanza for every method of a tree of this profile, in the order of their numbers; arcs in no particular order.
 pub fn stanzas(profile: &Profile, tree: &Tree) -> Vec<Stanza> {
-    grouped(calls(&Names::of(profile), tree, &Children::called(tree)))
+    grouped(calls(&Names::of(profile), tree, &profile.incomplete_nodes(tree)))
 }
 
-fn calls(names: &Names, tree: &Tree, children: &Children) -> FxHashMap<(Option<MethodIndex>, MethodIndex), Call> {
+fn calls(names: &Names, tree: &Tree, incomplete: &[bool]) -> FxHashMap<(Option<MethodIndex>, MethodIndex), Call> {
+    let children = Children::called(tree);
     let mut calls: FxHashMap<(Option<MethodIndex>, MethodIndex), Call> = FxHashMap::default();
     let method_of = |node: NodeIndex| names.first(tree.nodes[node.0].method);
     // Nodes from the root down to here; and where on the path the innermost call of each method is.
@@ -85,6 +86,7 @@ fn calls(names: &Names, tree: &Tree, children: &Children) -> FxHashMap<(Option<M
             side.self_ns += node.self_ns;
             side.error_ns += node.error_ns;
             side.cpu.add(node.cpu);
+            side.at_least |= incomplete[index.0];
         }
         if enclosing.is_none() {
             call.parent.total_ns += node.total_ns;

@@ -21,13 +21,15 @@ pub struct Amounts {
     pub total_error_ns: u64,
     /// Whether the self time was spent running or waiting.
     pub cpu: CpuSamples,
+    /// Calls may be missing: there are at least so many.
+    pub at_least: bool,
 }
 
 impl Amounts {
-    /// A single node's.
-    pub(crate) fn of(node: &Node) -> Amounts {
+    /// A single node's, and whether calls of it may be missing.
+    pub(crate) fn of(node: &Node, at_least: bool) -> Amounts {
         let Node { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, .. } = *node;
-        Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }
+        Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least }
     }
 
     pub(crate) fn add(&mut self, other: &Amounts) {
@@ -38,6 +40,7 @@ impl Amounts {
         self.error_ns += other.error_ns;
         self.total_error_ns += other.total_error_ns;
         self.cpu.add(other.cpu);
+        self.at_least |= other.at_least;
     }
 }
 
@@ -54,11 +57,12 @@ pub struct FlatRow {
 ///
 /// All self times add up to the roots' total time.
 pub fn flat(profile: &Profile, tree: &Tree) -> Vec<FlatRow> {
-    rows(&Names::of(profile), tree, &Children::called(tree))
+    rows(profile, &Names::of(profile), tree)
 }
 
-/// With the children that the nodes called.
-pub(crate) fn rows(names: &Names, tree: &Tree, children: &Children) -> Vec<FlatRow> {
+pub(crate) fn rows(profile: &Profile, names: &Names, tree: &Tree) -> Vec<FlatRow> {
+    let children = Children::called(tree);
+    let incomplete = profile.incomplete_nodes(tree);
     let mut all: Vec<Option<Amounts>> = vec![None; names.len()];
     let mut open = vec![0_usize; names.len()];
     for step in children.depth_first() {
@@ -72,6 +76,7 @@ pub(crate) fn rows(names: &Names, tree: &Tree, children: &Children) -> Vec<FlatR
                 amounts.self_ns += node.self_ns;
                 amounts.error_ns += node.error_ns;
                 amounts.cpu.add(node.cpu);
+                amounts.at_least |= incomplete[index.0];
                 if open[method] == 0 {
                     amounts.total_ns += node.total_ns;
                     amounts.total_error_ns += node.total_error_ns;

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use super::belief::Belief;
 use super::names::Names;
-use super::prune::{focused, is_method_shown, shown_nodes};
+use super::prune::{ShownMethods, focused, shown_nodes};
 use super::{Options, View};
 use crate::callgraph::Scheme;
 use crate::profile::{ControlKind, Drift, Environment, NodeIndex, Profile, ThreadProfile, Tree};
@@ -80,7 +80,7 @@ impl Serialize for NodeRows<'_> {
         let mut next = 0;
         for (thread, tree) in &self.sections {
             let thread = thread.map(|thread| thread.id.0);
-            let shown = shown_nodes(tree, &self.focused, self.options);
+            let shown = shown_nodes(self.profile, tree, &self.focused, self.options);
             let incomplete = self.profile.incomplete_nodes(tree);
             let mut ids: Vec<usize> = Vec::with_capacity(tree.nodes.len());
             for ((node, is_shown), at_least) in tree.nodes.iter().zip(shown).zip(incomplete) {
@@ -359,6 +359,11 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
     }
 }
 
+/// For fields that are left out as a rule.
+pub(crate) fn is_false(value: &bool) -> bool {
+    !value
+}
+
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -376,19 +381,22 @@ fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {
 }
 
 fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Calls<'a> {
-    let focused = focused(profile, options);
+    let methods = ShownMethods::of(profile, options);
     let has_cpu = profile.merged.has_cpu_samples();
     // Rows of a single tree need no thread, unless one was asked for.
     let sections = options.sections(profile);
     let numbered = sections.iter().map(|(thread, tree)| (thread.map(|thread| thread.id.0), tree.as_ref()));
     match options.view {
-        View::Tree => Calls::Nodes(NodeRows { profile, options, sections, focused, has_cpu }),
+        View::Tree => {
+            let focused = focused(profile, options);
+            Calls::Nodes(NodeRows { profile, options, sections, focused, has_cpu })
+        }
         View::Callers => {
             let mut rows = Vec::new();
             for (thread, tree) in numbered {
                 let whole_ns = tree.total_ns();
                 let mut stanzas = super::arcs::stanzas(profile, tree);
-                stanzas.retain(|row| is_method_shown(row.method, row.own.total_ns, whole_ns, &focused, options));
+                stanzas.retain(|row| methods.has(row.method, row.own.total_ns, whole_ns));
                 stanzas.sort_by_key(|stanza| Reverse(options.rank(&stanza.own)));
                 rows.extend(stanzas.into_iter().map(|stanza| Stanza::of(profile, &stanza, thread, has_cpu)));
             }
@@ -399,8 +407,8 @@ fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Calls<'a> {
             let mut rows = Vec::new();
             for (thread, tree) in numbered {
                 let whole_ns = tree.total_ns();
-                let mut flat = super::flat::rows(&names, tree, &super::walk::Children::called(tree));
-                flat.retain(|row| is_method_shown(row.method, row.amounts.total_ns, whole_ns, &focused, options));
+                let mut flat = super::flat::rows(profile, &names, tree);
+                flat.retain(|row| methods.has(row.method, row.amounts.total_ns, whole_ns));
                 flat.sort_by_key(|row| Reverse(options.rank(&row.amounts)));
                 rows.extend(flat.into_iter().map(|row| FlatRow::of(profile, &row, thread, has_cpu)));
             }

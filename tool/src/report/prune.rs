@@ -1,7 +1,9 @@
 //! What of a tree is shown.
 
+use rustc_hash::FxHashMap;
+
 use super::{Options, share};
-use crate::profile::{MethodIndex, Profile, Tree};
+use crate::profile::{MethodIndex, NodeIndex, Profile, Tree};
 
 /// Which of a profile's methods the options focus on; all, without a focus.
 pub(super) fn focused(profile: &Profile, options: &Options) -> Vec<bool> {
@@ -9,8 +11,14 @@ pub(super) fn focused(profile: &Profile, options: &Options) -> Vec<bool> {
     profile.methods.iter().map(|method| is_meant(&method.machine)).collect()
 }
 
-/// Which nodes are shown, each with all those above it.
-pub(super) fn shown_nodes(tree: &Tree, focused: &[bool], options: &Options) -> Vec<bool> {
+/// Which of a profile's methods are asked for by their names.
+fn named(profile: &Profile, options: &Options) -> Vec<bool> {
+    let is_named = |machine: &str| options.focus.as_ref().is_some_and(|focus| focus.names(machine));
+    profile.methods.iter().map(|method| is_named(&method.machine)).collect()
+}
+
+/// Which nodes are shown, each with all those above it. A method that is asked for by its name is shown once at least, however small it is.
+pub(super) fn shown_nodes(profile: &Profile, tree: &Tree, focused: &[bool], options: &Options) -> Vec<bool> {
     let whole_ns = tree.total_ns();
     let nodes = &tree.nodes;
     let above = |index: usize| nodes[index].parent.map(|parent| parent.0);
@@ -33,25 +41,59 @@ pub(super) fn shown_nodes(tree: &Tree, focused: &[bool], options: &Options) -> V
             weights[parent] += handed;
         }
     }
+    let is_large = |index: usize| share(weights[index], whole_ns) >= options.min_share;
+    let kept = kept(profile, tree, options, &weights, is_large);
     let mut levels: Vec<usize> = Vec::with_capacity(nodes.len());
     for index in 0..nodes.len() {
         let parent = above(index);
         let level = parent.map_or(1, |parent| levels[parent] + 1);
         levels.push(level);
         let too_deep = options.max_depth.is_some_and(|deepest| level > deepest);
-        let too_small = level > 1 && share(weights[index], whole_ns) < options.min_share;
+        let too_small = level > 1 && !kept[index] && !is_large(index);
         shown[index] &= !too_deep && !too_small && parent.is_none_or(|parent| shown[parent]);
     }
     shown
 }
 
-/// Whether a method has a line or a stanza of its own.
-pub(super) fn is_method_shown(
-    method: MethodIndex,
-    part_ns: u64,
-    whole_ns: u64,
-    focused: &[bool],
+/// Of each method that is asked for by its name, and has no large node, the largest one and all those above it.
+fn kept(
+    profile: &Profile,
+    tree: &Tree,
     options: &Options,
-) -> bool {
-    focused[method.0] && share(part_ns, whole_ns) >= options.min_share
+    weights: &[u64],
+    is_large: impl Fn(usize) -> bool,
+) -> Vec<bool> {
+    let named = named(profile, options);
+    let mut largest: FxHashMap<&str, Option<usize>> = FxHashMap::default();
+    for (index, node) in tree.nodes.iter().enumerate().filter(|(_, node)| named[node.method.0]) {
+        let known = largest.entry(&profile.method_of(node).machine).or_insert(Some(index));
+        *known = known.filter(|_| !is_large(index)).map(|at| if weights[index] > weights[at] { index } else { at });
+    }
+    let mut kept = vec![false; tree.nodes.len()];
+    for index in largest.into_values().flatten() {
+        let mut at = Some(NodeIndex(index));
+        while let Some(NodeIndex(index)) = at {
+            kept[index] = true;
+            at = tree.nodes[index].parent;
+        }
+    }
+    kept
+}
+
+/// Which methods have a line or a stanza of their own.
+pub(super) struct ShownMethods<'a> {
+    focused: Vec<bool>,
+    named: Vec<bool>,
+    options: &'a Options,
+}
+
+impl<'a> ShownMethods<'a> {
+    pub(super) fn of(profile: &Profile, options: &'a Options) -> ShownMethods<'a> {
+        ShownMethods { focused: focused(profile, options), named: named(profile, options), options }
+    }
+
+    /// Whether a method does that takes this part of the whole.
+    pub(super) fn has(&self, method: MethodIndex, part_ns: u64, whole_ns: u64) -> bool {
+        self.named[method.0] || self.focused[method.0] && share(part_ns, whole_ns) >= self.options.min_share
+    }
 }

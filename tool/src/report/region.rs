@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::text::Style;
 use super::text::lines::{Emphasis, Lines};
 use super::units::{plural, time};
+use crate::printable::{printable, printable_lines};
 use crate::profile::{MethodStatistics, Profile, Root};
 
 #[derive(Serialize)]
@@ -122,7 +123,8 @@ pub fn write_json<'a>(profile: &'a Profile, out: &mut impl Write) -> io::Result<
 pub fn write_text(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let target = &profile.target;
     let seconds = profile.duration.as_secs_f64();
-    writeln!(out, "{} (pid {}, JDK {}), {seconds:.1} s\n", target.main, target.pid, target.jdk)?;
+    let main = printable(&target.main);
+    writeln!(out, "{main} (pid {}, JDK {}), {seconds:.1} s\n", target.pid, target.jdk)?;
     let columns = ["mean", "std dev", "min", "median", "90%", "99%", "max"];
     let mut lines = Lines { style, whole_ns: 0, has_cpu: false, out };
     lines.line("", &columns.map(|column| format!("{column:>10}")).concat(), Emphasis::None)?;
@@ -143,7 +145,8 @@ pub fn write_text(profile: &Profile, style: &Style, out: &mut impl Write) -> io:
     let clock = &profile.clock;
     writeln!(lines.out, "\ntimes include what is called; of recursive calls only the outermost count")?;
     writeln!(lines.out, "taken out of each: {:.1} ns (±{:.1}) for its probes", clock.inner_ns, clock.inner_spread_ns)?;
-    profile.warnings.iter().try_for_each(|warning| writeln!(lines.out, "warning: {warning}"))
+    let mut warnings = profile.warnings.iter().map(|warning| printable_lines(warning));
+    warnings.try_for_each(|warning| writeln!(lines.out, "warning: {warning}"))
 }
 
 #[cfg(test)]

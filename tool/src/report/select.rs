@@ -42,9 +42,18 @@ impl FromStr for MethodSelector {
 impl MethodSelector {
     /// Whether a method is meant, given by its machine name: `a.b.C.m(ILjava/lang/String;)V`.
     pub fn matches(&self, machine: &str) -> bool {
+        self.is_read(machine, |_| true)
+    }
+
+    /// Whether a method is meant by its own name, and not with others of its class or package.
+    pub fn names(&self, machine: &str) -> bool {
+        self.is_read(machine, |reading| !reading.method_text().contains('*'))
+    }
+
+    fn is_read(&self, machine: &str, counts: impl Fn(&MethodPattern) -> bool) -> bool {
         let (name, descriptor) = machine.split_at(machine.find('(').unwrap_or(machine.len()));
         let Some((class, method)) = name.rsplit_once('.') else { return false };
-        self.readings.iter().any(|reading| reading.matches(class, method, descriptor))
+        self.readings.iter().any(|reading| counts(reading) && reading.matches(class, method, descriptor))
     }
 }
 
@@ -129,6 +138,25 @@ mod tests {
         }
         assert!("Main.*".parse::<MethodSelector>().expect("a class").matches("Main.run()V"));
         assert!("Main".parse::<MethodSelector>().expect("a class").matches("Main$Inner.run()V"));
+    }
+
+    #[test]
+    fn a_method_is_meant_by_its_own_name_or_with_others() {
+        const OVER: &str = "shop.Exact.over(I)V";
+        for (selector, named) in [
+            ("shop.Exact.over", true),
+            ("Exact::over", false),
+            ("*Exact::over", true),
+            ("over", true),
+            ("shop.Exact.over(int)", true),
+            ("shop.Exact.over(long)", false),
+            ("shop.Exact.ov*", false),
+            ("shop.Exact", false),
+            ("shop", false),
+            ("*", false),
+        ] {
+            assert_eq!(selector.parse::<MethodSelector>().expect(selector).names(OVER), named, "{selector}");
+        }
     }
 
     #[test]

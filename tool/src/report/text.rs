@@ -9,6 +9,7 @@ use super::belief;
 use super::units::{count, plural, time, times};
 use super::walk::Children;
 use super::{Options, Trees, View, is_doubtful};
+use crate::printable::{Printable, printable};
 use crate::profile::{
     ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, OpenCalls, Profile, Root, Tree,
 };
@@ -50,10 +51,10 @@ pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl
     header(profile, style, out)?;
     for (thread, tree) in options.sections(profile) {
         match thread {
-            Some(thread) => writeln!(out, "\nthread {} \"{}\"", thread.id.0, thread.name)?,
+            Some(thread) => writeln!(out, "\nthread {} \"{}\"", thread.id.0, thread.shown_name())?,
             None if !options.threads.is_empty() => {
                 let names: Vec<String> = options.threads.iter().map(ToString::to_string).collect();
-                writeln!(out, "\nthreads {}", names.join(", "))?;
+                writeln!(out, "\nthreads {}", printable(&names.join(", ")))?;
             }
             None => {}
         }
@@ -105,11 +106,6 @@ impl Section<'_> {
         }
     }
 
-    /// Whether calls of methods of that name may be missing.
-    fn is_incomplete(&self, method: MethodIndex) -> bool {
-        self.profile.any_complete_from(&self.profile.methods[method.0].machine).is_some()
-    }
-
     /// The same for a line that stands for all methods of that name.
     fn label_of_all(&self, method: MethodIndex) -> Cow<'_, str> {
         self.label(method, self.profile.any_recorded_until(&self.profile.methods[method.0].machine))
@@ -118,13 +114,20 @@ impl Section<'_> {
 
 /// What was profiled.
 pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let out = &mut Printable(out);
     let target = &profile.target;
     let seconds = profile.duration.as_secs_f64();
     let clock = match profile.clock.mode {
         ClockMode::Cpu => "cpu: all times are CPU time",
         ClockMode::Exact | ClockMode::Tick(_) => profile.clock.source.name(),
     };
-    writeln!(out, "{} (pid {}, JDK {}), {seconds:.1} s, clock {clock}", target.main, target.pid, target.jdk)?;
+    writeln!(
+        out,
+        "{} (pid {}, JDK {}), {seconds:.1} s, clock {clock}",
+        printable(&target.main),
+        target.pid,
+        target.jdk
+    )?;
     if let Some(line) = belief::line(profile) {
         writeln!(out, "{line}")?;
     }
@@ -133,7 +136,7 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     }
     let mut given = Vec::new();
     for root in &profile.roots {
-        writeln!(out, "root {}: {}", root.pattern, state(profile, root))?;
+        writeln!(out, "root {}: {}", printable(&root.pattern), state(profile, root))?;
         // Once is enough for all roots of this kind.
         if let Some(advice) = advice(root).filter(|advice| !given.contains(advice)) {
             writeln!(out, "{advice}")?;
@@ -215,6 +218,7 @@ fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()>
 
 /// What limits the truth of the numbers, with an empty line before it.
 pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let out = &mut Printable(out);
     let events = &profile.events;
     let healed = match events.healed {
         0 => String::new(),
@@ -252,7 +256,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         writeln!(
             out,
             "accuracy  {}: charged {} a call; {} {} (±{})",
-            profile.methods[control.root.0].display,
+            printable(&profile.methods[control.root.0].display),
             time(charged_ns as u64),
             plural(calls, &format!("{kind} call"), &format!("{kind} calls")),
             time(control_ns as u64),
@@ -318,7 +322,8 @@ fn skipped(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     for (reason, methods) in by_reason {
         let more = if methods.len() > EXAMPLES { ", ..." } else { "" };
         let examples = methods.iter().take(EXAMPLES).copied().collect::<Vec<_>>().join(", ");
-        writeln!(out, "          {} because {reason}: {examples}{more}", methods.len())?;
+        let examples = printable(&examples);
+        writeln!(out, "          {} because {}: {examples}{more}", methods.len(), printable(reason))?;
     }
     Ok(())
 }

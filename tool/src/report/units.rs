@@ -43,11 +43,13 @@ pub(crate) fn times(n: u64) -> String {
 }
 
 /// A method's name in at most `width` columns of a terminal: packages become their first letters, from the left, as far as it takes
-/// (`c.a.shop.Cart.total()`); a name that is still too long is cut.
+/// (`c.a.shop.Cart.total()`). A name that is still too long loses its parameters, then its packages, then its class: its own name is cut last.
 pub(crate) fn fitting_name(name: &str, width: usize) -> String {
     let mut excess = name.width().saturating_sub(width);
-    let indentation = name.len() - name.trim_start().len();
-    let qualified = &name[indentation..name.find('(').unwrap_or(name.len()).max(indentation)];
+    let head = &name[..name.find('(').unwrap_or(name.len())];
+    // What stands before a name, such as `[started] `, belongs to it.
+    let indentation = head.rfind(' ').map_or(0, |at| at + 1);
+    let qualified = &head[indentation..];
     // The last two parts are class and method.
     let packages = qualified.split('.').count().saturating_sub(2);
     let mut fitting = name[..indentation].to_owned();
@@ -61,7 +63,18 @@ pub(crate) fn fitting_name(name: &str, width: usize) -> String {
         rest = behind;
     }
     fitting.push_str(rest);
-    if excess > 0 { cut(&fitting, width) } else { fitting }
+    if excess == 0 {
+        return fitting;
+    }
+    // What is cut of the parameters is the least loss.
+    let keeps_method = |name: &str| name.find('(').is_none_or(|at| name[..at].width() + "(…".width() <= width);
+    while !keeps_method(&fitting) {
+        let head = &fitting[indentation..fitting.find('(').unwrap_or(fitting.len())];
+        let dots: Vec<usize> = head.match_indices('.').map(|(at, _)| at).collect();
+        let Some(begin) = dots.len().checked_sub(2).map(|last| dots[last]).or(dots.last().copied()) else { break };
+        fitting.replace_range(indentation..=indentation + begin, "");
+    }
+    cut(&fitting, width)
 }
 
 /// As much of a text as fits in `width` columns of a terminal; that it was cut shows.
@@ -112,6 +125,12 @@ mod tests {
             (27, "c.a.shop.Cart.total(Item)"),
             (22, "c.a.s.Cart.total(Item)"),
             (18, "c.a.s.Cart.total(…"),
+            (17, "Cart.total(Item)"),
+            (13, "Cart.total(I…"),
+            (12, "Cart.total(…"),
+            (11, "total(Item)"),
+            (7, "total(…"),
+            (4, "tot…"),
         ] {
             assert_eq!(fitting_name(NAME, width), fitting);
         }
@@ -120,8 +139,8 @@ mod tests {
         assert_eq!(fitting_name("", 1), "");
         // Each of these takes two columns.
         assert_eq!(fitting_name("com.acme.商店.結帳()", 15), "c.a.商店.結帳()");
-        assert_eq!(fitting_name("com.acme.商店.結帳()", 11), "c.a.商店.…");
-        assert_eq!(fitting_name("com.acme.商店.結帳()", 13), "c.a.商店.結…");
+        assert_eq!(fitting_name("com.acme.商店.結帳()", 13), "商店.結帳()");
+        assert_eq!(fitting_name("com.acme.商店.結帳()", 9), "結帳()");
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Column {
 
     /// What stands in it, for a row of a view.
     pub(super) fn text(self, view: View, amounts: &Amounts, whole_ns: u64, width: usize) -> String {
-        let Amounts { calls, self_ns, total_ns, error_ns, total_error_ns, cpu, .. } = *amounts;
+        let Amounts { calls, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, .. } = *amounts;
         match self {
             Column::Share => {
                 let part = if view == View::Flat { self_ns } else { total_ns };
@@ -73,6 +73,7 @@ impl Column {
                 Some(ns) => bounded(ns, error_ns / calls),
                 None => String::new(),
             },
+            Column::Calls if at_least => format!(">={}", fitting_count(calls, width.saturating_sub(2))),
             Column::Calls => fitting_count(calls, width),
             Column::Name => String::new(),
         }

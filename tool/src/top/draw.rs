@@ -9,7 +9,8 @@ use super::column::{Column, Columns};
 use super::keys::HELP;
 use super::rows::{Role, Row, Shown, What};
 use super::view::{Glyphs, Mode, Palette, Phase, View};
-use crate::report::units::{cut, fitting_name};
+use crate::printable::printable;
+use crate::report::units::cut;
 use crate::report::{View as Shape, share};
 
 /// From this share of the whole on, a row is emphasised,
@@ -56,7 +57,7 @@ impl View {
         let title = match &self.shown {
             Some(Shown { profile, .. }) => {
                 let target = &profile.target;
-                format!("headwater top  {} (pid {}, JDK {})", target.main, target.pid, target.jdk)
+                format!("headwater top  {} (pid {}, JDK {})", printable(&target.main), target.pid, target.jdk)
             }
             None => "headwater top".to_owned(),
         };
@@ -79,7 +80,7 @@ impl View {
         }
         for line in lines.iter().take(usize::from(rest.height.saturating_sub(2))) {
             let style = if line.is_alarming { self.style(Modifier::BOLD, Some(Color::Red)) } else { Style::new() };
-            put(buffer, rest.x, rest.y, &cut(&line.text, rest.width.into()), style);
+            put(buffer, rest.x, rest.y, &cut(&printable(&line.text), rest.width.into()), style);
             rest = below(rest, 1);
         }
         rest
@@ -199,7 +200,7 @@ impl View {
         };
         let width = usize::from(area.width);
         let before = cut(&before, width.saturating_sub(4));
-        let name = fitting_name(&self.name_of(row), width.saturating_sub(before.width()));
+        let name = self.fitting_name_of(row, width.saturating_sub(before.width()));
         let x = put(buffer, area.x, area.y, &before, style);
         put(buffer, x, area.y, &name, style);
         if let Some((start, length)) = self.query.place_in(&name) {
@@ -214,7 +215,7 @@ impl View {
         let width = usize::from(area.width);
         let prompt = match &self.mode {
             Mode::Search { .. } => format!("search: {}", self.query.text()),
-            Mode::File { text } => format!("save to: {text}"),
+            Mode::File { text, .. } => format!("save to: {text}"),
             Mode::Rows | Mode::Help => String::new(),
         };
         if !prompt.is_empty() {
@@ -224,6 +225,11 @@ impl View {
                 shown = &shown[shown.chars().next().map_or(0, char::len_utf8)..];
             }
             let x = put(buffer, area.x, area.y, shown, self.style(Modifier::BOLD, None));
+            if let Mode::File { text, is_suggested: true } = &self.mode {
+                // As what is selected: typing replaces it.
+                let width = (text.width() as u16).min(x - area.x);
+                buffer.set_style(Rect { x: x - width, width, ..area }, Modifier::REVERSED);
+            }
             if let (Some(message), true) = (&self.message, x + 3 < area.right()) {
                 let room = usize::from(area.right() - x - 3);
                 put(buffer, x + 3, area.y, &cut(message, room), self.style(Modifier::DIM, None));

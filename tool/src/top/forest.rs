@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use rustc_hash::FxHashSet;
 
 use super::column::{Measured, Sort};
-use crate::profile::{CpuSamples, MethodIndex, Node, NodeIndex, Profile, Tree};
+use crate::profile::{CpuSamples, MethodIndex, Node, NodeIndex, Profile, ThreadProfile, Tree};
 use crate::report::Trees;
 use crate::report::flat::Amounts;
 use crate::report::walk::Children;
@@ -41,6 +41,8 @@ pub(super) struct Forest {
     children: Children,
     keys: Vec<Key>,
     cpu: Vec<CpuSamples>,
+    /// Which nodes' calls may be missing.
+    incomplete: Vec<bool>,
     whole_ns: u64,
 }
 
@@ -53,7 +55,11 @@ impl Forest {
         let tree = own.as_ref().unwrap_or(&profile.merged);
         let (children, keys) = (Children::of(tree), keys(profile, tree, threads));
         let (cpu, whole_ns) = (tree.total_cpu(), tree.total_ns());
-        Forest { children, keys, cpu, whole_ns, own, threads }
+        let incomplete = match trees {
+            Trees::Merged => profile.incomplete_nodes(tree),
+            Trees::PerThread => incomplete_below_threads(profile),
+        };
+        Forest { children, keys, cpu, incomplete, whole_ns, own, threads }
     }
 
     pub(super) fn tree<'a>(&'a self, profile: &'a Profile) -> &'a Tree {
@@ -96,7 +102,7 @@ impl Forest {
 
     /// Its numbers; `cpu` is of the total time.
     pub(super) fn amounts(&self, profile: &Profile, node: NodeIndex) -> Amounts {
-        Amounts { cpu: self.cpu[node.0], ..Amounts::of(&self.tree(profile).nodes[node.0]) }
+        Amounts { cpu: self.cpu[node.0], ..Amounts::of(&self.tree(profile).nodes[node.0], self.incomplete[node.0]) }
     }
 
     /// A node's children, or the roots, in the order that they are shown in.
@@ -130,6 +136,16 @@ pub(super) fn name(profile: &Profile, subject: Subject) -> &str {
         Subject::Method(method) => &profile.methods[method.0].display,
         Subject::Thread(thread) => &profile.threads[thread].name,
     }
+}
+
+/// Of the nodes of [`below_threads`]: a thread has its roots' calls.
+fn incomplete_below_threads(profile: &Profile) -> Vec<bool> {
+    let trees: Vec<Vec<bool>> = profile.threads.iter().map(|thread| profile.incomplete_nodes(&thread.tree)).collect();
+    let is_root_incomplete = |(thread, nodes): (&ThreadProfile, &Vec<bool>)| {
+        thread.tree.nodes.iter().zip(nodes).any(|(node, incomplete)| node.caller().is_none() && *incomplete)
+    };
+    let threads = profile.threads.iter().zip(&trees).map(is_root_incomplete);
+    threads.chain(trees.iter().flatten().copied()).collect()
 }
 
 fn below_threads(profile: &Profile) -> Tree {

@@ -9,7 +9,6 @@ use super::forest::{Forest, Key};
 use crate::profile::{MethodIndex, NodeIndex, Profile, Tree};
 use crate::report::flat::{self, Amounts};
 use crate::report::names::Names;
-use crate::report::walk::Children;
 use crate::report::{Trees, View as Shape, arcs, share};
 
 /// What takes at least this part of the whole is unfolded from the start,
@@ -96,7 +95,7 @@ pub(super) fn tree_rows(shown: &Shown, sort: Sort, folds: &mut Folds) -> Vec<Row
 pub(super) fn flat_lines(profile: &Profile, trees: Trees, sort: Sort) -> Vec<Line> {
     let names = Names::of(profile);
     let of_tree = |thread: Option<usize>, tree: &Tree| {
-        let rows = flat::rows(&names, tree, &Children::called(tree)).into_iter();
+        let rows = flat::rows(profile, &names, tree).into_iter();
         rows.map(move |row| Line { role: Role::Own, method: Some(row.method), thread, amounts: row.amounts })
             .collect::<Vec<_>>()
     };

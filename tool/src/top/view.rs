@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::column::{Columns, Sort};
-use super::forest::{Forest, Key, Subject, name};
+use super::forest::{Forest, Key, Subject};
 use super::keys::Action;
 use super::rows::{Folds, Line, Role, Row, Shown, What, callers_lines, flat_lines, keyed, tree_rows};
 use super::search::{Direction, Query};
@@ -19,6 +19,7 @@ use crate::report::{Trees, View as Shape};
 
 mod folding;
 mod look;
+mod naming;
 mod searching;
 mod typing;
 
@@ -39,6 +40,8 @@ pub(super) enum Mode {
     /// A file's name is being typed.
     File {
         text: String,
+        /// It is what was suggested: what is typed takes its place.
+        is_suggested: bool,
     },
     Help,
 }
@@ -177,7 +180,11 @@ impl View {
                 let leaves = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
                 leaves.then_some(Request::Quit)
             }
-            Mode::File { text } => {
+            Mode::File { text, is_suggested } => {
+                let types = matches!(key.code, KeyCode::Char(_)) && !key.modifiers.contains(KeyModifiers::CONTROL);
+                if std::mem::take(is_suggested) && types {
+                    text.clear();
+                }
                 let done = edit(text, key)?;
                 let file = PathBuf::from(std::mem::take(text).trim());
                 self.mode = Mode::Rows;
@@ -260,7 +267,9 @@ impl View {
                 Phase::Recording | Phase::Paused => return Some(Request::Clear),
                 _ => self.say("the profile has ended".to_owned()),
             },
-            Action::Save if self.shown.is_some() => self.mode = Mode::File { text: self.default_file.clone() },
+            Action::Save if self.shown.is_some() => {
+                self.mode = Mode::File { text: self.default_file.clone(), is_suggested: true };
+            }
             Action::Save => self.say("there is nothing to be saved yet".to_owned()),
             Action::Help => self.mode = Mode::Help,
             Action::Redraw => return Some(Request::Redraw),
@@ -371,32 +380,6 @@ impl View {
         self.set_sort(Sort { column, reversed });
     }
 
-    /// A row's name in full.
-    pub(super) fn name_of(&self, row: &Row) -> String {
-        let Some(shown) = &self.shown else { return String::new() };
-        match row.what {
-            What::Node(node) => {
-                let subject = shown.forest.subject(&shown.profile, node);
-                match subject {
-                    Subject::Method(_) if shown.forest.is_started(&shown.profile, node) => {
-                        format!("[started] {}", name(&shown.profile, subject))
-                    }
-                    Subject::Method(_) => name(&shown.profile, subject).to_owned(),
-                    Subject::Thread(index) => thread_name(&shown.profile, index),
-                }
-            }
-            What::Line(index) => {
-                let line = &self.lines[index];
-                let method = line.method.map(|method| name(&shown.profile, Subject::Method(method)));
-                let method = method.unwrap_or("from outside the roots");
-                match line.thread {
-                    Some(thread) => format!("{method} in {}", thread_name(&shown.profile, thread)),
-                    None => method.to_owned(),
-                }
-            }
-        }
-    }
-
     /// Its numbers.
     pub(super) fn amounts_of(&self, row: &Row) -> Amounts {
         match (row.what, &self.shown) {
@@ -444,10 +427,4 @@ impl View {
         let (lowest, highest) = ((cursor.row + 1).saturating_sub(height), cursor.row);
         cursor.top = cursor.top.clamp(lowest, highest).min(last_top.max(lowest));
     }
-}
-
-/// `thread "main" (1)`.
-pub(super) fn thread_name(profile: &Profile, index: usize) -> String {
-    let thread = &profile.threads[index];
-    format!("thread \"{}\" ({})", thread.name, thread.id.0)
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// The threads' trees, by the threads' names.
 pub fn parts(profile: &Profile) -> Vec<(String, &Tree)> {
-    profile.threads.iter().map(|thread| (thread.name.clone(), &thread.tree)).collect()
+    profile.threads.iter().map(|thread| (super::made_up::one_line(&thread.name), &thread.tree)).collect()
 }
 
 /// A thread's self times by stack, read by its tables. Every index must be in its table's range, and every column of its length.

@@ -167,9 +167,9 @@ fn merge(threads: &[ThreadProfile]) -> Tree {
     Tree { nodes }
 }
 
-/// Without control characters.
+/// Control characters as Java writes them.
 pub fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c < ' ' { ' ' } else { c }).collect()
+    text.chars().map(|c| if c < ' ' { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
 }
 
 /// A method's name for machines.
@@ -190,7 +190,11 @@ pub fn used_methods(profile: &Profile) -> BTreeSet<usize> {
 
 /// The threads' trees, by the threads' names and numbers.
 pub fn threads(profile: &Profile) -> Vec<(String, &Tree)> {
-    profile.threads.iter().map(|thread| (format!("[{} tid={}]", thread.name, thread.id.0), &thread.tree)).collect()
+    profile
+        .threads
+        .iter()
+        .map(|thread| (format!("[{} tid={}]", one_line(&thread.name), thread.id.0), &thread.tree))
+        .collect()
 }
 
 /// What is known of a method, or of a stack.
@@ -201,6 +205,7 @@ pub struct Sums {
     pub self_ns: u64,
     pub total_ns: u64,
     pub error_ns: u64,
+    pub total_error_ns: u64,
 }
 
 impl Sums {
@@ -244,6 +249,7 @@ pub fn flat(tree: &Tree) -> BTreeMap<String, Sums> {
         sums.add(node);
         if above.iter().all(|method| machine(*method) != machine(last)) {
             sums.total_ns += node.total_ns;
+            sums.total_error_ns += node.total_error_ns;
         }
     }
     found

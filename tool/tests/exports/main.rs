@@ -248,6 +248,7 @@ fn csv_is_read_by_python() {
                     "total_error_ns": node.total_error_ns.to_string(),
                     "cpu_samples": node.cpu.samples.to_string(),
                     "cpu_share": node.cpu.share().map_or(String::new(), |share| serde_json::json!(share).to_string()),
+                    "at_least": "false",
                 }));
             }
         };
@@ -292,6 +293,8 @@ fn openmetrics_is_read_by_the_prometheus_client() {
                     ("self_seconds_total", sums.self_ns as f64 / 1e9),
                     ("inclusive_seconds_total", sums.total_ns as f64 / 1e9),
                     ("self_error_seconds", sums.error_ns as f64 / 1e9),
+                    ("inclusive_error_seconds", sums.total_error_ns as f64 / 1e9),
+                    ("calls_incomplete", 0.0),
                 ] {
                     expected.insert((format!("headwater_method_{name}"), labels.clone()), value);
                 }
@@ -300,7 +303,10 @@ fn openmetrics_is_read_by_the_prometheus_client() {
         match trees {
             Trees::Merged => add(None, &profile.merged),
             Trees::PerThread => {
-                profile.threads.iter().for_each(|thread| add(Some((thread.id.0, &thread.name)), &thread.tree));
+                profile
+                    .threads
+                    .iter()
+                    .for_each(|thread| add(Some((thread.id.0, &made_up::one_line(&thread.name))), &thread.tree));
             }
         }
         for reader in ["openmetrics", "prometheus"] {

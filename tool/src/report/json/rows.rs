@@ -2,14 +2,10 @@
 
 use serde::Serialize;
 
-use super::nanoseconds;
+use super::{is_false, nanoseconds};
 use crate::profile::{CpuSamples, Link, MethodStatistics, Node, Profile};
 use crate::report::arcs;
 use crate::report::flat::{self, Amounts};
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
 
 /// Whether a time was spent running or waiting.
 #[derive(Serialize)]
@@ -106,11 +102,10 @@ pub(super) struct FlatRow<'a> {
 
 impl<'a> FlatRow<'a> {
     pub(super) fn of(profile: &'a Profile, row: &flat::FlatRow, thread: Option<u64>, has_cpu: bool) -> FlatRow<'a> {
-        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu } = row.amounts;
+        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least } = row.amounts;
         let cpu = Cpu::of(has_cpu, cpu);
         let method = &profile.methods[row.method.0].machine;
         let until_ns = profile.any_recorded_until(method).map(nanoseconds);
-        let at_least = profile.any_complete_from(method).is_some();
         FlatRow { method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, until_ns, at_least, cpu, thread }
     }
 }
@@ -140,6 +135,9 @@ struct ArcRow<'a> {
     cum_ns: u64,
     base_error_ns: u64,
     cum_error_ns: u64,
+    /// Calls may be missing.
+    #[serde(skip_serializing_if = "is_false")]
+    at_least: bool,
     #[serde(flatten)]
     cpu: Option<Cpu>,
 }
@@ -154,6 +152,7 @@ impl<'a> ArcRow<'a> {
             cum_ns: amounts.total_ns,
             base_error_ns: amounts.error_ns,
             cum_error_ns: amounts.total_error_ns,
+            at_least: amounts.at_least,
             cpu: Cpu::of(has_cpu, amounts.cpu),
         }
     }
@@ -174,7 +173,7 @@ impl<'a> Stanza<'a> {
             own: ArcRow::of(has_cpu, Some(&profile.methods[stanza.method.0].machine), &stanza.own),
             children: side(&stanza.children),
             until_ns: profile.any_recorded_until(&profile.methods[stanza.method.0].machine).map(nanoseconds),
-            at_least: profile.any_complete_from(&profile.methods[stanza.method.0].machine).is_some(),
+            at_least: stanza.own.at_least,
         }
     }
 }

@@ -7,15 +7,13 @@ use super::Section;
 use super::lines::{Emphasis, Lines};
 use crate::report::arcs::{Arc, Stanza, stanzas};
 use crate::report::flat::Amounts;
-use crate::report::prune::{focused, is_method_shown};
+use crate::report::prune::ShownMethods;
 use crate::report::share;
 use crate::report::units::plural;
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
-    let focused = focused(section.profile, section.options);
-    let is_shown = |stanza: &Stanza| {
-        is_method_shown(stanza.method, stanza.own.total_ns, section.whole_ns, &focused, section.options)
-    };
+    let methods = ShownMethods::of(section.profile, section.options);
+    let is_shown = |stanza: &Stanza| methods.has(stanza.method, stanza.own.total_ns, section.whole_ns);
     let (mut shown, hidden): (Vec<Stanza>, Vec<Stanza>) =
         stanzas(section.profile, section.tree).into_iter().partition(is_shown);
     shown.sort_by_cached_key(|stanza| {
@@ -29,7 +27,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
         let Stanza { method, own, parents, children } = stanza;
         arcs(section, "parent", parents, own, lines)?;
         let name = section.label_of_all(*method);
-        line("self", own, section.is_incomplete(*method), &name, Emphasis::Bold, lines)?;
+        line("self", own, &name, Emphasis::Bold, lines)?;
         arcs(section, "child", children, own, lines)?;
     }
     if !shown.is_empty() {
@@ -57,8 +55,7 @@ fn arcs(
             && share(arc.amounts.total_ns.max(arc.amounts.self_ns), own.total_ns) < section.options.min_share
     };
     for arc in arcs.iter().filter(|arc| !is_small(arc)) {
-        let is_incomplete = arc.method.is_some_and(|method| section.is_incomplete(method));
-        line(side, &arc.amounts, is_incomplete, &format!("  {}", name(arc)), Emphasis::None, lines)?;
+        line(side, &arc.amounts, &format!("  {}", name(arc)), Emphasis::None, lines)?;
     }
     let small: Vec<&Arc> = arcs.iter().filter(is_small).collect();
     if !small.is_empty() {
@@ -70,7 +67,7 @@ fn arcs(
             (_, 1) => "callee",
             _ => "callees",
         };
-        line(side, &sum, false, &format!("  ... {} more {what}", small.len()), Emphasis::Faint, lines)?;
+        line(side, &sum, &format!("  ... {} more {what}", small.len()), Emphasis::Faint, lines)?;
     }
     Ok(())
 }
@@ -78,7 +75,6 @@ fn arcs(
 fn line(
     side: &str,
     amounts: &Amounts,
-    is_incomplete: bool,
     name: &str,
     emphasis: Emphasis,
     lines: &mut Lines<'_, impl Write>,
@@ -89,7 +85,7 @@ fn line(
         lines.time(amounts.total_ns, amounts.total_error_ns),
         lines.time(amounts.self_ns, amounts.error_ns),
         lines.cpu(amounts.cpu),
-        super::calls(amounts.calls, is_incomplete)
+        super::calls(amounts.calls, amounts.at_least)
     );
     lines.line(&numbers, name, emphasis)
 }

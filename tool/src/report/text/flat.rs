@@ -8,18 +8,16 @@ use super::lines::{Emphasis, Lines};
 use crate::profile::{CpuSamples, MethodStatistics};
 use crate::report::flat::{Amounts, FlatRow, rows};
 use crate::report::names::Names;
-use crate::report::prune::{focused, is_method_shown};
+use crate::report::prune::ShownMethods;
 use crate::report::units::{count, plural, time};
-use crate::report::walk::Children;
 use crate::report::{bounded, share};
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
-    let focused = focused(section.profile, section.options);
-    let is_shown =
-        |row: &FlatRow| is_method_shown(row.method, row.amounts.total_ns, section.whole_ns, &focused, section.options);
+    let methods = ShownMethods::of(section.profile, section.options);
+    let is_shown = |row: &FlatRow| methods.has(row.method, row.amounts.total_ns, section.whole_ns);
     let names = Names::of(section.profile);
     let (mut shown, hidden): (Vec<FlatRow>, Vec<FlatRow>) =
-        rows(&names, section.tree, &Children::called(section.tree)).into_iter().partition(is_shown);
+        rows(section.profile, &names, section.tree).into_iter().partition(is_shown);
     shown.sort_by_key(|row| {
         (Reverse(section.options.rank(&row.amounts)), &section.profile.methods[row.method.0].machine)
     });
@@ -27,7 +25,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
     let header = format!("{:>7} {:>11} {cpu}{:>11} {:>13} {:>11}  ", "share", "self", "total", "calls", "self/call");
     lines.line(&header, "method", Emphasis::None)?;
     for row in &shown {
-        let Amounts { calls, self_ns, total_ns, error_ns, total_error_ns, cpu, .. } = row.amounts;
+        let Amounts { calls, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, .. } = row.amounts;
         let each = |ns: u64| ns.checked_div(calls).unwrap_or_default();
         let numbers = format!(
             "{} {} {}{} {:>13} {:>10}   ",
@@ -35,7 +33,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             lines.time(self_ns, error_ns),
             lines.cpu(cpu),
             lines.time(total_ns, total_error_ns),
-            super::calls(calls, section.is_incomplete(row.method)),
+            super::calls(calls, at_least),
             bounded(each(self_ns), each(error_ns)),
         );
         lines.line(
@@ -53,7 +51,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             lines.time(self_ns, 0),
             lines.cpu(CpuSamples::default()),
             "",
-            count(sum(|amounts| amounts.calls)),
+            super::calls(sum(|amounts| amounts.calls), hidden.iter().any(|row| row.amounts.at_least)),
             ""
         );
         let what = plural(hidden.len() as u64, "more method", "more methods");

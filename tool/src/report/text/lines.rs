@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::Style;
+use crate::printable::printable;
 use crate::profile::CpuSamples;
 use crate::report::units::{fitting_name, time};
 use crate::report::{is_doubtful, share};
@@ -77,6 +78,7 @@ impl<W: Write> Lines<'_, W> {
     /// A line. A name that does not fit is shortened from its packages on, a line that still does not fit is cut.
     pub(crate) fn line(&mut self, numbers: &str, name: &str, emphasis: Emphasis) -> io::Result<()> {
         let numbers_width = numbers.chars().count();
+        let name = &*printable(name);
         let mut text = match self.style.width {
             Some(width) if numbers_width + name.chars().count() > width => {
                 format!("{numbers}{}", fitting_name(name, width.saturating_sub(numbers_width).max(MIN_NAME)))
