@@ -253,7 +253,7 @@ fn commands_classes_and_methods_are_completed() {
     let jdk = &jdks()[0];
     let mut session = Session::start(jdk, "Steps");
     for (typed, completed) in
-        [("prof\t", "profile "), ("St\t", "Steps::"), ("ro\t", "Steps::root "), ("--clo\tti\t", "tick ")]
+        [("prof\t", "profile "), ("St\t", "Steps::"), ("ro\t", "Steps::root "), ("--clock ti\t", "tick ")]
     {
         session.terminal.press(typed);
         session.terminal.expect(completed);
