@@ -1,7 +1,5 @@
 // Elements, made by the DOM alone: no text ever becomes markup.
 
-import { printable } from "./format";
-
 type Child = Node | string | null;
 type Attributes = Record<string, string | number | boolean | null | ((event: any) => void)>;
 
@@ -16,7 +14,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.filter((child) => child !== null).map((child) => (typeof child === "string" ? printable(child) : child)));
+  element.append(...children.filter((child) => child !== null));
   return element;
 }
 

@@ -13,8 +13,6 @@ export interface Amounts {
   totalError: number;
   samples: number;
   running: number;
-  /** Calls may be missing: there are at least so many. */
-  atLeast: boolean;
 }
 
 export const nothing = (): Amounts => ({
@@ -26,7 +24,6 @@ export const nothing = (): Amounts => ({
   totalError: 0,
   samples: 0,
   running: 0,
-  atLeast: false,
 });
 
 /** The nodes' numbers. Times are nanoseconds, exact up to 2^53. */
@@ -39,8 +36,6 @@ export interface Columns {
   samples: Float64Array;
   running: Float64Array;
   total: Float64Array;
-  /** Calls may be missing: 1. */
-  atLeast: Uint8Array;
 }
 
 /** A tree's shape. Parents come before their children. */
@@ -158,6 +153,5 @@ export function amountsOf(columns: Columns, node: number): Amounts {
     totalError: columns.totalError[node],
     samples: columns.samples[node],
     running: columns.running[node],
-    atLeast: columns.atLeast[node] === 1,
   };
 }
