@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Words that a page may have, as `wc -w` counts them.
 const MOST_WORDS: [(&str, usize); 3] =
@@ -221,6 +222,41 @@ fn pages_that_are_to_be_short_are() {
     assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
+/// What the binary says of itself, or of a command.
+fn help(command: &[&str]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_headwater")).args(command).arg("--help").output().expect("the binary");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The options of a command, by the words that the guide may have for each: `-d` and `--duration`.
+fn options(help: &str) -> Vec<Vec<&str>> {
+    let is_name = |character: char| character.is_ascii_alphanumeric() || character == '-';
+    let names = |line| str::split(line, ", ").map(move |name| name.split(|it| !is_name(it)).next().unwrap_or(name));
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
+    lines.map(|line| names(line).filter(|name| name.starts_with('-')).collect()).collect()
+}
+
+#[test]
+fn the_guide_has_every_option_of_every_command() {
+    let guide = read("docs/GUIDE.md");
+    let words: BTreeSet<&str> = guide.split(|it: char| !(it.is_ascii_alphanumeric() || it == '-')).collect();
+    let overview = help(&[]);
+    let commands = overview.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<&str> =
+        commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|it| !it.is_empty()).collect();
+    assert!(commands.contains(&"profile") && commands.contains(&"diff"), "the commands were not found: {commands:?}");
+    let mut missing = Vec::new();
+    for command in commands.iter().filter(|command| **command != "help") {
+        let help = help(&[command]);
+        let unknown = options(&help)
+            .into_iter()
+            .filter(|names| !names.contains(&"--help") && !names.iter().any(|it| words.contains(it)));
+        missing.extend(unknown.map(|names| format!("{command} {}", names.join(", "))));
+    }
+    assert!(missing.is_empty(), "docs/GUIDE.md has nothing of\n{}", missing.join("\n"));
+}
+
 #[test]
 fn what_is_written_is_understood() {
     let map = "# A\n\n## Code map\n\n- `no` crate\n\n### tool\n\n- `a`, `b`: `c` and\n  - `d`: x\n    - `e`: x\n- `f`: x\n\n## Other\n\n- `g`: x\n";
@@ -236,6 +272,10 @@ fn what_is_written_is_understood() {
     assert_eq!(references("docs/X.md", page), ["docs/b.md#c", "docs/X.md#e", "tool/src/j.rs", "docs/I.md"]);
     assert_eq!(references("tool/src/l.rs", "// docs/M.md#n, \"docs/tutorial\""), ["docs/M.md#n"]);
     assert!(leads("README.md#install") && !leads("README.md#no-such") && !leads("docs/NO.md"));
+    assert_eq!(
+        options("  -d, --duration <TIME>\n      --live[=<T>]\n  - x: y\n"),
+        [vec!["-d", "--duration"], vec!["--live"]]
+    );
     let names = named_modules("`tool::a::b`, `a::c`, `a::C::d`, `e` and f::g");
     assert_eq!(names.collect::<Vec<_>>(), ["tool::a::b", "a::c"]);
 }
