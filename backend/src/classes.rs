@@ -353,7 +353,7 @@ impl Classes {
         self.key(jni, class).unwrap_or_default().is_some_and(|key| these.contains(&key))
     }
 
-    /// Profiles remember no more lambdas of classes that have their own code again, but for what was spared: the lambdas that these have now stay.
+    /// Profiles remember no more lambdas of classes that were restored, but for what was spared: the lambdas that these have now stay.
     pub fn lambdas_forgotten(&self, still_remembered: Spared) {
         let mut instrumented = self.lock_instrumented();
         let Instrumented { all, changed, spared, .. } = &mut *instrumented;

@@ -2,7 +2,7 @@
 //!
 //! It comes in by dynamic attach (`Agent_OnAttach`) or with the JVM (`-agentpath`, `Agent_OnLoad`), connects to the tool's
 //! socket, and from then on does what the tool asks: list classes, retransform them, start and stop recording. Everything
-//! that thinks is in the tool. When the tool detaches or goes away, it gives every class its own code back and ends.
+//! that thinks is in the tool. When the tool detaches or goes away, it restores every class and ends.
 //!
 //! Options: `<socket>` to begin a session, `detach=<socket>` to end the one there is.
 

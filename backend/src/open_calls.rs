@@ -8,6 +8,8 @@
 //! another, and so can only have been entered before that, apart from the current one. But not if the method had been replaced before
 //! already by a version with the same code, by an earlier profile or by somebody else: such a call is shown as one of the current version,
 //! but at an instruction that is none there, or calls something else.
+//!
+//! Why so, and at what cost: docs/decisions/open-calls.md.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What HotSpot's profiles remember of lambdas whose code is gone.
+//! HotSpot's stale type profiles: those with lambdas' classes of versions that were replaced.
 //!
 //! When a class is given other code, all its `invokedynamic` instructions are linked anew, and each lambda expression gets another class:
 //! once for each version of the code that runs it. Whoever calls such objects (a stream, a sort) is profiled with the classes it has seen,
@@ -11,6 +11,8 @@
 //!
 //! Profiles are found by what HotSpot tells debuggers ([`vm_structs`](crate::vm_structs)). Their entries are not described, but a class is the
 //! address of its structure, wherever it stands. A profile that changes or is freed while it is read is at worst forgotten in vain.
+//!
+//! Why so, and at what cost: docs/decisions/stale-type-profiles.md.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};

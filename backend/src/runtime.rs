@@ -183,7 +183,7 @@ impl Runtime {
         let _ = jni.call_static_void(self.class, self.thread_end, &[]);
     }
 
-    /// The current thread stood still for the profiler.
+    /// The current thread was paused for the profiler.
     pub fn paused(&self, jni: Jni, reason: PauseReason, duration_ns: u64) {
         let duration = duration_ns.min(word::MAX_PAYLOAD) as i64;
         let arguments = [jvalue { i: reason.number() as jint }, jvalue { j: duration }];

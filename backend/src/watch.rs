@@ -3,6 +3,8 @@
 //! They could be called, by code that cannot be told anything, and nearly none ever is. HotSpot counts the calls of each method anyway
 //! ([`invocations`](crate::invocations)); so the counters are looked at every so often, which costs the program nothing and the agent's thread a
 //! hundredth of its time at most.
+//!
+//! Why so, and at what cost: docs/decisions/watched-methods.md.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,6 @@
 //! Reading the event buffer: each claimed chunk from where it was left, full ones given back.
+//!
+//! Why so, and at what cost: docs/decisions/event-buffer.md.
 
 use std::sync::Arc;
 

@@ -7,9 +7,11 @@
 //! Scheme B (JFluid 6.2): when an instrumented method is entered for the first time, its callees are selected, before they can
 //! be called. Callees are found by class hierarchy analysis over *loaded* classes ([`resolve`]); what classes that come later
 //! add to the answer is remembered ([`reachable`]) and applied when they come. Methods that only code outside the filter
-//! calls are found by the types that are handed out to it ([`callbacks`]).
+//! calls are found by the types that escape to it ([`callbacks`]).
 //!
 //! The rule is: selecting too much costs precision, selecting too little is a bug.
+//!
+//! Why so, and at what cost: docs/decisions/discovery.md.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,7 +169,7 @@ pub struct CallGraph {
     passed: FxHashSet<ClassKey>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
     trivial: FxHashSet<(ClassKey, Signature)>,
-    /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
+    /// Methods whose instrumented code has been given to the JVM, and not been accepted by HotSpot yet.
     handed_out: Vec<MethodId>,
     /// How many batches there were because a class was linked.
     link_batches: usize,
@@ -177,7 +179,7 @@ pub struct CallGraph {
     dropping: Vec<MethodId>,
     skipped: Vec<(String, String)>,
     skipped_before: FxHashSet<(ClassKey, Signature)>,
-    /// Only roots are handed out any more.
+    /// Only roots are instrumented any more.
     roots_only: bool,
 }
 

@@ -4,7 +4,7 @@
 //! profile from the command line, the interactive session, a script) has two duties: to keep serving the target
 //! ([`Live::serve_until`]), because threads of the target wait for answers, and to end it ([`Live::finish`]).
 //!
-//! Results are there at any moment ([`Live::profile`]): the draining thread hands out a copy of its trees, in which methods
+//! Results are there at any moment ([`Live::profile`]): the draining thread returns a copy of its trees, in which methods
 //! that are open have their time up to now, and correction works on the copy while the target is served.
 
 use std::sync::Arc;

@@ -104,7 +104,7 @@ impl CallGraph {
         self.needed.clear();
     }
 
-    /// Of a class whose file is being handed out, selects what its methods will probably call in it.
+    /// Of a class whose file is being rewritten, selects what its methods will probably call in it.
     pub(super) fn foresee_in(&mut self, class: ClassKey) {
         if !self.is_foreseeing() {
             return;

@@ -12,6 +12,8 @@
 //!
 //! Of a virtual call that is made, but on objects of a few of the classes that it could be made on, what runs on the others is guarded by
 //! what it is made on: see [`receivers`](super::receivers).
+//!
+//! Why so, and at what cost: docs/decisions/guards.md.
 
 use std::sync::Arc;
 

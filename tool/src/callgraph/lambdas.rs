@@ -8,6 +8,8 @@
 //! JDK code that is not looked through may call any object that it was ever handed. Of lambdas that only it calls, those are likely whose host is in the
 //! graph, or is mentioned by code of the graph that calls out, or passes objects on: a comparator that is a constant of some class. The others are
 //! objects like any [that nobody names](super::opaque).
+//!
+//! Why so, and at what cost: docs/decisions/lambdas.md.
 
 use headwater_rewriter::Lambda;
 use rustc_hash::FxHashSet;

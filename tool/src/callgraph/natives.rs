@@ -6,6 +6,8 @@
 //!
 //! A call that may run a native method or another one, by the receiver's class, is left alone: the other one has probes of its
 //! own. So are calls of signature-polymorphic methods, which are native in name only.
+//!
+//! Why so, and at what cost: docs/decisions/native-methods.md.
 
 use std::sync::Arc;
 

@@ -10,6 +10,8 @@
 //! classes that nobody mentions, `hashCode`, `equals` and `toString` are left alone where they have never run in a program that had been running
 //! for long. And classes are left alone in whose code a thread had been for a while when we came, unless they are in the graph: a worker's loop
 //! would go on in the old code, interpreted, for as long as it lasts. So is what [hundreds](MOST_CLASSES) of classes have.
+//!
+//! Why so, and at what cost: docs/decisions/callbacks.md.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};

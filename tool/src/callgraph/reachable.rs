@@ -51,7 +51,7 @@ pub(super) struct Reachable {
     pub(super) opaque: Opaque,
     /// Types that methods mention by which objects leave the filter, or are passed on.
     pub(super) mentioned: FxHashSet<ClassKey>,
-    /// Types that are handed out to code outside the filter.
+    /// Types of objects that escape to code outside the filter.
     pub(super) handed_out: FxHashMap<ClassKey, Caller>,
     /// The same, not loaded yet.
     pub(super) handed_out_pending: FxHashMap<Arc<str>, Caller>,

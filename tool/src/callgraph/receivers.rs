@@ -9,6 +9,8 @@
 //! Only calls in code that has probes anyway can be guarded; for those in hidden methods, by method handles, or from outside the filter
 //! everything is selected as ever. So are private methods: what a call of them runs is not for the object to say. A class that is
 //! linked later has no idle methods: what it overrides is instrumented when it comes.
+//!
+//! Why so, and at what cost: docs/decisions/receivers.md.
 
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::CallSite;

@@ -8,6 +8,8 @@
 //! `MethodHandle.invokeExact` has no code, but what it comes to in the end has: however a handle was made and whatever it was combined
 //! with, the JVM runs a method by a direct handle, whose form gets the method out of it by one of a few static methods. These
 //! are probed as soon as code of the graph invokes handles, or has call sites that its own bootstrap methods link.
+//!
+//! Why so, and at what cost: docs/decisions/reflection.md.
 
 use headwater_protocol::message::MethodRef;
 use headwater_protocol::{ClassId, LoaderId};
