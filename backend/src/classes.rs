@@ -9,6 +9,7 @@ use headwater_protocol::message::{ClassInfo, MethodInfo, MethodRef, UnlinkedClas
 use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{jclass, jmethodID, jobject};
 
+use crate::connection::Connection;
 use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti, class_status};
@@ -123,9 +124,9 @@ impl Classes {
     }
 
     /// All loaded classes: those that are linked, and those that are not.
-    pub fn list(&self, jni: Jni) -> Result<(Vec<ClassInfo>, Vec<UnlinkedClass>), Error> {
+    pub fn list(&self, jni: Jni, connection: &Connection) -> Result<(Vec<ClassInfo>, Vec<UnlinkedClass>), Error> {
         let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
-        for class in self.jvmti.loaded_classes()? {
+        for class in connection.attending(self.jvmti.loaded_classes()?) {
             // A class that fails here is being unloaded or initialised badly; it has nothing to instrument.
             match self.info(jni, class) {
                 Ok(Some(info)) => linked.push(info),
@@ -167,9 +168,10 @@ impl Classes {
         ids: &[ClassId],
         invocations: Option<&Invocations>,
         stale: &Stale,
+        connection: &Connection,
     ) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
         let mut all = Vec::new();
-        for (class, id) in self.find(ids)? {
+        for (class, id) in connection.attending(self.find(ids)?) {
             if let Ok(methods) = self.methods_of(class, id, invocations, stale) {
                 all.push((id, methods));
             }

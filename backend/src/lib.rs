@@ -25,6 +25,7 @@ mod originals;
 mod parameters;
 mod patience;
 mod peek;
+mod presence;
 mod profiles;
 mod runtime;
 mod session;

@@ -17,11 +17,11 @@ use headwater_protocol::message::{Frame, MethodRef, Notice, RunningCall, ThreadS
 use headwater_protocol::{MethodId, ThreadId};
 use headwater_runtime_java::PROBE_CLASS;
 use jni::sys::{jint, jmethodID, jobject};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::connection::os_thread;
 use crate::jni_env::{Jni, Thrown};
 use crate::jvmti::{Call, Jvmti};
+use crate::natives::monotonic_ns;
 use crate::session::Session;
 use crate::versions::Current;
 
@@ -359,10 +359,4 @@ fn release(jni: Jni, threads: HashMap<ThreadId, Followed>) {
 fn stack_of(jvmti: Jvmti, thread: jobject) -> Option<Vec<jmethodID>> {
     let stack = jvmti.stack(thread, USUAL_DEPTH).ok()?;
     if stack.len() < USUAL_DEPTH { Some(stack) } else { jvmti.stack(thread, DEEPEST).ok() }
-}
-
-/// What `System.nanoTime()` says.
-fn monotonic_ns() -> i64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }

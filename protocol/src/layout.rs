@@ -1,7 +1,7 @@
 //! The shared memory segment, in bytes from its beginning:
 //!
 //! ```text
-//! 0            header page: magic, version, number of chunks, counters of claims and of lost words, coarse clock
+//! 0            header page: magic, version, number of chunks, counters of claims and of lost words, coarse clock, signs of life
 //! FLAGS        one byte a method id: FLAG_*
 //! CHUNK_HEADS  CHUNK_HEAD_BYTES a chunk: state, claim number, thread, time base, words written
 //! chunk_data() CHUNK_BYTES a chunk: event words, zero from the first unwritten one on
@@ -41,6 +41,10 @@ pub const SOURCE_TSC: u32 = 1;
 pub const SOURCE_THREAD_CPU: u32 = 2;
 /// Offset of the coarse clock (i64, atomic): the time in ns, kept by the tool. Alone in its cache line.
 pub const OFFSET_CLOCK: usize = 192;
+/// Offset of the tool's latest sign of life (i64, atomic): the time in ns by the tool's clock. Alone in its cache line.
+pub const OFFSET_BEAT: usize = 256;
+/// Offset of why the agent has ended the session (u32, atomic), see [`crate::pulse::End`]; 0 while it has not.
+pub const OFFSET_END: usize = 320;
 
 /// Offset of the method flags.
 pub const FLAGS: usize = 4096;

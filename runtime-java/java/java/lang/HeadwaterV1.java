@@ -429,6 +429,9 @@ public final class HeadwaterV1 {
     /** Waits until a chunk is free, or a deadline has passed. */
     static native boolean awaitChunk();
 
+    /** Whether somebody waits for what is being timed. */
+    static native boolean isWanted();
+
     /** Waits until instrumented code has been given back, or a deadline has passed. */
     static native void awaitGivenBack();
 
