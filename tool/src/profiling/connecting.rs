@@ -17,6 +17,7 @@ use crate::engine::Attached;
 use crate::jvm::{self, Jvm};
 use crate::link::{Caller, Link, LinkError, Listener, Peer};
 use crate::profile::Target;
+use crate::pulse::Pulse;
 
 /// How long a thread of the target waits for this process before it goes on without.
 const TARGET_DEADLINE: Duration = Duration::from_secs(3);
@@ -172,6 +173,7 @@ async fn caller(
 /// An agent that has been welcomed.
 struct Connected {
     segment: Arc<Segment>,
+    pulse: Pulse,
     link: Link,
     java_version: String,
     forgets_names: bool,
@@ -184,7 +186,7 @@ impl Connected {
         let names = self.forgets_names.then_some(FORGOTTEN_NAMES);
         let notes = [debugger, names].into_iter().flatten().map(str::to_owned).collect();
         let target = Target { pid, main, jdk: self.java_version };
-        Attached::new(self.link, self.segment, target, notes)
+        Attached::new(self.link, (self.segment, self.pulse), target, notes)
     }
 }
 
@@ -194,8 +196,10 @@ fn welcome(caller: Caller, settings: &Settings) -> Result<Connected, ProfileErro
     let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
     let (chunks, recording) = agreed(settings, &java_version)?;
     let (segment, file) = Segment::create(chunks, recording)?;
+    let segment = Arc::new(segment);
+    let pulse = Pulse::start(Arc::clone(&segment)).map_err(ProfileError::Thread)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
-    Ok(Connected { segment: Arc::new(segment), link, java_version, forgets_names })
+    Ok(Connected { segment, pulse, link, java_version, forgets_names })
 }
 
 /// A program that was started with the agent in it.

@@ -196,7 +196,7 @@ impl Session {
     }
 
     pub(super) async fn answer(&mut self, request: RequestId, answer: Answer) -> Result<(), SessionError> {
-        Ok(self.link.send(&ToAgent::Answer { request, answer }).await?)
+        self.send(&ToAgent::Answer { request, answer }).await
     }
 
     /// What the agent says while something else is waited for.
