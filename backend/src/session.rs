@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use headwater_protocol::message::{Command, Greeting, HotswapResult, Notice, Reply, RequestId, Reveal, ToTool};
+use headwater_protocol::message::{Command, Greeting, HotswapResult, Notice, Reply, Reveal, ToTool};
 use headwater_protocol::pulse::End;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};

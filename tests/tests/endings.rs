@@ -12,7 +12,7 @@ fn agent(target: &Process) -> PathBuf {
     let is_ours = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|it| it == "Headwater agent\n");
     let mut found = None;
     await_that(|| {
-        let mut tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).expect("it runs").flatten();
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).expect("it runs").flatten();
         found = tasks.map(|task| task.path()).find(is_ours);
         found.is_some()
     });

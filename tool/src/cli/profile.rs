@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use super::fail;
 use super::output::{Origin, Output};
 use super::profile_options::OneProfile;
 use super::progress::{Progress, Shown};
