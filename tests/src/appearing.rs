@@ -1,6 +1,6 @@
 //! A target that comes to new code all the time, and looks after itself meanwhile.
 
-use crate::{Jdk, Process, Scratch, compile_text, java};
+use crate::{Jdk, Patience, Process, Scratch, compile_text, java};
 
 /// So many classes it comes to, before it comes to the first one again.
 const CLASSES: usize = 1500;
@@ -60,31 +60,34 @@ interface Work {
 }
 "#;
 
+/// Its classes.
+pub fn classes(jdk: &Jdk) -> Scratch {
+    let class = |n: usize| {
+        format!(
+            "class C{n} implements Work {{
+                 public int first(int x) {{ return second(x) + 1; }}
+                 int second(int x) {{ return third(x) * 2; }}
+                 static int third(int x) {{ return x + {n}; }}
+             }}\n"
+        )
+    };
+    let classes: String = (0..CLASSES).map(class).collect();
+    compile_text(jdk, &(MAIN.replace("CLASSES", &CLASSES.to_string()) + &classes))
+}
+
 /// The target.
 #[derive(Debug)]
 pub struct Appearing {
     /// Its JVM.
     pub process: Process,
-    _classes: Scratch,
 }
 
 impl Appearing {
     /// Starts it; it runs when this returns.
-    pub fn start(jdk: &Jdk) -> Appearing {
-        let class = |n: usize| {
-            format!(
-                "class C{n} implements Work {{
-                     public int first(int x) {{ return second(x) + 1; }}
-                     int second(int x) {{ return third(x) * 2; }}
-                     static int third(int x) {{ return x + {n}; }}
-                 }}\n"
-            )
-        };
-        let classes: String = (0..CLASSES).map(class).collect();
-        let classes = compile_text(jdk, &(MAIN.replace("CLASSES", &CLASSES.to_string()) + &classes));
-        let mut process = java(jdk, &classes, &[], &["Main"]);
+    pub fn start(jdk: &Jdk, classes: &Scratch) -> Appearing {
+        let mut process = java(jdk, classes, &[], &["Main"]);
         process.await_line("READY");
-        Appearing { process, _classes: classes }
+        Appearing { process }
     }
 
     /// How often it has loaded a class and called the root, and the longest time that this took since it was last asked, in ms.
@@ -98,9 +101,9 @@ impl Appearing {
     /// Waits until it has gone on for so many rounds.
     pub fn await_rounds(&mut self, more: u64) {
         let goal = self.rounds().0 + more;
-        let deadline = std::time::Instant::now() + crate::PATIENCE;
+        let mut patience = Patience::default();
         while self.rounds().0 < goal {
-            assert!(std::time::Instant::now() < deadline, "it stands still");
+            assert!(patience.lasts(), "it stands still");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
     }

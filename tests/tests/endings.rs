@@ -1,10 +1,10 @@
 //! What is left behind when a tool or a target is ended at an odd moment: soon nothing, and the tool knows why it ended.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use headwater_tests::appearing::{Appearing, ROOT};
-use headwater_tests::{PATIENCE, Process, Scratch, compile, headwater, java, jdks, profile, read_report};
+use headwater_tests::appearing::{self, Appearing, ROOT};
+use headwater_tests::{Patience, Process, Scratch, compile, headwater, java, jdks, profile, read_report};
 use rustix::process::Signal;
 
 /// The agent's thread in a target; it has come.
@@ -28,9 +28,9 @@ fn ticks(thread: &Path) -> u64 {
 }
 
 fn await_that(mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let mut patience = Patience::default();
     while !condition() {
-        assert!(Instant::now() < deadline, "it does not come");
+        assert!(patience.lasts(), "it does not come");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -67,8 +67,9 @@ fn nobody_goes_on_timing_probes_for_a_tool_that_is_gone() {
 #[test]
 fn a_target_that_is_terminated_is_known_to_have_ended() {
     for jdk in jdks() {
+        let classes = appearing::classes(&jdk);
         for _ in 0..5 {
-            let mut target = Appearing::start(&jdk);
+            let mut target = Appearing::start(&jdk, &classes);
             let out = Scratch::new("report");
             let file = out.file("profile.json");
             let options = ["--root", ROOT, "--bare", "off", "-o", &file.to_string_lossy()];

@@ -1,10 +1,8 @@
 //! A tool that is stopped, and does not come back before the target has gone on without it.
 
-use std::time::Instant;
-
-use headwater_tests::appearing::{Appearing, ROOT};
+use headwater_tests::appearing::{self, Appearing, ROOT};
 use headwater_tests::counting::root_calls;
-use headwater_tests::{PATIENCE, Process, compile, headwater, java, jdks, profile};
+use headwater_tests::{Jdk, Patience, Process, Scratch, compile, headwater, java, jdks, profile};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -13,14 +11,14 @@ const JSON: [&str; 4] = ["--bare", "off", "--format", "json"];
 /// Profiles a target as soon as nobody else does: only then does it run its own code, and nothing else.
 fn profile_when_free(target: &Process, arguments: &[&str]) -> Process {
     let pid = target.pid().to_string();
-    let deadline = Instant::now() + PATIENCE;
+    let mut patience = Patience::default();
     loop {
         let mut tool = Process::spawn(headwater().args(["profile", &pid]).args(arguments).args(JSON));
         if !tool.await_error_line("headwater: ").contains("another Headwater is attached") {
             tool.await_error_line("instrumented");
             return tool;
         }
-        assert!(Instant::now() < deadline, "the other one is never given up");
+        assert!(patience.lasts(), "the other one is never given up");
     }
 }
 
@@ -39,23 +37,28 @@ fn continued(tool: Process) -> Value {
 
 #[test]
 fn the_target_goes_on_in_the_midst_of_discovery_gets_its_code_back_and_the_tool_says_what_it_has() {
-    for (jdk, gentle) in jdks().into_iter().flat_map(|jdk| [(jdk.clone(), "off"), (jdk, "on")]) {
-        let mut target = Appearing::start(&jdk);
-        let tool = profile(&target.process, &[&["--root", ROOT, "--gentle", gentle], &JSON[..]].concat());
-        target.await_rounds(50);
-        let (_, before) = target.rounds();
-        tool.stop();
-        // While there is a session.
-        target.await_rounds(50);
-        let second = profile_when_free(&target.process, &["--root", ROOT, "--calls", "5"]).finish();
-        let (_, longest) = target.rounds();
-        eprintln!("JDK {}, --gentle {gentle}: longest call {before} ms, with a stopped tool {longest} ms", jdk.version);
-        assert!(second.status.success(), "JDK {}: {:#?}", jdk.version, second.stderr);
-        assert_eq!(root_calls(&report(&second.stdout)), 5, "JDK {}", jdk.version);
-        assert!(root_calls(&continued(tool)) > 0, "JDK {}", jdk.version);
-        target.await_rounds(50);
-        target.quit();
+    for jdk in jdks() {
+        let classes = appearing::classes(&jdk);
+        ["off", "on"].into_iter().for_each(|gentle| stop_in_discovery(&jdk, &classes, gentle));
     }
+}
+
+fn stop_in_discovery(jdk: &Jdk, classes: &Scratch, gentle: &str) {
+    let mut target = Appearing::start(jdk, classes);
+    let tool = profile(&target.process, &[&["--root", ROOT, "--gentle", gentle], &JSON[..]].concat());
+    target.await_rounds(50);
+    let (_, before) = target.rounds();
+    tool.stop();
+    // While there is a session.
+    target.await_rounds(50);
+    let second = profile_when_free(&target.process, &["--root", ROOT, "--calls", "5"]).finish();
+    let (_, longest) = target.rounds();
+    eprintln!("JDK {}, --gentle {gentle}: longest call {before} ms, with a stopped tool {longest} ms", jdk.version);
+    assert!(second.status.success(), "JDK {}: {:#?}", jdk.version, second.stderr);
+    assert_eq!(root_calls(&report(&second.stdout)), 5, "JDK {}", jdk.version);
+    assert!(root_calls(&continued(tool)) > 0, "JDK {}", jdk.version);
+    target.await_rounds(50);
+    target.quit();
 }
 
 #[test]
@@ -89,7 +92,8 @@ fn who_finds_no_room_for_events_goes_on_and_a_tool_that_is_asked_nothing_is_give
 #[test]
 fn a_tool_that_comes_back_soon_goes_on() {
     for jdk in jdks() {
-        let mut target = Appearing::start(&jdk);
+        let classes = appearing::classes(&jdk);
+        let mut target = Appearing::start(&jdk, &classes);
         let tool = profile(&target.process, &[&["--root", ROOT], &JSON[..]].concat());
         target.await_rounds(20);
         tool.stop();
