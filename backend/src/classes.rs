@@ -18,6 +18,8 @@ use crate::stale::Stale;
 
 /// What HotSpot's lambdas are called behind the name of the class whose code they stand in.
 const LAMBDA: &str = "$$Lambda";
+/// So many classes at most are looked for by their tags: HotSpot compares each with all that there are.
+const ASKED_BY_TAG: usize = 16;
 
 /// Numbers classes and loaders of one session.
 #[derive(Debug)]
@@ -171,7 +173,7 @@ impl Classes {
         connection: &Connection,
     ) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
         let mut all = Vec::new();
-        for (class, id) in connection.attending(self.find(ids)?) {
+        for (class, id) in connection.attending(self.find(jni, ids)?) {
             if let Ok(methods) = self.methods_of(class, id, invocations, stale) {
                 all.push((id, methods));
             }
@@ -238,18 +240,34 @@ impl Classes {
         methods.into_iter().map(method).collect()
     }
 
+    /// Compares each tag that there is with each of these.
+    fn find_few(&self, ids: &[ClassId]) -> Result<Vec<(jclass, ClassId)>, Error> {
+        let tags: Vec<i64> = ids.iter().map(|id| id.0 as i64).collect();
+        let found = self.jvmti.objects_with_tags(&tags)?;
+        Ok(found.into_iter().map(|(object, tag)| (object, ClassId(tag as u64))).collect())
+    }
+
+    /// Asks each class for its tag.
+    fn find_many(&self, jni: Jni, ids: &[ClassId]) -> Result<Vec<(jclass, ClassId)>, Error> {
+        let wanted: HashSet<ClassId> = ids.iter().copied().collect();
+        let mut found = Vec::with_capacity(ids.len());
+        for class in self.jvmti.loaded_classes()? {
+            let id = ClassId(self.jvmti.tag(class).unwrap_or(0) as u64);
+            if wanted.contains(&id) {
+                found.push((class, id));
+            } else {
+                jni.delete_local(class);
+            }
+        }
+        Ok(found)
+    }
+
     /// The classes with these ids that are still loaded: local references, in the order of the ids.
-    pub fn find(&self, ids: &[ClassId]) -> Result<Vec<(jclass, ClassId)>, Error> {
+    pub fn find(&self, jni: Jni, ids: &[ClassId]) -> Result<Vec<(jclass, ClassId)>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let tags: Vec<i64> = ids.iter().map(|id| id.0 as i64).collect();
-        let mut found: Vec<_> = self
-            .jvmti
-            .objects_with_tags(&tags)?
-            .into_iter()
-            .map(|(object, tag)| (object, ClassId(tag as u64)))
-            .collect();
+        let mut found = if ids.len() > ASKED_BY_TAG { self.find_many(jni, ids)? } else { self.find_few(ids)? };
         found.sort_unstable_by_key(|(_, id)| id.0);
         Ok(found)
     }

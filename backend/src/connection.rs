@@ -4,13 +4,12 @@
 //! which hands answers to whoever waits for them. When that thread itself has a question (a class hook during a
 //! hotswap it executes), it goes on reading until its own answer is there.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, IoSliceMut, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId as OsThread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +22,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, sockopt}
 use self::reader::{Reader, is_timeout};
 use crate::hotswap;
 use crate::presence::Presence;
+use crate::waiting::{Waited, Waiting};
 
 mod reader;
 #[cfg(test)]
@@ -90,8 +90,7 @@ pub struct Connection {
     socket: UnixStream,
     writer: Mutex<UnixStream>,
     reader: Mutex<Reader>,
-    waiting: Mutex<HashMap<RequestId, Option<Answer>>>,
-    answered: Condvar,
+    waiting: Waiting,
     next_request: AtomicU64,
     closed: AtomicBool,
     /// No questions are answered any more; messages can still be sent.
@@ -171,8 +170,7 @@ impl Connection {
             socket: stream.try_clone()?,
             reader: Mutex::new(Reader::of(stream.try_clone()?)),
             writer: Mutex::new(stream),
-            waiting: Mutex::default(),
-            answered: Condvar::new(),
+            waiting: Waiting::default(),
             next_request: AtomicU64::new(1),
             closed: AtomicBool::new(false),
             ending: AtomicBool::new(false),
@@ -200,19 +198,14 @@ impl Connection {
 
     /// Ends the connection and wakes whoever waits.
     pub fn close(&self) {
-        let waiting = lock(&self.waiting);
-        self.closed.store(true, Ordering::Release);
-        self.answered.notify_all();
-        drop(waiting);
+        self.waiting.wake_all(|| self.closed.store(true, Ordering::Release));
         // Wakes the reading thread, and who waits for room; an error means that the socket is closed already.
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 
     /// Wakes whoever waits for an answer: there will be none any more.
     pub fn answer_nobody(&self) {
-        let _waiting = lock(&self.waiting);
-        self.ending.store(true, Ordering::Release);
-        self.answered.notify_all();
+        self.waiting.wake_all(|| self.ending.store(true, Ordering::Release));
     }
 
     fn is_ending(&self) -> bool {
@@ -280,7 +273,7 @@ impl Connection {
         let thread = if self.is_reading_thread() { None } else { Some(this_thread()) };
         let request = self.next_request.fetch_add(1, Ordering::Relaxed);
         let what = describe(&upcall);
-        lock(&self.waiting).insert(request, None);
+        self.waiting.expect(request);
         let stuck = self.stuck.load(Ordering::Relaxed);
         let longest = if self.presence.is_unresponsive() { UNRESPONSIVE_DEADLINE } else { self.deadline };
         let patience = longest.min(left);
@@ -295,7 +288,7 @@ impl Connection {
                 answer => answer,
             }
         });
-        lock(&self.waiting).remove(&request);
+        self.waiting.forget(request);
         match &answer {
             Ok(_) => {}
             // Who waits no longer says nothing of the tool.
@@ -320,25 +313,24 @@ impl Connection {
 
     /// Waits for an answer, but not for that of a tool that is absent.
     fn wait(&self, request: RequestId, deadline: Instant) -> Result<Answer, AskError> {
-        let mut waiting = lock(&self.waiting);
+        let left = || deadline.saturating_duration_since(Instant::now()).min(self.presence.until_absent());
         loop {
-            if let Some(answer) = waiting.get_mut(&request).and_then(Option::take) {
+            let time = || if self.is_ending() { Duration::ZERO } else { left() };
+            if let Waited::Answered(answer) = self.waiting.wait(request, time) {
                 return Ok(answer);
             }
             if self.is_ending() {
                 return Err(AskError::Closed);
             }
-            let left = deadline.saturating_duration_since(Instant::now()).min(self.presence.until_absent());
-            if left.is_zero() {
+            if left().is_zero() {
                 return Err(AskError::Deadline);
             }
-            waiting = self.answered.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     fn pump(&self, request: RequestId, deadline: Instant) -> Result<Answer, AskError> {
         loop {
-            if let Some(answer) = lock(&self.waiting).get_mut(&request).and_then(Option::take) {
+            if let Some(answer) = self.waiting.take(request) {
                 return Ok(answer);
             }
             let now = Instant::now();
@@ -393,10 +385,7 @@ impl Connection {
     fn hand_over(&self, request: RequestId, answer: Answer) {
         self.presence.is_heard();
         // Nobody waits any more for an answer that comes after its deadline.
-        if let Some(slot) = lock(&self.waiting).get_mut(&request) {
-            *slot = Some(answer);
-            self.answered.notify_all();
-        }
+        self.waiting.answer(request, answer);
     }
 
     /// The next command, if it comes in time; hands answers over meanwhile, and asks after each for the deadline: a thread of the target that

@@ -66,7 +66,7 @@ fn with_other_flags(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Links those of these classes that are still loaded and can be linked.
 pub fn link(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) {
-    for (class, _) in classes.find(ids).unwrap_or_default() {
+    for (class, _) in classes.find(jni, ids).unwrap_or_default() {
         PURPOSE.set(Some(Purpose::Link));
         // Refused, as it is meant to be.
         let _ = hotswap::retransform_noted(jvmti, &[class]);
@@ -93,7 +93,7 @@ pub fn class_files(
     ids: &[ClassId],
 ) -> Result<Vec<ClassFileBytes>, Error> {
     let mut files = Vec::new();
-    for (class, id) in connection.attending(classes.find(ids)?) {
+    for (class, id) in connection.attending(classes.find(jni, ids)?) {
         PURPOSE.set(Some(Purpose::Peek(Vec::new())));
         // Refused, as it is meant to be.
         let _ = hotswap::retransform_noted(jvmti, &[class]);

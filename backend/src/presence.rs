@@ -136,6 +136,7 @@ impl Presence {
 
 #[cfg(test)]
 pub mod tests {
+    use headwater_protocol::layout::Shape;
     use headwater_protocol::segment::{Recording, Segment};
 
     use super::*;
@@ -144,7 +145,7 @@ pub mod tests {
 
     /// A tool that gives signs when it is told to, and what is known of it.
     pub fn played() -> (Segment, Presence) {
-        let (tool, file) = Segment::create(2, Recording::default()).expect("a segment");
+        let (tool, file) = Segment::create(Shape::of(2), Recording::default()).expect("a segment");
         tool.beat(monotonic_ns());
         let presence = Presence::of(Pulse::open(&file).expect("its first page"));
         (tool, presence)
@@ -164,7 +165,7 @@ pub mod tests {
     #[test]
     fn clocks_may_differ() {
         for behind in [-86_400_000 * MS, 86_400_000 * MS] {
-            let (tool, file) = Segment::create(2, Recording::default()).expect("a segment");
+            let (tool, file) = Segment::create(Shape::of(2), Recording::default()).expect("a segment");
             let start = monotonic_ns();
             // It took half a second until the first sign was seen.
             tool.beat(start + behind - 500 * MS);

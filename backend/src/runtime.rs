@@ -96,7 +96,7 @@ impl Runtime {
     fn of(jni: Jni, class: jclass) -> Result<Runtime, Thrown> {
         let runtime = Runtime {
             class: jni.new_global(class),
-            attach: jni.static_method(class, "attach", "(JIJJ)V")?,
+            attach: jni.static_method(class, "attach", "(JIIJJ)V")?,
             record: jni.static_method(class, "record", "()V")?,
             stop: jni.static_method(class, "stop", "()J")?,
             hold: jni.static_method(class, "hold", "()J")?,
@@ -117,6 +117,7 @@ impl Runtime {
         let arguments = [
             jvalue { j: segment.address() as i64 },
             jvalue { i: segment.chunks() as jint },
+            jvalue { i: segment.chunk_bytes() as jint },
             jvalue { j: layout::chunk_data(segment.chunks()) as i64 },
             jvalue { j: tsc::read as *const () as i64 },
         ];

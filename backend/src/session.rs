@@ -14,6 +14,7 @@ use crate::below;
 use crate::classes::Classes;
 use crate::compiled;
 use crate::connection::{Connection, Next};
+use crate::free_chunks::FreeChunks;
 use crate::hotswap;
 use crate::invocations::Invocations;
 use crate::jni_env::Jni;
@@ -24,6 +25,7 @@ use crate::originals::Originals;
 use crate::patience::Patience;
 use crate::peek;
 use crate::profiles::Remembering;
+use crate::ranges;
 use crate::runtime::Runtime;
 use crate::settling::Settling;
 use crate::stale::Stale;
@@ -63,6 +65,7 @@ pub struct Session {
     /// The Java side.
     pub runtime: &'static Runtime,
     segment: Mutex<Option<Segment>>,
+    free_chunks: FreeChunks,
     /// Events are timed by the CPU time of their threads.
     cpu_time: bool,
     /// Original code is being given back: hooks change nothing and ask nobody.
@@ -155,14 +158,14 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         forgets_names: originals.forgets_names(),
     };
     let (connection, file) = Connection::open(socket, greeting).map_err(|error| error.to_string())?;
-    let segment = Segment::open(&file).map_err(|error| error.to_string())?;
+    let segment = ranges::open(jvmti, jni, &file).map_err(|error| error.to_string())?;
     if startup {
         // The program waits.
         connection.presence().watch();
     }
     if let Err(error) = runtime.attach(jni, &segment) {
         // The runtime may know the address already.
-        let _ = segment.abandon();
+        ranges::give_up(segment);
         return Err(error.to_string());
     }
     let cpu_time = segment.uses_thread_cpu();
@@ -179,6 +182,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         settling: Settling::of(jvmti),
         runtime,
         segment: Mutex::new(Some(segment)),
+        free_chunks: FreeChunks::default(),
         cpu_time,
         restoring: AtomicBool::new(false),
         background: AtomicBool::new(false),
@@ -351,21 +355,11 @@ impl Session {
 
     /// Waits until a chunk is free, in vain at most as long as the deadline, and not for a tool that is absent.
     pub fn await_chunk(&self) -> bool {
-        // The tool polls about every millisecond; there is nobody to be woken by.
-        const NAP: Duration = Duration::from_micros(200);
-        let deadline = Instant::now() + self.connection.deadline();
-        let is_nobody_there = || self.connection.is_closed() || self.connection.presence().is_absent();
-        while !is_nobody_there() && !self.is_restoring() && Instant::now() < deadline {
+        self.free_chunks.wait(Instant::now() + self.connection.deadline(), |most| {
+            let is_over = self.connection.is_closed() || self.connection.presence().is_absent() || self.is_restoring();
             let segment = self.segment.lock().unwrap_or_else(PoisonError::into_inner);
-            match segment.as_ref() {
-                Some(segment) if segment.has_free_chunk() => return true,
-                Some(_) => {}
-                None => return false,
-            }
-            drop(segment);
-            std::thread::sleep(NAP);
-        }
-        false
+            segment.as_ref().filter(|_| !is_over).map(|segment| segment.some_free_chunks(most))
+        })
     }
 
     /// Holds the current thread until the tool lets it go, or is gone, or too slow.

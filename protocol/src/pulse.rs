@@ -76,11 +76,12 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Shape;
     use crate::segment::Recording;
 
     #[test]
     fn each_knows_of_the_other() {
-        let (tool, file) = Segment::create(2, Recording::default()).unwrap();
+        let (tool, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
         let segment = Segment::open(&file).unwrap();
         let agent = Pulse::open(&file).unwrap();
         tool.beat(-7);

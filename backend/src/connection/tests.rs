@@ -42,7 +42,7 @@ fn who_finds_no_room_ends_the_session_of_a_tool_that_is_absent() {
 fn what_the_tool_says_is_heard_in_the_midst_of_something_long() {
     let (connection, mut theirs, _segment) = connected();
     connection.presence().has_not_answered();
-    lock(&connection.waiting).insert(1, None);
+    connection.waiting.expect(1);
     assert!(connection.attend());
     for message in [
         ToAgent::Command { request: 7, command: Command::Stop },

@@ -12,6 +12,7 @@ use super::{CURRENT, PROFILE_EVENTS, Session};
 use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::profiles::Remembering;
+use crate::ranges;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
 const LEAVE_DEADLINE: Duration = Duration::from_secs(2);
@@ -63,8 +64,7 @@ impl Session {
     /// Cuts the event buffer off from the tool; the runtime may go on to write into it.
     pub(super) fn abandon_segment(&self) {
         if let Some(segment) = self.segment.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // When even this fails the pages stay shared with a tool that no longer reads them.
-            let _ = segment.abandon();
+            ranges::give_up(segment);
         }
     }
 

@@ -26,7 +26,7 @@ final class HeadwaterV1Calibration {
      */
     static double[] calibrate() {
         final int rounds = 64;
-        final int pairs = HeadwaterV1Chunks.CHUNK_BYTES / 16;
+        final int pairs = HeadwaterV1Chunks.bytes / 16;
         final int controls = 256;
         final long shortest = 200_000_000;
         final long longest = 1_500_000_000;
@@ -62,7 +62,7 @@ final class HeadwaterV1Calibration {
             }
             long words = hidden[round % hidden.length];
             self.position = words;
-            self.end = words + HeadwaterV1Chunks.CHUNK_BYTES;
+            self.end = words + HeadwaterV1Chunks.bytes;
             HeadwaterV1Clock.rebase(self);
             long before = HeadwaterV1Clock.stopwatch();
             probedRound(pairs);
