@@ -24,6 +24,7 @@ use crate::pattern::MethodPattern;
 mod ahead;
 mod callbacks;
 mod code_store;
+mod crowds;
 mod dropping;
 mod expansion;
 mod filter;
@@ -37,6 +38,7 @@ mod late;
 mod lines;
 mod mentions;
 mod mirror;
+mod names;
 mod natives;
 mod opaque;
 mod open_calls;
@@ -140,6 +142,8 @@ pub struct CallGraph {
     /// Of methods whose lines are roots.
     by_lines: FxHashMap<(ClassKey, Signature), Vec<MethodId>>,
     by_class: FxHashMap<ClassKey, Vec<MethodId>>,
+    /// Whatever their class.
+    by_name: FxHashMap<Signature, Vec<MethodId>>,
     new_roots: Vec<MethodId>,
     /// Classes with methods that were selected and are not instrumented yet.
     to_hotswap: FxHashSet<ClassKey>,
@@ -193,6 +197,7 @@ impl CallGraph {
             by_signature: FxHashMap::default(),
             by_lines: FxHashMap::default(),
             by_class: FxHashMap::default(),
+            by_name: FxHashMap::default(),
             new_roots: Vec::new(),
             to_hotswap: FxHashSet::default(),
             needed: FxHashSet::default(),
