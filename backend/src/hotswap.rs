@@ -118,7 +118,7 @@ const EIGHTH: u64 = 8;
 /// Retransforms the classes with these ids in one batch, on the current thread. When HotSpot refuses the batch, it is
 /// halved until the culprits stand alone.
 pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> HotswapResult {
-    match classes.find(ids) {
+    match classes.find(jni, ids) {
         Ok(found) => {
             let batch: Vec<_> = found
                 .into_iter()

@@ -16,6 +16,7 @@ use headwater_protocol::message::ClassFileBytes;
 use jni::sys::jclass;
 
 use crate::classes::Classes;
+use crate::connection::Connection;
 use crate::constants::{self, short};
 use crate::hotswap;
 use crate::jni_env::Jni;
@@ -67,7 +68,7 @@ fn with_other_flags(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Links those of these classes that are still loaded and can be linked.
 pub fn link(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) {
-    for (class, _) in classes.find(ids).unwrap_or_default() {
+    for (class, _) in classes.find(jni, ids).unwrap_or_default() {
         PURPOSE.set(Some(Purpose::Link));
         // Refused, as it is meant to be.
         let _ = hotswap::retransform_noted(jvmti, &[class]);
@@ -87,9 +88,14 @@ fn constants_only(jvmti: Jvmti, class: jclass) -> Result<Vec<u8>, Error> {
 }
 
 /// The class files of those of these classes that are still loaded; of hidden ones only the constants.
-pub fn class_files(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> Result<Vec<ClassFileBytes>, Error> {
+pub fn class_files(
+    jvmti: Jvmti,
+    jni: Jni,
+    (classes, connection): (&Classes, &Connection),
+    ids: &[ClassId],
+) -> Result<Vec<ClassFileBytes>, Error> {
     let mut files = Vec::new();
-    for (class, id) in classes.find(ids)? {
+    for (class, id) in connection.attending(classes.find(jni, ids)?) {
         PURPOSE.set(Some(Purpose::Peek(Vec::new())));
         // Refused, as it is meant to be.
         let _ = hotswap::retransform_noted(jvmti, &[class]);
