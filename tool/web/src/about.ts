@@ -11,6 +11,7 @@ const KEYS: [string, string][] = [
   ["→ ← (tree)", "open, or go to the first callee; close, or go to the caller"],
   ["* (tree)", "open all siblings"],
   ["o (tree)", "open the next level"],
+  ["b (tree)", "open the hot path: where most time goes, from the selected node on"],
   ["Enter", "tree: open or close; methods: callers and callees; flame graph: zoom"],
   ["↑ ↓ ← → (flame graph)", "caller, callee, neighbours"],
   ["z, u, r (tree, flame graph)", "zoom to the selected, up one level, reset"],

@@ -76,6 +76,7 @@ function addOwn(sum: Amounts, columns: Columns, node: number): void {
   sum.error += columns.error[node];
   sum.samples += columns.samples[node];
   sum.running += columns.running[node];
+  if (columns.atLeast[node] === 1) sum.atLeast = true;
 }
 
 function addTotal(sum: Amounts, columns: Columns, node: number, times: number): void {

@@ -46,7 +46,7 @@ interface Facts {
   foot: string;
   /** Machine name, name for people. */
   methods: [string, string][];
-  blocks: { nodes: number; bytes: number; handed: number[] }[];
+  blocks: { nodes: number; bytes: number; handed: number[]; at_least: number[] }[];
 }
 
 export interface ProfileFacts extends Facts {
@@ -96,9 +96,10 @@ export async function load(): Promise<Data> {
   return {
     facts,
     block: (index) => {
-      const { nodes, handed } = facts.blocks[index];
+      const { nodes, handed, at_least } = facts.blocks[index];
       const stored = decode(bytes.subarray(starts[index], starts[index + 1]), nodes);
       for (const node of handed) stored.handed[node] = 1;
+      for (const node of at_least) stored.columns.atLeast[node] = 1;
       return stored;
     },
   };
@@ -138,7 +139,8 @@ function decode(bytes: Uint8Array, nodes: number): Stored {
     total[node] += self[node];
     if (parent[node] !== NONE) total[parent[node]] += total[node];
   }
-  return { parent, method, handed: new Uint8Array(nodes), columns: { calls, thrown, self, error, totalError, samples, running, total } };
+  const atLeast = new Uint8Array(nodes);
+  return { parent, method, handed: new Uint8Array(nodes), columns: { calls, thrown, self, error, totalError, samples, running, total, atLeast } };
 }
 
 /** Methods of one name, of different class loaders, are one to the reader: the first of them. */

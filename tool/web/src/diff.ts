@@ -16,8 +16,8 @@ export interface Pair {
 
 type Quantity = "self" | "total" | "calls";
 const QUANTITIES: [Quantity, string][] = [
-  ["self", "Self time"],
   ["total", "Total time"],
+  ["self", "Self time"],
   ["calls", "Calls"],
 ];
 
@@ -28,9 +28,18 @@ interface Change {
   error: number;
   /** By more than is uncertain. */
   isReal: boolean;
+  /** Of calls: some may be missing, before and after. */
+  atLeast: [boolean, boolean];
+  /** Missing calls on the side that has fewer may be all the difference. */
+  mayBeMissing: boolean;
 }
 
 const textOf = (quantity: Quantity) => (quantity === "calls" ? count : time);
+/** Both sides; and whether calls may be missing. */
+const sidesOf = ({ before, after, atLeast }: Change, text: (value: number) => string): [string, string] => [
+  `${atLeast[0] ? "≥" : ""}${text(before)}`,
+  `${atLeast[1] ? "≥" : ""}${text(after)}`,
+];
 
 export class DiffSource implements Source<Pair> {
   readonly kind = "diff";
@@ -63,7 +72,10 @@ export class DiffSource implements Source<Pair> {
     const [a, b] = [pair.before ?? nothing(), pair.after ?? nothing()];
     const [before, after] = [a[quantity] / n, b[quantity] / m];
     const error = quantity === "calls" ? 0 : this.errorOf(quantity, a, b);
-    return { before, after, change: after - before, error, isReal: Math.abs(after - before) > error };
+    const change = after - before;
+    const atLeast: [boolean, boolean] = quantity === "calls" ? [a.atLeast, b.atLeast] : [false, false];
+    const mayBeMissing = (atLeast[0] && change > 0) || (atLeast[1] && change < 0);
+    return { before, after, change, error, isReal: Math.abs(change) > error && !mayBeMissing, atLeast, mayBeMissing };
   }
 
   /** Of a time's difference, as the text report has it (tool/src/diff/estimate.rs). */
@@ -185,10 +197,10 @@ class ShownDiff implements Shown<Pair> {
 
   summary(pair: Pair): string {
     return QUANTITIES.map(([quantity, label]) => {
-      const { before, after, error } = this.source.change(pair, quantity);
+      const change = this.source.change(pair, quantity);
       const text = textOf(quantity);
-      const uncertain = quantity === "calls" ? "" : ` ±${text(error)}`;
-      return `${label.toLowerCase()} ${text(before)} → ${text(after)}${uncertain} (${this.signOf(pair, quantity)})`;
+      const uncertain = quantity === "calls" ? "" : ` ±${text(change.error)}`;
+      return `${label.toLowerCase()} ${sidesOf(change, text).join(" → ")}${uncertain} (${this.signOf(pair, quantity)})`;
     }).join(", ");
   }
 
@@ -199,12 +211,14 @@ class ShownDiff implements Shown<Pair> {
     const caller = shape.parent[node] === NONE ? null : source.names[shape.method[shape.parent[node]]][1];
     const changes = (pair: Pair): Fact[] =>
       QUANTITIES.flatMap(([quantity, label]) => {
-        const { before, after, change, error } = source.change(pair, quantity);
+        const changed = source.change(pair, quantity);
+        const { before, after, change, error } = changed;
         const text = textOf(quantity);
+        const sides = sidesOf(changed, text);
         const uncertain = quantity === "calls" ? "" : ` ±${text(error)}`;
         return [
-          { name: `${label} before`, text: text(before), value: before },
-          { name: `${label} after`, text: text(after), value: after },
+          { name: `${label} before`, text: sides[0], value: before },
+          { name: `${label} after`, text: sides[1], value: after },
           { name: "Change", text: `${signed(change, text)}${uncertain}, ${this.signOf(pair, quantity)}`, value: change },
         ];
       });
@@ -229,8 +243,8 @@ class ShownDiff implements Shown<Pair> {
   private signOf(pair: Pair, quantity: Quantity): string {
     if (pair.before === null) return "new";
     if (pair.after === null) return "gone";
-    const { before, after, isReal } = this.source.change(pair, quantity);
-    return isReal ? relative(before, after) : "same";
+    const { before, after, isReal, mayBeMissing } = this.source.change(pair, quantity);
+    return mayBeMissing ? "not known" : isReal ? relative(before, after) : "same";
   }
 
   private columnsOf(quantity: "self" | "total"): Column<Pair>[] {
@@ -259,7 +273,7 @@ class ShownDiff implements Shown<Pair> {
         id: "calls",
         label: "Calls",
         title: "Change of the number of calls",
-        text: (p) => (calls(p).change === 0 ? "same" : signed(calls(p).change, count)),
+        text: (p) => (calls(p).mayBeMissing ? "not known" : calls(p).change === 0 ? "same" : signed(calls(p).change, count)),
         value: (p) => Math.abs(calls(p).change),
         minor: true,
       },
@@ -306,8 +320,9 @@ class ShownDiff implements Shown<Pair> {
       key: labels.map((label, index) => ({ label, paint: diverging[index] })),
       classOf,
       describe: (node) => this.signOf(this.of(node), quantity),
+      // A frame stands for all below it: its total's change comes first, whatever the colour is.
       sign: (node) => {
-        const sign = this.signOf(this.of(node), quantity);
+        const sign = this.signOf(this.of(node), "total");
         return sign === "same" ? "" : `${sign} `;
       },
     };

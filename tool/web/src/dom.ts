@@ -1,5 +1,7 @@
 // Elements, made by the DOM alone: no text ever becomes markup.
 
+import { printable } from "./format";
+
 type Child = Node | string | null;
 type Attributes = Record<string, string | number | boolean | null | ((event: any) => void)>;
 
@@ -14,7 +16,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.filter((child) => child !== null));
+  element.append(...children.filter((child) => child !== null).map((child) => (typeof child === "string" ? printable(child) : child)));
   return element;
 }
 

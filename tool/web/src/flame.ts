@@ -4,7 +4,7 @@
 import type { App, Changed } from "./app";
 import { inkOn } from "./colours";
 import { announce, button, el } from "./dom";
-import { shortName } from "./format";
+import { shorter } from "./format";
 import { paintOf } from "./theme";
 import { NONE } from "./tree";
 
@@ -57,7 +57,7 @@ export class FlameView<A> {
       button("Reset", () => app.zoom(NONE), { id: "zoom-reset" }),
       kind,
     );
-    this.element = el("div", { class: "view" }, tools, this.scroller, this.tip);
+    this.element = el("div", { class: "view flame-view" }, tools, this.scroller, this.tip);
     canvas.addEventListener("click", (event) => this.onClick(event));
     canvas.addEventListener("dblclick", (event) => this.zoomTo(this.hit(event)));
     canvas.addEventListener("pointermove", (event) => this.onMove(event));
@@ -182,9 +182,9 @@ export class FlameView<A> {
         context.fillRect(frame.x, y + ROW - 4, Math.max(0.5, frame.width - 1), 3);
       }
       if (frame.width >= TEXT_FROM) {
-        const name = (mapping.sign?.(frame.node) ?? "") + app.link(frame.node) + shortName(app.name(method));
+        const lead = (mapping.sign?.(frame.node) ?? "") + app.link(frame.node);
         context.fillStyle = isDimmed ? strong : this.inkOf(context, paint);
-        context.fillText(fitting(context, name, frame.width - 8), frame.x + 4, y + ROW / 2);
+        context.fillText(fitting(context, lead, app.name(method), frame.width - 8), frame.x + 4, y + ROW / 2);
       }
       if (frame.node === state.node) selected = frame;
     }
@@ -305,9 +305,19 @@ export class FlameView<A> {
   }
 }
 
+/** As much of a name as fits behind what leads it. */
+function fitting(context: CanvasRenderingContext2D, lead: string, name: string, width: number): string {
+  const fits = (text: string) => context.measureText(text).width <= width;
+  const names = shorter(name);
+  const whole = names.find((shorter) => fits(lead + shorter));
+  if (whole !== undefined) return lead + whole;
+  // The method's own name is worth more than what leads it.
+  const method = names[names.length - 1];
+  return fits(method) ? method : cut(context, method, width);
+}
+
 /** As much of a text as fits. */
-function fitting(context: CanvasRenderingContext2D, text: string, width: number): string {
-  if (context.measureText(text).width <= width) return text;
+function cut(context: CanvasRenderingContext2D, text: string, width: number): string {
   let [fits, tooLong] = [0, text.length];
   while (tooLong - fits > 1) {
     const middle = (fits + tooLong) >> 1;

@@ -53,6 +53,30 @@ export function classOf(machine: string): string {
   return isCut ? qualified : qualified.slice(0, Math.max(0, qualified.lastIndexOf(".")));
 }
 
+/** What turns a line around, or is not seen, as Java writes it: `\\u202e`. See tool/src/printable.rs; lines stay lines here. */
+export function printable(text: string): string {
+  return text.replace(
+    /[\0-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]|\udb40[\udc00-\udc7f]/g,
+    (found) => found.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  );
+}
+
+/** The parts of a method's name: its packages, with their last dot, and the rest. */
+export function parted(display: string): [string, string] {
+  const rest = shortName(display);
+  return [display.slice(0, display.length - rest.length), rest];
+}
+
+/** A name in less and less: without its packages, without its parameters, the method alone. What is left of it is cut last. */
+export function shorter(display: string): string[] {
+  const short = shortName(display);
+  const open = short.indexOf("(");
+  if (open < 0) return [short];
+  const head = short.slice(0, open);
+  const method = head.slice(head.lastIndexOf(".") + 1);
+  return [short, `${head}(…`, `${method}(…`, method];
+}
+
 /** Without packages: `Shop.checkout(Cart)`. */
 export function shortName(display: string): string {
   const end = display.indexOf("(");

@@ -2,6 +2,7 @@
 // the head and the foot, so that a table's body has rows only.
 
 import { el } from "./dom";
+import { parted } from "./format";
 
 export interface GridColumn<R> {
   id: string;
@@ -43,6 +44,7 @@ export class Grid<R> {
   private readonly below = el("td");
   private readonly emptiness: HTMLElement;
   private readonly heads = new Map<string, HTMLTableCellElement>();
+  private readonly longest = new Map<string, number>();
   private length = 0;
   private at: (index: number) => R = () => {
     throw new Error("no rows");
@@ -60,6 +62,8 @@ export class Grid<R> {
       const text = sort === undefined ? column.label : el("button", { type: "button", title: column.title, click: () => sort(column.id) }, column.label);
       const head = el("th", { scope: "col", class: column.minor ? "minor" : "", title: column.title, "data-column": column.id }, text);
       this.heads.set(column.id, head);
+      // And a mark of the order.
+      this.fit(column.id, column.label.length + 2);
       headings.push(head);
     }
     this.table = el(
@@ -142,12 +146,21 @@ export class Grid<R> {
     const { columns, name, attributes } = this.options;
     const row = this.at(index);
     const element = el("tr", { id: this.rowId(index), "aria-rowindex": index + 2, ...attributes(row) });
-    element.append(el("td", { class: "name", "data-column": "method" }, ...name(row)));
+    element.append(el("td", { class: "name", "data-column": "method" }, el("div", { class: "name-cell" }, ...name(row))));
     for (const column of columns) {
       const value = String(column.value(row));
-      element.append(el("td", { class: column.minor ? "minor" : "", "data-column": column.id, "data-value": value }, column.cell(row)));
+      const cell = column.cell(row);
+      this.fit(column.id, (typeof cell === "string" ? cell : (cell.textContent ?? "")).length);
+      element.append(el("td", { class: column.minor ? "minor" : "", "data-column": column.id, "data-value": value }, cell));
     }
     return element;
+  }
+
+  /** Makes a column as wide as its longest text so far: a number without its end, or its unit, is another number. */
+  private fit(id: string, length: number): void {
+    if (length <= (this.longest.get(id) ?? 0)) return;
+    this.longest.set(id, length);
+    this.heads.get(id)!.style.setProperty("--characters", String(length));
   }
 
   private rowId(index: number): string {
@@ -193,12 +206,18 @@ export class Grid<R> {
   }
 }
 
-/** A name, with the part that the search finds marked. */
+/** A method's name, with the part that the search finds marked. Where it does not fit its packages are cut, and not the method. */
 export function marked(name: string, search: string): Node[] {
+  const [packages] = parted(name);
   const wanted = search.trim().toLowerCase().replaceAll("::", ".");
   const at = wanted === "" ? -1 : name.toLowerCase().indexOf(wanted);
-  if (at < 0) return [document.createTextNode(name)];
   const end = at + wanted.length;
-  const [before, found, after] = [name.slice(0, at), name.slice(at, end), name.slice(end)];
-  return [document.createTextNode(before), el("mark", {}, found), document.createTextNode(after)];
+  /** The part of the name from one place to another. */
+  const part = (from: number, to: number): Node[] => {
+    const [start, stop] = [Math.max(at, from), Math.min(end, to)];
+    if (at < 0 || start >= stop) return [document.createTextNode(name.slice(from, to))];
+    return [document.createTextNode(name.slice(from, start)), el("mark", {}, name.slice(start, stop)), document.createTextNode(name.slice(stop, to))];
+  };
+  const method = el("span", { class: "method" }, ...part(packages.length, name.length));
+  return packages === "" ? [method] : [el("span", { class: "packages" }, ...part(0, packages.length)), method];
 }

@@ -53,10 +53,23 @@ function header<A>(app: App<A>, facts: ProfileFacts | DiffFacts): HTMLElement {
       app.tell("theme");
     }),
   );
-  const notes = warnings(facts);
-  if (notes.length > 0) head.append(el("ul", { id: "warnings", "aria-label": "Warnings" }, ...notes.map((note) => el("li", {}, `⚠ ${note}`))));
-  head.append(controls(app), new FindBar(app).element);
+  const [first, ...others] = warnings(facts);
+  if (first !== undefined) head.append(folded(first, others));
+  const more = el("details", { id: "more" }, el("summary", {}, "Threads, colours, queries"), controls(app), new FindBar(app).element);
+  // Where there is little room it is folded, so that what is profiled is seen first.
+  const narrow = matchMedia("(max-width: 760px)");
+  const fold = () => (more.open = !narrow.matches);
+  narrow.addEventListener("change", fold);
+  fold();
+  head.append(search(app), more);
   return head;
+}
+
+/** The first warning, and the others when it is opened. */
+function folded(first: string, others: string[]): HTMLElement {
+  const more = others.length === 0 ? [] : [el("span", { class: "more" }, `and ${count(others.length)} more`)];
+  const summary = el("summary", {}, el("span", { class: "first" }, `⚠ ${first}`), ...more);
+  return el("details", { id: "warnings", "aria-label": "Warnings" }, summary, el("ul", {}, ...others.map((note) => el("li", {}, `⚠ ${note}`))));
 }
 
 function ofProfile({ report }: ProfileFacts): [string, string] {
@@ -84,8 +97,7 @@ function warnings(facts: ProfileFacts | DiffFacts): string[] {
   return [...lost, ...warnings];
 }
 
-function controls<A>(app: App<A>): HTMLElement {
-  const { source } = app;
+function search<A>(app: App<A>): HTMLElement {
   const search = el("input", {
     id: "search",
     type: "search",
@@ -99,7 +111,12 @@ function controls<A>(app: App<A>): HTMLElement {
   app.onChange((changed) => {
     if (changed.has("search") || changed.has("tree") || changed.has("width")) result.textContent = found(app);
   });
-  const bar = el("div", { class: "controls", role: "group", "aria-label": "What is shown" }, el("label", { class: "field grow" }, el("span", {}, "Search"), search), result);
+  return el("div", { class: "controls search" }, el("label", { class: "field grow" }, el("span", {}, "Search"), search), result);
+}
+
+function controls<A>(app: App<A>): HTMLElement {
+  const { source } = app;
+  const bar = el("div", { class: "controls", role: "group", "aria-label": "What is shown" });
   const numbered = source.trees.map((name, index) => [String(index), name] as const);
   if (source.kind === "profile") bar.append(choice("Thread", "thread", numbered, "0", (tree) => app.set({ tree: Number(tree) })));
   if (source.widthChoices.length > 1) bar.append(choice("Width", "width", source.widthChoices, app.state.width, (width) => app.set({ width })));
@@ -168,7 +185,10 @@ function panels<A>(app: App<A>, views: Record<ViewId, HTMLElement>): HTMLElement
   );
 }
 
-/** What the colours stand for. */
+/** The views that have colours. */
+const COLOURED: readonly ViewId[] = ["flame", "tree"];
+
+/** What the colours stand for, where there are any. */
 function key<A>(app: App<A>): HTMLElement {
   const list = el("ul", { id: "key", "aria-label": "Key to the colours" });
   const fill = () => {
@@ -181,9 +201,13 @@ function key<A>(app: App<A>): HTMLElement {
     );
     list.dataset.mapping = app.mapping.id;
   };
+  // One colour for all tells nothing apart.
+  const hide = () => (list.hidden = !COLOURED.includes(app.state.view) || app.mapping.key.length < 2);
   fill();
+  hide();
   app.onChange((changed) => {
     if (["colour", "tree", "width", "theme"].some((key) => changed.has(key as never))) fill();
+    hide();
   });
   return list;
 }

@@ -22,6 +22,8 @@ interface Tree {
 
 /** A time, or what it is at most, where it is not known. */
 const bounded = (value: number, error: number) => (value < error ? `<${time(value + error)}` : time(value));
+/** A number of calls, and whether some may be missing. */
+const counted = ({ calls, atLeast }: Amounts) => `${atLeast ? "≥" : ""}${count(calls)}`;
 const each = (total: number, calls: number) => (calls === 0 ? 0 : total / calls);
 
 export class ProfileSource implements Source<Amounts> {
@@ -99,18 +101,20 @@ class ShownProfile implements Shown<Amounts> {
     this.totalSamples = summed(called, columns);
     const numbers = new Map(source.names.map(([machine], index) => [machine, source.first[index]]));
     for (const of of source.facts.report.statistics ?? []) this.statistics.set(numbers.get(of.method) ?? NONE, of);
-    const { share, selfShare, total, self, calls, thrown, selfEach, cpu } = this.columnsOf();
+    const { share, selfShare, total, self, calls, thrown, selfEach, cpu, totalCpu } = this.columnsOf();
     const hasCpu = source.facts.has_cpu;
-    const ofCpu = hasCpu ? [cpu] : [];
-    this.treeColumns = [share, total, self, calls, thrown, ...ofCpu];
-    this.flatColumns = [selfShare, self, total, calls, selfEach, thrown, ...ofCpu];
+    const ofCpu = (column: Column<Amounts>) => (hasCpu ? [column] : []);
+    this.treeColumns = [share, total, self, calls, thrown, ...ofCpu(totalCpu)];
+    this.flatColumns = [selfShare, self, total, calls, selfEach, thrown, ...ofCpu(cpu)];
     this.arcColumns = [calls, total, self, thrown];
     this.attributes = this.attributesOf();
     this.choices = this.choicesOf();
   }
 
+  /** Whether it ran is said of the total time, as that is what a root has. */
   of(node: number): Amounts {
-    return amountsOf(this.columns, node);
+    const { samples, running } = this.totalSamples;
+    return { ...amountsOf(this.columns, node), samples: samples[node], running: running[node] };
   }
 
   flat(): Row<Amounts>[] {
@@ -139,13 +143,14 @@ class ShownProfile implements Shown<Amounts> {
       "total-ns": String(amounts.total),
       "error-ns": String(amounts.error),
       "total-error-ns": String(amounts.totalError),
+      ...(amounts.atLeast ? { "at-least": "true" } : {}),
     };
   }
 
   summary(amounts: Amounts): string {
-    const { calls, self, total, error, totalError } = amounts;
+    const { self, total, error, totalError } = amounts;
     const share = percent(total, this.whole);
-    return `${bounded(total, totalError)} total (${share}), ${bounded(self, error)} self, ${count(calls)} ${calls === 1 ? "call" : "calls"}`;
+    return `${bounded(total, totalError)} total (${share}), ${bounded(self, error)} self, ${counted(amounts)} ${amounts.calls === 1 ? "call" : "calls"}`;
   }
 
   facts(node: number): { heading: string; facts: Fact[] }[] {
@@ -164,7 +169,7 @@ class ShownProfile implements Shown<Amounts> {
       text: error === undefined ? time(value) : value < error ? bounded(value, error) : `${time(value)} ±${time(error)}`,
     });
     const ofMethod: Fact[] = [
-      { name: "Number of calls", text: count(all.calls), value: all.calls },
+      { name: "Number of calls", text: counted(all), value: all.calls },
       ns("Total time", all.total, all.totalError),
       ns("Self time", all.self, all.error),
     ];
@@ -181,7 +186,7 @@ class ShownProfile implements Shown<Amounts> {
       );
     }
     const here: Fact[] = [
-      { name: "Calls", text: count(own.calls), value: own.calls },
+      { name: "Calls", text: counted(own), value: own.calls },
       ns("Total time", own.total, own.totalError),
       { name: "Share of the whole", text: percent(own.total, this.whole) },
       ns("Self time", own.self, own.error),
@@ -270,7 +275,17 @@ class ShownProfile implements Shown<Amounts> {
 
   private columnsOf(): Record<string, Column<Amounts>> {
     const { whole } = this;
+    const cpu: Column<Amounts> = {
+      id: "cpu",
+      label: "CPU",
+      title: "Part of the self time in which the thread was running and not waiting; blank for fewer than 10 samples",
+      text: (a) => (a.samples < ENOUGH_SAMPLES ? "" : `${Math.round((100 * a.running) / a.samples)}%`),
+      value: (a) => (a.samples === 0 ? -1 : a.running / a.samples),
+      minor: true,
+    };
     return {
+      cpu,
+      totalCpu: { ...cpu, title: cpu.title.replace("self", "total") },
       share: {
         id: "share",
         label: "Share",
@@ -289,18 +304,18 @@ class ShownProfile implements Shown<Amounts> {
       total: {
         id: "total",
         label: "Total",
-        title: "Time in the method and everything below it; ~ if smaller than its uncertainty",
+        title: "Time in the method and everything below it; < where only a bound is known",
         text: (a) => bounded(a.total, a.totalError),
         value: (a) => a.total,
       },
       self: {
         id: "self",
         label: "Self",
-        title: "Time in the method, and in what it calls that is not instrumented; ~ if smaller than its uncertainty",
+        title: "Time in the method, and in what it calls that is not instrumented; < where only a bound is known",
         text: (a) => bounded(a.self, a.error),
         value: (a) => a.self,
       },
-      calls: { id: "calls", label: "Calls", title: "Entries, every one counted", text: (a) => count(a.calls), value: (a) => a.calls },
+      calls: { id: "calls", label: "Calls", title: "Entries, every one counted; ≥ where some may be missing", text: counted, value: (a) => a.calls },
       selfEach: {
         id: "self-call",
         label: "Self/call",
@@ -315,14 +330,6 @@ class ShownProfile implements Shown<Amounts> {
         title: "Calls that an exception left",
         text: (a) => count(a.thrown),
         value: (a) => a.thrown,
-        minor: true,
-      },
-      cpu: {
-        id: "cpu",
-        label: "CPU",
-        title: "Part of the self time in which the thread was running and not waiting; blank for fewer than 10 samples",
-        text: (a) => (a.samples < ENOUGH_SAMPLES ? "" : `${Math.round((100 * a.running) / a.samples)}%`),
-        value: (a) => (a.samples === 0 ? -1 : a.running / a.samples),
         minor: true,
       },
     };

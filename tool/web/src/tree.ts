@@ -13,6 +13,8 @@ export interface Amounts {
   totalError: number;
   samples: number;
   running: number;
+  /** Calls may be missing: there are at least so many. */
+  atLeast: boolean;
 }
 
 export const nothing = (): Amounts => ({
@@ -24,6 +26,7 @@ export const nothing = (): Amounts => ({
   totalError: 0,
   samples: 0,
   running: 0,
+  atLeast: false,
 });
 
 /** The nodes' numbers. Times are nanoseconds, exact up to 2^53. */
@@ -36,6 +39,8 @@ export interface Columns {
   samples: Float64Array;
   running: Float64Array;
   total: Float64Array;
+  /** Calls may be missing: 1. */
+  atLeast: Uint8Array;
 }
 
 /** A tree's shape. Parents come before their children. */
@@ -153,5 +158,6 @@ export function amountsOf(columns: Columns, node: number): Amounts {
     totalError: columns.totalError[node],
     samples: columns.samples[node],
     running: columns.running[node],
+    atLeast: columns.atLeast[node] === 1,
   };
 }

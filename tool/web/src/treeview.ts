@@ -9,6 +9,8 @@ import { NONE } from "./tree";
 
 /** Levels that are indented; what is deeper says its level instead, so that deep recursion stays readable. */
 const INDENTED = 24;
+/** What takes at least this part of the whole is on the hot path. */
+const HOT = 0.1;
 
 export class TreeView<A> {
   readonly element: HTMLElement;
@@ -44,6 +46,7 @@ export class TreeView<A> {
       { class: "tools", role: "group", "aria-label": "Opening and closing" },
       button("Open next level", () => this.openLevel(), { id: "open-level" }),
       button("Close last level", () => this.closeLevel(), { id: "close-level" }),
+      button("Open the hot path", () => this.openHotPath(), { id: "open-hot-path" }),
       button("Open all", () => this.openAll(1), { id: "open-all" }),
       button("Close all", () => this.openAll(0), { id: "close-all" }),
     );
@@ -182,6 +185,25 @@ export class TreeView<A> {
     this.rebuild(false);
   }
 
+  /** From the selected node, or from the top, down where most time goes; the last one is selected. */
+  private openHotPath(): void {
+    const { app } = this;
+    const { shape, widths } = app.shown;
+    const { node: selected, root } = app.state;
+    const whole = shape.below(NONE).reduce((sum, top) => sum + widths[top], 0);
+    let node = selected === NONE || !shape.isAbove(root, selected) ? root : selected;
+    for (;;) {
+      const next = this.children(node)[0];
+      if (next === undefined || widths[next] < HOT * whole) break;
+      if (node !== NONE) this.open[node] = 1;
+      node = next;
+    }
+    if (node === NONE) return;
+    this.rebuild(true);
+    if (node === selected) this.grid.setSelected(this.rows.indexOf(node), true);
+    else app.set({ node });
+  }
+
   /** The callers of the deepest nodes that are shown are closed. */
   private closeLevel(): void {
     const { shape } = this.app.shown;
@@ -211,6 +233,9 @@ export class TreeView<A> {
         return true;
       case "o":
         this.openLevel();
+        return true;
+      case "b":
+        this.openHotPath();
         return true;
       case "z":
         this.app.zoom(node);
