@@ -397,17 +397,25 @@ public class Stuck {
                 return true;
             default:
                 StackTraceElement[] stack = thread.getStackTrace();
-                if (stack.length == 0) {
-                    return false;
-                }
-                for (StackTraceElement frame : stack) {
-                    // Behind `meet`.
-                    if (frame.getMethodName().equals("meet")) {
-                        return false;
-                    }
-                }
-                return true;
+                return stack.length > 0 && !meets(stack);
         }
+    }
+
+    static List<StackTraceElement[]> stacks() {
+        List<StackTraceElement[]> stacks = new ArrayList<>();
+        for (Thread thread : waiting) {
+            stacks.add(thread.getStackTrace());
+        }
+        return stacks;
+    }
+
+    static boolean meets(StackTraceElement[] stack) {
+        for (StackTraceElement frame : stack) {
+            if (frame.getMethodName().equals("meet")) {
+                return true;
+            }
+        }
+        return false;
     }
 
     public static void main(String[] scenarios) throws Exception {
@@ -420,14 +428,14 @@ public class Stuck {
             }
         }
         // A class's initialisation, and a socket, are waited for by a thread that runs: where it stands twice, it stays.
-        for (Thread thread : waiting) {
-            StackTraceElement[] before = null;
-            StackTraceElement[] now = thread.getStackTrace();
-            while (!java.util.Arrays.equals(before, now) || java.util.Arrays.stream(now).anyMatch(frame -> frame.getMethodName().equals("meet"))) {
-                Thread.sleep(20);
-                before = now;
-                now = thread.getStackTrace();
+        List<StackTraceElement[]> before = stacks();
+        for (;;) {
+            Thread.sleep(50);
+            List<StackTraceElement[]> now = stacks();
+            if (java.util.Arrays.deepEquals(before.toArray(), now.toArray()) && now.stream().noneMatch(Stuck::meets)) {
+                break;
             }
+            before = now;
         }
         System.out.println("READY");
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));

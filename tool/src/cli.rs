@@ -25,6 +25,7 @@ pub(crate) mod region;
 mod report;
 mod session;
 mod shell;
+mod threads;
 mod top;
 mod values;
 mod view;
@@ -81,6 +82,7 @@ async fn execute(command: Command) -> ExitCode {
         Command::Man { directory } => shell::manual(&directory),
         Command::Doctor { target, format } => doctor::run(&target, format),
         Command::Region(arguments) => region::run(&arguments).await,
+        Command::Threads(arguments) => threads::run(&arguments).await,
         Command::Top(arguments) => top::run(&arguments).await,
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

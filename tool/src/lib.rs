@@ -35,6 +35,7 @@ mod rights;
 mod script;
 pub mod session;
 pub mod snapshot;
+pub mod thread_dump;
 pub mod threads;
 pub mod ticker;
 pub mod timing;

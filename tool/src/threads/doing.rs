@@ -54,6 +54,16 @@ const NEAR: usize = 12;
 
 /// What a thread does.
 pub fn doing(dump: &Dump, thread: &Thread) -> String {
+    doing_at(thread, thread.wait.and_then(|wait| wait.lock).map(|lock| dump.locks[lock].to_string()))
+}
+
+/// What each of several threads does, that wait for different locks of a class.
+pub fn doing_each(dump: &Dump, thread: &Thread) -> String {
+    let lock = thread.wait.and_then(|wait| wait.lock).map(|lock| &dump.locks[lock]);
+    doing_at(thread, lock.map(|lock| format!("{} each", lock.class)))
+}
+
+fn doing_at(thread: &Thread, lock: Option<String>) -> String {
     let top = thread.stack.first();
     let near = |table: &[(&str, &'static str)]| {
         let frames = thread.stack.iter().take(NEAR);
@@ -68,8 +78,7 @@ pub fn doing(dump: &Dump, thread: &Thread) -> String {
     if top.is_some_and(|top| top.method.starts_with("java.lang.Thread.sleep")) || thread.doing == "sleeping" {
         return "sleeps".to_owned();
     }
-    let of = |lock: Option<super::LockIndex>| lock.map(|lock| dump.locks[lock].to_string());
-    match thread.wait.map(|wait| (wait.kind, of(wait.lock))) {
+    match thread.wait.map(|wait| (wait.kind, lock)) {
         Some((WaitKind::Enter | WaitKind::Reenter, lock)) => {
             format!("wants the monitor {}", lock.as_deref().unwrap_or("of an object"))
         }
@@ -88,6 +97,9 @@ pub fn doing(dump: &Dump, thread: &Thread) -> String {
 
 fn idle(thread: &Thread, said: Option<&'static str>) -> String {
     let top = thread.stack.first();
+    if let (Some(carried), Kind::Java) = (thread.mount, thread.kind) {
+        return format!("carries virtual thread #{carried}");
+    }
     match (thread.kind, thread.state, said, top) {
         (Kind::Vm, ..) => "is the JVM's own".to_owned(),
         (Kind::Native, ..) => "is not the JVM's".to_owned(),
@@ -99,7 +111,6 @@ fn idle(thread: &Thread, said: Option<&'static str>) -> String {
         (Kind::Virtual, ..) if thread.is_parked() || thread.is_pinned() => "is parked".to_owned(),
         (_, _, _, Some(top)) if top.source == "Native Method" => format!("is in the native method {}", top.method),
         (_, _, _, Some(top)) => format!("runs {}", top.method),
-        (_, _, _, None) if thread.mount.is_some() => "carries a virtual thread".to_owned(),
         (_, _, _, None) => "is the JVM's own".to_owned(),
     }
 }

@@ -60,7 +60,7 @@ fn every_thread_of_every_version_is_read_and_nothing_is_left_over() {
         let main = thread(&dump, "main");
         assert_eq!((main.java_id, main.daemon, main.state), (Some(first), false, State::Runnable), "{vm}");
         assert!(main.os_id.is_some() && main.cpu_ns.is_some_and(|ns| ns > 1_000_000), "{main:?}");
-        assert_eq!(main.stack.last().map(ToString::to_string).as_deref(), Some("Stuck.main(Stuck.java:425)"), "{vm}");
+        assert_eq!(main.stack.last().map(ToString::to_string).as_deref(), Some("Stuck.main(Stuck.java:435)"), "{vm}");
         let compiler = thread(&dump, "C2 CompilerThread0");
         assert_eq!((compiler.notes.as_slice(), compiler.stack.len()), (["No compile task".to_owned()].as_slice(), 0));
     }
