@@ -112,7 +112,7 @@ fn deadlocks_of_all_kinds_are_named_thread_by_thread() {
         assert_eq!(deadlocks(&report), expected, "JDK {}", jdk.version);
         assert_eq!(code, Some(6), "JDK {}", jdk.version);
         let text = stuck.text(&[]);
-        assert!(text.contains("\"lock-0\" #") && text.contains("which \"lock-1\" #"), "{text}");
+        assert!(text.contains("\n  \"lock-0\" #") && text.contains("\n      held by \"lock-1\" #"), "{text}");
         // Each thread's place is said.
         assert!(text.contains("\n      at Stuck.enter(Stuck.java:"), "{text}");
         stuck.end();
@@ -203,8 +203,8 @@ fn virtual_threads_are_counted_and_their_monitors_are_known() {
         assert_eq!(named(&report, "pinned")["pinned"], true);
         let parked =
             array(&report, "groups").iter().find(|group| array(group, "threads").len() == 20).expect("one stack");
-        assert!(array(parked, "stack").iter().any(|frame| frame == "Stuck.parkForever(Stuck.java:298)"
-            || frame.as_str().is_some_and(|it| it.starts_with("Stuck.parkForever("))));
+        let is_place = |frame: &Value| frame.as_str().is_some_and(|frame| frame.starts_with("Stuck.parkForever("));
+        assert!(array(parked, "stack").iter().any(is_place));
         stuck.end();
 
         // Before, the JVM says nothing of virtual threads' locks.

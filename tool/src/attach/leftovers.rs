@@ -153,6 +153,8 @@ mod tests {
             "headwater-12-0123abcd-89abcdef",
             "headwater-samples-12",
             "headwater-samples-12-89abcdef",
+            "headwater-threads-12",
+            "headwater-threads-12-89abcdef",
         ] {
             assert!(is_ours(name), "{name}");
         }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use rustc_hash::FxHashMap;
+
 use super::text::Style;
 use super::text::lines::{Emphasis, Lines};
 use super::units::{plural, time};
@@ -81,17 +83,13 @@ impl<W: Write> Text<'_, W> {
         writeln!(self.lines.out)?;
         self.lines.line("", &heading, Emphasis::Bold)?;
         for edge in &deadlock.waits {
-            let held = if edge.kind == WaitKind::Initialisation { "is at" } else { "holds" };
-            let said = format!(
-                "{} wants {}, which {} {held}",
-                named(dump, edge.from),
-                lock(dump, edge.lock),
-                named(dump, edge.to)
-            );
-            self.lines.line("  ", &said, Emphasis::None)?;
+            let held = if edge.kind == WaitKind::Initialisation { "initialised by" } else { "held by" };
+            self.lines.line("  ", &named(dump, edge.from), Emphasis::None)?;
             if let Some(place) = place(&dump[edge.from]) {
                 self.lines.line("      at ", &place, Emphasis::None)?;
             }
+            self.lines.line("      wants ", &lock(dump, edge.lock), Emphasis::None)?;
+            self.lines.line("      ", &format!("{held} {}", named(dump, edge.to)), Emphasis::None)?;
         }
         Ok(())
     }
@@ -279,7 +277,7 @@ fn locks_at(
     dump: &Dump,
     group: &Group,
     frame: usize,
-    owners: &rustc_hash::FxHashMap<LockIndex, ThreadIndex>,
+    owners: &FxHashMap<LockIndex, ThreadIndex>,
 ) -> Vec<String> {
     let first = &dump[group.threads[0]];
     let mut said = Vec::new();

@@ -1,5 +1,10 @@
 //! Who holds others up: the last thread of each chain of waits, or a deadlock, with all that wait for it, be it by way of others.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
 use super::deadlocks::Deadlock;
 use super::waits::WaitGraph;
 use super::{LockIndex, ThreadIndex, WaitKind};
@@ -47,11 +52,12 @@ pub fn blockers(graph: &WaitGraph, deadlocks: &[Deadlock]) -> Vec<Blocker> {
             in_deadlock[edge.from.0] = true;
         }
     }
-    let mut by_end: std::collections::BTreeMap<End, Vec<ThreadIndex>> = std::collections::BTreeMap::new();
-    for begin in 0..graph.len() {
-        let end = end_of(graph, ThreadIndex(begin), &mut ends);
-        if !in_deadlock[begin] && end != End::Thread(ThreadIndex(begin)) {
-            by_end.entry(end).or_default().push(ThreadIndex(begin));
+    let mut by_end: BTreeMap<End, Vec<ThreadIndex>> = BTreeMap::new();
+    for (begin, in_deadlock) in in_deadlock.into_iter().enumerate() {
+        let begin = ThreadIndex(begin);
+        let end = end_of(graph, begin, &mut ends);
+        if !in_deadlock && end != End::Thread(begin) {
+            by_end.entry(end).or_default().push(begin);
         }
     }
     let mut blockers: Vec<Blocker> = by_end
@@ -61,7 +67,7 @@ pub fn blockers(graph: &WaitGraph, deadlocks: &[Deadlock]) -> Vec<Blocker> {
             Blocker { end, waiting, wanted }
         })
         .collect();
-    blockers.sort_by_key(|blocker| std::cmp::Reverse(blocker.waiting.len()));
+    blockers.sort_by_key(|blocker| Reverse(blocker.waiting.len()));
     blockers
 }
 
@@ -86,7 +92,7 @@ fn end_of(graph: &WaitGraph, begin: ThreadIndex, ends: &mut [Option<End>]) -> En
 }
 
 fn wanted(graph: &WaitGraph, waiting: &[ThreadIndex]) -> Vec<Wanted> {
-    let mut places: rustc_hash::FxHashMap<(ThreadIndex, Option<LockIndex>), usize> = rustc_hash::FxHashMap::default();
+    let mut places: FxHashMap<(ThreadIndex, Option<LockIndex>), usize> = FxHashMap::default();
     let mut wanted: Vec<Wanted> = Vec::new();
     for edge in waiting.iter().filter_map(|thread| graph.blocker(*thread)) {
         let place = *places.entry((edge.to, edge.lock)).or_insert_with(|| {
@@ -95,6 +101,6 @@ fn wanted(graph: &WaitGraph, waiting: &[ThreadIndex]) -> Vec<Wanted> {
         });
         wanted[place].waiting += 1;
     }
-    wanted.sort_by_key(|wanted| std::cmp::Reverse(wanted.waiting));
+    wanted.sort_by_key(|wanted| Reverse(wanted.waiting));
     wanted
 }

@@ -131,6 +131,8 @@ fn parked_and_pinned_virtual_threads_are_told_apart() {
         let twenty = groups.iter().find(|group| group.threads.len() == 20).expect("the parked ones have one stack");
         assert_eq!(family(&dump[twenty.threads[0]].name), "parked");
     }
+    // On 21 it says so of carriers only.
+    assert!(thread(&with_virtual(JDK_21), "pinned").mount.is_some());
     // On 25 the text has the stack of the one on a carrier, with a monitor.
     let dump = with_virtual(JDK_25);
     let pinned = thread(&dump, "pinned");

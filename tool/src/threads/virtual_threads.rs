@@ -117,6 +117,8 @@ pub fn add(dump: &mut Dump, json: &[u8]) -> Result<(), serde_json::Error> {
     for (told, at) in told().filter_map(|told| Some((told, known(told)?))) {
         identify(dump, at, told);
     }
+    let carried = |thread: &Thread| Some((thread.mount.filter(|_| thread.kind == Kind::Java)?, thread.java_id?));
+    let carriers: FxHashMap<u64, u64> = dump.threads.iter().filter_map(carried).collect();
     let mut count = 0;
     for told in told().filter(|told| told.is_virtual()) {
         count += 1;
@@ -127,7 +129,9 @@ pub fn add(dump: &mut Dump, json: &[u8]) -> Result<(), serde_json::Error> {
                 dump.threads[at].state = told.state.as_deref().map_or(State::Unknown, State::of);
             }
             None => {
-                let thread = thread(dump, told);
+                let mut thread = thread(dump, told);
+                // JDK 21 says so of carriers only.
+                thread.mount = thread.mount.or_else(|| carriers.get(&thread.java_id?).copied());
                 dump.threads.push(thread);
             }
         }
