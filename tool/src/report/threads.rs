@@ -186,7 +186,10 @@ impl<W: Write> Text<'_, W> {
             let since = time(group.threads.iter().filter_map(|at| dump[*at].cpu_ns).sum());
             let native = if first.kind == Kind::Native { ", native" } else { "" };
             let numbers = format!("{recent:>10} {since:>10}  ");
-            self.lines.line(&numbers, &format!("{}{native}", heading(dump, group)), Emphasis::None)?;
+            // What a compiler compiles, say.
+            let notes = first.notes.iter().filter(|note| group.threads.len() == 1 && *note != "No compile task");
+            let notes: String = notes.map(|note| format!(", {note}")).collect();
+            self.lines.line(&numbers, &format!("{}{native}{notes}", heading(dump, group)), Emphasis::None)?;
         }
         Ok(())
     }
