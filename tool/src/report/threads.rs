@@ -276,12 +276,7 @@ fn has_one_lock(dump: &Dump, group: &Group) -> bool {
 }
 
 /// What the threads of a group hold and wait for in a frame.
-fn locks_at(
-    dump: &Dump,
-    group: &Group,
-    frame: usize,
-    owners: &FxHashMap<LockIndex, ThreadIndex>,
-) -> Vec<String> {
+fn locks_at(dump: &Dump, group: &Group, frame: usize, owners: &FxHashMap<LockIndex, ThreadIndex>) -> Vec<String> {
     let first = &dump[group.threads[0]];
     let mut said = Vec::new();
     if let Some(wait) = first.wait.filter(|wait| wait.frame == frame) {
