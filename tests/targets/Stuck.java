@@ -401,10 +401,13 @@ public class Stuck {
         }
     }
 
+    /** Of those that the JVM takes for runnable. */
     static List<StackTraceElement[]> stacks() {
         List<StackTraceElement[]> stacks = new ArrayList<>();
         for (Thread thread : waiting) {
-            stacks.add(thread.getStackTrace());
+            if (thread.getState() == Thread.State.RUNNABLE) {
+                stacks.add(thread.getStackTrace());
+            }
         }
         return stacks;
     }

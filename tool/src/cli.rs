@@ -25,7 +25,7 @@ pub(crate) mod region;
 mod report;
 mod session;
 mod shell;
-mod threads;
+pub(crate) mod threads;
 mod top;
 mod values;
 mod view;

@@ -9,12 +9,12 @@
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 
-use crate::attach::{self, AttachError, TargetHost, jcmd};
-use crate::jvm::{self, Jvm, TargetError};
+use crate::attach::{self, AttachError, SharedDir, TargetHost, jcmd};
+use crate::jvm::Jvm;
 use crate::report::units::plural;
 use crate::threads::deadlocks::{Deadlock, deadlocks};
 use crate::threads::waits::{Supertypes, WaitGraph, uninitialised};
@@ -27,7 +27,9 @@ mod heap;
 pub(crate) const DIRECTORY_PREFIX: &str = "headwater-threads-";
 const PIPE: &str = "threads.json";
 /// Of what the JVM says of virtual threads. Some thousand bytes each.
-const MOST_BYTES: usize = 512 << 20;
+const MOST_BYTES: usize = 256 << 20;
+/// For so long another tool is waited for that asks the same.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// How long to wait when the pipe is empty.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Of a dump's classes so many are asked for.
@@ -88,9 +90,6 @@ pub struct Cpu {
 /// Why there is no dump.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
-    /// The process cannot be found any more.
-    #[error(transparent)]
-    Target(#[from] TargetError),
     /// It cannot be asked.
     #[error(transparent)]
     Attach(#[from] AttachError),
@@ -113,7 +112,6 @@ impl DumpError {
     /// The exit code of the command line contract.
     pub fn exit_code(&self) -> u8 {
         match self {
-            DumpError::Target(error) => error.exit_code(),
             DumpError::Attach(error) => error.exit_code(),
             DumpError::NoDump { .. } => 1,
             DumpError::Interrupted => 130,
@@ -130,7 +128,12 @@ pub fn take(jvm: &Jvm, wanted: Wanted, interrupted: &AtomicBool) -> Result<Taken
     let host = TargetHost::of(jvm)?;
     let mut warnings = Vec::new();
     // Opens the JVM's socket, if need be, before anything is measured.
-    let heap = heap::used_bytes(&jcmd(&host, "GC.heap_info")?);
+    let heap = match jcmd(&host, "GC.heap_info") {
+        Ok(info) => heap::used_bytes(&info),
+        // Not every JVM has it.
+        Err(AttachError::CommandFailed { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
     let with_owners = match wanted.owners {
         Owners::On => true,
         Owners::Off => false,
@@ -218,8 +221,7 @@ fn add_virtual(host: &TargetHost, dump: &mut Dump, warnings: &mut Vec<String>) {
 
 /// What the JVM writes of all threads, virtual ones too.
 fn ask_virtual(host: &TargetHost) -> Result<Vec<u8>, String> {
-    let directory =
-        host.create_dir_or_another(&format!("{DIRECTORY_PREFIX}{}", host.pid())).map_err(|error| error.to_string())?;
+    let directory = directory(host).map_err(|error| error.to_string())?;
     let mut pipe = directory.create_pipe(PIPE).map_err(|error| error.to_string())?;
     let command = format!("Thread.dump_to_file -overwrite -format=json {}/{PIPE}", directory.there());
     thread::scope(|scope| {
@@ -238,6 +240,18 @@ fn ask_virtual(host: &TargetHost) -> Result<Vec<u8>, String> {
             (Ok(()), Ok(_)) => Ok(json),
         }
     })
+}
+
+/// Where the pipe is. Another tool that asks for the same is waited for.
+fn directory(host: &TargetHost) -> Result<SharedDir, AttachError> {
+    let name = format!("{DIRECTORY_PREFIX}{}", host.pid());
+    let begin = Instant::now();
+    loop {
+        match host.create_dir_or_another(&name) {
+            Err(AttachError::InUse { .. }) if begin.elapsed() < LONGEST_WAIT => thread::sleep(10 * PAUSE),
+            created => return created,
+        }
+    }
 }
 
 /// Reads a pipe until all has been written.
@@ -306,15 +320,6 @@ fn confirmed(
     let (_, standing) = find(&again, supertypes);
     let standing: FxHashSet<Vec<Option<u64>>> = standing.iter().map(|deadlock| ids(&again, deadlock)).collect();
     found.into_iter().filter(|deadlock| !has_virtual(deadlock) || standing.contains(&ids(dump, deadlock))).collect()
-}
-
-/// The JVM with this pid or name.
-///
-/// # Errors
-///
-/// If there is none, or several.
-pub fn resolve(target: &str) -> Result<Jvm, DumpError> {
-    Ok(jvm::resolve(target)?)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 
 use super::output::{parent_exists, terminal_width, wants_color};
 use super::{complain, duration, fail, interrupted};
+use crate::jvm::{self, Jvm};
 use crate::report::text::Style;
 use crate::report::threads::json::write_json;
 use crate::report::threads::{Depth, write_text};
@@ -30,10 +31,18 @@ Exit codes: 0 done and no deadlock, 6 done and there is a deadlock, 1 failed, 2 
 /// There is a deadlock.
 const DEADLOCK: u8 = 6;
 
+/// Of which JVM, and how they are shown.
 #[derive(Debug, Args)]
 pub(super) struct ThreadsArgs {
     /// A pid, or a unique part of the main class or jar name
     target: String,
+    #[command(flatten)]
+    showing: Showing,
+}
+
+/// What is found out about threads, and where it goes: for `threads` on the command line and `thread-dump` in a session.
+#[derive(Clone, Debug, Args)]
+pub struct Showing {
     /// Measure CPU times for so long before the dump; 0: not at all
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
     window: Duration,
@@ -69,13 +78,29 @@ enum Format {
     Json,
 }
 
-impl ThreadsArgs {
+impl Showing {
+    /// Finds out before the work what would be found out after it.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.output.as_deref().map_or(Ok(()), parent_exists)
+    }
+
+    /// What the JVM is asked for.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let owners = match self.owners {
+            OwnersChoice::Auto => Owners::Auto,
+            OwnersChoice::On => Owners::On,
+            OwnersChoice::Off => Owners::Off,
+        };
+        Wanted { window: self.window, owners }
+    }
+
     fn is_json(&self) -> bool {
         let extension = self.output.as_ref().and_then(|path| path.extension());
         self.format.map_or_else(|| extension.is_some_and(|it| it == "json"), |format| format == Format::Json)
     }
 
-    fn write(&self, taken: &Taken) -> io::Result<()> {
+    /// Writes them: to the file, whole or not at all, or to standard output.
+    pub(crate) fn write(&self, taken: &Taken) -> io::Result<()> {
         let Some(path) = &self.output else {
             let stdout = io::stdout();
             let terminal = stdout.is_terminal();
@@ -97,42 +122,42 @@ impl ThreadsArgs {
     }
 }
 
-pub(super) async fn run(arguments: &ThreadsArgs) -> ExitCode {
-    let jvm = match thread_dump::resolve(&arguments.target) {
-        Ok(jvm) => jvm,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
-    };
-    if let Err(error) = arguments.output.as_deref().map_or(Ok(()), parent_exists) {
-        return fail(2, &error);
-    }
-    let owners = match arguments.owners {
-        OwnersChoice::Auto => Owners::Auto,
-        OwnersChoice::On => Owners::On,
-        OwnersChoice::Off => Owners::Off,
-    };
-    let wanted = Wanted { window: arguments.window, owners };
+/// Takes a dump of all threads, unless `interrupt` is ready before.
+pub(crate) async fn take(jvm: Jvm, wanted: Wanted, interrupt: impl Future<Output = ()>) -> Result<Taken, DumpError> {
     let is_unwanted = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_unwanted);
     let mut taking = tokio::task::spawn_blocking(move || thread_dump::take(&jvm, wanted, &seen));
     let taken = tokio::select! {
         taken = &mut taking => taken,
-        () = interrupted() => {
+        () = interrupt => {
             // What the JVM has been asked for is seen through: nobody else would take it from it.
             is_unwanted.store(true, Ordering::Release);
             taking.await
         }
     };
-    let taken = match taken {
-        Ok(Ok(taken)) => taken,
-        Ok(Err(error)) => return fail(error.exit_code(), &error.to_string()),
-        Err(_) => return fail(DumpError::Interrupted.exit_code(), &DumpError::Interrupted.to_string()),
+    // It has panicked, or the program is ending.
+    taken.unwrap_or(Err(DumpError::Interrupted))
+}
+
+pub(super) async fn run(arguments: &ThreadsArgs) -> ExitCode {
+    let ThreadsArgs { target, showing } = arguments;
+    let jvm = match jvm::resolve(target) {
+        Ok(jvm) => jvm,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    match arguments.write(&taken) {
+    if let Err(error) = showing.check() {
+        return fail(2, &error);
+    }
+    let taken = match take(jvm, showing.wanted(), interrupted()).await {
+        Ok(taken) => taken,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    match showing.write(&taken) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return fail(1, &format!("the result could not be written: {error}")),
     }
-    if arguments.output.is_some() {
+    if showing.output.is_some() {
         taken.warnings.iter().for_each(|warning| complain(warning));
     }
     match taken.deadlocks.len() {
