@@ -253,7 +253,7 @@ fn a_deadlock_is_found_among_two_thousand_threads() {
             jdk.version
         );
         let text = stuck.text(&["--depth", "2"]);
-        assert!(text.contains("\n2000 threads \"crowd\"\n") && text.contains(" more frame"), "{text}");
+        assert!(text.contains("\n2,000 threads \"crowd\"\n") && text.contains(" more frame"), "{text}");
         assert!(text.lines().count() < 200, "equal stacks are shown once");
         stuck.end();
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::text::Style;
 use super::text::lines::{Emphasis, Lines};
-use super::units::{plural, time};
+use super::units::{self, plural, time};
 use crate::printable::{printable, printable_lines};
 use crate::thread_dump::Taken;
 use crate::threads::blockers::{Blocker, End, blockers};
@@ -61,7 +61,7 @@ impl<W: Write> Text<'_, W> {
         let stacks = groups.iter().filter(|group| !dump[group.threads[0]].stack.is_empty()).count();
         write!(self.lines.out, "{all}, {}", plural(stacks as u64, "different stack", "different stacks"))?;
         if let Some(count) = dump.virtual_threads {
-            let (parked, pinned) = (of_virtual(Thread::is_parked), of_virtual(Thread::is_pinned));
+            let [parked, pinned] = [Thread::is_parked, Thread::is_pinned].map(|is| units::count(of_virtual(is)));
             let count = plural(count as u64, "virtual thread", "virtual threads");
             write!(self.lines.out, "; {count}: {parked} parked, {pinned} pinned")?;
         }
@@ -241,6 +241,7 @@ fn heading(dump: &Dump, group: &Group) -> String {
             let stem = family(&first.name);
             let is_family = group.threads.iter().all(|at| family(&dump[*at].name) == stem);
             let virtuals = if first.kind == Kind::Virtual { "virtual " } else { "" };
+            let count = units::count(count as u64);
             if is_family && !stem.is_empty() {
                 format!("{count} {virtuals}threads \"{stem}\"")
             } else {
