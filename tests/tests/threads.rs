@@ -4,6 +4,7 @@
 use std::fs;
 
 use headwater_tests::{Jdk, Process, Scratch, compile, headwater, java, jdks, read_report, run_headwater};
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// A program with these scenarios, where they stay.
@@ -311,6 +312,31 @@ fn a_session_has_threads_and_deadlocks_too() {
         stuck.works();
         stuck.end();
     }
+}
+
+#[test]
+fn ctrl_c_ends_it_before_the_target_is_asked() {
+    let jdk = &jdks()[0];
+    let mut stuck = Stuck::start(jdk, &["monitors"]);
+    let pid = stuck.target.pid().to_string();
+    let tool = Process::spawn(headwater().args(["threads", &pid, "--window", "1h"]));
+    // It has a handler as soon as it measures.
+    while !has_handler(tool.pid()) {
+        std::thread::yield_now();
+    }
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert_eq!((tool.status.code(), tool.stdout.len()), (Some(130), 0), "{:#?}", tool.stderr);
+    assert!(tool.stderr.iter().any(|line| line.contains("interrupted before the threads were known")));
+    stuck.works();
+    stuck.end();
+}
+
+/// Whether a process handles SIGINT, signal 2.
+fn has_handler(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("the mask of handled signals");
+    u64::from_str_radix(mask.trim(), 16).expect("a mask") & 2 != 0
 }
 
 #[test]
