@@ -13,7 +13,7 @@ use crate::guard;
 use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Callbacks, Env, jthread};
-use crate::natives::cpu_time_ns;
+use crate::natives::{cpu_time_ns, monotonic_ns};
 use crate::originals::Occasion;
 use crate::peek;
 use crate::session::{self, Session};
@@ -213,9 +213,4 @@ fn pausing<T>(session: &Session, jni: Jni, work: impl FnOnce() -> T) -> T {
 /// What times a pause: the clock that the thread's events are timed by. In ns.
 fn stopwatch(session: &Session) -> fn() -> i64 {
     if session.counts_cpu_time() { cpu_time_ns } else { monotonic_ns }
-}
-
-fn monotonic_ns() -> i64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }

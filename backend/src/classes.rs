@@ -9,6 +9,7 @@ use headwater_protocol::message::{ClassInfo, MethodInfo, MethodRef, UnlinkedClas
 use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{jclass, jmethodID, jobject};
 
+use crate::connection::Connection;
 use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti, class_status};
@@ -17,6 +18,8 @@ use crate::stale::Stale;
 
 /// What HotSpot's lambdas are called behind the name of the class whose code they stand in.
 const LAMBDA: &str = "$$Lambda";
+/// So many classes at most are looked for by their tags: HotSpot compares each with all that there are.
+const ASKED_BY_TAG: usize = 16;
 
 /// Numbers classes and loaders of one session.
 #[derive(Debug)]
@@ -123,9 +126,9 @@ impl Classes {
     }
 
     /// All loaded classes: those that are linked, and those that are not.
-    pub fn list(&self, jni: Jni) -> Result<(Vec<ClassInfo>, Vec<UnlinkedClass>), Error> {
+    pub fn list(&self, jni: Jni, connection: &Connection) -> Result<(Vec<ClassInfo>, Vec<UnlinkedClass>), Error> {
         let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
-        for class in self.jvmti.loaded_classes()? {
+        for class in connection.attending(self.jvmti.loaded_classes()?) {
             // A class that fails here is being unloaded or initialised badly; it has nothing to instrument.
             match self.info(jni, class) {
                 Ok(Some(info)) => linked.push(info),
@@ -167,9 +170,10 @@ impl Classes {
         ids: &[ClassId],
         invocations: Option<&Invocations>,
         stale: &Stale,
+        connection: &Connection,
     ) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
         let mut all = Vec::new();
-        for (class, id) in self.find(ids)? {
+        for (class, id) in connection.attending(self.find(jni, ids)?) {
             if let Ok(methods) = self.methods_of(class, id, invocations, stale) {
                 all.push((id, methods));
             }
@@ -236,18 +240,34 @@ impl Classes {
         methods.into_iter().map(method).collect()
     }
 
+    /// Compares each tag that there is with each of these.
+    fn find_few(&self, ids: &[ClassId]) -> Result<Vec<(jclass, ClassId)>, Error> {
+        let tags: Vec<i64> = ids.iter().map(|id| id.0 as i64).collect();
+        let found = self.jvmti.objects_with_tags(&tags)?;
+        Ok(found.into_iter().map(|(object, tag)| (object, ClassId(tag as u64))).collect())
+    }
+
+    /// Asks each class for its tag.
+    fn find_many(&self, jni: Jni, ids: &[ClassId]) -> Result<Vec<(jclass, ClassId)>, Error> {
+        let wanted: HashSet<ClassId> = ids.iter().copied().collect();
+        let mut found = Vec::with_capacity(ids.len());
+        for class in self.jvmti.loaded_classes()? {
+            let id = ClassId(self.jvmti.tag(class).unwrap_or(0) as u64);
+            if wanted.contains(&id) {
+                found.push((class, id));
+            } else {
+                jni.delete_local(class);
+            }
+        }
+        Ok(found)
+    }
+
     /// The classes with these ids that are still loaded: local references, in the order of the ids.
-    pub fn find(&self, ids: &[ClassId]) -> Result<Vec<(jclass, ClassId)>, Error> {
+    pub fn find(&self, jni: Jni, ids: &[ClassId]) -> Result<Vec<(jclass, ClassId)>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let tags: Vec<i64> = ids.iter().map(|id| id.0 as i64).collect();
-        let mut found: Vec<_> = self
-            .jvmti
-            .objects_with_tags(&tags)?
-            .into_iter()
-            .map(|(object, tag)| (object, ClassId(tag as u64)))
-            .collect();
+        let mut found = if ids.len() > ASKED_BY_TAG { self.find_many(jni, ids)? } else { self.find_few(ids)? };
         found.sort_unstable_by_key(|(_, id)| id.0);
         Ok(found)
     }
@@ -353,7 +373,7 @@ impl Classes {
         self.key(jni, class).unwrap_or_default().is_some_and(|key| these.contains(&key))
     }
 
-    /// Profiles remember no more lambdas of classes that have their own code again, but for what was spared: the lambdas that these have now stay.
+    /// Profiles remember no more lambdas of classes that were restored, but for what was spared: the lambdas that these have now stay.
     pub fn lambdas_forgotten(&self, still_remembered: Spared) {
         let mut instrumented = self.lock_instrumented();
         let Instrumented { all, changed, spared, .. } = &mut *instrumented;

@@ -9,6 +9,7 @@ use headwater_protocol::message::MethodInfo;
 use jni::sys::{jint, jmethodID};
 
 use crate::classes::Classes;
+use crate::connection::Connection;
 use crate::guard;
 use crate::jni_env::Jni;
 use crate::jvmti::{CompileRecord, Env, Error, EventKind, InlinePlace, InlineRecord, Jvmti};
@@ -19,7 +20,12 @@ thread_local! {
 }
 
 /// All methods that are compiled, by themselves or inlined in others, by their classes.
-pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
+pub fn list(
+    jvmti: Jvmti,
+    jni: Jni,
+    classes: &Classes,
+    connection: &Connection,
+) -> Result<Vec<(ClassId, Vec<MethodInfo>)>, Error> {
     LISTED.set(Some(HashSet::new()));
     let generated = jvmti.enable(EventKind::CompiledMethodLoad).and_then(|()| {
         let generated = jvmti.generate(EventKind::CompiledMethodLoad);
@@ -28,7 +34,7 @@ pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Vec<(ClassId, V
     let methods = LISTED.take().unwrap_or_default();
     generated?;
     let mut by_class: HashMap<ClassId, Vec<MethodInfo>> = HashMap::new();
-    for method in methods {
+    for method in connection.attending(methods.into_iter().collect()) {
         // A method whose class has been unloaded meanwhile has no name any more.
         if let Ok((class, info)) = describe(jvmti, jni, classes, method) {
             by_class.entry(class).or_default().push(info);

@@ -4,36 +4,45 @@
 //! which hands answers to whoever waits for them. When that thread itself has a question (a class hook during a
 //! hotswap it executes), it goes on reading until its own answer is there.
 
-use std::collections::{HashMap, VecDeque};
+use std::fs::File;
 use std::io::{self, IoSliceMut, Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId as OsThread;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Answer, Command, Greeting, Notice, RequestId, ToAgent, ToTool, Upcall, Welcome};
+use headwater_protocol::pulse::{End, Pulse};
 use headwater_protocol::wire::{self, WireError};
 use headwater_protocol::{PROTOCOL_VERSION, ThreadId};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, sockopt};
 
+use self::reader::{Reader, is_timeout};
 use crate::hotswap;
+use crate::presence::Presence;
+use crate::waiting::{Waited, Waiting};
 
-/// A write that takes longer means that the tool has stopped reading.
+mod reader;
+#[cfg(test)]
+mod tests;
+
+/// A write that comes no further for so long means that the tool has stopped reading.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
-/// How long a question waits while no question has been answered since one that got no answer in time.
+/// How often one that waits for room looks whether the tool is still there.
+const WRITE_STEP: Duration = Duration::from_millis(50);
+/// How long a question waits while nothing has been answered since one that got no answer in time.
 const UNRESPONSIVE_DEADLINE: Duration = Duration::from_millis(20);
 /// Each time that a question got no answer because a hotswap stood still, later ones wait so many times shorter while one does, for the rest of the
 /// session. If what it waits for is a lock that the asking thread has, it will be so each time.
 const SHORTER: u32 = 4;
 /// They do not wait shorter than that: a hotswap that takes so long need not stand still, on a busy machine.
 const SHORTEST_DEADLINE: Duration = Duration::from_millis(200);
+/// Of so many things that take long together the tool is heard before one.
+const ATTENDING: usize = 8;
 /// How much may be on its way to the tool: the kernel's memory, taken as it is needed. A message takes most of a kilobyte there.
 const ON_ITS_WAY_BYTES: usize = 4 << 20;
-/// No time at all cannot be had: to the operating system that is no limit.
-const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -77,27 +86,20 @@ pub enum Next {
 /// The control socket, and who waits for what.
 #[derive(Debug)]
 pub struct Connection {
+    /// To be shut down while others write or read.
+    socket: UnixStream,
     writer: Mutex<UnixStream>,
     reader: Mutex<Reader>,
-    waiting: Mutex<HashMap<RequestId, Option<Answer>>>,
-    answered: Condvar,
+    waiting: Waiting,
     next_request: AtomicU64,
     closed: AtomicBool,
     /// No questions are answered any more; messages can still be sent.
     ending: AtomicBool,
-    unresponsive: AtomicBool,
+    presence: Presence,
     /// How often there was no answer in time while a hotswap stood still; once for all questions that waited at the same time.
     stuck: AtomicU32,
     deadline: Duration,
     reading_thread: Mutex<Option<OsThread>>,
-}
-
-#[derive(Debug)]
-struct Reader {
-    stream: UnixStream,
-    received: Vec<u8>,
-    /// Commands that arrived while the reading thread waited for an answer.
-    commands: VecDeque<(RequestId, Command)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -124,7 +126,7 @@ pub fn decline(socket: &Path, reason: &str) {
 
 impl Connection {
     /// Connects, greets, and receives the shared segment's file descriptor.
-    pub fn open(socket: &Path, greeting: Greeting) -> Result<(Connection, OwnedFd), ConnectError> {
+    pub fn open(socket: &Path, greeting: Greeting) -> Result<(Connection, File), ConnectError> {
         let mut stream = UnixStream::connect(socket)?;
         stream.set_write_timeout(Some(WRITE_DEADLINE))?;
         make_room(&stream);
@@ -156,20 +158,32 @@ impl Connection {
         if welcome.protocol != PROTOCOL_VERSION {
             return Err(ConnectError::Version(welcome.protocol));
         }
-        let connection = Connection {
-            reader: Mutex::new(Reader { stream: stream.try_clone()?, received: Vec::new(), commands: VecDeque::new() }),
+        let segment = File::from(descriptor.ok_or(ConnectError::NoSegment)?);
+        let presence = Presence::of(Pulse::open(&segment)?);
+        Ok((Connection::over(stream, presence, Duration::from_millis(welcome.deadline_ms.into()))?, segment))
+    }
+
+    /// Over a socket on which both have greeted.
+    fn over(stream: UnixStream, presence: Presence, deadline: Duration) -> io::Result<Connection> {
+        stream.set_write_timeout(Some(WRITE_STEP))?;
+        Ok(Connection {
+            socket: stream.try_clone()?,
+            reader: Mutex::new(Reader::of(stream.try_clone()?)),
             writer: Mutex::new(stream),
-            waiting: Mutex::default(),
-            answered: Condvar::new(),
+            waiting: Waiting::default(),
             next_request: AtomicU64::new(1),
             closed: AtomicBool::new(false),
             ending: AtomicBool::new(false),
-            unresponsive: AtomicBool::new(false),
+            presence,
             stuck: AtomicU32::new(0),
-            deadline: Duration::from_millis(welcome.deadline_ms.into()),
+            deadline,
             reading_thread: Mutex::new(None),
-        };
-        Ok((connection, descriptor.ok_or(ConnectError::NoSegment)?))
+        })
+    }
+
+    /// Whether the tool is there.
+    pub fn presence(&self) -> &Presence {
+        &self.presence
     }
 
     /// How long a thread of the target waits at most.
@@ -184,19 +198,14 @@ impl Connection {
 
     /// Ends the connection and wakes whoever waits.
     pub fn close(&self) {
-        let waiting = lock(&self.waiting);
-        self.closed.store(true, Ordering::Release);
-        self.answered.notify_all();
-        drop(waiting);
-        // Wakes the reading thread; an error means that the socket is closed already.
-        let _ = lock(&self.writer).shutdown(std::net::Shutdown::Both);
+        self.waiting.wake_all(|| self.closed.store(true, Ordering::Release));
+        // Wakes the reading thread, and who waits for room; an error means that the socket is closed already.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 
     /// Wakes whoever waits for an answer: there will be none any more.
     pub fn answer_nobody(&self) {
-        let _waiting = lock(&self.waiting);
-        self.ending.store(true, Ordering::Release);
-        self.answered.notify_all();
+        self.waiting.wake_all(|| self.ending.store(true, Ordering::Release));
     }
 
     fn is_ending(&self) -> bool {
@@ -208,7 +217,7 @@ impl Connection {
         *lock(&self.reading_thread) = Some(std::thread::current().id());
     }
 
-    /// Sends a message. A failure closes the connection.
+    /// Sends a message; waits for room, but not for a tool that is absent. A failure closes the connection.
     pub fn send(&self, message: &ToTool) -> Result<(), AskError> {
         if self.is_closed() {
             return Err(AskError::Closed);
@@ -219,11 +228,33 @@ impl Connection {
             // Found out by somebody who had the socket before us.
             return Err(AskError::Closed);
         }
-        let written = writer.write_all(&frame);
+        let written = self.write(&mut writer, &frame);
         drop(writer);
         if written.is_err() {
             self.close();
             return Err(AskError::Closed);
+        }
+        Ok(())
+    }
+
+    fn write(&self, writer: &mut UnixStream, mut frame: &[u8]) -> io::Result<()> {
+        let mut end = Instant::now() + WRITE_DEADLINE;
+        while !frame.is_empty() {
+            match writer.write(frame) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    frame = &frame[count..];
+                    end = Instant::now() + WRITE_DEADLINE;
+                }
+                Err(error) if is_timeout(&error) => {
+                    if self.presence.is_absent() || Instant::now() >= end {
+                        self.presence.end(End::Silence);
+                        return Err(error);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
@@ -234,7 +265,7 @@ impl Connection {
         let _ = self.send(&ToTool::Notice(notice));
     }
 
-    /// Asks the tool and waits for its answer, for a limited time: for as long as the current thread waits at all.
+    /// Asks the tool and waits for its answer, for a limited time: for as long as the current thread waits at all, and the tool is there.
     pub fn ask(&self, upcall: Upcall, left: Duration) -> Result<Answer, AskError> {
         if self.is_ending() {
             return Err(AskError::Closed);
@@ -242,10 +273,9 @@ impl Connection {
         let thread = if self.is_reading_thread() { None } else { Some(this_thread()) };
         let request = self.next_request.fetch_add(1, Ordering::Relaxed);
         let what = describe(&upcall);
-        lock(&self.waiting).insert(request, None);
+        self.waiting.expect(request);
         let stuck = self.stuck.load(Ordering::Relaxed);
-        let is_unresponsive = self.unresponsive.load(Ordering::Relaxed);
-        let longest = if is_unresponsive { UNRESPONSIVE_DEADLINE } else { self.deadline };
+        let longest = if self.presence.is_unresponsive() { UNRESPONSIVE_DEADLINE } else { self.deadline };
         let patience = longest.min(left);
         let start = Instant::now();
         let answer = self.send(&ToTool::Upcall { request, thread, upcall }).and_then(|()| {
@@ -258,14 +288,14 @@ impl Connection {
                 answer => answer,
             }
         });
-        lock(&self.waiting).remove(&request);
+        self.waiting.forget(request);
         match &answer {
-            Ok(_) => self.unresponsive.store(false, Ordering::Relaxed),
+            Ok(_) => {}
             // Who waits no longer says nothing of the tool.
             Err(AskError::Deadline) if left < longest => self.notice(Notice::OutOfPatience { request }),
             Err(AskError::Deadline) => {
-                self.unresponsive.store(true, Ordering::Relaxed);
-                if hotswap::stands_still(start.elapsed() / 2) {
+                self.presence.has_not_answered();
+                if !self.presence.is_absent() && hotswap::stands_still(start.elapsed() / 2) {
                     // A failure means that another thread has counted it.
                     let next = stuck.saturating_add(1);
                     let _ = self.stuck.compare_exchange(stuck, next, Ordering::Relaxed, Ordering::Relaxed);
@@ -281,33 +311,35 @@ impl Connection {
         *lock(&self.reading_thread) == Some(std::thread::current().id())
     }
 
+    /// Waits for an answer, but not for that of a tool that is absent.
     fn wait(&self, request: RequestId, deadline: Instant) -> Result<Answer, AskError> {
-        let mut waiting = lock(&self.waiting);
+        let left = || deadline.saturating_duration_since(Instant::now()).min(self.presence.until_absent());
         loop {
-            if let Some(answer) = waiting.get_mut(&request).and_then(Option::take) {
+            let time = || if self.is_ending() { Duration::ZERO } else { left() };
+            if let Waited::Answered(answer) = self.waiting.wait(request, time) {
                 return Ok(answer);
             }
             if self.is_ending() {
                 return Err(AskError::Closed);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left().is_zero() {
                 return Err(AskError::Deadline);
             }
-            waiting = self.answered.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     fn pump(&self, request: RequestId, deadline: Instant) -> Result<Answer, AskError> {
         loop {
-            if let Some(answer) = lock(&self.waiting).get_mut(&request).and_then(Option::take) {
+            if let Some(answer) = self.waiting.take(request) {
                 return Ok(answer);
             }
+            let now = Instant::now();
+            let left = deadline.saturating_duration_since(now).min(self.presence.until_absent());
             let mut reader = lock(&self.reader);
-            match reader.next(Some(deadline)) {
-                Ok(Some(ToAgent::Answer { request, answer })) => self.hand_over(request, answer),
-                Ok(Some(ToAgent::Command { request, command })) => reader.commands.push_back((request, command)),
-                Ok(None) => return Err(AskError::Deadline),
+            match reader.next(Some(now + left)) {
+                Ok(Some(message)) => self.take(&mut reader, message),
+                Ok(None) if left.is_zero() => return Err(AskError::Deadline),
+                Ok(None) => {}
                 Err(_) => {
                     drop(reader);
                     self.close();
@@ -317,24 +349,61 @@ impl Connection {
         }
     }
 
-    fn hand_over(&self, request: RequestId, answer: Answer) {
-        // Nobody waits any more for an answer that comes after its deadline.
-        if let Some(slot) = lock(&self.waiting).get_mut(&request) {
-            *slot = Some(answer);
-            self.answered.notify_all();
+    /// Hears what the tool has said meanwhile, without waiting for anything: answers are handed over, commands wait for their turn. Whether there is
+    /// still a tool. For the reading thread, in the midst of what takes long.
+    pub fn attend(&self) -> bool {
+        while !self.is_closed() {
+            let mut reader = lock(&self.reader);
+            match reader.next_now() {
+                Ok(Some(message)) => self.take(&mut reader, message),
+                Ok(None) => return true,
+                Err(_) => {
+                    drop(reader);
+                    self.close();
+                }
+            }
         }
+        false
+    }
+
+    /// These one after the other, as long as there is a tool that wants to hear of them; it is heard meanwhile. For the reading thread.
+    pub fn attending<T>(&self, items: Vec<T>) -> impl Iterator<Item = T> {
+        let is_wanted = |at: usize| !at.is_multiple_of(ATTENDING) || self.attend();
+        items.into_iter().enumerate().take_while(move |(at, _)| is_wanted(*at)).map(|(_, item)| item)
+    }
+
+    fn take(&self, reader: &mut Reader, message: ToAgent) {
+        match message {
+            ToAgent::Answer { request, answer } => self.hand_over(request, answer),
+            ToAgent::Command { request, command } => {
+                self.presence.is_heard();
+                reader.commands.push_back((request, command));
+            }
+        }
+    }
+
+    fn hand_over(&self, request: RequestId, answer: Answer) {
+        self.presence.is_heard();
+        // Nobody waits any more for an answer that comes after its deadline.
+        self.waiting.answer(request, answer);
     }
 
     /// The next command, if it comes in time; hands answers over meanwhile, and asks after each for the deadline: a thread of the target that
     /// makes something due, by a hotswap, gets an answer then. For the reading thread.
     pub fn next_command(&self, deadline: impl Fn() -> Option<Instant>) -> Next {
         loop {
+            if self.is_closed() {
+                return Next::Closed;
+            }
             let mut reader = lock(&self.reader);
             if let Some((request, command)) = reader.commands.pop_front() {
                 return Next::Command(request, command);
             }
             match reader.next(deadline()) {
-                Ok(Some(ToAgent::Command { request, command })) => return Next::Command(request, command),
+                Ok(Some(ToAgent::Command { request, command })) => {
+                    self.presence.is_heard();
+                    return Next::Command(request, command);
+                }
                 Ok(Some(ToAgent::Answer { request, answer })) => {
                     self.hand_over(request, answer);
                     if deadline().is_some_and(|deadline| deadline <= Instant::now()) {
@@ -378,64 +447,5 @@ fn describe(upcall: &Upcall) -> String {
         Upcall::Received { .. } => "the instrumentation of what is called on a class's objects".to_owned(),
         Upcall::Hotswapped(_) => "the end of a hotswap".to_owned(),
         Upcall::Linked => "what follows on linked classes".to_owned(),
-    }
-}
-
-impl Reader {
-    /// The next message; `None` when the deadline passes first, and nothing has come by then.
-    fn next(&mut self, deadline: Option<Instant>) -> Result<Option<ToAgent>, WireError> {
-        let mut has_read = false;
-        loop {
-            if let Some((prefix, rest)) = self.received.split_first_chunk::<4>() {
-                let length = wire::body_length(*prefix)?;
-                if let Some(body) = rest.get(..length) {
-                    let message = wire::decode(body)?;
-                    self.received.drain(..4 + length);
-                    return Ok(Some(message));
-                }
-            }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            // Who always comes too late would never hear anything.
-            if has_read && left.is_some_and(|left| left.is_zero()) {
-                return Ok(None);
-            }
-            has_read = true;
-            self.stream.set_read_timeout(left.map(|left| left.max(SHORTEST_WAIT)))?;
-            let mut buffer = [0; 16 << 10];
-            match self.stream.read(&mut buffer) {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Ok(count) => self.received.extend_from_slice(&buffer[..count]),
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_waited_in_vain_for_a_hotswap_that_stood_still_waits_shorter_the_next_time() {
-        let deadline = Duration::from_secs(3);
-        let waits: Vec<u128> = (0..6).map(|stuck| patience_after(deadline, stuck).as_millis()).collect();
-        assert_eq!(waits, [3000, 750, 200, 200, 200, 200]);
-        assert_eq!(patience_after(deadline, u32::MAX), SHORTEST_DEADLINE);
-        assert_eq!(patience_after(Duration::from_millis(50), 0), Duration::from_millis(50));
-    }
-
-    #[test]
-    fn what_has_come_is_heard_however_late_one_is() {
-        let (mut tool, stream) = UnixStream::pair().expect("a pair of sockets");
-        let mut reader = Reader { stream, received: Vec::new(), commands: VecDeque::new() };
-        let late = Some(Instant::now());
-        assert!(matches!(reader.next(late), Ok(None)), "nothing has come");
-        let command = ToAgent::Command { request: 7, command: Command::Detach };
-        tool.write_all(&wire::encode(&command).expect("a frame")).expect("it is sent");
-        assert!(matches!(reader.next(late), Ok(Some(ToAgent::Command { request: 7, command: Command::Detach }))));
-        drop(tool);
-        assert!(reader.next(late).is_err(), "the end is heard too");
     }
 }

@@ -3,6 +3,8 @@
 //! `RetransformClasses` rather than `RedefineClasses`: its class file hook is handed the class's original bytes (so that no
 //! class path is needed, and every instrumentation starts from the original), other agents' transformations stay in
 //! place below ours, and a retransformation in which we change nothing gives exactly the original back.
+//!
+//! Why so, and at what cost: docs/decisions/retransformation.md.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -116,7 +118,7 @@ const EIGHTH: u64 = 8;
 /// Retransforms the classes with these ids in one batch, on the current thread. When HotSpot refuses the batch, it is
 /// halved until the culprits stand alone.
 pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> HotswapResult {
-    match classes.find(ids) {
+    match classes.find(jni, ids) {
         Ok(found) => {
             let batch: Vec<_> = found
                 .into_iter()
@@ -226,7 +228,7 @@ fn attempt(jvmti: Jvmti, classes: &Classes, batch: &[Retransformed], result: &mu
             let stopped = stopped.zip(stopped::nanos()).map(|(before, after)| after.saturating_sub(before));
             result.pause_ns = result.pause_ns.max(stopped.map_or(since_hook, |stopped| stopped.min(since_hook)));
         }
-        // The JVM asks no further hook once one has handed out no class file: there may be more of these.
+        // The JVM asks no further hook once one has returned no class file: there may be more of these.
         Err(_) if !left_alone.is_empty() => {
             let stays = |it: &Retransformed| left_alone.iter().any(|(id, _)| *id == it.id);
             let (staying, others): (Vec<_>, Vec<_>) = batch.iter().copied().partition(stays);

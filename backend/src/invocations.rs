@@ -3,6 +3,8 @@
 //! HotSpot counts the calls of every method, for its JIT compilers' sake, from the very first on; no JVMTI function tells of it, but
 //! its structures are described for debuggers ([`vm_structs`](crate::vm_structs)). Where they are otherwise, or nothing is counted (`-Xint`),
 //! nothing is known, and nothing is claimed.
+//!
+//! Why so, and at what cost: docs/decisions/look-ahead.md.
 
 use jni::sys::jmethodID;
 

@@ -14,26 +14,11 @@ pub use abi::{
     Callbacks, Capabilities, CompileRecord, Env, Error, EventKind, InlinePlace, InlineRecord, StartFunction,
     capability, class_status, jthread,
 };
-use abi::{FrameInfo, LineNumber, StackInfo, ThreadInfo, slot};
+use abi::{LineNumber, ThreadInfo, slot};
 
 /// A JVMTI environment. Copies name the same one.
 #[derive(Clone, Copy, Debug)]
 pub struct Jvmti(*mut Env);
-
-/// A call on a stack.
-#[derive(Clone, Copy, Debug)]
-pub struct Call {
-    /// What is called; of a version that is not current, but has the same code as one that was, it may be the current one's.
-    pub method: jmethodID,
-    /// The index of the instruction that it is at, in the version that it runs; of a native method there is none.
-    pub at: Option<usize>,
-}
-
-impl Call {
-    fn of(frame: &FrameInfo) -> Call {
-        Call { method: frame.method, at: usize::try_from(frame.location).ok() }
-    }
-}
 
 /// A method's name and descriptor, in modified UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +47,10 @@ macro_rules! call {
         if error == Error::NONE { Ok(()) } else { Err(error) }
     }};
 }
+
+mod stacks;
+
+pub use stacks::Call;
 
 impl Jvmti {
     /// A new environment of this VM.
@@ -364,78 +353,6 @@ impl Jvmti {
         let mut obsolete = 0u8;
         call!(self, slot::IS_METHOD_OBSOLETE, (jmethodID, *mut u8), method, &mut obsolete)?;
         Ok(obsolete != 0)
-    }
-
-    /// A thread's stack (the current one's, if it is null), the outermost call first; at most so many of the inner calls.
-    pub fn stack(self, thread: jthread, most: usize) -> Result<Vec<jmethodID>, Error> {
-        Ok(self.calls(thread, most)?.iter().map(|call| call.method).collect())
-    }
-
-    /// The same, with where each call is.
-    pub fn calls(self, thread: jthread, most: usize) -> Result<Vec<Call>, Error> {
-        let mut frames = vec![FrameInfo { method: ptr::null_mut(), location: 0 }; most];
-        let mut count = 0;
-        call!(
-            self,
-            slot::GET_STACK_TRACE,
-            (jthread, jint, jint, *mut FrameInfo, *mut jint),
-            thread,
-            0,
-            most as jint,
-            frames.as_mut_ptr(),
-            &mut count
-        )?;
-        frames.truncate(count.max(0) as usize);
-        Ok(frames.iter().rev().map(Call::of).collect())
-    }
-
-    /// All platform threads, as local references, with their stacks as [`stack`](Jvmti::stack) has them.
-    pub fn all_stacks(self, most: usize) -> Result<Vec<(jthread, Vec<jmethodID>)>, Error> {
-        let methods = |calls: Vec<Call>| calls.iter().map(|call| call.method).collect();
-        Ok(self.all_calls(most)?.into_iter().map(|(thread, calls)| (thread, methods(calls))).collect())
-    }
-
-    /// The same, with where each call is.
-    pub fn all_calls(self, most: usize) -> Result<Vec<(jthread, Vec<Call>)>, Error> {
-        let (mut count, mut stacks): (jint, *mut StackInfo) = (0, ptr::null_mut());
-        let slot = slot::GET_ALL_STACK_TRACES;
-        call!(self, slot, (jint, *mut *mut StackInfo, *mut jint), most as jint, &mut stacks, &mut count)?;
-        let mut all = Vec::new();
-        for index in 0..count.max(0) as usize {
-            // SAFETY: the JVM says that there are `count` stacks; they and their frames are ours until deallocated.
-            let frames = unsafe {
-                let stack = *stacks.add(index);
-                let frames = match stack.frames.is_null() {
-                    true => &[],
-                    false => std::slice::from_raw_parts(stack.frames, stack.frame_count.max(0) as usize),
-                };
-                (stack.thread, frames.iter().rev().map(Call::of).collect())
-            };
-            all.push(frames);
-        }
-        self.deallocate(stacks);
-        Ok(all)
-    }
-
-    /// Has all threads stand still for a moment, at a safepoint.
-    pub fn safepoint(self, jni: Jni) -> Result<(), Error> {
-        let mut thread = ptr::null_mut();
-        call!(self, slot::GET_CURRENT_THREAD, (*mut jthread), &mut thread)?;
-        // One thread's stack is had without a safepoint.
-        let (twice, mut stacks): (_, *mut StackInfo) = ([thread; 2], ptr::null_mut());
-        let had = call!(
-            self,
-            slot::GET_THREAD_LIST_STACK_TRACES,
-            (jint, *const jthread, jint, *mut *mut StackInfo),
-            twice.len() as jint,
-            twice.as_ptr(),
-            0,
-            &mut stacks
-        );
-        jni.delete_local(thread);
-        had?;
-        self.deallocate(stacks);
-        Ok(())
     }
 
     /// An object's tag; 0 when it has none.

@@ -2,7 +2,7 @@
 //!
 //! It comes in by dynamic attach (`Agent_OnAttach`) or with the JVM (`-agentpath`, `Agent_OnLoad`), connects to the tool's
 //! socket, and from then on does what the tool asks: list classes, retransform them, start and stop recording. Everything
-//! that thinks is in the tool. When the tool detaches or goes away, it gives every class its own code back and ends.
+//! that thinks is in the tool. When the tool detaches or goes away, it restores every class and ends.
 //!
 //! Options: `<socket>` to begin a session, `detach=<socket>` to end the one there is.
 
@@ -14,6 +14,7 @@ mod compiled;
 mod connection;
 mod constants;
 mod files;
+mod free_chunks;
 mod hotswap;
 mod invocations;
 mod jni_env;
@@ -25,7 +26,9 @@ mod originals;
 mod parameters;
 mod patience;
 mod peek;
+mod presence;
 mod profiles;
+mod ranges;
 mod runtime;
 mod session;
 mod settling;
@@ -34,6 +37,7 @@ mod stopped;
 mod tsc;
 mod versions;
 mod vm_structs;
+mod waiting;
 mod watch;
 
 use std::ffi::{CStr, c_char, c_void};

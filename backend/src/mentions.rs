@@ -7,14 +7,15 @@ use headwater_protocol::message::{mention, mention_by_text};
 use jni::sys::jclass;
 
 use crate::classes::Classes;
+use crate::connection::Connection;
 use crate::constants::{self, Constant, NAME_AND_TYPE, STRING, UTF8, short};
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
 
 /// What all loaded classes of the JDK mention, linked or not.
-pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Vec<u64>, Error> {
+pub fn list(jvmti: Jvmti, jni: Jni, classes: &Classes, connection: &Connection) -> Result<Vec<u64>, Error> {
     let mut mentions = HashSet::new();
-    for class in jvmti.loaded_classes()? {
+    for class in connection.attending(jvmti.loaded_classes()?) {
         // A class that fails here is an array, or being unloaded.
         if is_of_jdk(jvmti, jni, classes, class)
             && let Ok((_, pool)) = jvmti.constant_pool(class)

@@ -101,6 +101,15 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_awaitChunk(_env: *mut J
     guard(false, || session::enter().is_some_and(|session| session.await_chunk()))
 }
 
+/// Whether somebody waits for the calibration that goes on. The tool is heard meanwhile.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_isWanted(_env: *mut JNIEnv, _class: Receiver) -> jboolean {
+    guard(false, || session::current().is_some_and(|session| session.connection.attend()))
+}
+
 /// Waits until instrumented code has been given back.
 ///
 /// # Safety
@@ -141,6 +150,12 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_cpuTime(_env: *mut JNIE
 /// CPU time of the current thread, in ns. Touches nothing but the clock, and cannot fail.
 pub(crate) fn cpu_time_ns() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// What `System.nanoTime()` says.
+pub(crate) fn monotonic_ns() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 

@@ -8,6 +8,8 @@
 //! another, and so can only have been entered before that, apart from the current one. But not if the method had been replaced before
 //! already by a version with the same code, by an earlier profile or by somebody else: such a call is shown as one of the current version,
 //! but at an instruction that is none there, or calls something else.
+//!
+//! Why so, and at what cost: docs/decisions/open-calls.md.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,16 +19,18 @@ use headwater_protocol::message::{Frame, MethodRef, Notice, RunningCall, ThreadS
 use headwater_protocol::{MethodId, ThreadId};
 use headwater_runtime_java::PROBE_CLASS;
 use jni::sys::{jint, jmethodID, jobject};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::connection::os_thread;
 use crate::jni_env::{Jni, Thrown};
 use crate::jvmti::{Call, Jvmti};
+use crate::natives::monotonic_ns;
 use crate::session::Session;
 use crate::versions::Current;
 
 /// How often the agent's thread looks.
 const INTERVAL: Duration = Duration::from_millis(25);
+/// Looking takes such a part of the time at most: threads stand still for it.
+const PART: u32 = 50;
 /// Calls on a stack that are looked at; deeper stacks are looked at once more, up to [`DEEPEST`].
 const USUAL_DEPTH: usize = 1024;
 /// A stack's outermost calls beyond this depth are not seen.
@@ -47,6 +51,8 @@ struct State {
     disguised: HashSet<usize>,
     threads: HashMap<ThreadId, Followed>,
     last_look: Option<Instant>,
+    /// How long that took.
+    took: Duration,
 }
 
 /// A thread with open calls.
@@ -301,7 +307,7 @@ impl OpenCalls {
     pub fn next_look(&self) -> Option<Instant> {
         let state = self.lock();
         let last = state.last_look.filter(|_| !state.threads.is_empty())?;
-        Some(last + INTERVAL)
+        Some(last + INTERVAL.max(state.took * PART))
     }
 
     /// Looks at the threads' stacks, if it is time, and tells of calls that have returned. On the agent's own thread.
@@ -314,9 +320,15 @@ impl OpenCalls {
         // References are given back by this thread only.
         let threads: Vec<(ThreadId, Reference, usize)> =
             self.lock().threads.iter().map(|(id, followed)| (*id, followed.thread, followed.open)).collect();
-        for (thread, reference, known) in threads {
+        let start = Instant::now();
+        let references: Vec<jobject> = threads.iter().map(|(_, reference, _)| reference.0).collect();
+        let stacks = session.jvmti.stacks_of(&references, USUAL_DEPTH);
+        self.lock().took = start.elapsed();
+        for ((thread, reference, known), mut stack) in threads.into_iter().zip(stacks) {
             // A thread that has ended has left everything.
-            let stack = stack_of(session.jvmti, reference.0).unwrap_or_default();
+            if stack.len() == USUAL_DEPTH {
+                stack = session.jvmti.stack(reference.0, DEEPEST).unwrap_or_default();
+            }
             let open = self.lock().still_open(jni, session, thread, &stack);
             if open < known {
                 let half = now.duration_since(before) / 2;
@@ -344,7 +356,7 @@ impl OpenCalls {
 }
 
 /// Whether a method is the runtime's.
-fn is_own(jvmti: Jvmti, jni: Jni, version: jmethodID) -> bool {
+pub fn is_own(jvmti: Jvmti, jni: Jni, version: jmethodID) -> bool {
     let Ok(class) = jvmti.declaring_class(version) else { return false };
     let signature = jvmti.class_signature(class);
     jni.delete_local(class);
@@ -359,10 +371,4 @@ fn release(jni: Jni, threads: HashMap<ThreadId, Followed>) {
 fn stack_of(jvmti: Jvmti, thread: jobject) -> Option<Vec<jmethodID>> {
     let stack = jvmti.stack(thread, USUAL_DEPTH).ok()?;
     if stack.len() < USUAL_DEPTH { Some(stack) } else { jvmti.stack(thread, DEEPEST).ok() }
-}
-
-/// What `System.nanoTime()` says.
-fn monotonic_ns() -> i64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }

@@ -3,6 +3,8 @@
 //! Not where HotSpot has forgotten something of it ([`parameters`](crate::parameters)), nor where another one runs
 //! ([`versions`](crate::versions)). If somebody else redefines a class while we are here, our hook sees its new file, and that is kept where HotSpot keeps
 //! the old one. A class that was another already when we came is left alone.
+//!
+//! Why so, and at what cost: docs/decisions/original-class-files.md.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -54,7 +56,7 @@ struct Redefined {
 /// Who retransforms, and what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// We do, a class that has its own code.
+    /// We do, a class that has its original code.
     Ours,
     /// We do, a class that has been given other code.
     Instrumented,
@@ -109,7 +111,7 @@ impl Originals {
             let written = parameters.of(jvmti, class).and_then(|found| parameters::written(&original, &found));
             match written {
                 Ok(Some(written)) => original = Cow::Owned(written),
-                // It gets its own code back in any case.
+                // It is restored in any case.
                 Ok(None) => {}
                 Err(unknown) if occasion == Occasion::Ours => return Err(unknown.to_string()),
                 Err(_) => {}

@@ -2,7 +2,8 @@
 //!
 //! Each wait has its deadline, but a thread that enters a thousand methods for the first time waits a thousand times. So each thread has an
 //! account: it may wait for so long at any moment, and for a small part of the time in the long run. A thread that has used its own up tells
-//! the tool what it would have asked, and goes on; what it calls next is instrumented a little later.
+//! the tool what it would have asked, and goes on; what it calls next is instrumented a little later. So does every thread while the tool is
+//! [absent](crate::presence), or leaves questions unanswered.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -90,13 +91,14 @@ impl Session {
     }
 
     fn time_left(&self) -> Duration {
-        if self.reveals_in_background() { Duration::ZERO } else { self.patience.left() }
+        let nobody_waits = self.reveals_in_background() || self.connection.presence().is_absent();
+        if nobody_waits { Duration::ZERO } else { self.patience.left() }
     }
 
     /// Has the tool decide what the current thread reveals: the thread asks, waits, and executes what it is answered; or it tells, and goes on.
     pub fn ask_and_follow(&self, jni: Jni, upcall: Upcall) {
         let left = self.time_left();
-        if left.is_zero() {
+        if left.is_zero() || !self.connection.presence().may_ask() {
             self.connection.notice(told(upcall));
             return;
         }
@@ -123,6 +125,9 @@ impl Session {
 
     /// Asks the tool what the bytes of a class that is being loaded are to be.
     pub fn ask_while_loading(&self, upcall: Upcall) -> Result<Option<Vec<u8>>, AskError> {
+        if !self.connection.presence().may_ask() {
+            return Err(AskError::Deadline);
+        }
         let start = Instant::now();
         let answer = self.connection.ask(upcall, self.time_left());
         self.patience.spend(start);
@@ -130,8 +135,11 @@ impl Session {
     }
 
     /// Asks the tool what the bytes of a class that is being retransformed are to be. Who retransforms does not go on without: the class would be
-    /// given its own code.
+    /// given its own code; but if the tool is absent, that is what becomes of it.
     pub fn ask_while_retransforming(&self, upcall: Upcall) -> Result<Option<Vec<u8>>, AskError> {
+        if self.connection.presence().is_absent() {
+            return Err(AskError::Deadline);
+        }
         self.connection.ask(upcall, Duration::MAX).map(bytes)
     }
 }

@@ -1,11 +1,13 @@
 //! Class files of loaded classes, and linking, without changing the classes.
 //!
-//! No JVMTI function hands a whole class file out. Retransformation does, to its hooks, before anything stands still; when a hook's
+//! No JVMTI function returns a whole class file. Retransformation passes it to its hooks, before any safepoint; when a hook's
 //! outcome is no class file at all, HotSpot refuses it there and then, changes nothing and needs no safepoint. One class at a
 //! time, so that the refusal of one keeps no other from its hook.
 //!
 //! Nor does any link a class. Retransformation does that too, before it compares the class with the hook's outcome: so one that is the same
 //! class but for its flags is refused, again without a safepoint, when the class has been linked.
+//!
+//! Why so, and at what cost: docs/decisions/discovery.md.
 
 use std::cell::RefCell;
 
@@ -14,6 +16,7 @@ use headwater_protocol::message::ClassFileBytes;
 use jni::sys::jclass;
 
 use crate::classes::Classes;
+use crate::connection::Connection;
 use crate::constants::{self, short};
 use crate::hotswap;
 use crate::jni_env::Jni;
@@ -65,7 +68,7 @@ fn with_other_flags(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Links those of these classes that are still loaded and can be linked.
 pub fn link(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) {
-    for (class, _) in classes.find(ids).unwrap_or_default() {
+    for (class, _) in classes.find(jni, ids).unwrap_or_default() {
         PURPOSE.set(Some(Purpose::Link));
         // Refused, as it is meant to be.
         let _ = hotswap::retransform_noted(jvmti, &[class]);
@@ -74,7 +77,7 @@ pub fn link(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) {
     }
 }
 
-/// A class file that has nothing but the constants of a class: those of a hidden one are all that the JVM hands out.
+/// A class file that has nothing but the constants of a class: those of a hidden one are all that the JVM tells.
 fn constants_only(jvmti: Jvmti, class: jclass) -> Result<Vec<u8>, Error> {
     /// Magic number, minor and major version: of JDK 17, the first whose hidden classes have constants that are read.
     const BEGINNING: [u8; 8] = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 61];
@@ -85,9 +88,14 @@ fn constants_only(jvmti: Jvmti, class: jclass) -> Result<Vec<u8>, Error> {
 }
 
 /// The class files of those of these classes that are still loaded; of hidden ones only the constants.
-pub fn class_files(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> Result<Vec<ClassFileBytes>, Error> {
+pub fn class_files(
+    jvmti: Jvmti,
+    jni: Jni,
+    (classes, connection): (&Classes, &Connection),
+    ids: &[ClassId],
+) -> Result<Vec<ClassFileBytes>, Error> {
     let mut files = Vec::new();
-    for (class, id) in classes.find(ids)? {
+    for (class, id) in connection.attending(classes.find(jni, ids)?) {
         PURPOSE.set(Some(Purpose::Peek(Vec::new())));
         // Refused, as it is meant to be.
         let _ = hotswap::retransform_noted(jvmti, &[class]);

@@ -1,4 +1,4 @@
-//! What HotSpot's profiles remember of lambdas whose code is gone.
+//! HotSpot's stale type profiles: those with lambdas' classes of versions that were replaced.
 //!
 //! When a class is given other code, all its `invokedynamic` instructions are linked anew, and each lambda expression gets another class:
 //! once for each version of the code that runs it. Whoever calls such objects (a stream, a sort) is profiled with the classes it has seen,
@@ -11,6 +11,8 @@
 //!
 //! Profiles are found by what HotSpot tells debuggers ([`vm_structs`](crate::vm_structs)). Their entries are not described, but a class is the
 //! address of its structure, wherever it stands. A profile that changes or is freed while it is read is at worst forgotten in vain.
+//!
+//! Why so, and at what cost: docs/decisions/stale-type-profiles.md.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -35,6 +37,8 @@ const DEPTH: usize = 1024;
 const LONGEST_LOOK: Duration = Duration::from_millis(300);
 /// Between two looks.
 const NAP: Duration = Duration::from_micros(100);
+/// ... and so many times what the one before took: threads stand still for it.
+const NAPS: u32 = 4;
 /// HotSpot relies on what this class's methods are compiled to.
 const LEFT_ALONE: &str = "java/lang/VirtualThread";
 
@@ -281,9 +285,15 @@ fn staying(jvmti: Jvmti, jni: Jni, methods: &HashSet<usize>) -> Result<HashSet<u
             watched.push((thread, stack));
         }
     }
+    let mut took = Duration::ZERO;
     while !watched.is_empty() && Instant::now() < end {
-        std::thread::sleep(NAP);
-        watched = watched.into_iter().filter_map(|watched| look_again(jvmti, jni, watched, methods)).collect();
+        std::thread::sleep(NAP.max(took * NAPS));
+        let start = Instant::now();
+        let threads: Vec<jobject> = watched.iter().map(|(thread, _)| *thread).collect();
+        let stacks = jvmti.stacks_of(&threads, DEPTH);
+        took = start.elapsed();
+        let both = watched.into_iter().zip(stacks);
+        watched = both.filter_map(|(watched, now)| look_again(jni, watched, &now, methods)).collect();
     }
     for (thread, stack) in watched {
         staying.extend(stack.iter().map(|method| *method as usize).filter(|method| methods.contains(method)));
@@ -294,13 +304,12 @@ fn staying(jvmti: Jvmti, jni: Jni, methods: &HashSet<usize>) -> Result<HashSet<u
 
 /// What is left of a thread's calls that may be the same ones; `None` when none of the methods is among them, or the thread has ended.
 fn look_again(
-    jvmti: Jvmti,
     jni: Jni,
     (thread, mut stack): (jobject, Vec<jmethodID>),
+    now: &[jmethodID],
     methods: &HashSet<usize>,
 ) -> Option<(jobject, Vec<jmethodID>)> {
-    let now = jvmti.stack(thread, DEPTH).unwrap_or_default();
-    let same = stack.iter().zip(&now).take_while(|(before, now)| before == now).count();
+    let same = stack.iter().zip(now).take_while(|(before, now)| before == now).count();
     stack.truncate(same);
     let stack = up_to_last(stack, methods);
     if stack.is_empty() {

@@ -96,7 +96,7 @@ impl Runtime {
     fn of(jni: Jni, class: jclass) -> Result<Runtime, Thrown> {
         let runtime = Runtime {
             class: jni.new_global(class),
-            attach: jni.static_method(class, "attach", "(JIJJ)V")?,
+            attach: jni.static_method(class, "attach", "(JIIJJ)V")?,
             record: jni.static_method(class, "record", "()V")?,
             stop: jni.static_method(class, "stop", "()J")?,
             hold: jni.static_method(class, "hold", "()J")?,
@@ -117,6 +117,7 @@ impl Runtime {
         let arguments = [
             jvalue { j: segment.address() as i64 },
             jvalue { i: segment.chunks() as jint },
+            jvalue { i: segment.chunk_bytes() as jint },
             jvalue { j: layout::chunk_data(segment.chunks()) as i64 },
             jvalue { j: tsc::read as *const () as i64 },
         ];
@@ -154,7 +155,8 @@ impl Runtime {
         threads.ok().and_then(|threads| threads.try_into().ok()).unwrap_or(u32::MAX)
     }
 
-    /// Times the probes (JFluid 5.3).
+    /// Times the probes (JFluid 5.3). On the thread that reads what the tool says: it is heard meanwhile, and when it is gone, what has been timed means
+    /// nothing.
     pub fn calibrate(&self, jni: Jni) -> Result<Calibration, Thrown> {
         let [inner_ns, outer_ns, outside_ns, control_ns, inner_spread_ns, outer_spread_ns] =
             jni.call_static_doubles(self.class, self.calibrate)?;
@@ -183,7 +185,7 @@ impl Runtime {
         let _ = jni.call_static_void(self.class, self.thread_end, &[]);
     }
 
-    /// The current thread stood still for the profiler.
+    /// The current thread was paused for the profiler.
     pub fn paused(&self, jni: Jni, reason: PauseReason, duration_ns: u64) {
         let duration = duration_ns.min(word::MAX_PAYLOAD) as i64;
         let arguments = [jvalue { i: reason.number() as jint }, jvalue { j: duration }];
@@ -205,10 +207,11 @@ fn has_former_names(jni: Jni) -> Result<bool, Thrown> {
 }
 
 /// The native methods: name, signature, function.
-fn natives() -> [(&'static CStr, &'static CStr, *mut c_void); 10] {
+fn natives() -> [(&'static CStr, &'static CStr, *mut c_void); 11] {
     [
         (c"entered", c"(I)V", natives::Java_java_lang_HeadwaterV1_entered as *mut c_void),
         (c"awaitChunk", c"()Z", natives::Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
+        (c"isWanted", c"()Z", natives::Java_java_lang_HeadwaterV1_isWanted as *mut c_void),
         (c"awaitGivenBack", c"()V", natives::Java_java_lang_HeadwaterV1_awaitGivenBack as *mut c_void),
         (c"reveal", c"(Ljava/lang/Object;)V", natives::Java_java_lang_HeadwaterV1_reveal as *mut c_void),
         (

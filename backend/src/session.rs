@@ -1,20 +1,20 @@
 //! One tool's visit to this JVM: from the agent's connection to the last class given back.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use headwater_protocol::message::{Command, Greeting, HotswapResult, Notice, Reply, RequestId, Reveal, ToTool};
+use headwater_protocol::message::{Command, Greeting, HotswapResult, Notice, Reply, Reveal, ToTool};
+use headwater_protocol::pulse::End;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};
-use jni::sys::jclass;
 
 use crate::below;
 use crate::classes::Classes;
 use crate::compiled;
 use crate::connection::{Connection, Next};
+use crate::free_chunks::FreeChunks;
 use crate::hotswap;
 use crate::invocations::Invocations;
 use crate::jni_env::Jni;
@@ -25,22 +25,14 @@ use crate::originals::Originals;
 use crate::patience::Patience;
 use crate::peek;
 use crate::profiles::Remembering;
+use crate::ranges;
 use crate::runtime::Runtime;
 use crate::settling::Settling;
 use crate::stale::Stale;
 use crate::watch::Watch;
 
-/// How long the end of a session waits for threads that are still on their way out of the agent.
-const LEAVE_DEADLINE: Duration = Duration::from_secs(2);
-/// How long the end of a session waits for classes that have been given instrumented bytes and are not defined yet. Those whose
-/// definition failed are waited for in vain.
-const DEFINING_DEADLINE: Duration = Duration::from_millis(500);
-/// How long the end of a session has threads that leave a root wait at most, until the others have left it and code is given back.
-const LONGEST_HOLD: Duration = Duration::from_millis(100);
-/// How long it waits for the others.
-const LONGEST_QUIET: Duration = Duration::from_millis(50);
-/// How long the end of a session waits for code that has been given back to be compiled anew, and has its calls settled.
-const LAST_SETTLING: Duration = Duration::from_millis(250);
+mod leaving;
+
 /// The events that are on while a profile runs.
 const PROFILE_EVENTS: [EventKind; 3] = [EventKind::ClassFileLoadHook, EventKind::ClassPrepare, EventKind::ThreadEnd];
 
@@ -73,6 +65,7 @@ pub struct Session {
     /// The Java side.
     pub runtime: &'static Runtime,
     segment: Mutex<Option<Segment>>,
+    free_chunks: FreeChunks,
     /// Events are timed by the CPU time of their threads.
     cpu_time: bool,
     /// Original code is being given back: hooks change nothing and ask nobody.
@@ -140,6 +133,7 @@ pub fn is_active() -> bool {
 /// is none now.
 pub fn end(patience: Duration) -> bool {
     let Some(session) = current() else { return true };
+    session.connection.presence().end(End::Detached);
     session.connection.close();
     session.wait_for_end(patience)
 }
@@ -163,11 +157,15 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         startup,
         forgets_names: originals.forgets_names(),
     };
-    let (connection, descriptor) = Connection::open(socket, greeting).map_err(|error| error.to_string())?;
-    let segment = Segment::open(&File::from(descriptor)).map_err(|error| error.to_string())?;
+    let (connection, file) = Connection::open(socket, greeting).map_err(|error| error.to_string())?;
+    let segment = ranges::open(jvmti, jni, &file).map_err(|error| error.to_string())?;
+    if startup {
+        // The program waits.
+        connection.presence().watch();
+    }
     if let Err(error) = runtime.attach(jni, &segment) {
         // The runtime may know the address already.
-        let _ = segment.abandon();
+        ranges::give_up(segment);
         return Err(error.to_string());
     }
     let cpu_time = segment.uses_thread_cpu();
@@ -184,6 +182,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         settling: Settling::of(jvmti),
         runtime,
         segment: Mutex::new(Some(segment)),
+        free_chunks: FreeChunks::default(),
         cpu_time,
         restoring: AtomicBool::new(false),
         background: AtomicBool::new(false),
@@ -204,13 +203,20 @@ impl Session {
     /// Serves the tool until it detaches or goes away; then leaves the target as it was. On the agent's own thread.
     pub fn serve(&self, jni: Jni) {
         self.connection.read_here();
+        let presence = self.connection.presence();
         let mut detach = None;
         loop {
+            if presence.is_given_up() {
+                presence.end(End::Silence);
+                self.connection.close();
+                break;
+            }
             self.open_calls.look_if_due(jni, self);
             self.settling.settle_if_due(self.jvmti, jni);
             self.watch.look_if_due(self);
             let next = || {
-                [self.open_calls.next_look(), self.settling.next(), self.watch.next_look()].into_iter().flatten().min()
+                let looks = [self.open_calls.next_look(), self.watch.next_look(), presence.next_look()];
+                looks.into_iter().chain([self.settling.next()]).flatten().min()
             };
             let (request, command) = match self.connection.next_command(next) {
                 Next::Command(request, command) => (request, command),
@@ -241,11 +247,13 @@ impl Session {
                     self.patience.limit(patience);
                     self.stale.begin();
                 }
+                // From now on it costs the program something.
+                self.connection.presence().watch();
                 // Hooks first: a class that is loaded meanwhile is then reported at least once.
                 for event in PROFILE_EVENTS {
                     self.jvmti.enable(event).map_err(|error| failed(&error))?;
                 }
-                let (linked, unlinked) = self.classes.list(jni).map_err(|error| failed(&error))?;
+                let (linked, unlinked) = self.classes.list(jni, &self.connection).map_err(|error| failed(&error))?;
                 Ok(Reply::Classes { linked, unlinked })
             }
             Command::Reveal(reveal) => Ok(self.reveal(reveal)),
@@ -257,18 +265,20 @@ impl Session {
             }
             Command::ListMethods { classes } => self
                 .classes
-                .methods(jni, &classes, self.invocations(), &self.stale)
+                .methods(jni, &classes, self.invocations(), &self.stale, &self.connection)
                 .map(Reply::Methods)
                 .map_err(|error| failed(&error)),
-            Command::ReadClasses { classes } => peek::class_files(self.jvmti, jni, &self.classes, &classes)
-                .map(Reply::ClassFiles)
+            Command::ReadClasses { classes } => {
+                peek::class_files(self.jvmti, jni, (&self.classes, &self.connection), &classes)
+                    .map(Reply::ClassFiles)
+                    .map_err(|error| failed(&error))
+            }
+            Command::ListMentions => mentions::list(self.jvmti, jni, &self.classes, &self.connection)
+                .map(Reply::Mentions)
                 .map_err(|error| failed(&error)),
-            Command::ListMentions => {
-                mentions::list(self.jvmti, jni, &self.classes).map(Reply::Mentions).map_err(|error| failed(&error))
-            }
-            Command::ListCompiled => {
-                compiled::list(self.jvmti, jni, &self.classes).map(Reply::Compiled).map_err(|error| failed(&error))
-            }
+            Command::ListCompiled => compiled::list(self.jvmti, jni, &self.classes, &self.connection)
+                .map(Reply::Compiled)
+                .map_err(|error| failed(&error)),
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::ForgetLambdas => {
                 let remembering = Remembering::find(self.jvmti, jni, &self.classes);
@@ -343,22 +353,13 @@ impl Session {
         self.restoring.load(Ordering::SeqCst)
     }
 
-    /// Waits until a chunk is free, in vain at most as long as the deadline.
+    /// Waits until a chunk is free, in vain at most as long as the deadline, and not for a tool that is absent.
     pub fn await_chunk(&self) -> bool {
-        // The tool polls about every millisecond; there is nobody to be woken by.
-        const NAP: Duration = Duration::from_micros(200);
-        let deadline = Instant::now() + self.connection.deadline();
-        while !self.connection.is_closed() && !self.is_restoring() && Instant::now() < deadline {
+        self.free_chunks.wait(Instant::now() + self.connection.deadline(), |most| {
+            let is_over = self.connection.is_closed() || self.connection.presence().is_absent() || self.is_restoring();
             let segment = self.segment.lock().unwrap_or_else(PoisonError::into_inner);
-            match segment.as_ref() {
-                Some(segment) if segment.has_free_chunk() => return true,
-                Some(_) => {}
-                None => return false,
-            }
-            drop(segment);
-            std::thread::sleep(NAP);
-        }
-        false
+            segment.as_ref().filter(|_| !is_over).map(|segment| segment.some_free_chunks(most))
+        })
     }
 
     /// Holds the current thread until the tool lets it go, or is gone, or too slow.
@@ -372,54 +373,13 @@ impl Session {
         self.gate_opened.notify_all();
     }
 
-    /// Has threads that leave a root wait, until no thread is in one, if that is soon. A call that goes on would go on with lambdas that are gone,
-    /// and leave them in the profiles that HotSpot begins anew.
-    fn hold(&self, jni: Jni) {
-        const NAP: Duration = Duration::from_micros(100);
-        let start = Instant::now();
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(start + LONGEST_HOLD);
-        // What cannot be known is not waited for.
-        while self.runtime.hold(jni).is_ok_and(|inside| inside > 0) && start.elapsed() < LONGEST_QUIET {
-            std::thread::sleep(NAP);
-        }
-    }
-
-    /// Lets threads go that wait outside roots.
-    fn let_go(&self, jni: Jni) {
-        // An exception here was cleared: then they find out by themselves that nobody holds them.
-        let _ = self.runtime.let_go(jni);
-        self.nobody_stays();
-    }
-
-    fn nobody_stays(&self) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.let_go.notify_all();
-    }
-
-    /// Keeps the current thread as long as those are held that leave a root.
-    pub fn stay(&self) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(left) =
-            held.and_then(|end| end.checked_duration_since(Instant::now())).filter(|left| !left.is_zero())
-        {
-            held = self.let_go.wait_timeout(held, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
     /// The JVM goes down: tell the tool and let nobody wait any longer.
     pub fn vm_death(&self) {
         self.vm_dead.store(true, Ordering::Release);
         self.nobody_stays();
+        self.connection.presence().end(End::JvmEnds);
         self.connection.notice(Notice::VmDeath);
         self.connection.close();
-    }
-
-    /// Cuts the event buffer off from the tool; the runtime may go on to write into it.
-    fn abandon_segment(&self) {
-        if let Some(segment) = self.segment.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // When even this fails the pages stay shared with a tool that no longer reads them.
-            let _ = segment.abandon();
-        }
     }
 
     /// Waits until all is as it was, for at most `patience`; whether it is.
@@ -427,79 +387,5 @@ impl Session {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.end_reached.wait_timeout_while(ended, patience, |ended| !*ended);
         *waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-
-    /// Gives all classes their own code back, and has the lambdas forgotten that it had.
-    fn restore(&self, jni: Jni) -> HotswapResult {
-        const NAP: Duration = Duration::from_millis(2);
-        let restore = |batch: &[_], same: &[_]| hotswap::restore(self.jvmti, jni, &self.classes, batch, same);
-        let mut remembering = Remembering::find(self.jvmti, jni, &self.classes);
-        let deadline = Instant::now() + DEFINING_DEADLINE;
-        let mut restored = HotswapResult::default();
-        let mut was_held = false;
-        loop {
-            match self.classes.take_instrumented(jni) {
-                Ok(classes) => {
-                    let is_last = |class: &jclass| self.classes.is_among(jni, *class, &remembering.with_them);
-                    let same = std::mem::take(&mut remembering.classes);
-                    let is_one_batch = classes.len() + same.len() <= hotswap::RESTORE_BATCH;
-                    let is_any = !classes.is_empty() || !same.is_empty();
-                    let (mut last, mut others): (Vec<_>, Vec<_>) = classes.into_iter().partition(is_last);
-                    if is_one_batch && !last.is_empty() {
-                        // By roots among them threads are held.
-                        last.append(&mut others);
-                    }
-                    restored.add(restore(&others, &[]));
-                    if !last.is_empty() && !std::mem::replace(&mut was_held, true) {
-                        self.hold(jni);
-                    }
-                    // In one go: what the compilers made of the program in between would stay so.
-                    restored.add(restore(&last, &same));
-                    if is_any {
-                        self.settling.begin();
-                    }
-                }
-                Err(error) => restored.refused.push((ClassId(0), error.to_string())),
-            }
-            self.let_go(jni);
-            // A callback that is under way may still hand instrumented bytes out.
-            let pending = self.classes.is_defining() || self.inside.load(Ordering::Acquire) != 0;
-            if !pending || Instant::now() > deadline {
-                return restored;
-            }
-            std::thread::sleep(NAP);
-        }
-    }
-
-    /// Gives everything back, on the agent's own thread, and answers `detach` if there is somebody to be answered.
-    pub fn leave(&self, jni: Jni, detach: Option<RequestId>) {
-        // Each step is tried whatever became of the one before.
-        let _ = self.runtime.stop(jni);
-        self.open_calls.forget(jni);
-        self.open_gate();
-        self.restoring.store(true, Ordering::SeqCst);
-        self.connection.answer_nobody();
-        let restored = self.restore(jni);
-        for event in PROFILE_EVENTS {
-            let _ = self.jvmti.disable(event);
-        }
-        self.settling.settle(self.jvmti, jni, LAST_SETTLING, || self.vm_dead.load(Ordering::Acquire));
-        *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = None;
-        if let Some(request) = detach {
-            let reply = Ok(Reply::Detached { hotswap: restored });
-            let _ = self.connection.send(&ToTool::Reply { request, reply });
-        }
-        self.connection.close();
-        let deadline = Instant::now() + LEAVE_DEADLINE;
-        while self.inside.load(Ordering::Acquire) != 0 && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        // A thread that is still inside may use the environment: it is then left alone, with all its events off.
-        if self.inside.load(Ordering::Acquire) == 0 {
-            let _ = self.jvmti.dispose();
-        }
-        self.abandon_segment();
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.end_reached.notify_all();
     }
 }

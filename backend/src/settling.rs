@@ -1,4 +1,4 @@
-//! Calls in code that has just been compiled, which in JDKs up to 22 are slow until all threads stand still the next time.
+//! Calls in code that has just been compiled, which in JDKs up to 22 are slow until the next safepoint.
 //!
 //! A hotswap discards compiled code, and what is compiled instead resolves its virtual calls anew. HotSpot up to JDK 22 cannot change such a
 //! call's target and what it expects there in one go while others run it. So until the next safepoint the call takes a detour through a stub of
@@ -6,6 +6,8 @@
 //! garbage collection, and once a second if stubs wait for one, so a profile of a second was of nothing else. Hence the agent asks
 //! for some after each hotswap: soon at first, because hot code is compiled soon, and then at growing intervals, so that what
 //! is compiled at any moment waits for a small part of the time since the hotswap.
+//!
+//! Why so, and at what cost: docs/decisions/safepoints-after-hotswaps.md.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,12 +23,12 @@ const SHORTEST: Duration = Duration::from_millis(10);
 const PART: u32 = 16;
 /// So long after a hotswap there are none any more: the JVM has its own, once a second.
 const LONGEST: Duration = Duration::from_secs(8);
-/// What they take is a hundredth of the time at the most: threads may be slow to stand still.
+/// What they take is a hundredth of the time at the most: threads may be slow to reach a safepoint.
 const COST: u32 = 100;
 /// But for so much, because any thread may have to wait for a processor now and then.
 const FREE: Duration = Duration::from_millis(20);
 
-/// When all threads are to stand still the next time.
+/// When the next safepoint is to be.
 #[derive(Debug)]
 pub struct Settling {
     is_needed: bool,
@@ -68,7 +70,7 @@ impl Settling {
         self.lock().due
     }
 
-    /// Has all threads stand still, if it is time. On the agent's own thread.
+    /// Requests a safepoint, if it is time. On the agent's own thread.
     pub fn settle_if_due(&self, jvmti: Jvmti, jni: Jni) {
         let start = Instant::now();
         if self.lock().take(start) {
@@ -78,7 +80,7 @@ impl Settling {
         }
     }
 
-    /// Has them stand still whenever it is time, for so long, or until all is over.
+    /// Requests safepoints whenever it is time, for so long, or until all is over.
     pub fn settle(&self, jvmti: Jvmti, jni: Jni, time: Duration, is_over: impl Fn() -> bool) {
         let end = Instant::now() + time;
         while let Some(next) = self.next().filter(|next| *next <= end && !is_over()) {

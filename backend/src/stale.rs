@@ -3,6 +3,8 @@
 //! HotSpot's counters say that they were called, not when. So the counts of methods that are not compiled are remembered as they are told, and
 //! looked at once more a little later: what was called in between counts more, and what was not is stale. Of a compiled method nothing is claimed,
 //! because calls of compiled code are not counted, nor of one that has been called so often that it may be a part of its compiled callers.
+//!
+//! Why so, and at what cost: docs/decisions/watched-methods.md.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! How long the JVM has stood still at safepoints, by its own account.
+//! How long the JVM has been at safepoints, by its own account.
 //!
 //! What a retransformation takes its own thread is more than what it takes all others: new code is verified first, while they run. JVMTI does not tell
 //! the two apart, but HotSpot keeps a counter of all time at safepoints among its performance data (those that `jcmd PerfCounter.print` shows; off by

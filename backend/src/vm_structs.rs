@@ -3,6 +3,8 @@
 //!
 //! Everything is read through `/proc/self/mem`: an address that leads nowhere then is an error and no crash. In a JVM that is made otherwise
 //! nothing is found, and whoever asks does without.
+//!
+//! Why so, and at what cost: docs/decisions/agent.md.
 
 use std::ffi::CStr;
 use std::fs::File;

@@ -3,6 +3,8 @@
 //! They could be called, by code that cannot be told anything, and nearly none ever is. HotSpot counts the calls of each method anyway
 //! ([`invocations`](crate::invocations)); so the counters are looked at every so often, which costs the program nothing and the agent's thread a
 //! hundredth of its time at most.
+//!
+//! Why so, and at what cost: docs/decisions/watched-methods.md.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -53,10 +55,12 @@ impl State {
     /// Takes the methods of these classes, of all if there are none, that have run.
     fn take_run(&mut self, invocations: &Invocations, classes: Option<&[ClassId]>) -> Vec<MethodRef> {
         let mut run = Vec::new();
-        for (class, methods) in &mut self.methods {
-            if classes.is_some_and(|classes| !classes.contains(class)) {
-                continue;
-            }
+        let looked_at: Vec<ClassId> = match classes {
+            Some(classes) => classes.to_vec(),
+            None => self.methods.keys().copied().collect(),
+        };
+        for class in &looked_at {
+            let Some(methods) = self.methods.get_mut(class) else { continue };
             // Of one whose calls cannot be read any more the class is gone.
             methods.retain_mut(|method| match invocations.of(method.id.0) {
                 Some(calls) if calls == method.calls => true,
@@ -73,7 +77,11 @@ impl State {
                 None => false,
             });
         }
-        self.methods.retain(|_, methods| !methods.is_empty());
+        for class in &looked_at {
+            if self.methods.get(class).is_some_and(Vec::is_empty) {
+                self.methods.remove(class);
+            }
+        }
         run
     }
 }
@@ -91,7 +99,7 @@ impl Watch {
         let Some(invocations) = session.invocations() else { return Ok(()) };
         let wanted: HashSet<MethodRef> = methods.into_iter().collect();
         let mut found = Vec::new();
-        for (class, id) in session.classes.find(&ids)? {
+        for (class, id) in session.classes.find(jni, &ids)? {
             for method in session.jvmti.methods(class).unwrap_or_default() {
                 let Ok((name, descriptor)) = session.jvmti.method_name(method) else { continue };
                 let reference = MethodRef { class: id, name, descriptor };

@@ -1,7 +1,11 @@
 //! Reading the event buffer: each claimed chunk from where it was left, full ones given back.
+//!
+//! Why so, and at what cost: docs/decisions/event-buffer.md.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::ThreadId;
 use crate::layout::CHUNK_WORDS;
 use crate::segment::{ChunkView, Segment};
 
@@ -55,8 +59,11 @@ impl<S> ChunkReader<S> {
     pub fn pass(&mut self, begin: impl Fn(&ChunkView) -> S, mut read: impl FnMut(&mut S, &[u64])) -> bool {
         let mut found = false;
         self.segment.claimed(&mut self.chunks);
-        for (at, chunk) in self.chunks.iter().enumerate().filter(|(_, chunk)| chunk.claim >= self.first_claim) {
-            let is_left = || self.chunks[at + 1..].iter().any(|later| later.thread == chunk.thread);
+        let may_be_left = self.chunks.first().is_some_and(|first| first.claim < self.interrupted_before);
+        let chunks = if may_be_left { &self.chunks[..] } else { &[] };
+        let latest: HashMap<ThreadId, u64> = chunks.iter().map(|chunk| (chunk.thread, chunk.claim)).collect();
+        for chunk in self.chunks.iter().filter(|chunk| chunk.claim >= self.first_claim) {
+            let is_left = || latest.get(&chunk.thread).is_some_and(|latest| *latest > chunk.claim);
             let is_done = chunk.full || chunk.claim < self.interrupted_before && is_left();
             let slot = &mut self.cursors[chunk.index];
             if slot.as_ref().is_none_or(|cursor| cursor.claim != chunk.claim) {

@@ -1,10 +1,10 @@
 //! The shared memory segment, in bytes from its beginning:
 //!
 //! ```text
-//! 0            header page: magic, version, number of chunks, counters of claims and of lost words, coarse clock
+//! 0            header page: magic, version, number and length of chunks, counters of claims and of lost words, coarse clock, signs of life
 //! FLAGS        one byte a method id: FLAG_*
 //! CHUNK_HEADS  CHUNK_HEAD_BYTES a chunk: state, claim number, thread, time base, words written
-//! chunk_data() CHUNK_BYTES a chunk: event words, zero from the first unwritten one on
+//! chunk_data() as many bytes a chunk as the header says: event words, zero from the first unwritten one on
 //! ```
 //!
 //! A chunk goes `FREE -> CLAIMED -> OWNED -> FULL -> FREE`; the target's threads make the first three steps, the tool the
@@ -30,6 +30,8 @@ pub const OFFSET_CLOCK_PERIOD: usize = 16;
 pub const OFFSET_CONTROL: usize = 20;
 /// Offset of what a thread does for which no chunk is free (u32): wait for one when 0, go on without when not.
 pub const OFFSET_OVERFLOW: usize = 28;
+/// Offset of how many bytes a chunk has (u32).
+pub const OFFSET_CHUNK_BYTES: usize = 32;
 /// Offset of the clock source (u32), `SOURCE_*`: the tool writes the one that it wants, and the target, as it times its probes,
 /// the one that it uses.
 pub const OFFSET_CLOCK_SOURCE: usize = 24;
@@ -41,6 +43,10 @@ pub const SOURCE_TSC: u32 = 1;
 pub const SOURCE_THREAD_CPU: u32 = 2;
 /// Offset of the coarse clock (i64, atomic): the time in ns, kept by the tool. Alone in its cache line.
 pub const OFFSET_CLOCK: usize = 192;
+/// Offset of the tool's latest sign of life (i64, atomic): the time in ns by the tool's clock. Alone in its cache line.
+pub const OFFSET_BEAT: usize = 256;
+/// Offset of why the agent has ended the session (u32, atomic), see [`crate::pulse::End`]; 0 while it has not.
+pub const OFFSET_END: usize = 320;
 
 /// Offset of the method flags.
 pub const FLAGS: usize = 4096;
@@ -71,23 +77,70 @@ pub const STATE_OWNED: u32 = 2;
 /// Its writer is done with it.
 pub const STATE_FULL: u32 = 3;
 
-/// Bytes of a chunk; of two words, where all orders of accesses to it are tried.
+/// Bytes of a chunk, usually and at most; of two words, where all orders of accesses to it are tried.
 pub const CHUNK_BYTES: usize = if cfg!(loom) { 16 } else { 32 * 1024 };
-/// Words of a chunk.
+/// Words of such a chunk.
 pub const CHUNK_WORDS: usize = CHUNK_BYTES / 8;
+/// Bytes of a chunk at least: a page.
+pub const LEAST_CHUNK_BYTES: usize = if cfg!(loom) { 16 } else { 4096 };
+/// Each thread that is inside the call graph has a chunk of its own, so there are to be so many for each that may be.
+const CHUNKS_A_THREAD: usize = 4;
 
 /// Where the chunks' words begin in a segment of `chunks` chunks.
 pub const fn chunk_data(chunks: usize) -> usize {
     (CHUNK_HEADS + chunks * CHUNK_HEAD_BYTES).next_multiple_of(4096)
 }
 
-/// Size of a segment of `chunks` chunks.
-pub const fn segment_bytes(chunks: usize) -> usize {
-    chunk_data(chunks) + chunks * CHUNK_BYTES
+/// How many chunks a segment has, and how long each is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// So many.
+    pub chunks: usize,
+    /// Of so many bytes each: a power of two.
+    pub chunk_bytes: usize,
 }
 
-/// How many chunks a segment of about `bytes` has, two at the least.
-pub const fn chunks_for(bytes: usize) -> usize {
-    let chunks = bytes / (CHUNK_BYTES + CHUNK_HEAD_BYTES);
-    if chunks < 2 { 2 } else { chunks }
+impl Shape {
+    /// So many chunks of the usual length.
+    pub const fn of(chunks: usize) -> Shape {
+        Shape { chunks, chunk_bytes: CHUNK_BYTES }
+    }
+
+    /// That of a segment of about `bytes` for a program of so many threads: the more there are, the shorter are the chunks. Two chunks at the least.
+    pub const fn fit(bytes: usize, threads: usize) -> Shape {
+        let mut chunk_bytes = CHUNK_BYTES;
+        loop {
+            let chunks = bytes / (chunk_bytes + CHUNK_HEAD_BYTES);
+            if chunks >= threads.saturating_mul(CHUNKS_A_THREAD) || chunk_bytes <= LEAST_CHUNK_BYTES {
+                return Shape { chunks: if chunks < 2 { 2 } else { chunks }, chunk_bytes };
+            }
+            chunk_bytes /= 2;
+        }
+    }
+
+    /// Words of a chunk.
+    pub const fn chunk_words(self) -> usize {
+        self.chunk_bytes / 8
+    }
+
+    /// Size of the segment.
+    pub const fn segment_bytes(self) -> usize {
+        chunk_data(self.chunks) + self.chunks * self.chunk_bytes
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_threads_have_short_chunks() {
+        const BUFFER: usize = 64 << 20;
+        for (threads, chunk_bytes) in [(1, 32), (500, 32), (600, 16), (2_000, 8), (4_000, 4), (100_000, 4)] {
+            let shape = Shape::fit(BUFFER, threads);
+            assert_eq!(shape.chunk_bytes, chunk_bytes << 10, "{threads} threads");
+            assert!((BUFFER * 9 / 10..=BUFFER + CHUNK_HEADS + 4096).contains(&shape.segment_bytes()), "{shape:?}");
+        }
+        assert_eq!(Shape::fit(0, 1).chunks, 2);
+    }
 }

@@ -5,6 +5,7 @@
 //! * [`layout`]: where things are in the shared memory segment.
 //! * [`files`]: what lies in the target's file system.
 //! * [`segment`]: the shared memory itself, and [`chunks`], how it is read.
+//! * [`pulse`]: what of it each process knows of the other by.
 //!
 //! The Java side (`runtime-java`) repeats the constants of [`word`] and [`layout`]; a test over there compares them.
 #![deny(unsafe_code)]
@@ -19,6 +20,8 @@ mod memory;
 pub mod message;
 #[cfg(loom)]
 mod model;
+#[cfg(not(loom))]
+pub mod pulse;
 pub mod segment;
 pub mod wire;
 pub mod word;

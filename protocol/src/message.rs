@@ -474,7 +474,7 @@ pub struct HotswapResult {
     pub unanswered: Vec<ClassId>,
     /// Wall time of the retransformation, waits for the tool included.
     pub total_ns: u64,
-    /// How long the world stood still: by the JVM's own account, a garbage collection that fell in between included; where it keeps none, the part after
+    /// How long the JVM was at a safepoint: by the JVM's own account, a garbage collection that fell in between included; where it keeps none, the part after
     /// the last class file was handed over, which is more.
     pub pause_ns: u64,
     /// How many threads had been in the call graph when it was over.

@@ -10,11 +10,14 @@ use std::time::Duration;
 use crate::PROTOCOL_VERSION;
 #[cfg_attr(loom, allow(unused_imports, reason = "a model is neither created in a file nor opened"))]
 use crate::layout::{
-    CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, CHUNK_WORDS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM,
-    HEAD_STATE, HEAD_THREAD, MAGIC, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK, OFFSET_CLOCK_PERIOD,
-    OFFSET_CLOCK_SOURCE, OFFSET_CONTROL, OFFSET_LOST, OFFSET_MAGIC, OFFSET_OVERFLOW, OFFSET_VERSION, SOURCE_NANO_TIME,
-    SOURCE_THREAD_CPU, SOURCE_TSC, STATE_FREE, STATE_FULL, STATE_OWNED, chunk_data, segment_bytes,
+    CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, FLAG_ENTERED, FLAG_ROOT, FLAGS, HEAD_BASE_NS, HEAD_CLAIM, HEAD_STATE,
+    HEAD_THREAD, LEAST_CHUNK_BYTES, MAGIC, OFFSET_CHUNK_BYTES, OFFSET_CHUNKS, OFFSET_CLAIMS, OFFSET_CLOCK,
+    OFFSET_CLOCK_PERIOD, OFFSET_CLOCK_SOURCE, OFFSET_CONTROL, OFFSET_LOST, OFFSET_MAGIC, OFFSET_OVERFLOW,
+    OFFSET_VERSION, SOURCE_NANO_TIME, SOURCE_THREAD_CPU, SOURCE_TSC, STATE_FREE, STATE_FULL, STATE_OWNED, Shape,
+    chunk_data,
 };
+#[cfg(not(loom))]
+pub use crate::memory::Range;
 #[cfg(not(loom))]
 use crate::memory::{Memory, Ordering};
 #[cfg(loom)]
@@ -36,7 +39,7 @@ pub enum SegmentError {
 #[derive(Debug)]
 pub struct Segment {
     pub(crate) memory: Memory,
-    chunks: usize,
+    shape: Shape,
 }
 
 /// A chunk that a thread writes or has written, as the tool saw it at one moment.
@@ -90,13 +93,13 @@ pub enum Overflow {
 }
 
 impl Segment {
-    /// Creates an anonymous file of `chunks` chunks and maps it. The file goes away with its last user.
+    /// Creates an anonymous file of this shape and maps it. The file goes away with its last user.
     #[cfg(not(loom))]
-    pub fn create(chunks: usize, recording: Recording) -> Result<(Segment, File), SegmentError> {
+    pub fn create(shape: Shape, recording: Recording) -> Result<(Segment, File), SegmentError> {
         let fd = rustix::fs::memfd_create("headwater", rustix::fs::MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
         let file = File::from(fd);
-        file.set_len(segment_bytes(chunks) as u64)?;
-        let segment = Segment { memory: Memory::map(&file, segment_bytes(chunks))?, chunks };
+        file.set_len(shape.segment_bytes() as u64)?;
+        let segment = Segment { memory: Memory::map(&file, shape.segment_bytes())?, shape };
         segment.memory.u64_at(OFFSET_MAGIC).store(MAGIC, Ordering::Relaxed);
         segment.memory.u32_at(OFFSET_VERSION).store(PROTOCOL_VERSION, Ordering::Relaxed);
         segment.set_control(recording.control_every);
@@ -113,41 +116,66 @@ impl Segment {
             TimeSource::ThreadCpu => SOURCE_THREAD_CPU,
         };
         segment.memory.u32_at(OFFSET_CLOCK_SOURCE).store(source, Ordering::Relaxed);
-        segment.memory.u32_at(OFFSET_CHUNKS).store(chunks as u32, Ordering::Release);
+        segment.memory.u32_at(OFFSET_CHUNK_BYTES).store(shape.chunk_bytes as u32, Ordering::Relaxed);
+        segment.memory.u32_at(OFFSET_CHUNKS).store(shape.chunks as u32, Ordering::Release);
         Ok((segment, file))
     }
 
     /// Maps a segment that the other process created.
     #[cfg(not(loom))]
     pub fn open(file: &File) -> Result<Segment, SegmentError> {
-        let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-        if len < segment_bytes(1) {
-            return Err(SegmentError::Foreign("too small"));
-        }
-        let mut segment = Segment { memory: Memory::map(file, len)?, chunks: 0 };
+        Segment::open_in(file, None)
+    }
+
+    /// The same, where one was that has been [abandoned](Segment::abandon), if that was as large. It is nowhere any more if this fails.
+    #[cfg(not(loom))]
+    pub fn open_in(file: &File, range: Option<Range>) -> Result<Segment, SegmentError> {
+        let len = Segment::len_of(file)?;
+        let memory = match range.filter(|range| range.len() >= len) {
+            Some(range) => Memory::map_in(file, len, range)?,
+            None => Memory::map(file, len)?,
+        };
+        let mut segment = Segment { memory, shape: Shape::of(0) };
         let chunks = segment.memory.u32_at(OFFSET_CHUNKS).load(Ordering::Acquire) as usize;
+        let chunk_bytes = segment.memory.u32_at(OFFSET_CHUNK_BYTES).load(Ordering::Relaxed) as usize;
+        let shape = Shape { chunks, chunk_bytes };
         if segment.memory.u64_at(OFFSET_MAGIC).load(Ordering::Relaxed) != MAGIC {
             return Err(SegmentError::Foreign("no magic number"));
         }
         if segment.memory.u32_at(OFFSET_VERSION).load(Ordering::Relaxed) != PROTOCOL_VERSION {
             return Err(SegmentError::Foreign("another protocol version"));
         }
-        if segment_bytes(chunks) != len {
+        if !(LEAST_CHUNK_BYTES..=CHUNK_BYTES).contains(&chunk_bytes) || !chunk_bytes.is_power_of_two() {
+            return Err(SegmentError::Foreign("no chunk is so long"));
+        }
+        if shape.segment_bytes() != len {
             return Err(SegmentError::Foreign("size and number of chunks disagree"));
         }
-        segment.chunks = chunks;
+        segment.shape = shape;
         Ok(segment)
+    }
+
+    /// How much room a segment takes that the other process created.
+    #[cfg(not(loom))]
+    pub fn len_of(file: &File) -> Result<usize, SegmentError> {
+        let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        if len < CHUNK_HEADS { Err(SegmentError::Foreign("too small")) } else { Ok(len) }
     }
 
     /// One whose every order of accesses can be tried.
     #[cfg(loom)]
     pub(crate) fn model(chunks: usize) -> Segment {
-        Segment { memory: Memory::of(chunks), chunks }
+        Segment { memory: Memory::of(chunks), shape: Shape::of(chunks) }
     }
 
     /// How many chunks there are.
     pub fn chunks(&self) -> usize {
-        self.chunks
+        self.shape.chunks
+    }
+
+    /// How many bytes each has.
+    pub fn chunk_bytes(&self) -> usize {
+        self.shape.chunk_bytes
     }
 
     /// Address of the segment's first byte in this process.
@@ -212,7 +240,7 @@ impl Segment {
         // Acquire: pairs with the claimers' getAndAdd, which follows their STATE_CLAIMED. So a chunk of an earlier claim
         // is not seen free below; and while it is not seen owned, its thread has not claimed another one.
         let claims = self.memory.u64_at(OFFSET_CLAIMS).load(Ordering::Acquire);
-        for index in 0..self.chunks {
+        for index in 0..self.shape.chunks {
             let head = CHUNK_HEADS + index * CHUNK_HEAD_BYTES;
             // Acquire: pairs with the owner's release of OWNED and FULL; the head's other fields are visible then.
             let state = self.memory.u32_at(head + HEAD_STATE).load(Ordering::Acquire);
@@ -232,9 +260,9 @@ impl Segment {
 
     /// Appends the words of a chunk from word `from` on to `into`, up to the first that is not written yet.
     pub fn read_words(&self, index: usize, from: usize, into: &mut Vec<u64>) {
-        assert!(index < self.chunks, "chunk {index} of {}", self.chunks);
-        let data = chunk_data(self.chunks) + index * CHUNK_BYTES;
-        for word in from..CHUNK_WORDS {
+        assert!(index < self.shape.chunks, "chunk {index} of {}", self.shape.chunks);
+        let data = self.data_of(index);
+        for word in from..self.shape.chunk_words() {
             // Relaxed: a word is complete in itself, and a reader that sees word i + 1 before word i stops at i.
             match self.memory.u64_at(data + word * 8).load(Ordering::Relaxed) {
                 0 => break,
@@ -245,14 +273,19 @@ impl Segment {
 
     /// Gives a full chunk back to the writers, its first `used` words zeroed.
     pub fn recycle(&self, index: usize, used: usize) {
-        assert!(index < self.chunks && used <= CHUNK_WORDS, "chunk {index}, {used} words");
-        let data = chunk_data(self.chunks) + index * CHUNK_BYTES;
+        assert!(index < self.shape.chunks && used <= self.shape.chunk_words(), "chunk {index}, {used} words");
+        let data = self.data_of(index);
         for word in 0..used {
             self.memory.u64_at(data + word * 8).store(0, Ordering::Relaxed);
         }
         let head = CHUNK_HEADS + index * CHUNK_HEAD_BYTES;
         // Release: pairs with the claimer's compare-and-set; it sees the zeros.
         self.memory.u32_at(head + HEAD_STATE).store(STATE_FREE, Ordering::Release);
+    }
+
+    /// Where a chunk's words begin.
+    fn data_of(&self, index: usize) -> usize {
+        chunk_data(self.shape.chunks) + index * self.shape.chunk_bytes
     }
 
     /// Words that writers without a chunk could not store.
@@ -262,12 +295,17 @@ impl Segment {
 
     /// Whether any chunk is free (what a writer without one waits for).
     pub fn has_free_chunk(&self) -> bool {
-        (0..self.chunks).any(|index| self.is_free(index))
+        self.some_free_chunks(1) > 0
     }
 
     /// How many chunks are free.
     pub fn free_chunks(&self) -> usize {
-        (0..self.chunks).filter(|index| self.is_free(*index)).count()
+        self.some_free_chunks(usize::MAX)
+    }
+
+    /// The same, as far as so many.
+    pub fn some_free_chunks(&self, most: usize) -> usize {
+        (0..self.shape.chunks).filter(|index| self.is_free(*index)).take(most).count()
     }
 
     fn is_free(&self, index: usize) -> bool {
@@ -275,12 +313,13 @@ impl Segment {
     }
 
     /// The mapping's memory stays where it is for as long as the process lives, but is cut off from the other
-    /// process: late writers scribble into private pages that nobody reads. Gives up the address range, not memory.
+    /// process: late writers scribble into private pages that nobody reads. Gives up the address range, not memory; another segment may be
+    /// [opened in it](Segment::open_in).
     ///
     /// For the agent, whose threads may be in the middle of a probe when a session ends: an unmapped page would kill
     /// the target.
     #[cfg(not(loom))]
-    pub fn abandon(self) -> io::Result<()> {
+    pub fn abandon(self) -> io::Result<Range> {
         self.memory.abandon()
     }
 }
@@ -293,7 +332,7 @@ mod tests {
 
     /// What the Java side does, in Rust: claim, write, publish.
     fn write_chunk(segment: &Segment, thread: u64, base_ns: i64, words: &[u64], full: bool) -> usize {
-        let index = (0..segment.chunks)
+        let index = (0..segment.chunks())
             .find(|i| {
                 segment
                     .memory
@@ -309,7 +348,7 @@ mod tests {
         segment.memory.u64_at(head + HEAD_BASE_NS).store(base_ns as u64, Ordering::Relaxed);
         segment.memory.u32_at(head).store(STATE_OWNED, Ordering::Release);
         for (i, word) in words.iter().enumerate() {
-            let at = chunk_data(segment.chunks) + index * CHUNK_BYTES + i * 8;
+            let at = segment.data_of(index) + i * 8;
             segment.memory.u64_at(at).store(*word, Ordering::Relaxed);
         }
         if full {
@@ -320,7 +359,7 @@ mod tests {
 
     #[test]
     fn words_written_on_one_side_are_read_on_the_other() {
-        let (ours, file) = Segment::create(3, Recording::default()).unwrap();
+        let (ours, file) = Segment::create(Shape::of(3), Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
         let words: Vec<u64> = (0..5).map(|t| Event::Thread { thread: ThreadId(t), run: None }.encode()).collect();
         let first = write_chunk(&theirs, 7, -5, &words, true);
@@ -348,7 +387,7 @@ mod tests {
     #[test]
     fn a_fast_writers_chunks_come_in_order() {
         const WORDS: u64 = 60_000;
-        let (ours, file) = Segment::create(6, Recording::default()).unwrap();
+        let (ours, file) = Segment::create(Shape::of(6), Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
         let writer = std::thread::spawn(move || {
             for number in 1..=WORDS {
@@ -375,8 +414,51 @@ mod tests {
     }
 
     #[test]
+    fn short_chunks_have_fewer_words() {
+        let shape = Shape { chunks: 2, chunk_bytes: LEAST_CHUNK_BYTES };
+        let (ours, file) = Segment::create(shape, Recording::default()).unwrap();
+        let theirs = Segment::open(&file).unwrap();
+        assert_eq!((theirs.chunks(), theirs.chunk_bytes()), (2, LEAST_CHUNK_BYTES));
+        let words: Vec<u64> = (1..=shape.chunk_words() as u64).collect();
+        let [first, second] = [7, 8].map(|thread| write_chunk(&theirs, thread, 0, &words, true));
+        for index in [first, second] {
+            let mut read = Vec::new();
+            ours.read_words(index, 0, &mut read);
+            assert_eq!(read, words, "and none of its neighbour's");
+            ours.recycle(index, words.len());
+        }
+        assert_eq!(theirs.free_chunks(), 2);
+        for chunk_bytes in [0_u32, 4_000, 6 << 10, 64 << 10] {
+            ours.memory.u32_at(OFFSET_CHUNK_BYTES).store(chunk_bytes, Ordering::Relaxed);
+            assert!(matches!(Segment::open(&file), Err(SegmentError::Foreign(_))), "{chunk_bytes}");
+        }
+    }
+
+    #[test]
+    fn another_segment_is_opened_where_one_was_abandoned() {
+        let shape = Shape::of(2);
+        let (_, first) = Segment::create(shape, Recording::default()).unwrap();
+        let (ours, second) = Segment::create(shape, Recording::default()).unwrap();
+        let theirs = Segment::open(&first).unwrap();
+        let address = theirs.address();
+        let range = theirs.abandon().unwrap();
+        let theirs = Segment::open_in(&second, Some(range)).unwrap();
+        assert_eq!(theirs.address(), address);
+        ours.mark_root(MethodId(9));
+        assert_eq!(theirs.memory.u8_at(FLAGS + 9).load(Ordering::Relaxed), FLAG_ROOT);
+        // A smaller one leaves the rest of the range as it is, for a larger one.
+        let range = theirs.abandon().unwrap();
+        let (_, smaller) = Segment::create(Shape::of(1), Recording::default()).unwrap();
+        let range = Segment::open_in(&smaller, Some(range)).unwrap().abandon().unwrap();
+        assert_eq!(range.len(), shape.segment_bytes());
+        // And a larger one is elsewhere.
+        let (_, larger) = Segment::create(Shape::of(3), Recording::default()).unwrap();
+        assert_ne!(Segment::open_in(&larger, Some(range)).unwrap().address(), address);
+    }
+
+    #[test]
     fn flags_are_shared() {
-        let (ours, file) = Segment::create(2, Recording::default()).unwrap();
+        let (ours, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
         let theirs = Segment::open(&file).unwrap();
         ours.mark_root(MethodId::MAX);
         assert_eq!(theirs.memory.u8_at(FLAGS + MethodId::MAX.0 as usize).load(Ordering::Relaxed), FLAG_ROOT);
@@ -386,8 +468,8 @@ mod tests {
 
     #[test]
     fn foreign_files_are_refused() {
-        let (_, file) = Segment::create(2, Recording::default()).unwrap();
-        file.set_len(segment_bytes(1) as u64).unwrap();
+        let (_, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
+        file.set_len(Shape::of(1).segment_bytes() as u64).unwrap();
         assert!(matches!(Segment::open(&file), Err(SegmentError::Foreign(_))));
         file.set_len(100).unwrap();
         assert!(matches!(Segment::open(&file), Err(SegmentError::Foreign(_))));

@@ -51,7 +51,7 @@ pub const KIND_CONTROL: u64 = 6;
 /// The thread of the words that follow.
 pub const KIND_THREAD: u64 = 7;
 
-/// Why a thread stood still on our account (id of a `PAUSE` word).
+/// Why a thread was held up on our account (id of a `PAUSE` word).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PauseReason {
     /// It triggered, or waited for, the instrumentation of what it is about to call.

@@ -9,6 +9,8 @@
 //! The token is in a local variable behind the method's own, so every frame has one more type. Nearly the same is done to
 //! regions of a method's code, and allocations are reported. [`crate::places`] finds what is asked for, [`crate::paths`] where
 //! its probes go, [`crate::layout`] makes room for them; here is what is done with a class and with a method's Code attribute.
+//!
+//! Why so, and at what cost: docs/decisions/rewriter.md.
 
 use std::collections::HashMap;
 

@@ -235,7 +235,7 @@ impl Places<'_, '_, '_, '_> {
         Ok(())
     }
 
-    /// What hands out the receiver, or a static method's first argument.
+    /// What passes the receiver, or a static method's first argument.
     fn first_argument(&mut self, id: u32) -> Result<Piece, Refusal> {
         const ACC_STATIC: u16 = 0x0008;
         let method = self.walk.method;
@@ -257,7 +257,7 @@ impl Places<'_, '_, '_, '_> {
         self.caller.call(Probe::Before, &[], &push, self.appended, &mut self.plan.arena)
     }
 
-    /// What hands out the object that a call is made on: it lies below the arguments, which are put aside meanwhile.
+    /// What passes the object that a call is made on: it lies below the arguments, which are put aside meanwhile.
     fn receiver(&mut self, offset: u32, id: u32) -> Result<Piece, Refusal> {
         let call = self.instruction(offset)?;
         if !matches!(call.opcode, INVOKEVIRTUAL | INVOKEINTERFACE) {
@@ -284,7 +284,7 @@ impl Places<'_, '_, '_, '_> {
         Ok(self.extend(piece, &back))
     }
 
-    /// What hands out an argument.
+    /// What passes an argument.
     fn argument(&mut self, local: u16, id: u32) -> Result<Piece, Refusal> {
         if self.is_unconstructed(local) || local >= self.walk.code.max_locals {
             return Err(Refusal::NoSuchPlace);

@@ -20,7 +20,7 @@ pub struct Probes<'p> {
     /// `None` if allocations are not probed.
     pub allocate: Option<&'p str>,
     /// Called with the first argument of a method, and the id of the place: `(Ljava/lang/Object;I)V`. `None` if arguments are
-    /// not handed out.
+    /// not passed.
     pub receive: Option<&'p str>,
     /// Called with an argument of a method, and the id of the place: `(Ljava/lang/Object;I)V`. `None` if arguments are not handed
     /// out.
@@ -31,7 +31,7 @@ pub struct Probes<'p> {
     /// Called before an instruction, with the id of the place: `(I)V`. `None` if such places are not probed.
     pub before: Option<&'p str>,
     /// Called before a call, with the object that it is made on (perhaps `null`), and the id of the place:
-    /// `(Ljava/lang/Object;I)V`. `None` if receivers are not handed out.
+    /// `(Ljava/lang/Object;I)V`. `None` if receivers are not passed.
     pub receiver: Option<&'p str>,
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use serde_json::Value;
 
+pub mod appearing;
 pub mod counting;
 mod jdk;
 pub mod load;
@@ -181,6 +182,11 @@ impl Process {
     /// Every line of its standard output that nobody has waited for yet.
     pub fn pending_lines(&mut self) -> Vec<String> {
         self.stdout.try_iter().collect()
+    }
+
+    /// The same of its standard error.
+    pub fn pending_error_lines(&mut self) -> Vec<String> {
+        self.stderr.try_iter().collect()
     }
 
     /// Waits for a line of its standard output that begins so, and returns that line.

@@ -1,6 +1,6 @@
 //! How sessions begin and end: well, badly, and again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use headwater_tests::counting::{Target, root_calls, undisturbed};
@@ -179,11 +179,23 @@ fn detaching_removes_what_a_killed_tool_left() {
     }
 }
 
+/// Where a target has the event buffer: the larger one of the two mappings that it has of it.
+fn event_buffer(target: &Process) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", target.pid())).expect("it runs");
+    let range = |line: &str| {
+        let (from, to) = line.split_whitespace().next()?.split_once('-')?;
+        let [from, to] = [from, to].map(|address| u64::from_str_radix(address, 16).expect("an address"));
+        Some((to - from, from))
+    };
+    maps.lines().filter(|line| line.contains("memfd:headwater")).filter_map(range).max().expect("it is mapped").1
+}
+
 #[test]
 fn the_same_jvm_is_profiled_again_and_again() {
     for jdk in jdks() {
         let mut target = Target::start(&jdk);
         let out = Scratch::new("report");
+        let mut buffers = BTreeSet::new();
         for (round, root) in ["Counting::root", "Counting$Recursion::run", "Counting$Shapes::*", "Counting::root"]
             .into_iter()
             .enumerate()
@@ -191,6 +203,7 @@ fn the_same_jvm_is_profiled_again_and_again() {
             let file = out.file(&format!("{round}.json"));
             let arguments = ["--root", root, "--exclude", "Counter", "-o", &file.to_string_lossy()];
             let tool = profile(&target.process, &arguments);
+            buffers.insert(event_buffer(&target.process));
             target.go();
             tool.signal(Signal::INT);
             let tool = tool.finish();
@@ -204,6 +217,7 @@ fn the_same_jvm_is_profiled_again_and_again() {
                 assert!(methods.keys().all(|method| method.starts_with("Counting$Recursion.")), "{methods:#?}");
             }
         }
+        assert_eq!(buffers.len(), 1, "JDK {}: it takes addresses with each profile: {buffers:x?}", jdk.version);
         target.quit();
     }
 }
@@ -407,16 +421,25 @@ fn a_script_may_start_several_jvms() {
 
 #[test]
 fn more_threads_than_chunks_lose_nothing() {
-    const THREADS: u64 = 100;
+    // A buffer of 1 MiB has about thirty chunks, or eight times as many short ones.
+    many_threads(400, "1");
+}
+
+#[test]
+fn two_thousand_threads_have_room() {
+    many_threads(2_000, "64");
+}
+
+/// Threads that all stay, and call the root at the same time.
+fn many_threads(threads: u64, buffer: &str) {
     const ROUNDS: u64 = 5;
     for jdk in jdks() {
         let classes = compile(&jdk, &["ManyThreads.java"]);
-        let mut target = java(&jdk, &classes, &[], &["ManyThreads", &THREADS.to_string()]);
+        let mut target = java(&jdk, &classes, &[], &["ManyThreads", &threads.to_string()]);
         target.await_line("READY");
         let out = Scratch::new("report");
         let file = out.file("profile.json");
-        // A buffer of 1 MiB has about thirty chunks.
-        let arguments = ["--root", "ManyThreads::root", "--buffer", "1", "-o", &file.to_string_lossy()];
+        let arguments = ["--root", "ManyThreads::root", "--buffer", buffer, "-o", &file.to_string_lossy()];
         let tool = profile(&target, &arguments);
         for _ in 0..ROUNDS {
             target.say("go");
@@ -426,10 +449,10 @@ fn more_threads_than_chunks_lose_nothing() {
         let tool = tool.finish();
         assert!(tool.status.success(), "{:#?}", tool.stderr);
         let report = read_report(&file);
-        assert_eq!(root_calls(&report), THREADS * ROUNDS, "JDK {}", jdk.version);
-        assert_eq!(calls_by_method(&report)["ManyThreads.leaf(I)I"], 3 * THREADS * ROUNDS, "JDK {}", jdk.version);
+        assert_eq!(root_calls(&report), threads * ROUNDS, "JDK {}", jdk.version);
+        assert_eq!(calls_by_method(&report)["ManyThreads.leaf(I)I"], 3 * threads * ROUNDS, "JDK {}", jdk.version);
         assert_eq!(report["events"]["lost"], 0, "JDK {}", jdk.version);
-        assert_eq!(report["threads"].as_array().map(Vec::len), Some(THREADS as usize));
+        assert_eq!(report["threads"].as_array().map(Vec::len), Some(threads as usize));
         target.say("q");
         assert!(target.finish().status.success());
     }

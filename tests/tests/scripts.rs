@@ -138,9 +138,9 @@ fn a_script_times_regions_before_and_beside_a_profile() {
         std::fs::write(&script, text).expect("a script");
         let file = out.file("times.json");
         let mut tool = target.session(&script, &[&format!("OUT={}", file.display())]);
-        tool.await_error_line("root Steps::root");
+        tool.await_error_line("region Steps::root");
         (0..2).for_each(|_| target.call());
-        tool.await_error_line("root Steps::other");
+        tool.await_error_line("region Steps::other");
         tool.await_error_line("root Steps::root");
         target.call();
         let tool = tool.finish();

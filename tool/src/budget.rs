@@ -1,7 +1,7 @@
 //! The overhead budget: how much longer the roots' calls may take for being profiled, and what is given up to keep to that.
 //!
 //! The draining thread adds up what it has decoded, a [`Tally`] about ten times a second; the [`Governor`] estimates the overhead from
-//! these, and says which methods are to have their own code back. It is a state machine without I/O; the
+//! these, and says which methods are to be restored. It is a state machine without I/O; the
 //! [`session`](crate::session) does what it says, and the [`callgraph`](crate::callgraph) remembers it.
 //!
 //! The **overhead of a root** is what the probes below it cost, its own included, divided by the time that its calls take without them: how
@@ -9,6 +9,8 @@
 //! connections all day would hide any cost of another if they were added up. To that come the pauses of the hotswaps that
 //! methods are dropped by, as a part of the recording: they stop everything. Not in it is what finding the subgraph costs (that ends by
 //! itself, and is reported beside), nor what the JIT compiler no longer inlines.
+//!
+//! Why so, and at what cost: docs/decisions/overhead-budget.md.
 
 use std::fmt;
 use std::str::FromStr;

@@ -7,9 +7,11 @@
 //! Scheme B (JFluid 6.2): when an instrumented method is entered for the first time, its callees are selected, before they can
 //! be called. Callees are found by class hierarchy analysis over *loaded* classes ([`resolve`]); what classes that come later
 //! add to the answer is remembered ([`reachable`]) and applied when they come. Methods that only code outside the filter
-//! calls are found by the types that are handed out to it ([`callbacks`]).
+//! calls are found by the types that escape to it ([`callbacks`]).
 //!
 //! The rule is: selecting too much costs precision, selecting too little is a bug.
+//!
+//! Why so, and at what cost: docs/decisions/discovery.md.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +26,7 @@ use crate::pattern::MethodPattern;
 mod ahead;
 mod callbacks;
 mod code_store;
+mod crowds;
 mod dropping;
 mod expansion;
 mod filter;
@@ -37,6 +40,7 @@ mod late;
 mod lines;
 mod mentions;
 mod mirror;
+mod names;
 mod natives;
 mod opaque;
 mod open_calls;
@@ -140,6 +144,8 @@ pub struct CallGraph {
     /// Of methods whose lines are roots.
     by_lines: FxHashMap<(ClassKey, Signature), Vec<MethodId>>,
     by_class: FxHashMap<ClassKey, Vec<MethodId>>,
+    /// Whatever their class.
+    by_name: FxHashMap<Signature, Vec<MethodId>>,
     new_roots: Vec<MethodId>,
     /// Classes with methods that were selected and are not instrumented yet.
     to_hotswap: FxHashSet<ClassKey>,
@@ -167,7 +173,7 @@ pub struct CallGraph {
     passed: FxHashSet<ClassKey>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
     trivial: FxHashSet<(ClassKey, Signature)>,
-    /// Methods whose instrumented code has been handed out, and not been accepted by HotSpot yet.
+    /// Methods whose instrumented code has been given to the JVM, and not been accepted by HotSpot yet.
     handed_out: Vec<MethodId>,
     /// How many batches there were because a class was linked.
     link_batches: usize,
@@ -177,7 +183,7 @@ pub struct CallGraph {
     dropping: Vec<MethodId>,
     skipped: Vec<(String, String)>,
     skipped_before: FxHashSet<(ClassKey, Signature)>,
-    /// Only roots are handed out any more.
+    /// Only roots are instrumented any more.
     roots_only: bool,
 }
 
@@ -193,6 +199,7 @@ impl CallGraph {
             by_signature: FxHashMap::default(),
             by_lines: FxHashMap::default(),
             by_class: FxHashMap::default(),
+            by_name: FxHashMap::default(),
             new_roots: Vec::new(),
             to_hotswap: FxHashSet::default(),
             needed: FxHashSet::default(),

@@ -1,6 +1,8 @@
 //! The calling context tree: one node for each chain of calls from a root down to a method (JFluid 5).
 //!
 //! Recursion is not folded: every level is a node of its own.
+//!
+//! Why so, and at what cost: docs/decisions/calling-context-tree.md.
 
 use std::ops::AddAssign;
 

@@ -71,9 +71,12 @@ pub fn main() -> ExitCode {
 async fn execute(command: Command) -> ExitCode {
     match command {
         Command::List { format } => list::run(format),
-        Command::Profile { target, profile, await_root } => profile::attached(&target, &profile, await_root).await,
-        Command::Run { profile, command } => profile::started(&profile, &command).await,
-        Command::Attach { target } => session::prompt(&target).await,
+        // What may change a target hears of a signal from its first moment on: here, before anything else is done.
+        Command::Profile { target, profile, await_root } => {
+            profile::attached(&target, &profile, await_root, interrupted()).await
+        }
+        Command::Run { profile, command } => profile::started(&profile, &command, interrupted()).await,
+        Command::Attach { target } => session::at_prompt(&target).await,
         Command::Session { script, target, set, dry_run } => {
             let run = if dry_run { session::Run::Dry } else { session::Run::Real };
             session::script(&script, target.as_deref(), &set, run).await
@@ -81,9 +84,9 @@ async fn execute(command: Command) -> ExitCode {
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { directory } => shell::manual(&directory),
         Command::Doctor { target, format } => doctor::run(&target, format),
-        Command::Region(arguments) => region::run(&arguments).await,
-        Command::Threads(arguments) => threads::run(&arguments).await,
-        Command::Top(arguments) => top::run(&arguments).await,
+        Command::Region(arguments) => region::run(&arguments, interrupted()).await,
+        Command::Threads(arguments) => threads::run(&arguments, interrupted()).await,
+        Command::Top(arguments) => top::run(&arguments, interrupted()).await,
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Detach { target } => detach::run(&target).await,

@@ -5,6 +5,8 @@
 //! runs. So the counter is read where the kernel itself reads it. The JVM can read it as fast as that from JDK 21 on, by a
 //! critical downcall (`java.lang.foreign.Linker.Option.critical`, in 21 a preview named `isTrivial`), and in JDK 17 by what became
 //! that; the conversion to `System.nanoTime()` is the runtime's.
+//!
+//! Why so, and at what cost: docs/decisions/clocks.md.
 
 use crate::callgraph::JdkMethods;
 use crate::profile::ClockMode;

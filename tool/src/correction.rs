@@ -18,6 +18,8 @@
 //! An error is one standard deviation, of independent doubts: of the whole, of samples (binomial, and how far the two halves of the sampled phase
 //! differ), of code that was not settled when it was timed, of what the recording says where it decided (all of the probes' calibrated cost may be wrong), of a coarse clock's steps, of
 //! standing in line for a processor, and of what two runs of one program differ by anyway ([`UNSTEADY`]).
+//!
+//! Why so, and at what cost: docs/decisions/times.md.
 
 mod place;
 mod root_calls;

@@ -6,6 +6,8 @@
 //! operating system knows, and are not sampled.
 //!
 //! The agent knows its threads by the numbers of its own pid namespace, which need not be ours.
+//!
+//! Why so, and at what cost: docs/decisions/running-or-waiting.md.
 
 use std::collections::BTreeMap;
 use std::fs::File;

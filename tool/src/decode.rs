@@ -75,7 +75,7 @@ impl ChunkCursor {
     }
 }
 
-/// Time that threads stood still on our account.
+/// Time that threads were held up on our account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseTotal {
     /// How often.
@@ -463,7 +463,7 @@ impl Decoder {
         self.unknown
     }
 
-    /// How long threads stood still for one reason.
+    /// How long threads were held up for one reason.
     pub fn pauses(&self, reason: PauseReason) -> PauseTotal {
         self.pauses[reason.number() as usize]
     }

@@ -268,7 +268,7 @@ mod tests {
     use headwater_protocol::MethodId;
     use headwater_protocol::layout::{
         CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_HEADS, HEAD_BASE_NS, HEAD_CLAIM, HEAD_STATE, HEAD_THREAD, OFFSET_CLAIMS,
-        STATE_FREE, STATE_OWNED, chunk_data,
+        STATE_FREE, STATE_OWNED, Shape, chunk_data,
     };
     use headwater_protocol::segment::Recording;
     use headwater_protocol::word::Event;
@@ -304,7 +304,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_copy_has_what_was_written_before_it_was_asked_for() {
-        let (segment, file) = Segment::create(CHUNKS, Recording::default()).unwrap();
+        let (segment, file) = Segment::create(Shape::of(CHUNKS), Recording::default()).unwrap();
         let drain = Drain::start(Arc::new(segment), DecodeOptions::default(), None).unwrap();
         for thread in 0..CHUNKS {
             call_a_root(&file, thread, thread as u64, thread as u64);
@@ -317,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_chunk_that_its_thread_forgot_in_an_interruption_is_recycled_when_the_thread_comes_back() {
-        let (segment, file) = Segment::create(CHUNKS, Recording::default()).unwrap();
+        let (segment, file) = Segment::create(Shape::of(CHUNKS), Recording::default()).unwrap();
         let drain = Drain::start(Arc::new(segment), DecodeOptions::default(), None).unwrap();
         call_a_root(&file, 0, 0, 7);
         call_a_root(&file, 1, 1, 8);

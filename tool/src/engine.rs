@@ -4,7 +4,7 @@
 //! profile from the command line, the interactive session, a script) has two duties: to keep serving the target
 //! ([`Live::serve_until`]), because threads of the target wait for answers, and to end it ([`Live::finish`]).
 //!
-//! Results are there at any moment ([`Live::profile`]): the draining thread hands out a copy of its trees, in which methods
+//! Results are there at any moment ([`Live::profile`]): the draining thread returns a copy of its trees, in which methods
 //! that are open have their time up to now, and correction works on the copy while the target is served.
 
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use crate::profiling::{
     self, Afterwards, BareTiming, Compiling, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start,
     Undisturbed,
 };
+use crate::pulse::Pulse;
 use crate::session::{Gentle, Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
 
@@ -37,12 +38,19 @@ pub struct Attached {
     target: Target,
     /// What is to be said before anything is changed.
     notes: Vec<String>,
+    /// The agent gives up a tool without it.
+    _pulse: Pulse,
 }
 
 impl Attached {
-    pub(crate) fn new(link: Link, segment: Arc<Segment>, target: Target, notes: Vec<String>) -> Attached {
+    pub(crate) fn new(
+        link: Link,
+        (segment, pulse): (Arc<Segment>, Pulse),
+        target: Target,
+        notes: Vec<String>,
+    ) -> Attached {
         let session = Session::new(link, Arc::clone(&segment), CallGraph::new(Options::default()));
-        Attached { session, segment, target, notes }
+        Attached { session, segment, target, notes, _pulse: pulse }
     }
 
     /// The JVM.
@@ -111,6 +119,7 @@ impl Attached {
                     target: self.target,
                     calibration,
                     compiling,
+                    _pulse: self._pulse,
                 })
             }
             Err(error) => {
@@ -146,6 +155,7 @@ pub struct Live {
     target: Target,
     calibration: Calibration,
     compiling: Compiling,
+    _pulse: Pulse,
 }
 
 impl Live {

@@ -30,6 +30,7 @@ pub mod pattern;
 pub mod printable;
 pub mod profile;
 pub mod profiling;
+pub mod pulse;
 pub mod report;
 mod rights;
 mod script;

@@ -11,6 +11,8 @@
 //! | blocks | the nodes of trees, in a snapshot's [`columns`] |
 //!
 //! No name from the target is in the page but inside that stream, where no browser takes it for markup, and escaped in the title.
+//!
+//! Why so, and at what cost: docs/decisions/page.md.
 
 use std::io::{self, Write};
 

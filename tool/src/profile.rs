@@ -161,7 +161,7 @@ pub struct Hotswap {
     pub pause_ns_max: u64,
 }
 
-/// Time that threads inside the root stood still on our account. None of it is in the nodes' times.
+/// Time that threads inside the root were held up on our account. None of it is in the nodes' times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// What for.

@@ -150,8 +150,10 @@ pub(crate) async fn unless<T>(
     beginning: impl Future<Output = Result<T, ProfileError>>,
 ) -> Result<T, ProfileError> {
     tokio::select! {
-        begun = beginning => begun,
+        biased;
+        // Nothing is begun when it has come already.
         () = interrupt => Err(ProfileError::Interrupted),
+        begun = beginning => begun,
     }
 }
 
@@ -398,7 +400,7 @@ pub(crate) async fn finish(
     pid: u32,
     observer: Observer<'_>,
 ) -> End {
-    let is_gone = matches!(recorded, Err(SessionError::TargetEnded | SessionError::Disconnected));
+    let is_gone = recorded.as_ref().is_err_and(SessionError::is_final);
     let stopped = if is_gone { None } else { session.stop().await.ok() };
     let compiled = compiling.so_far();
     let mut decoder = drain.finish();
@@ -441,10 +443,13 @@ pub(crate) async fn finish(
         }
         (Err(error), Some(Ok(_))) => (Ending::Broken, Some(format!("the profile ended early: {error}"))),
         (Err(SessionError::TargetEnded), _) | (_, Some(Err(SessionError::TargetEnded))) => (Ending::TargetEnded, None),
+        (Err(error @ SessionError::GivenUp), _) | (_, Some(Err(error @ SessionError::GivenUp))) => {
+            (Ending::Broken, Some(format!("the profile ended early: {error}")))
+        }
         (Err(SessionError::Disconnected), _) | (_, Some(Err(SessionError::Disconnected))) => {
             if is_alive(pid) {
-                let reason = "the session was ended by somebody else (headwater detach), or because this process did not \
-                              answer for too long; the target has its original code back";
+                let reason =
+                    "the session was ended by somebody else (headwater detach); the target has its original code back";
                 (Ending::Broken, Some(reason.to_owned()))
             } else {
                 (Ending::TargetEnded, None)
@@ -458,7 +463,7 @@ pub(crate) async fn finish(
 
 /// An error after which there is nobody to be asked for anything.
 fn lost(error: SessionError) -> Option<SessionError> {
-    matches!(error, SessionError::TargetEnded | SessionError::Disconnected).then_some(error)
+    error.is_final().then_some(error)
 }
 
 fn not_restored(detached: &HotswapResult) -> Option<String> {

@@ -16,7 +16,6 @@ use headwater_protocol::message::{
     ToTool,
 };
 use headwater_protocol::segment::Segment;
-use headwater_protocol::wire::WireError;
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
 use crate::callgraph::CallGraph;
@@ -27,6 +26,7 @@ use crate::link::Link;
 mod batch_cost;
 mod budget;
 mod calls;
+mod error;
 mod gentle;
 mod hotswaps;
 mod questions;
@@ -35,6 +35,7 @@ mod rewriting;
 #[cfg(test)]
 mod tests;
 
+pub use error::SessionError;
 pub use gentle::Gentle;
 pub use hotswaps::HotswapTotals;
 pub use recorded::Recorded;
@@ -46,45 +47,8 @@ use questions::Pending;
 
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
-/// Classes whose methods are asked for in one message: while the agent gathers them, nobody else gets an answer.
+/// Classes whose methods are asked for in one message: what happens meanwhile is seen to afterwards.
 const LIST_AT_ONCE: usize = 1_000;
-/// Why a session ended before its time.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// The target says that it is ending.
-    #[error("the target ended")]
-    TargetEnded,
-    /// The agent has closed the connection, or the target is gone.
-    #[error("the agent in the target closed the connection: somebody ran `headwater detach`, or the JVM is ending")]
-    Disconnected,
-    /// The agent could not do what it was asked.
-    #[error("the agent could not {what}: {reason}")]
-    Agent {
-        /// What was asked.
-        what: &'static str,
-        /// The agent's reason.
-        reason: String,
-    },
-    /// The agent does not answer.
-    #[error("the agent did not {what} within {COMMAND_DEADLINE:?}. Is the target stopped, or out of CPU time?")]
-    Deadline {
-        /// What was asked.
-        what: &'static str,
-    },
-    /// A message of the agent made no sense.
-    #[error("the conversation with the agent broke down: {0}")]
-    Wire(WireError),
-}
-
-impl From<WireError> for SessionError {
-    fn from(error: WireError) -> Self {
-        match error {
-            WireError::Io(_) => SessionError::Disconnected,
-            other => SessionError::Wire(other),
-        }
-    }
-}
-
 /// What a session has to see to next.
 #[derive(Debug)]
 pub enum Event {
@@ -127,6 +91,8 @@ pub struct Session {
     running: Option<Running>,
     /// Questions that wait until no hotswap is running.
     queue: VecDeque<Pending>,
+    /// So many of the latest of them have not been looked at for any hotswap.
+    unsettled: usize,
     /// The question that is being decided just now.
     deciding: Option<RequestId>,
     /// Questions, waiting or being decided, that nobody waits for any more: their hotswaps are executed by the agent.
@@ -180,6 +146,7 @@ impl Session {
             next_request: 1,
             running: None,
             queue: VecDeque::new(),
+            unsettled: 0,
             deciding: None,
             abandoned: HashSet::new(),
             left_over: Vec::new(),
@@ -340,7 +307,10 @@ impl Session {
     pub async fn next_event(&mut self) -> Result<Event, SessionError> {
         let due = self.next_batch_due();
         tokio::select! {
-            message = self.link.receive() => Ok(Event::Message(message?)),
+            message = self.link.receive() => match message {
+                Ok(message) => Ok(Event::Message(message)),
+                Err(error) => Err(SessionError::of(error, &self.segment)),
+            },
             () = budget::tallied(self.budget.as_mut()) => Ok(Event::Tally),
             () = until(due) => Ok(Event::Due),
         }
@@ -439,19 +409,26 @@ impl Session {
     async fn command(&mut self, command: Command, what: &'static str) -> Result<Reply, SessionError> {
         let request = self.next_request;
         self.next_request += 1;
-        self.link.send(&ToAgent::Command { request, command }).await?;
+        self.send(&ToAgent::Command { request, command }).await?;
         let deadline = tokio::time::Instant::now() + COMMAND_DEADLINE;
         loop {
-            let message = tokio::time::timeout_at(deadline, self.link.receive())
-                .await
-                .map_err(|_| SessionError::Deadline { what })??;
-            match message {
+            match self.receive_by(deadline, what).await? {
                 ToTool::Reply { request: answered, reply } if answered == request => {
                     return reply.map_err(|reason| SessionError::Agent { what, reason });
                 }
                 other => self.hear_meanwhile(other).await?,
             }
         }
+    }
+
+    async fn send(&mut self, message: &ToAgent) -> Result<(), SessionError> {
+        self.link.send(message).await.map_err(|error| SessionError::of(error, &self.segment))
+    }
+
+    /// The agent's next message, if it comes in time.
+    async fn receive_by(&mut self, deadline: tokio::time::Instant, what: &'static str) -> Result<ToTool, SessionError> {
+        let received = tokio::time::timeout_at(deadline, self.link.receive()).await;
+        received.map_err(|_| SessionError::Deadline { what })?.map_err(|error| SessionError::of(error, &self.segment))
     }
 }
 

@@ -15,6 +15,8 @@
 //!
 //! The facts are [`Profile`] in MessagePack, but for its trees, fields by name: the small part, the one that grows, and one that later
 //! and earlier versions can read as far as they know it. The trees are the large part, in blocks of columns: see [`columns`].
+//!
+//! Why so, and at what cost: docs/decisions/snapshots.md.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};

@@ -97,7 +97,7 @@ pub struct Dropped {
     pub method: MethodId,
     /// What its probes cost then, as a part of its root's time without probes.
     pub overhead: f64,
-    /// When it had its own code back: how long had been recorded. Zero when that was forgotten since.
+    /// When it was restored: how long had been recorded. Zero when that was forgotten since.
     pub at: Duration,
 }
 
@@ -289,7 +289,7 @@ impl Governor {
         (chosen, excess)
     }
 
-    /// A method has its own code back.
+    /// A method was restored.
     pub fn dropped(&mut self, method: MethodId, now: Duration) {
         let Some(index) = self.due.iter().position(|due| due.method == method) else { return };
         let Due { method, overhead } = self.due.remove(index);

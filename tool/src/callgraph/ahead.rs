@@ -9,6 +9,8 @@
 //! run; along a chain of calls probabilities are multiplied. And then there is evidence, which outweighs all that: the JVM counts calls, so
 //! it is known which methods have run before, and what has run before will again. Where it does not tell, there is less of it: what
 //! the JIT compiler has compiled, and which classes have been initialised.
+//!
+//! Why so, and at what cost: docs/decisions/look-ahead.md.
 
 use std::time::Duration;
 

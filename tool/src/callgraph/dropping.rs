@@ -1,4 +1,4 @@
-//! Dropping: methods whose probes cost more than the user wants to pay get their own code back, and keep it.
+//! Dropping: methods whose probes cost more than the user wants to pay are restored, and stay so.
 //!
 //! Such a method stays in the graph: it has been entered, or will be, and what it calls is instrumented as if it were. So its callees hang on
 //! their nearest shown ancestor from then on, as below a method that the filters hide. Calls of it that are under way end with the code that
@@ -72,7 +72,7 @@ impl CallGraph {
         }
     }
 
-    /// What became of methods that were to be dropped, since the last call: each with whether it has its own code back.
+    /// What became of methods that were to be dropped, since the last call: each with whether it was restored.
     pub fn take_drops(&mut self) -> Vec<(MethodId, bool)> {
         let mut ended = Vec::new();
         for method in std::mem::take(&mut self.dropping) {

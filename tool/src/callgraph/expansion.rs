@@ -25,7 +25,7 @@ impl CallGraph {
                     continue;
                 }
                 let key = record.key;
-                // Without its code a method is asked for again when it is handed out.
+                // Without its code a method is asked for again when its class file is rewritten.
                 if !self.has_code(key) || !self.expand(method) {
                     waiting.push(method);
                 }

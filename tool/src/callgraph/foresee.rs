@@ -11,10 +11,12 @@
 //! a second time, what it overrides: visitors are, again and again, for each class that is visited.
 
 use headwater_rewriter::{CallKind, CallSite};
+use rustc_hash::FxHashSet;
 
 use super::ahead::{self, Callee, Probability};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::names::Visible;
 use super::receivers::Spare;
 use super::{CallGraph, Scheme};
 
@@ -50,10 +52,11 @@ impl CallGraph {
         }
         let mut names = mirror.super_names.clone();
         let mut supertypes = Vec::new();
+        let mut known = FxHashSet::default();
         // They are loaded before it, and linked after it perhaps.
         while let Some(name) = names.pop() {
-            for key in self.mirrors.visible(&name, loader) {
-                if !supertypes.contains(&key) {
+            for key in self.mirrors.visible(&name, loader).few().unwrap_or_default() {
+                if known.insert(key) {
                     supertypes.push(key);
                     names.extend(self.mirrors.get(key).super_names.iter().cloned());
                 }
@@ -104,7 +107,7 @@ impl CallGraph {
         self.needed.clear();
     }
 
-    /// Of a class whose file is being handed out, selects what its methods will probably call in it.
+    /// Of a class whose file is being rewritten, selects what its methods will probably call in it.
     pub(super) fn foresee_in(&mut self, class: ClassKey) {
         if !self.is_foreseeing() {
             return;
@@ -171,6 +174,6 @@ impl CallGraph {
 
     /// No class of this name is loaded where `class` would see it.
     fn is_still_to_come(&self, name: &str, class: ClassKey) -> bool {
-        self.mirrors.visible(name, self.mirrors.get(class).loader).is_empty()
+        self.mirrors.visible(name, self.mirrors.get(class).loader) == Visible::These(Vec::new())
     }
 }

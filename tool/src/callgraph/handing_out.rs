@@ -6,7 +6,7 @@ use headwater_rewriter::ClassFile;
 use super::mirror::ClassKey;
 use super::{CallGraph, Lines, Scheme};
 
-/// What a class file is handed out for.
+/// What a class file is rewritten for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// A class is being loaded.

@@ -3,6 +3,8 @@
 //! The JDK has a few places at which a task passes from the thread that wants it done to the one that does it. These are
 //! probed: where it is handed over, the task tells the runtime that it was, and where it is run, that it is. What the task
 //! itself calls is found as for any call back from the JDK (see [`callbacks`](super::callbacks)).
+//!
+//! Why so, and at what cost: docs/decisions/work-for-other-threads.md.
 
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{ClassFile, Method, Place, call_sites};
@@ -82,10 +84,11 @@ impl CallGraph {
             return;
         }
         for (class, ..) in PLACES {
-            for key in self.mirrors.visible(class, LoaderId::BOOT) {
-                if self.mirrors.get(key).linked && self.passed.insert(key) {
-                    self.to_hotswap.insert(key);
-                }
+            if let Some(key) = self.mirrors.of_jdk(class)
+                && self.mirrors.get(key).linked
+                && self.passed.insert(key)
+            {
+                self.to_hotswap.insert(key);
             }
         }
     }

@@ -8,6 +8,8 @@
 //! JDK code that is not looked through may call any object that it was ever handed. Of lambdas that only it calls, those are likely whose host is in the
 //! graph, or is mentioned by code of the graph that calls out, or passes objects on: a comparator that is a constant of some class. The others are
 //! objects like any [that nobody names](super::opaque).
+//!
+//! Why so, and at what cost: docs/decisions/lambdas.md.
 
 use headwater_rewriter::Lambda;
 use rustc_hash::FxHashSet;
@@ -24,8 +26,7 @@ impl CallGraph {
     /// The class that a lambda's class was made for.
     fn lambda_host(&self, lambda: ClassKey) -> Option<ClassKey> {
         let mirror = self.mirrors.get(lambda);
-        let hosts = self.mirrors.visible(mirror.lambda_host()?, mirror.loader);
-        hosts.into_iter().find(|key| self.mirrors.get(*key).loader == mirror.loader)
+        self.mirrors.names.own(mirror.lambda_host()?, mirror.loader)
     }
 
     /// The class whose code says what a hidden method calls.
@@ -54,10 +55,11 @@ impl CallGraph {
         if !lambdas.iter().all(is_body) {
             return false;
         }
-        let classes = self.mirrors.lambda_classes(host_name).iter().filter(|class| {
-            let mut declared = self.mirrors.get(**class).interfaces.iter();
-            declared.any(|key| interfaces.contains(key)) && self.lambda_host(**class) == Some(host)
-        });
+        let classes = self
+            .mirrors
+            .lambda_classes(host)
+            .iter()
+            .filter(|class| self.mirrors.get(**class).interfaces.iter().any(|key| interfaces.contains(key)));
         let run: FxHashSet<_> =
             lambdas.iter().filter(|it| self.body_has_run(it, host)).map(|it| &it.body.name).collect();
         run.len() >= classes.count()

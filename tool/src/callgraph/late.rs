@@ -3,6 +3,8 @@
 //! What an entered method calls is instrumented before the call if its thread waits. If the thread goes on instead, the first calls are not
 //! seen, and what they call in turn is not either, unless it is instrumented already. So of each such method it is known from when to when its
 //! calls may be missing; its counts are true from then on, and at least so large in all.
+//!
+//! Why so, and at what cost: docs/decisions/limits.md.
 
 use std::time::Duration;
 

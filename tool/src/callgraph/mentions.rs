@@ -1,6 +1,6 @@
 //! What code of the JDK can call at all.
 //!
-//! Of an object that is handed out to the JDK, whatever types of the JDK's declare may be called, by all that is known of the JDK's code: it is
+//! Of an object that escapes to the JDK, whatever types of the JDK's declare may be called, by all that is known of the JDK's code: it is
 //! not looked through. A driver's connections, statements and results have hundreds of such methods. But a class calls nothing that its
 //! constant pool does not name, and most of these are named by no class of the JDK that is loaded. So what has never run, and cannot be called
 //! by what is loaded, is *withheld* until a class comes that names it: it is there before any of that class's code runs.

@@ -10,8 +10,10 @@
 //! classes that nobody mentions, `hashCode`, `equals` and `toString` are left alone where they have never run in a program that had been running
 //! for long. And classes are left alone in whose code a thread had been for a while when we came, unless they are in the graph: a worker's loop
 //! would go on in the old code, interpreted, for as long as it lasts. So is what [hundreds](MOST_CLASSES) of classes have.
+//!
+//! Why so, and at what cost: docs/decisions/callbacks.md.
 
-use headwater_protocol::{ClassId, LoaderId, MethodId};
+use headwater_protocol::{ClassId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ahead::Probability;
@@ -50,7 +52,7 @@ impl CallGraph {
             return;
         }
         let needs_before = self.needs;
-        let loaders = self.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
+        let loaders = self.mirrors.of_jdk(CLASS_LOADER);
         let classes: Vec<ClassKey> = loaders.into_iter().flat_map(|loader| self.mirrors.subtypes(loader)).collect();
         classes.into_iter().for_each(|class| self.expose_loader(class, caller));
         self.reachable.opaque.loaders = self.needs == needs_before;
@@ -221,8 +223,7 @@ impl CallGraph {
 
     /// Whether every object has such a method.
     fn is_of_object(&self, signature: Signature) -> bool {
-        let objects = self.mirrors.visible(OBJECT, LoaderId::BOOT);
-        objects.into_iter().any(|object| self.mirrors.method(object, signature).is_some())
+        self.mirrors.of_jdk(OBJECT).is_some_and(|object| self.mirrors.method(object, signature).is_some())
     }
 
     /// Whether a method is known never to have run, seldom not being never: nobody would tell when it is called.

@@ -9,6 +9,8 @@
 //! Only calls in code that has probes anyway can be guarded; for those in hidden methods, by method handles, or from outside the filter
 //! everything is selected as ever. So are private methods: what a call of them runs is not for the object to say. A class that is
 //! linked later has no idle methods: what it overrides is instrumented when it comes.
+//!
+//! Why so, and at what cost: docs/decisions/receivers.md.
 
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::CallSite;
@@ -94,7 +96,7 @@ impl CallGraph {
             return None;
         }
         let target = (self.mirrors.known_signature(&call.name, &call.descriptor)?, caller);
-        let owners = self.mirrors.visible(&call.owner, loader);
+        let owners = self.mirrors.visible(&call.owner, loader).few()?;
         let all_linked = owners.iter().all(|owner| self.mirrors.get(*owner).linked);
         let spares = all_linked && owners.into_iter().any(|owner| self.idle_on(owner, target) >= least);
         if spares { self.guards.receivers.number(target) } else { None }

@@ -22,9 +22,9 @@ pub(super) enum Drop {
     No,
     /// Its class is to be hotswapped without it.
     Due,
-    /// Its own code has been handed out, and not been accepted by HotSpot yet.
+    /// Its original code has been given to the JVM, and not been accepted by HotSpot yet.
     HandedOut,
-    /// It has its own code back.
+    /// It was restored.
     Done,
     /// HotSpot did not take it back.
     Refused,

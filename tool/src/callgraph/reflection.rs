@@ -8,9 +8,11 @@
 //! `MethodHandle.invokeExact` has no code, but what it comes to in the end has: however a handle was made and whatever it was combined
 //! with, the JVM runs a method by a direct handle, whose form gets the method out of it by one of a few static methods. These
 //! are probed as soon as code of the graph invokes handles, or has call sites that its own bootstrap methods link.
+//!
+//! Why so, and at what cost: docs/decisions/reflection.md.
 
+use headwater_protocol::ClassId;
 use headwater_protocol::message::MethodRef;
-use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::ClassFile;
 use headwater_runtime_java::{OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO};
 use rustc_hash::FxHashSet;
@@ -185,10 +187,11 @@ impl CallGraph {
             if !self.reflection.is_used(gate.way) {
                 continue;
             }
-            for key in self.mirrors.visible(gate.class, LoaderId::BOOT) {
-                if self.mirrors.get(key).linked && self.reflection.probed.insert(key) {
-                    self.to_hotswap.insert(key);
-                }
+            if let Some(key) = self.mirrors.of_jdk(gate.class)
+                && self.mirrors.get(key).linked
+                && self.reflection.probed.insert(key)
+            {
+                self.to_hotswap.insert(key);
             }
         }
     }

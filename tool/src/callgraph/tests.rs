@@ -10,6 +10,7 @@ mod ahead;
 mod callbacks;
 mod dropping;
 mod guards;
+mod loaders;
 mod loading;
 mod mentions;
 mod natives;

@@ -9,6 +9,8 @@
 //!
 //! Some are never linked, though they are called: a static method is inherited, and its call initialises the class that declares it, not the
 //! one that is named (JVMS 5.5). All of Kotlin's library is called that way (`CollectionsKt`). So of such classes it is remembered what they extend.
+//!
+//! Why so, and at what cost: docs/decisions/unlinked-classes.md.
 
 use std::sync::Arc;
 

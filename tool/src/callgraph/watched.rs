@@ -6,6 +6,8 @@
 //! alone, and the agent looks at their counters. What has run after all is instrumented then, and its counts are at least what they say.
 //!
 //! In a program that does much for the first time, in one that has hardly run yet, and where the JVM does not tell, nothing is watched.
+//!
+//! Why so, and at what cost: docs/decisions/watched-methods.md.
 
 use headwater_protocol::message::MethodRef;
 use rustc_hash::{FxHashMap, FxHashSet};

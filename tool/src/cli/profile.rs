@@ -6,13 +6,18 @@ use std::process::ExitCode;
 use super::output::{Origin, Output};
 use super::profile_options::OneProfile;
 use super::progress::{Progress, Shown};
-use super::{complain, fail, interrupted};
+use super::{complain, fail};
 use crate::jvm;
 use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Stage};
 use crate::report::text;
 
-pub(super) async fn attached(target: &str, arguments: &OneProfile, await_root: bool) -> ExitCode {
+pub(super) async fn attached(
+    target: &str,
+    arguments: &OneProfile,
+    await_root: bool,
+    interrupt: impl Future<Output = ()>,
+) -> ExitCode {
     let jvm = match jvm::resolve(target) {
         Ok(jvm) => jvm,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
@@ -23,12 +28,16 @@ pub(super) async fn attached(target: &str, arguments: &OneProfile, await_root: b
     let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
     let settings = arguments.settings(await_root);
     let observer = |stage| observe(stage, &progress, &arguments.output);
-    let result = profiling::attach(&jvm, &settings, interrupted(), &observer).await;
+    let result = profiling::attach(&jvm, &settings, interrupt, &observer).await;
     progress.clear();
     conclude(result, &arguments.output)
 }
 
-pub(super) async fn started(arguments: &OneProfile, command: &[String]) -> ExitCode {
+pub(super) async fn started(
+    arguments: &OneProfile,
+    command: &[String],
+    interrupt: impl Future<Output = ()>,
+) -> ExitCode {
     if let Err(error) = arguments.output.check() {
         return fail(2, &error);
     }
@@ -36,7 +45,7 @@ pub(super) async fn started(arguments: &OneProfile, command: &[String]) -> ExitC
     let progress = Progress::new(Shown::Milestones);
     let settings = arguments.settings(true);
     let observer = |stage| observe(stage, &progress, &arguments.output);
-    match profiling::run(command, &settings, interrupted(), &observer).await {
+    match profiling::run(command, &settings, interrupt, &observer).await {
         Ok((mut outcome, status)) => {
             if !status.success() {
                 outcome.profile.warnings.push(format!("the program ended with {status}"));

@@ -42,7 +42,7 @@ enum RevealName {
 /// Whether what the profile takes of the program's time is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum GentleName {
-    /// It is: the program stands still for 2% of the time at most, and each of its threads waits for 5%, and half a second in any one call. Beyond
+    /// It is: the program is paused for 2% of the time at most, and each of its threads waits for 5%, and half a second in any one call. Beyond
     /// that, methods are instrumented in the background; calls that this misses are marked in the report
     On,
     /// It is not: in a large program, calls may take many seconds
@@ -173,7 +173,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = bare_timing)]
     bare: BareTiming,
     /// How much longer the root's calls may take for being profiled (5%). Methods whose probes cost more than they tell
-    /// get their own code back until that holds; the report lists them with what was recorded until then
+    /// lose their probes until that holds; the report lists them with what was recorded until then
     #[arg(long, value_name = "PERCENT")]
     budget: Option<Limit>,
     /// Instrument only classes or methods that match (com.acme.**, com.acme.Foo::bar). Of the JDK, those that --jdk says, unless a pattern can mean

@@ -13,7 +13,7 @@ use headwater_protocol::segment::Overflow;
 use super::output::{parent_exists, terminal_width, wants_color};
 use super::profile_options::ClockSource;
 use super::progress::{Progress, Shown, matched};
-use super::{duration, fail, interrupted};
+use super::{duration, fail};
 use crate::callgraph::{Lines, Options};
 use crate::decode::Statistics;
 use crate::jvm;
@@ -205,7 +205,7 @@ pub(crate) fn observe(stage: Stage, progress: &Progress) {
     }
 }
 
-pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
+pub(super) async fn run(arguments: &RegionArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
     let RegionArgs { target, timing } = arguments;
     let jvm = match jvm::resolve(target) {
         Ok(jvm) => jvm,
@@ -216,7 +216,7 @@ pub(super) async fn run(arguments: &RegionArgs) -> ExitCode {
     }
     let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
     let observer = |stage| observe(stage, &progress);
-    let result = profiling::attach(&jvm, &timing.settings(&progress), interrupted(), &observer).await;
+    let result = profiling::attach(&jvm, &timing.settings(&progress), interrupt, &observer).await;
     progress.clear();
     let outcome = match result {
         Ok(outcome) => outcome,

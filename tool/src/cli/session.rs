@@ -8,15 +8,20 @@ use std::process::ExitCode;
 use super::progress::{Progress, Shown};
 use super::{fail, interrupted};
 use crate::console::Console;
+use crate::console::prompt::{self, Signals};
 use crate::report::units::plural;
 use crate::script::{self, Script, Setting};
 
-pub(super) async fn prompt(target: &str) -> ExitCode {
+pub(super) async fn at_prompt(target: &str) -> ExitCode {
+    let mut signals = match Signals::new() {
+        Ok(signals) => signals,
+        Err(error) => return fail(1, &format!("signals cannot be received: {error}")),
+    };
     let mut console = Console::new(Progress::at_prompt());
-    if let Err(failure) = console.attach(target, interrupted()).await {
+    if let Err(failure) = console.attach(target, signals.any()).await {
         return fail(failure.code, &failure.message);
     }
-    ExitCode::from(crate::console::prompt::run(console).await)
+    ExitCode::from(prompt::run(console, signals).await)
 }
 
 /// Whether a script is only checked.

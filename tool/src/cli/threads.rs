@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::output::{parent_exists, terminal_width, wants_color};
-use super::{complain, duration, fail, interrupted};
+use super::{complain, duration, fail};
 use crate::jvm::{self, Jvm};
 use crate::report::text::Style;
 use crate::report::threads::json::write_json;
@@ -139,7 +139,7 @@ pub(crate) async fn take(jvm: Jvm, wanted: Wanted, interrupt: impl Future<Output
     taken.unwrap_or(Err(DumpError::Interrupted))
 }
 
-pub(super) async fn run(arguments: &ThreadsArgs) -> ExitCode {
+pub(super) async fn run(arguments: &ThreadsArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
     let ThreadsArgs { target, showing } = arguments;
     let jvm = match jvm::resolve(target) {
         Ok(jvm) => jvm,
@@ -148,7 +148,7 @@ pub(super) async fn run(arguments: &ThreadsArgs) -> ExitCode {
     if let Err(error) = showing.check() {
         return fail(2, &error);
     }
-    let taken = match take(jvm, showing.wanted(), interrupted()).await {
+    let taken = match take(jvm, showing.wanted(), interrupt).await {
         Ok(taken) => taken,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };

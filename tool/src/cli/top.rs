@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 
+use super::fail;
 use super::output::{Output, wants_color};
 use super::profile::{conclude, verdict};
 use super::profile_options::ProfileArgs;
 use super::progress::{Progress, Shown};
 use super::values::live_period;
-use super::{fail, interrupted};
 use crate::engine::Live;
 use crate::jvm::{self, Jvm};
 use crate::pattern::MethodPattern;
@@ -99,7 +99,7 @@ fn glyphs(environment: &dyn Fn(&str) -> Option<String>) -> Glyphs {
     if is_utf8 { Glyphs::Unicode } else { Glyphs::Ascii }
 }
 
-pub(super) async fn run(arguments: &TopArgs) -> ExitCode {
+pub(super) async fn run(arguments: &TopArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         let roots: Vec<String> = arguments.roots.iter().map(|root| format!("--root '{root}'")).collect();
         let target = &arguments.target;
@@ -121,7 +121,7 @@ pub(super) async fn run(arguments: &TopArgs) -> ExitCode {
     }
     let progress = Progress::new(if io::stderr().is_terminal() { Shown::Live } else { Shown::Milestones });
     let observer = |stage| progress.show(stage);
-    let mut interrupt = pin!(interrupted());
+    let mut interrupt = pin!(interrupt);
     let started = profiling::unless(interrupt.as_mut(), start(&jvm, arguments.settings(), &observer)).await;
     progress.clear();
     let live = match started {

@@ -21,9 +21,10 @@ impl Console {
     /// Attaches to a JVM, named as on the command line, and says so; unless `interrupt` is ready before that.
     pub async fn attach(&mut self, target: &str, interrupt: impl Future<Output = ()>) -> Result<(), Failure> {
         tokio::select! {
-            attached = self.attach_to(target) => attached?,
+            biased;
             // What was begun is dropped, and with it the connection: the agent gives everything back by itself.
             () = interrupt => return Err(ProfileError::Interrupted.into()),
+            attached = self.attach_to(target) => attached?,
         }
         self.announce();
         Ok(())
@@ -133,6 +134,7 @@ impl Console {
             _ if matches!(error, SessionError::TargetEnded) || !profiling::is_alive(pid) => {
                 Failure::new(5, format!("the target {pid} ended"))
             }
+            _ if matches!(error, SessionError::GivenUp) => Failure::new(1, error.to_string()),
             _ => Failure::new(1, format!("the session was ended by somebody else (headwater detach): {error}")),
         };
         if failure.code == 5 {

@@ -14,6 +14,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, ExternalPrinter, Helper};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::complete::Completion;
@@ -34,8 +35,33 @@ enum Input {
     End,
 }
 
+/// What the user may send beside lines. From its making on none of them ends the process by itself, and none is missed.
+#[derive(Debug)]
+pub struct Signals {
+    terminate: Signal,
+    hangup: Signal,
+    interrupts: Signal,
+}
+
+impl Signals {
+    /// Receives them.
+    pub fn new() -> io::Result<Signals> {
+        let [terminate, hangup, interrupts] = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
+        Ok(Signals { terminate: signal(terminate)?, hangup: signal(hangup)?, interrupts: signal(interrupts)? })
+    }
+
+    /// Ready when there is one, of whatever kind.
+    pub async fn any(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+            _ = self.interrupts.recv() => {}
+        }
+    }
+}
+
 /// Asks for commands and executes them until the user has enough; the exit code.
-pub async fn run(mut console: Console) -> u8 {
+pub async fn run(mut console: Console, signals: Signals) -> u8 {
     let (inputs, mut received) = unbounded_channel();
     let (turns, turn) = mpsc::channel();
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
@@ -54,7 +80,7 @@ pub async fn run(mut console: Console) -> u8 {
         return 1;
     }
     let mut told = Told { printer, is_prompting: false };
-    let code = converse(&mut console, &mut received, &turns, &mut told).await;
+    let code = converse(&mut console, &mut received, &turns, (signals, &mut told)).await;
     let left = console.detach().await;
     if let Err(failure) = left {
         told.tell(&failure.message);
@@ -87,14 +113,9 @@ async fn converse(
     console: &mut Console,
     received: &mut UnboundedReceiver<Input>,
     turns: &mpsc::Sender<()>,
-    told: &mut Told,
+    (signals, told): (Signals, &mut Told),
 ) -> u8 {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::hangup()), signal(SignalKind::interrupt()));
-    let (Ok(mut terminate), Ok(mut hangup), Ok(mut interrupts)) = signals else {
-        told.tell("headwater: signals cannot be received");
-        return 1;
-    };
+    let Signals { mut terminate, mut hangup, mut interrupts } = signals;
     let mut code = 0;
     loop {
         // What came too late to stop the last command is not meant for the next one.

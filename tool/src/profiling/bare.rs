@@ -6,6 +6,8 @@
 //!
 //! Code that has just been given back is compiled anew. What was timed and sampled before the compilers were done with it, and calls took the
 //! same from one part of the time to the next, does not count. Where that does not come, the last half of the phase counts, and the profile says so.
+//!
+//! Why so, and at what cost: docs/decisions/times.md.
 
 mod steady;
 

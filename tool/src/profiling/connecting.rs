@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use headwater_protocol::layout::Shape;
 use headwater_protocol::segment::Segment;
 use tokio::process::Child;
 
@@ -17,6 +18,7 @@ use crate::engine::Attached;
 use crate::jvm::{self, Jvm};
 use crate::link::{Caller, Link, LinkError, Listener, Peer};
 use crate::profile::Target;
+use crate::pulse::Pulse;
 
 /// How long a thread of the target waits for this process before it goes on without.
 const TARGET_DEADLINE: Duration = Duration::from_secs(3);
@@ -106,10 +108,11 @@ async fn bring_in(
     listener: &Listener,
     settings: &Settings,
 ) -> Result<Connected, ProfileError> {
+    let pid = host.pid();
     let loading = load(host, library, path_of_socket(directory));
     tokio::pin!(loading);
     let (caller, loaded) = caller(listener, loading.as_mut()).await?;
-    let connected = welcome(caller, settings)?;
+    let connected = welcome(caller, pid, settings)?;
     // HotSpot looks for the runtime's native methods in the agents that it has finished loading.
     if !loaded {
         finished(listener, loading).await?;
@@ -172,6 +175,7 @@ async fn caller(
 /// An agent that has been welcomed.
 struct Connected {
     segment: Arc<Segment>,
+    pulse: Pulse,
     link: Link,
     java_version: String,
     forgets_names: bool,
@@ -184,18 +188,21 @@ impl Connected {
         let names = self.forgets_names.then_some(FORGOTTEN_NAMES);
         let notes = [debugger, names].into_iter().flatten().map(str::to_owned).collect();
         let target = Target { pid, main, jdk: self.java_version };
-        Attached::new(self.link, self.segment, target, notes)
+        Attached::new(self.link, (self.segment, self.pulse), target, notes)
     }
 }
 
-fn welcome(caller: Caller, settings: &Settings) -> Result<Connected, ProfileError> {
+fn welcome(caller: Caller, pid: u32, settings: &Settings) -> Result<Connected, ProfileError> {
     let greeting = caller.greeting().clone();
     let forgets_names = greeting.forgets_names;
     let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
-    let (chunks, recording) = agreed(settings, &java_version)?;
-    let (segment, file) = Segment::create(chunks, recording)?;
+    let (buffer_bytes, recording) = agreed(settings, &java_version)?;
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    let (segment, file) = Segment::create(Shape::fit(buffer_bytes, threads), recording)?;
+    let segment = Arc::new(segment);
+    let pulse = Pulse::start(Arc::clone(&segment)).map_err(ProfileError::Thread)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
-    Ok(Connected { segment: Arc::new(segment), link, java_version, forgets_names })
+    Ok(Connected { segment, pulse, link, java_version, forgets_names })
 }
 
 /// A program that was started with the agent in it.
@@ -236,7 +243,7 @@ impl Started {
                 return Err(ProfileError::NoAgent { status });
             }
         };
-        Ok(welcome(caller, settings)?.attached(pid, self.main.clone()))
+        Ok(welcome(caller, pid, settings)?.attached(pid, self.main.clone()))
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! A machine's speed changes, and so does what the JIT compiler makes of the probes. Nobody knows when that was, so the mean of
 //! both stands for all of the recording, and half of what lies between them is added to the uncertainty.
+//!
+//! Why so, and at what cost: docs/decisions/calibration.md.
 
 use headwater_protocol::message::Calibration;
 

@@ -3,7 +3,6 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use headwater_protocol::layout;
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::{Overflow, Recording, TimeSource};
 
@@ -74,7 +73,7 @@ pub enum BareTiming {
     For(Duration),
 }
 
-/// What is settled with the agent when it is welcomed: the buffer's size in chunks, and how it is to record.
+/// What is settled with the agent when it is welcomed: the buffer's size in bytes, and how it is to record.
 pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, Recording), ClockSourceError> {
     let recording = Recording {
         clock_period: settings.clock.period(),
@@ -88,7 +87,7 @@ pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, 
         control_every: settings.control,
         overflow: settings.overflow,
     };
-    Ok((layout::chunks_for(settings.buffer_bytes), recording))
+    Ok((settings.buffer_bytes, recording))
 }
 
 /// How events are decoded.

@@ -10,7 +10,7 @@ use super::questions::Pending;
 use super::{COMMAND_DEADLINE, Running, Session, SessionError, unexpected};
 use crate::callgraph::Step;
 
-/// Class files that are asked for in one message: while the agent gathers them, nobody else gets an answer.
+/// Class files that are asked for in one message: what happens meanwhile is seen to afterwards.
 const READ_AT_ONCE: usize = 64;
 
 /// What hotswapping has cost so far.
@@ -199,10 +199,7 @@ impl Session {
         let deadline = tokio::time::Instant::now() + COMMAND_DEADLINE;
         // A thread that has waited too long for this does not come back.
         while self.linking && !self.abandoned.contains(&request) {
-            let message = tokio::time::timeout_at(deadline, self.link.receive())
-                .await
-                .map_err(|_| SessionError::Deadline { what: "link classes" })??;
-            match message {
+            match self.receive_by(deadline, "link classes").await? {
                 ToTool::Upcall { request, thread: Some(by), upcall: Upcall::Linked } if by == thread => {
                     self.asker = Some((request, thread));
                     self.deciding = Some(request);
@@ -244,10 +241,7 @@ impl Session {
     async fn let_hotswap_end(&mut self) -> Result<(), SessionError> {
         let deadline = tokio::time::Instant::now() + COMMAND_DEADLINE;
         while self.running.is_some() {
-            let message = tokio::time::timeout_at(deadline, self.link.receive())
-                .await
-                .map_err(|_| SessionError::Deadline { what: "end a hotswap" })??;
-            match message {
+            match self.receive_by(deadline, "end a hotswap").await? {
                 ToTool::Upcall { request, thread, upcall: upcall @ Upcall::Hotswapped(_) } if !self.stopping => {
                     self.called(Pending { request, thread, upcall }).await?;
                 }

@@ -3,6 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
+use headwater_protocol::layout::Shape;
 use headwater_protocol::message::{Frame, Greeting, MethodInfo, MethodRef, Notice, ThreadStack, Upcall, Welcome};
 use headwater_protocol::segment::Recording;
 use headwater_protocol::{LoaderId, PROTOCOL_VERSION, wire};
@@ -177,7 +178,7 @@ async fn begin(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, Jo
         script(&mut agent);
     });
     let caller = listener.accept().await.unwrap();
-    let (segment, file) = Segment::create(2, Recording::default()).unwrap();
+    let (segment, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
     let link = caller.welcome(&file, Duration::from_secs(1)).unwrap();
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
     let mut session = Session::new(link, Arc::new(segment), graph);

@@ -2,6 +2,8 @@
 //!
 //! Each view is a list of rows, made anew of every profile that comes in. Only those on the screen are put into words
 //! (see [`draw`](super::draw)). The selection and what is folded belong to the chain of names that leads to a row, not to its place.
+//!
+//! Why so, and at what cost: docs/decisions/live-results.md.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -301,7 +301,7 @@ public final class HeadwaterV1 {
     // What follows is called by the agent.
 
     /** Begins a session over a freshly mapped segment. Nothing is recorded yet. */
-    private static void attach(long segment, int chunks, long chunkData, long readTsc) {
+    private static void attach(long segment, int chunks, int chunkBytes, long chunkData, long readTsc) {
         synchronized (LOCK) {
             flags = segment + FLAGS;
             // Nothing is left to be initialised by a probe: it may be near the end of its stack, and a class whose initialisation
@@ -309,7 +309,7 @@ public final class HeadwaterV1 {
             for (Class<?> used : USED_BY_PROBES) {
                 U.ensureClassInitialized(used);
             }
-            HeadwaterV1Chunks.attach(segment, chunks, chunkData);
+            HeadwaterV1Chunks.attach(segment, chunks, chunkBytes, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
             letGo();
             HeadwaterV1Revealed.clear();
@@ -428,6 +428,9 @@ public final class HeadwaterV1 {
 
     /** Waits until a chunk is free, or a deadline has passed. */
     static native boolean awaitChunk();
+
+    /** Whether somebody waits for what is being timed. */
+    static native boolean isWanted();
 
     /** Waits until instrumented code has been given back, or a deadline has passed. */
     static native void awaitGivenBack();

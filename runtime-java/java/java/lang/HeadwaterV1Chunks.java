@@ -29,7 +29,8 @@ final class HeadwaterV1Chunks {
     private static final int STATE_CLAIMED = 1;
     private static final int STATE_OWNED = 2;
     private static final int STATE_FULL = 3;
-    static final int CHUNK_BYTES = 32 * 1024;
+    /** Of a chunk, at most. */
+    private static final int CHUNK_BYTES = 32 * 1024;
     private static final int THREAD_BITS = 36;
     private static final long MAX_THREAD = (1L << 36) - 1;
     private static final int MAX_RUN = (1 << 25) - 1;
@@ -46,6 +47,8 @@ final class HeadwaterV1Chunks {
     static long segment;
     /** How many there are. */
     static int count;
+    /** Bytes of each. */
+    static int bytes;
     private static long heads;
     private static long data;
     /** Index of a chunk. */
@@ -56,10 +59,11 @@ final class HeadwaterV1Chunks {
     private HeadwaterV1Chunks() {}
 
     /** Goes over to a freshly mapped segment. */
-    static void attach(long segmentAddress, int chunks, long chunkData) {
+    static void attach(long segmentAddress, int chunks, int chunkBytes, long chunkData) {
         segment = segmentAddress;
         heads = segmentAddress + CHUNK_HEADS;
         count = chunks;
+        bytes = chunkBytes;
         lastClaimed = 0;
         data = segmentAddress + chunkData;
         waiting = U.getInt(segmentAddress + OFFSET_OVERFLOW) == 0;
@@ -267,8 +271,8 @@ final class HeadwaterV1Chunks {
         // Release: pairs with the tool's acquire in Segment::claimed.
         U.putIntRelease(null, head + HEAD_STATE, STATE_OWNED);
         thread.head = head;
-        thread.position = data + (long) index * CHUNK_BYTES;
-        thread.end = thread.position + CHUNK_BYTES;
+        thread.position = data + (long) index * bytes;
+        thread.end = thread.position + bytes;
         return true;
     }
 
@@ -297,7 +301,7 @@ final class HeadwaterV1Chunks {
     /** Time of the latest event in the thread's chunk, or of the chunk's base. */
     private static long latest(HeadwaterV1Thread thread) {
         long base = U.getLong(thread.head + HEAD_BASE_NS);
-        for (long at = thread.position - 8; at >= thread.end - CHUNK_BYTES; at -= 8) {
+        for (long at = thread.position - 8; at >= thread.end - bytes; at -= 8) {
             long word = U.getLong(at);
             if (word >>> KIND_SHIFT <= KIND_ROOT) {
                 return base + (word & MAX_PAYLOAD);
@@ -312,7 +316,7 @@ final class HeadwaterV1Chunks {
         int claimed = 0;
         for (int i = 0; i < count && claimed < found.length; i++) {
             if (U.compareAndSetInt(null, heads + (long) i * CHUNK_HEAD_BYTES + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
-                found[claimed++] = data + (long) i * CHUNK_BYTES;
+                found[claimed++] = data + (long) i * bytes;
             }
         }
         if (claimed == 0) {
@@ -327,8 +331,8 @@ final class HeadwaterV1Chunks {
     static void show(long[] hidden) {
         for (long words : hidden) {
             if (words != SINK) {
-                U.setMemory(words, CHUNK_BYTES, (byte) 0);
-                long head = heads + (words - data) / CHUNK_BYTES * CHUNK_HEAD_BYTES;
+                U.setMemory(words, bytes, (byte) 0);
+                long head = heads + (words - data) / bytes * CHUNK_HEAD_BYTES;
                 // Release: pairs with the next claimer's acquire.
                 U.putIntRelease(null, head + HEAD_STATE, STATE_FREE);
             }

@@ -118,12 +118,21 @@ final class HeadwaterV1Threads {
     @DontInline
     private static HeadwaterV1Thread findBehind(HeadwaterV1Thread[] table, long tid) {
         int mask = table.length - 1;
-        for (int at = (int) tid + 1 & mask;; at = at + 1 & mask) {
+        int step = step(tid);
+        for (int at = (int) tid + step & mask;; at = at + step & mask) {
             HeadwaterV1Thread thread = table[at];
             if (thread == NOBODY || thread.tid == tid) {
                 return thread;
             }
         }
+    }
+
+    /**
+     * How far a thread that does not find its place free goes on at a time; odd, so that it comes to all. Each has its own: numbers are
+     * given in a row, and where a row begins in another's place, each would have to go behind all of that.
+     */
+    private static int step(long tid) {
+        return (int) (tid * 0x9E3779B97F4A7C15L >>> 33) | 1;
     }
 
     /** Number of the current thread. */
@@ -359,8 +368,9 @@ final class HeadwaterV1Threads {
             // Whoever looks for the thread must look behind this one.
             table[at].displaced++;
         }
+        int step = step(thread.tid);
         while (table[at] != NOBODY) {
-            at = (at + 1) & table.length - 1;
+            at = at + step & table.length - 1;
         }
         table[at] = thread;
         count++;

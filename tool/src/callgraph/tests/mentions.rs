@@ -1,4 +1,4 @@
-//! What is handed out to the JDK, and what of it the JDK's loaded classes can call.
+//! What escapes to the JDK, and what of it the JDK's loaded classes can call.
 
 use super::*;
 

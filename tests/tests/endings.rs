@@ -1,0 +1,88 @@
+//! What is left behind when a tool or a target is ended at an odd moment: soon nothing, and the tool knows why it ended.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use headwater_tests::appearing::{self, Appearing, ROOT};
+use headwater_tests::{Patience, Process, Scratch, compile, headwater, java, jdks, profile, read_report};
+use rustix::process::Signal;
+
+/// The agent's thread in a target; it has come.
+fn agent(target: &Process) -> PathBuf {
+    let is_ours = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|it| it == "Headwater agent\n");
+    let mut found = None;
+    await_that(|| {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).expect("it runs").flatten();
+        found = tasks.map(|task| task.path()).find(is_ours);
+        found.is_some()
+    });
+    found.expect("it has come")
+}
+
+/// CPU time of a thread, in hundredths of a second.
+fn ticks(thread: &Path) -> u64 {
+    let stat = std::fs::read_to_string(thread.join("stat")).expect("it runs");
+    // Behind the name: the state, and from there the eleventh and twelfth.
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("what follows").split_whitespace().collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
+}
+
+fn await_that(mut condition: impl FnMut() -> bool) {
+    let mut patience = Patience::default();
+    while !condition() {
+        assert!(patience.lasts(), "it does not come");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// In an interpreter the probes take many seconds to be timed: another tool, which began before, is still having that done.
+#[test]
+fn nobody_goes_on_timing_probes_for_a_tool_that_is_gone() {
+    for (jdk, signal) in jdks().into_iter().flat_map(|jdk| [(jdk.clone(), Signal::KILL), (jdk, Signal::INT)]) {
+        let classes = compile(&jdk, &["Steps.java"]);
+        let begin = || {
+            let mut target = java(&jdk, &classes, &["-Xint"], &["Steps"]);
+            target.await_line("READY");
+            let pid = target.pid().to_string();
+            let tool = Process::spawn(headwater().args(["profile", &pid, "--root", "Steps::root", "--bare", "off"]));
+            let agent = agent(&target);
+            (target, tool, agent)
+        };
+        let (_other_target, mut other, _) = begin();
+        let (mut target, tool, agent) = begin();
+        await_that(|| ticks(&agent) >= 20);
+        tool.signal(signal);
+        await_that(|| !agent.exists());
+        assert_eq!(other.pending_error_lines(), Vec::<String>::new(), "JDK {}: {signal:?}", jdk.version);
+        let tool = tool.finish();
+        if signal == Signal::INT {
+            assert_eq!(tool.status.code(), Some(130), "{:#?}", tool.stderr);
+        }
+        target.say("quit");
+        let target = target.finish();
+        assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
+    }
+}
+
+#[test]
+fn a_target_that_is_terminated_is_known_to_have_ended() {
+    for jdk in jdks() {
+        let classes = appearing::classes(&jdk);
+        for _ in 0..5 {
+            let mut target = Appearing::start(&jdk, &classes);
+            let out = Scratch::new("report");
+            let file = out.file("profile.json");
+            let options = ["--root", ROOT, "--bare", "off", "-o", &file.to_string_lossy()];
+            let tool = profile(&target.process, &options);
+            target.await_rounds(20);
+            target.process.signal(Signal::TERM);
+            let tool = tool.finish();
+            assert_eq!(tool.status.code(), Some(5), "JDK {}: {:#?}", jdk.version, tool.stderr);
+            assert!(root(&file) > 0);
+        }
+    }
+}
+
+fn root(report: &Path) -> u64 {
+    headwater_tests::counting::root_calls(&read_report(report))
+}
