@@ -46,6 +46,12 @@ pub fn jcmd(host: &TargetHost, command: &str) -> Result<String, AttachError> {
     transport::execute(host, "jcmd", [command, "", ""])
 }
 
+/// All threads of the JVM as text. Options are those of its command: `-l` for the owners of `java.util.concurrent` locks, for which it looks
+/// through its heap, `-e` for more about each thread.
+pub fn thread_dump(host: &TargetHost, options: &str) -> Result<String, AttachError> {
+    transport::execute_at_safepoint(host, "threaddump", [options, "", ""])
+}
+
 /// The JVM's words when `-XX:-EnableDynamicAgentLoading` is set (JDK 9 and later).
 const LOADING_DISABLED: &str = "Dynamic agent loading is not enabled";
 

@@ -25,6 +25,7 @@ pub(crate) mod region;
 mod report;
 mod session;
 mod shell;
+pub(crate) mod threads;
 mod top;
 mod values;
 mod view;
@@ -84,6 +85,7 @@ async fn execute(command: Command) -> ExitCode {
         Command::Man { directory } => shell::manual(&directory),
         Command::Doctor { target, format } => doctor::run(&target, format),
         Command::Region(arguments) => region::run(&arguments, interrupted()).await,
+        Command::Threads(arguments) => threads::run(&arguments, interrupted()).await,
         Command::Top(arguments) => top::run(&arguments, interrupted()).await,
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -5,6 +5,7 @@
 //! below: with the connection, the profile, or what is asked of them.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -16,6 +17,7 @@ use crate::pattern::ClassPattern;
 use crate::profile::Profile;
 use crate::profiling::{Ending, ProfileError};
 use crate::report::View;
+use crate::thread_dump::{Owners, Wanted};
 
 mod asking;
 pub mod command;
@@ -137,6 +139,12 @@ impl Console {
             Statement::Nothing => {}
             Statement::Help(text) => writeln!(io::stdout(), "{}", text.trim_end())?,
             Statement::Wait(wait) => self.wait(wait, interrupt).await?,
+            Statement::Expect(expectation) if expectation.is_of_threads() => {
+                let wanted = Wanted { window: Duration::ZERO, owners: Owners::Auto };
+                let taken = self.all_threads(wanted, interrupt).await?;
+                let checked = expectation.check_count(taken.deadlocks.len());
+                checked.map_err(|message| Failure::new(1, message))?;
+            }
             Statement::Expect(expectation) => {
                 let profile = self.profile_so_far().await?;
                 expectation.check(&profile).map_err(|message| Failure::new(1, message))?;
@@ -169,6 +177,10 @@ impl Console {
                 self.progress.say(&format!("written to {}", file.display()));
             }
             Command::Threads => show::threads(&self.profile_so_far().await?, &mut io::stdout().lock())?,
+            Command::ThreadDump(showing) => {
+                let taken = self.all_threads(showing.wanted(), interrupt).await?;
+                showing.write(&taken).or_else(is_broken_pipe)?;
+            }
             Command::Methods { pattern, limit } => self.methods(pattern, limit).await?,
             Command::Filter { change } => self.filter(change)?,
             Command::Clear => self.clear().await?,

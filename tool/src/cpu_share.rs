@@ -226,7 +226,7 @@ fn state(stat: &[u8]) -> Option<u8> {
 }
 
 /// What a thread has had of the processors; `None` where the kernel does not count that, or the thread is gone.
-fn scheduled(tasks: &Path, number: u32) -> Option<Scheduled> {
+pub(crate) fn scheduled(tasks: &Path, number: u32) -> Option<Scheduled> {
     parsed(&std::fs::read_to_string(tasks.join(format!("{number}/schedstat"))).ok()?)
 }
 
@@ -237,7 +237,7 @@ fn parsed(schedstat: &str) -> Option<Scheduled> {
 }
 
 /// A thread's number in its own, the innermost pid namespace.
-fn inner_number(tasks: &Path, number: u32) -> Option<u32> {
+pub(crate) fn inner_number(tasks: &Path, number: u32) -> Option<u32> {
     let status = std::fs::read_to_string(tasks.join(format!("{number}/status"))).ok()?;
     innermost(&status, number)
 }

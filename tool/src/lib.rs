@@ -36,6 +36,8 @@ mod rights;
 mod script;
 pub mod session;
 pub mod snapshot;
+pub mod thread_dump;
+pub mod threads;
 pub mod ticker;
 pub mod timing;
 pub mod top;

@@ -18,6 +18,7 @@ pub mod region;
 pub mod select;
 pub(crate) mod status;
 pub mod text;
+pub mod threads;
 pub(crate) mod units;
 pub(crate) mod walk;
 

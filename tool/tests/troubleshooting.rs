@@ -7,13 +7,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is only ever a part of another message, which has the heading.
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 14] = [
     "column N: N",
     "N N",
     "at offset N: expected N",
     "there is no probe for allocations",
     // The JVM's own words.
     "Dynamic agent loading is not enabled",
+    "Java stack information for the threads listed above:",
+    "waiting on the Class initialization monitor for ",
+    // Why virtual threads are not known.
+    "the JVM said `N`",
     // The ends of messages.
     ". --clock tick costs less",
     ". Name the methods that call it",

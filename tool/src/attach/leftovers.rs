@@ -87,15 +87,15 @@ fn names(tmp: BorrowedFd<'_>) -> Vec<String> {
     names.filter(|name| is_ours(name)).collect()
 }
 
-/// Whether a tool makes directories with such names: `headwater-PID-BUILD`, `headwater-samples-PID`, each perhaps with a number
+/// Whether a tool makes directories with such names: `headwater-PID-BUILD`, `headwater-samples-PID`, `headwater-threads-PID`, each perhaps with a number
 /// of eight digits behind it.
 fn is_ours(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_hash = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let Some(rest) = name.strip_prefix(agent::DIRECTORY_PREFIX) else { return false };
     match rest.split('-').collect::<Vec<_>>().as_slice() {
-        ["samples", pid] => is_number(pid),
-        ["samples", pid, number] => is_number(pid) && is_hash(number),
+        ["samples" | "threads", pid] => is_number(pid),
+        ["samples" | "threads", pid, number] => is_number(pid) && is_hash(number),
         [pid, build] => is_number(pid) && is_hash(build),
         [pid, build, number] => is_number(pid) && is_hash(build) && is_hash(number),
         _ => false,
@@ -153,6 +153,8 @@ mod tests {
             "headwater-12-0123abcd-89abcdef",
             "headwater-samples-12",
             "headwater-samples-12-89abcdef",
+            "headwater-threads-12",
+            "headwater-threads-12-89abcdef",
         ] {
             assert!(is_ours(name), "{name}");
         }

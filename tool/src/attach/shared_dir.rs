@@ -118,6 +118,15 @@ impl SharedDir {
         self.do_with("create", &self.path_of(name)?, || self.open_new(name))
     }
 
+    /// Creates a pipe that the target can write to, and opens it for reading, which then waits for nothing; replaces what is there.
+    pub fn create_pipe(&self, name: &str) -> Result<File, AttachError> {
+        self.do_with("create", &self.path_of(name)?, || {
+            self.remove(name)?;
+            rustix::fs::mknodat(&self.directory, name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+            Ok(open_pipe(&self.directory, name)?)
+        })
+    }
+
     /// Writes a file that both sides can read, mode 0600, the target's own; replaces what is there.
     pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), AttachError> {
         self.do_with("write", &self.path_of(name)?, || self.open_new(name)?.write_all(bytes))
@@ -185,6 +194,12 @@ impl Drop for SharedDir {
         // Works after the target's end too: the handles keep its file system alive.
         let _ = self.rights.exercise(|| remove_directory(&self.directory, self.tmp.as_fd(), &self.name));
     }
+}
+
+/// The end of a pipe that is read.
+fn open_pipe(directory: impl AsFd, name: impl rustix::path::Arg) -> Result<File, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::openat(directory, name, flags, Mode::empty())?))
 }
 
 /// A directory that a tool of this user's has left: one that none holds any more. It is held then.
@@ -281,6 +296,8 @@ fn remove_content(directory: &OwnedFd) -> Result<(), Errno> {
         .filter(|(name, _)| !matches!(name.as_bytes(), b"." | b".."))
         .collect();
     for (name, file_type) in names {
+        // A target that is just opening a pipe to write into it would wait for ever for a reader.
+        let _reader = (file_type == FileType::Fifo).then(|| open_pipe(directory, &name));
         let removed = match file_type {
             FileType::Directory => Err(Errno::ISDIR),
             _ => rustix::fs::unlinkat(directory, &name, AtFlags::empty()),

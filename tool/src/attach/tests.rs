@@ -1,10 +1,12 @@
 //! Attaching to real JVMs, one of each JDK on this machine, and to processes that must be left alone.
 
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use std::{env, fs};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -441,4 +443,28 @@ fn a_file_in_the_sockets_place_is_not_trusted() {
     let error = load_agent(&host, "/x.so", "").expect_err("no socket");
     assert!(matches!(error, AttachError::WrongSocket { .. }), "{error}");
     fs::remove_file(&path).expect("removed");
+}
+
+/// A tool is killed between asking the JVM to write into its pipe and the JVM's doing so.
+#[test]
+fn who_opens_a_pipe_that_nobody_reads_any_more_is_let_go() {
+    let host = TargetHost::ourselves().expect("that is us");
+    let name = format!("headwater-threads-{}", std::process::id());
+    let directory = host.create_dir(&name).expect("a directory");
+    drop(directory.create_pipe("threads.json").expect("a pipe"));
+    let path = directory.here().join("threads.json");
+    let (told, heard) = std::sync::mpsc::channel();
+    let (ended, over) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        told.send(rustix::thread::gettid().as_raw_nonzero()).expect("it is listened to");
+        let written = fs::OpenOptions::new().write(true).open(path).and_then(|mut pipe| pipe.write_all(&[0; 1 << 20]));
+        ended.send(written.is_err()).expect("it is listened to");
+    });
+    let thread = heard.recv().expect("it says its number");
+    // It sleeps where it opens the pipe, and nowhere else.
+    while !fs::read_to_string(format!("/proc/self/task/{thread}/stat")).expect("it is there").contains(") S ") {
+        std::thread::yield_now();
+    }
+    drop(directory);
+    assert_eq!(over.recv_timeout(Duration::from_secs(30)), Ok(true), "it neither waits nor writes");
 }

@@ -1,8 +1,9 @@
 //! One command to the JVM, and its answer.
 //!
 //! The request is the protocol's version, the command and three arguments, each ended by a zero byte; the answer is the
-//! result as a decimal number, a line feed, and the command's output up to the end of the connection. JDK 24 has a second
-//! version; all JVMs understand the first.
+//! result as a decimal number, a line feed, and the command's output up to the end of the connection. All JVMs understand this
+//! version. JDK 24 has a second one, with options; and it hands out its answer while it makes it, unless it is told by one not to
+//! ([`execute_at_safepoint`]).
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -23,18 +24,41 @@ const LONGEST_ARGUMENT_BYTES: usize = 1024;
 const SEND_DEADLINE: Duration = Duration::from_secs(5);
 /// How long it may take to carry out the command: it first brings its threads to a safepoint.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
-/// More than any command's output that we ask for.
-const LONGEST_ANSWER_BYTES: u64 = 16 << 20;
+/// More than any command's output that we ask for: HotSpot cuts it off at 100 MiB.
+const LONGEST_ANSWER_BYTES: u64 = 128 << 20;
 
 /// Has the JVM carry out one command of its attach mechanism, and returns the output.
 pub(super) fn execute(host: &TargetHost, command: &str, arguments: [&str; 3]) -> Result<String, AttachError> {
-    let request = request(command, arguments)?;
+    ask(host, command, &request(command, arguments)?)
+}
+
+/// The same for a command whose answer is made at a safepoint. From JDK 24 on the JVM would stand still there until all of it but what a
+/// socket holds has been read: for ever, if this process were stopped.
+pub(super) fn execute_at_safepoint(
+    host: &TargetHost,
+    command: &str,
+    arguments: [&str; 3],
+) -> Result<String, AttachError> {
+    let options = match execute(host, "getversion", ["options", "", ""]) {
+        Ok(options) => options,
+        // What older ones say.
+        Err(AttachError::CommandFailed { .. }) => String::new(),
+        Err(error) => return Err(error),
+    };
+    let has_option = options.split_whitespace().any(|option| option == "streaming");
+    if !has_option {
+        return execute(host, command, arguments);
+    }
+    ask(host, command, &request_with(command, "streaming=0", arguments)?)
+}
+
+fn ask(host: &TargetHost, command: &str, request: &[u8]) -> Result<String, AttachError> {
     ensure_socket(host)?;
     if host.is_abandoned() {
         return Err(AttachError::NoAnswer { pid: host.pid(), command: command.to_owned(), waited: Duration::ZERO });
     }
     // As the target's user: a JVM accepts that one always, root in most cases.
-    let converse = || host.as_target(|| converse(host, command, &request))?;
+    let converse = || host.as_target(|| converse(host, command, request))?;
     let mut reply = converse()?;
     if matches!(reply, Reply::Deserted) || matches!(reply, Reply::Denied) && is_deserted(host) {
         // A JVM removes at its start what one of the same number has left that was killed, unless that was another user's.
@@ -82,9 +106,22 @@ fn refused(host: &TargetHost) -> AttachError {
 }
 
 fn request(command: &str, arguments: [&str; 3]) -> Result<Vec<u8>, AttachError> {
+    strings(command, &[&[PROTOCOL_VERSION, command][..], &arguments].concat())
+}
+
+/// A request of the second version: the length of what follows, the command with its options, and its arguments.
+fn request_with(command: &str, options: &str, arguments: [&str; 3]) -> Result<Vec<u8>, AttachError> {
+    let with_options = format!("{command} {options}");
+    let body = strings(command, &[&[with_options.as_str()][..], &arguments].concat())?;
+    let mut request = strings(command, &["2", &body.len().to_string()])?;
+    request.extend(body);
+    Ok(request)
+}
+
+fn strings(command: &str, parts: &[&str]) -> Result<Vec<u8>, AttachError> {
     let bad = |why: String| Err(AttachError::BadArgument { command: command.to_owned(), why });
     let mut request = Vec::new();
-    for part in [&[PROTOCOL_VERSION, command][..], &arguments].concat() {
+    for part in parts {
         if part.contains('\0') {
             return bad("contains a zero byte".to_owned());
         }
@@ -203,6 +240,8 @@ mod tests {
     fn a_request_is_five_strings_each_ended_by_zero() {
         let bytes = request("load", ["/tmp/a.so", "true", ""]).expect("valid");
         assert_eq!(bytes, b"1\0load\0/tmp/a.so\0true\0\0");
+        let bytes = request_with("threaddump", "streaming=0", ["-e", "", ""]).expect("valid");
+        assert_eq!(bytes, b"2\x0028\0threaddump streaming=0\0-e\0\0\0");
         let cases =
             [("a\0b".to_owned(), "contains a zero byte"), ("x".repeat(1025), "has 1025 bytes, and at most 1024")];
         for (argument, expected) in cases {

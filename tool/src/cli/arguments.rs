@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::profile_options::OneProfile;
-use super::{diff, region, report, top};
+use super::{diff, region, report, threads, top};
 use crate::script::Setting;
 
 const EXAMPLES: &str = "\
@@ -19,12 +19,14 @@ Examples:
   headwater report run.hw --view callers --focus com.acme.Cart
   headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%'
   headwater attach shop.jar
+  headwater threads shop.jar
   headwater doctor shop.jar
 
 `headwater COMMAND --help` has more. HEADWATER_OPTIONS holds options that `profile` and `run` begin with.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 4 the root matched nothing,
-5 the target ended first (results are still written), 130 Ctrl-C before anything was recorded.";
+5 the target ended first (results are still written), 6 `threads` found a deadlock, 130 Ctrl-C before anything was
+recorded.";
 
 const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -147,6 +149,9 @@ pub(super) enum Command {
     /// Time single methods or lines, and nothing else: count, mean, deviation and quantiles, at next to no cost
     #[command(after_help = region::EXAMPLES)]
     Region(region::RegionArgs),
+    /// Show all threads at one moment: what each does, who waits for whom, deadlocks; loads nothing into the JVM
+    #[command(after_help = threads::EXAMPLES)]
+    Threads(threads::ThreadsArgs),
     /// Look at a saved profile again, in any view and format
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),

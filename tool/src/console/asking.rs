@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use tokio::time::Instant;
 
 use super::command::FilterChange;
-use super::{Console, Failure, State, is_broken_pipe, not_attached, show};
+use super::{Console, Event, Failure, State, is_broken_pipe, not_attached, show};
 use crate::cli::output::{Origin, Output};
+use crate::cli::threads::take;
 use crate::pattern::{ClassPattern, display_name, java_name};
 use crate::profile::{MethodName, tell_apart};
+use crate::thread_dump::{DumpError, Taken, Wanted};
 
 impl Console {
     /// Writes a report of the profile up to now.
@@ -43,6 +45,24 @@ impl Console {
             return Ok(show::status(&profile, what, rate, &mut io::stdout().lock())?);
         }
         Ok(show::status(&profile, what, None, &mut io::stdout().lock())?)
+    }
+
+    /// All threads of the target, which is served meanwhile.
+    pub(super) async fn all_threads(
+        &mut self,
+        wanted: Wanted,
+        interrupt: impl Future<Output = ()>,
+    ) -> Result<Taken, Failure> {
+        let jvm = self.jvm.clone().ok_or_else(not_attached)?;
+        let mut taking = std::pin::pin!(take(jvm, wanted, interrupt));
+        loop {
+            match self.serve_until(taking.as_mut()).await {
+                Ok(Err(DumpError::Interrupted)) => return Err(Failure::interrupted()),
+                Ok(taken) => return taken.map_err(|error| Failure::new(error.exit_code(), error.to_string())),
+                Err(Event::Lost(failure)) => return Err(failure),
+                Err(Event::Complete(message)) => self.progress.say(&message),
+            }
+        }
     }
 
     pub(super) async fn methods(&mut self, pattern: Option<ClassPattern>, limit: usize) -> Result<(), Failure> {

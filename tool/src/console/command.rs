@@ -10,6 +10,7 @@ use super::line::{LineError, Variables, Word, split};
 use crate::cli::ProfileArgs;
 use crate::cli::output::Output;
 use crate::cli::region::Timing;
+use crate::cli::threads::Showing;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::report::select::MethodSelector;
 
@@ -92,6 +93,12 @@ pub enum Command {
     /// Show the threads that were inside a root
     #[command(help_template = TEMPLATE)]
     Threads,
+    /// Show all threads of the target at one moment: what each does, who waits for whom, deadlocks
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  thread-dump --depth 10\n  thread-dump > threads.json"
+    )]
+    ThreadDump(Showing),
     /// Show the target's methods that match, or those of the profile
     #[command(help_template = TEMPLATE, after_help = "Examples:\n  methods com.acme.Shop\n  methods 'com.acme.*::handle*'")]
     Methods {
@@ -138,14 +145,15 @@ pub enum Command {
         #[arg(trailing_var_arg = true, value_name = "WHAT")]
         what: Vec<String>,
     },
-    /// Fail unless something holds for the profile up to now
+    /// Fail unless something holds for the profile up to now, or for the target's threads
     #[command(
         help_template = TEMPLATE,
-        after_help = "Examples:\n  expect root-calls > 0\n  expect lost == 0\n  expect total(com.acme.Shop::checkout) < 2s"
+        after_help = "Examples:\n  expect root-calls > 0\n  expect lost == 0\n  expect deadlocks == 0\n  expect total(com.acme.Shop::checkout) < 2s"
     )]
     Expect {
         /// A quantity, one of < <= == != >= >, and a number or time. Quantities: root-calls, calls, events, lost, healed,
-        /// instrumented, called, skipped, threads, warnings; duration; calls(METHOD), self(METHOD), total(METHOD)
+        /// instrumented, called, skipped, threads, warnings; duration; calls(METHOD), self(METHOD), total(METHOD);
+        /// deadlocks, which needs no profile
         #[arg(trailing_var_arg = true, value_name = "EXPECTATION")]
         expectation: Vec<String>,
     },
@@ -199,7 +207,7 @@ pub enum Statement {
 }
 
 /// The commands whose report can be redirected.
-const REPORTS: [&str; 4] = ["tree", "flat", "callers", "region"];
+const REPORTS: [&str; 5] = ["tree", "flat", "callers", "region", "thread-dump"];
 
 /// Reads a line.
 pub fn parse(line: &str, variables: Variables<'_>) -> Result<Statement, LineError> {
@@ -225,6 +233,7 @@ pub fn parse(line: &str, variables: Variables<'_>) -> Result<Statement, LineErro
             };
             let checked = match &command {
                 Command::Region(timing) => Some(timing.check()),
+                Command::ThreadDump(showing) => Some(showing.check()),
                 _ => output.map(Output::check),
             };
             if let Some(Err(message)) = checked {
@@ -250,7 +259,7 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
         return bad("reports are not appended; give each a file of its own by `> FILE`");
     }
     if at == 0 || !REPORTS.contains(&words[0].text.as_str()) {
-        return bad("only a report (`tree`, `flat`, `callers`, `region`) can be written to a file");
+        return bad("only a report (`tree`, `flat`, `callers`, `region`, `thread-dump`) can be written to a file");
     }
     if words.len() != at + 2 {
         return bad("one file name must follow, and nothing else");
@@ -333,7 +342,11 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
-        check_error("tre", 1, "there is no command 'tre'; tip: some similar commands exist: 'threads', 'tree'");
+        check_error(
+            "tre",
+            1,
+            "there is no command 'tre'; tip: some similar commands exist: 'thread-dump', 'threads', 'tree'",
+        );
         check_error("profile", 8, "<METHOD>");
         check_error("profile Shop", 9, "invalid value 'Shop' for '<METHOD>...'");
         check_error(

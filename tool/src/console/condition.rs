@@ -99,10 +99,12 @@ enum Quantity {
     Skipped,
     Threads,
     Warnings,
+    /// Of the target's threads.
+    Deadlocks,
 }
 
 /// The quantities without a pattern, for messages and completion.
-pub const QUANTITIES: [&str; 11] = [
+pub const QUANTITIES: [&str; 12] = [
     "root-calls",
     "calls",
     "duration",
@@ -114,6 +116,7 @@ pub const QUANTITIES: [&str; 11] = [
     "skipped",
     "threads",
     "warnings",
+    "deadlocks",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +189,20 @@ impl Expectation {
 
     /// Whether it holds; if not, a sentence.
     pub fn check(&self, profile: &Profile) -> Result<(), String> {
-        let value = self.quantity.of(profile);
+        self.check_value(self.quantity.of(profile))
+    }
+
+    /// Whether it is about the target's threads and not about a profile.
+    pub fn is_of_threads(&self) -> bool {
+        self.quantity == Quantity::Deadlocks
+    }
+
+    /// The same as [`Expectation::check`] of what is known to be so many.
+    pub fn check_count(&self, count: usize) -> Result<(), String> {
+        self.check_value(count as f64)
+    }
+
+    fn check_value(&self, value: f64) -> Result<(), String> {
         let holds = match self.comparison {
             Comparison::Less => value < self.value,
             Comparison::AtMost => value <= self.value,
@@ -245,6 +261,7 @@ fn quantity(text: &str) -> Result<Quantity, String> {
         "skipped" => Quantity::Skipped,
         "threads" => Quantity::Threads,
         "warnings" => Quantity::Warnings,
+        "deadlocks" => Quantity::Deadlocks,
         other => {
             let known = QUANTITIES.join(", ");
             return Err(format!(
@@ -278,6 +295,8 @@ impl Quantity {
             Quantity::Skipped => profile.skipped.len() as u64,
             Quantity::Threads => profile.threads.len() as u64,
             Quantity::Warnings => profile.warnings.len() as u64,
+            // Not a profile's.
+            Quantity::Deadlocks => return f64::NAN,
         };
         count as f64
     }

@@ -110,6 +110,11 @@ fn parse_start_time(stat: &str) -> Option<u64> {
     after_name.split_whitespace().nth(22 - 3)?.parse().ok()
 }
 
+/// Of the times in `/proc`.
+pub(crate) fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second().max(1)
+}
+
 /// The arguments of a process, from the program's name on. Empty for kernel threads and zombies.
 pub(crate) fn arguments(pid: u32) -> Vec<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -1,0 +1,116 @@
+//! What a thread does, in a few words, behind its name and "which".
+
+use super::{Dump, Frame, Kind, State, Thread, WaitKind};
+
+/// The JDK's native methods that wait for something outside the JVM, JDK 11 to 25.
+const OUTSIDE: &[(&str, &str)] = &[
+    ("java.net.SocketInputStream.socketRead0", "waits for a socket"),
+    ("sun.nio.ch.SocketDispatcher.read0", "waits for a socket"),
+    ("sun.nio.ch.SocketDispatcher.readv0", "waits for a socket"),
+    ("sun.nio.ch.SocketDispatcher.write0", "writes to a socket"),
+    ("sun.nio.ch.SocketDispatcher.writev0", "writes to a socket"),
+    ("java.net.SocketOutputStream.socketWrite0", "writes to a socket"),
+    ("sun.nio.ch.Net.poll", "waits for a socket"),
+    ("sun.nio.ch.Net.accept", "waits for a connection"),
+    ("sun.nio.ch.ServerSocketChannelImpl.accept0", "waits for a connection"),
+    ("java.net.PlainSocketImpl.socketAccept", "waits for a connection"),
+    ("java.net.PlainSocketImpl.socketConnect", "waits to be connected"),
+    ("sun.nio.ch.Net.connect0", "waits to be connected"),
+    ("sun.nio.ch.Net.pollConnect", "waits to be connected"),
+    ("sun.nio.ch.DatagramChannelImpl.receive0", "waits for a datagram"),
+    ("sun.nio.ch.EPoll.wait", "waits for sockets to be ready"),
+    ("java.io.FileInputStream.readBytes", "reads a file or pipe"),
+    ("java.io.FileInputStream.read0", "reads a file or pipe"),
+    ("sun.nio.ch.FileDispatcherImpl.read0", "reads a file or pipe"),
+    ("sun.nio.ch.UnixFileDispatcherImpl.read0", "reads a file or pipe"),
+    ("java.io.FileOutputStream.writeBytes", "writes to a file or pipe"),
+    ("sun.nio.ch.FileDispatcherImpl.write0", "writes to a file or pipe"),
+    ("sun.nio.ch.UnixFileDispatcherImpl.write0", "writes to a file or pipe"),
+    ("java.lang.ProcessHandleImpl.waitForProcessExit0", "waits for a process to end"),
+    ("java.net.Inet6AddressImpl.lookupAllHostAddr", "looks up a host's address"),
+    ("java.net.Inet4AddressImpl.lookupAllHostAddr", "looks up a host's address"),
+    ("sun.nio.fs.LinuxWatchService.poll", "waits for files to change"),
+];
+
+/// Methods near the top of a stack that say why a thread waits.
+const WAITS: &[(&str, &str)] = &[
+    ("java.util.concurrent.ThreadPoolExecutor.getTask", "waits for work"),
+    ("java.util.concurrent.ForkJoinPool.awaitWork", "waits for work"),
+    ("java.util.concurrent.FutureTask.awaitDone", "waits for a result"),
+    ("java.util.concurrent.CompletableFuture.waitingGet", "waits for a result"),
+    ("java.util.concurrent.CompletableFuture.timedGet", "waits for a result"),
+    ("java.util.concurrent.CountDownLatch.await", "waits for a latch"),
+    ("java.util.concurrent.Semaphore.acquire", "waits for a semaphore"),
+    ("java.util.concurrent.CyclicBarrier.dowait", "waits for a barrier"),
+    ("java.util.concurrent.Phaser.awaitAdvance", "waits for a phaser"),
+    ("java.lang.Thread.join", "waits for a thread to end"),
+    ("java.lang.VirtualThread.joinNanos", "waits for a thread to end"),
+    ("java.lang.ref.ReferenceQueue.remove", "waits for references"),
+    ("java.lang.ref.Reference.waitForReferencePendingList", "waits for references"),
+];
+
+/// How far below the top of a stack the reason of a wait is looked for.
+const NEAR: usize = 12;
+
+/// What a thread does.
+pub fn doing(dump: &Dump, thread: &Thread) -> String {
+    doing_at(thread, thread.wait.and_then(|wait| wait.lock).map(|lock| dump.locks[lock].to_string()))
+}
+
+/// What each of several threads does, that wait for different locks of a class.
+pub fn doing_each(dump: &Dump, thread: &Thread) -> String {
+    let lock = thread.wait.and_then(|wait| wait.lock).map(|lock| &dump.locks[lock]);
+    doing_at(thread, lock.map(|lock| format!("{} each", lock.class)))
+}
+
+fn doing_at(thread: &Thread, lock: Option<String>) -> String {
+    let top = thread.stack.first();
+    let near = |table: &[(&str, &'static str)]| {
+        let frames = thread.stack.iter().take(NEAR);
+        let said = |frame: &Frame| table.iter().find(|(method, _)| frame.method == *method).map(|(_, said)| *said);
+        frames.filter_map(said).next()
+    };
+    let is_accepting = || thread.stack.iter().take(NEAR).any(|frame| frame.method.ends_with(".accept"));
+    if let Some(said) = top.and_then(|top| OUTSIDE.iter().find(|(method, _)| top.method == *method)) {
+        let connection = said.0 == "sun.nio.ch.Net.poll" && is_accepting();
+        return if connection { "waits for a connection".to_owned() } else { said.1.to_owned() };
+    }
+    if top.is_some_and(|top| top.method.starts_with("java.lang.Thread.sleep")) || thread.doing == "sleeping" {
+        return "sleeps".to_owned();
+    }
+    match thread.wait.map(|wait| (wait.kind, lock)) {
+        Some((WaitKind::Enter | WaitKind::Reenter, lock)) => {
+            format!("wants the monitor {}", lock.as_deref().unwrap_or("of an object"))
+        }
+        Some((WaitKind::Initialisation, Some(lock))) => format!("waits for {lock}"),
+        Some((WaitKind::Initialisation, None)) => "waits for the initialisation of a class".to_owned(),
+        Some((kind, lock)) => match (near(WAITS), kind, lock) {
+            (Some(said), ..) => said.to_owned(),
+            (None, WaitKind::Notification, Some(lock)) => format!("waits to be notified of {lock}"),
+            (None, WaitKind::Notification, None) => "waits to be notified".to_owned(),
+            (None, _, Some(lock)) => format!("waits for {lock}"),
+            (None, _, None) => "is parked".to_owned(),
+        },
+        None => idle(thread, near(WAITS)),
+    }
+}
+
+fn idle(thread: &Thread, said: Option<&'static str>) -> String {
+    let top = thread.stack.first();
+    if let (Some(carried), Kind::Java) = (thread.mount, thread.kind) {
+        return format!("carries virtual thread #{carried}");
+    }
+    match (thread.kind, thread.state, said, top) {
+        (Kind::Vm, ..) => "is the JVM's own".to_owned(),
+        (Kind::Native, ..) => "is not the JVM's".to_owned(),
+        (_, _, Some(said), _) => said.to_owned(),
+        (_, State::New, ..) => "has not begun".to_owned(),
+        (_, State::Terminated, ..) => "has ended".to_owned(),
+        (_, State::Waiting | State::TimedWaiting, ..) => "is parked".to_owned(),
+        (_, State::Blocked, ..) => "wants a monitor".to_owned(),
+        (Kind::Virtual, ..) if thread.is_parked() || thread.is_pinned() => "is parked".to_owned(),
+        (_, _, _, Some(top)) if top.source == "Native Method" => format!("is in the native method {}", top.method),
+        (_, _, _, Some(top)) => format!("runs {}", top.method),
+        (_, _, _, None) => "is the JVM's own".to_owned(),
+    }
+}

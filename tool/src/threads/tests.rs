@@ -1,0 +1,250 @@
+//! Dumps of real JVMs, as HotSpot wrote them: their programs are `tests/targets/Stuck.java` with the scenarios that the names tell.
+
+use super::blockers::{Blocker, End, blockers};
+use super::deadlocks::{Deadlock, deadlocks};
+use super::doing::doing;
+use super::groups::{family, groups};
+use super::waits::{Certainty, Supertypes, WaitGraph, uninitialised};
+use super::*;
+
+const JDK_11: &str = include_str!("tests/jdk11.txt");
+const JDK_17: &str = include_str!("tests/jdk17.txt");
+const JDK_21: (&str, &str) = (include_str!("tests/jdk21.txt"), include_str!("tests/jdk21.json"));
+const JDK_25: (&str, &str) = (include_str!("tests/jdk25.txt"), include_str!("tests/jdk25.json"));
+const HOSTILE: &str = include_str!("tests/hostile.txt");
+
+fn with_virtual((text, json): (&str, &str)) -> Dump {
+    let mut dump = read::read(text);
+    virtual_threads::add(&mut dump, json.as_bytes()).expect("the JVM's JSON");
+    dump
+}
+
+fn thread<'a>(dump: &'a Dump, name: &str) -> &'a Thread {
+    dump.threads.iter().find(|thread| thread.name == name).unwrap_or_else(|| panic!("{name}"))
+}
+
+/// The deadlocks of a dump: the names in each, and whether it is certain.
+fn circles(dump: &Dump, supertypes: &Supertypes) -> Vec<(Vec<String>, bool)> {
+    let found = deadlocks(&WaitGraph::of(dump, supertypes));
+    let names = |deadlock: &Deadlock| deadlock.waits.iter().map(|edge| dump[edge.from].name.clone()).collect();
+    let mut circles: Vec<(Vec<String>, bool)> =
+        found.iter().map(|deadlock| (names(deadlock), deadlock.certainty == Certainty::Certain)).collect();
+    circles.sort();
+    circles
+}
+
+fn circle(names: &[&str], certain: bool) -> (Vec<String>, bool) {
+    (names.iter().map(|name| (*name).to_owned()).collect(), certain)
+}
+
+fn ends(dump: &Dump) -> (Vec<Blocker>, Vec<Deadlock>) {
+    let graph = WaitGraph::of(dump, &Supertypes::new());
+    let deadlocks = deadlocks(&graph);
+    (blockers(&graph, &deadlocks), deadlocks)
+}
+
+#[test]
+fn every_thread_of_every_version_is_read_and_nothing_is_left_over() {
+    for (text, vm, first) in [
+        (JDK_11, "OpenJDK 64-Bit Server VM (11.0.13+8 mixed mode)", 1),
+        (JDK_17, "OpenJDK 64-Bit Server VM (17.0.15", 1),
+        (JDK_21.0, "OpenJDK 64-Bit Server VM (21.0.8", 1),
+        (JDK_25.0, "OpenJDK 64-Bit Server VM (25.0.3", 3),
+    ] {
+        let dump = read::read(text);
+        let count = |kind| dump.threads.iter().filter(|thread| thread.kind == kind).count();
+        assert!(dump.vm.starts_with(vm), "{}", dump.vm);
+        let declared = text.split_once(" length=").expect("the JVM's list").1.split(',').next().expect("a number");
+        assert_eq!((count(Kind::Java).to_string().as_str(), count(Kind::Vm)), (declared, 7), "{vm}");
+        assert!(dump.is_whole && dump.unread.is_empty(), "{vm}: {:?}", dump.unread);
+        let main = thread(&dump, "main");
+        assert_eq!((main.java_id, main.daemon, main.state), (Some(first), false, State::Runnable), "{vm}");
+        assert!(main.os_id.is_some() && main.cpu_ns.is_some_and(|ns| ns > 1_000_000), "{main:?}");
+        assert_eq!(main.stack.last().map(ToString::to_string).as_deref(), Some("Stuck.main(Stuck.java:435)"), "{vm}");
+        let compiler = thread(&dump, "C2 CompilerThread0");
+        assert_eq!((compiler.notes.as_slice(), compiler.stack.len()), (["No compile task".to_owned()].as_slice(), 0));
+    }
+}
+
+#[test]
+fn deadlocks_of_locks_and_of_both_kinds_are_found() {
+    let locks = circle(&["lock-0", "lock-1"], true);
+    let mixed = circle(&["mixed-0", "mixed-1"], true);
+    // JDK 11 does not say which class is waited for.
+    let left = circle(&["left", "right"], false);
+    assert_eq!(circles(&read::read(JDK_11), &Supertypes::new()), [left, locks.clone(), mixed.clone()]);
+
+    let dump = read::read(JDK_17);
+    let expected = [
+        circle(&["initialiser", "holder"], true),
+        circle(&["left", "right"], true),
+        locks,
+        mixed,
+        circle(&["three-0", "three-1", "three-2"], true),
+    ];
+    assert_eq!(circles(&dump, &Supertypes::new()), expected);
+}
+
+#[test]
+fn a_class_whose_supertypes_are_initialised_first_has_a_likely_initialiser() {
+    let dump = read::read(JDK_17);
+    assert_eq!(uninitialised(&dump), ["Stuck$Derived"]);
+    let of = |supertypes: &[&str]| {
+        let names = supertypes.iter().map(|name| (*name).to_owned()).collect();
+        circles(&dump, &Supertypes::from([("Stuck$Derived".to_owned(), names)]))
+    };
+    let expected = circle(&["base", "derived"], false);
+    assert!(of(&["java.lang.Object", "Stuck$First", "Stuck$Base"]).contains(&expected));
+    assert!(!of(&["java.lang.Object"]).contains(&expected), "nobody is at a supertype");
+}
+
+#[test]
+fn virtual_threads_monitors_are_held_and_waited_for() {
+    let dump = with_virtual(JDK_25);
+    let expected = [
+        circle(&["left", "right"], true),
+        circle(&["monitor-0", "monitor-1"], true),
+        circle(&["vmonitor-0", "vmonitor-1"], true),
+    ];
+    assert_eq!(circles(&dump, &Supertypes::new()), expected);
+    assert_eq!(
+        dump.virtual_threads,
+        Some(24),
+        "two deadlocked ones, a mixed one, twenty that are parked, a pinned one"
+    );
+    // The platform thread waits for what the virtual one holds, by address there and by identity here.
+    let graph = WaitGraph::of(&dump, &Supertypes::new());
+    let mixed = dump.threads.iter().position(|thread| thread.name == "vmixed-0").expect("there");
+    let edge = graph.blocker(ThreadIndex(mixed)).expect("it waits");
+    assert_eq!((dump[edge.to].name.as_str(), dump[edge.to].kind), ("vmixed-1", Kind::Virtual));
+    assert!(matches!(dump.locks[edge.lock.expect("a monitor")].key, LockKey::Address(_)));
+}
+
+#[test]
+fn parked_and_pinned_virtual_threads_are_told_apart() {
+    for (jdk, parked) in [(JDK_21, 22), (JDK_25, 23)] {
+        let dump = with_virtual(jdk);
+        let count = |is: fn(&Thread) -> bool| dump.threads.iter().filter(|thread| is(thread)).count();
+        assert_eq!((count(Thread::is_pinned), count(Thread::is_parked)), (1, parked), "{}", dump.vm);
+        assert!(thread(&dump, "pinned").is_pinned(), "{}", dump.vm);
+        let groups = groups(&dump);
+        let twenty = groups.iter().find(|group| group.threads.len() == 20).expect("the parked ones have one stack");
+        assert_eq!(family(&dump[twenty.threads[0]].name), "parked");
+    }
+    // On 21 it says so of carriers only.
+    assert!(thread(&with_virtual(JDK_21), "pinned").mount.is_some());
+    // On 25 the text has the stack of the one on a carrier, with a monitor.
+    let dump = with_virtual(JDK_25);
+    let pinned = thread(&dump, "pinned");
+    assert_eq!((pinned.owned.len(), pinned.mount.is_some()), (1, true));
+    assert!(dump.threads.iter().any(|thread| thread.mount == pinned.java_id && thread.kind == Kind::Java));
+}
+
+#[test]
+fn seventeen_wait_for_one_that_waits_for_a_socket() {
+    for text in [JDK_11, JDK_17] {
+        let dump = read::read(text);
+        let (blockers, deadlocks) = ends(&dump);
+        let first = &blockers[0];
+        let End::Thread(owner) = first.end else { panic!("{first:?}") };
+        assert_eq!((dump[owner].name.as_str(), first.waiting.len()), ("owner", 17));
+        assert_eq!(doing(&dump, &dump[owner]), "waits for a socket");
+        assert_eq!(first.wanted.iter().map(|wanted| wanted.waiting).collect::<Vec<_>>(), [17]);
+        let lock = first.wanted[0].lock.expect("the JVM says which");
+        assert!(dump.locks[lock].class.ends_with("ReentrantLock$NonfairSync"));
+        assert!(blockers[1..].is_empty() || deadlocks.len() > 3, "{blockers:#?}");
+        let pool = groups(&dump).into_iter().find(|group| group.threads.len() == 17).expect("they have one stack");
+        assert!(pool.threads.iter().all(|thread| first.waiting.contains(thread)));
+    }
+}
+
+#[test]
+fn what_is_waited_at_is_not_held() {
+    let dump = read::read(JDK_17);
+    let finalizer = thread(&dump, "Finalizer");
+    assert_eq!(finalizer.wait.map(|wait| wait.kind), Some(WaitKind::Notification));
+    assert!(finalizer.owned.is_empty(), "its monitor is free while it waits");
+    assert_eq!(doing(&dump, finalizer), "waits for references");
+    let old = read::read(JDK_11);
+    let finalizer = thread(&old, "Finalizer");
+    assert_eq!(finalizer.wait.map(|wait| wait.kind), Some(WaitKind::Notification), "JDK 11 says that it re-locks");
+    assert!(finalizer.owned.is_empty());
+}
+
+#[test]
+fn a_name_that_looks_like_a_thread_is_a_name() {
+    let dump = read::read(HOSTILE);
+    assert_eq!(dump.unread, [""; 0]);
+    let hostile: Vec<&Thread> = dump.threads.iter().filter(|thread| thread.name.contains("tid=0x1")).collect();
+    assert_eq!(hostile.len(), 1);
+    let name =
+        "a\n\"b\" #7 daemon prio=5 tid=0x1 nid=0x1 runnable\n\tat evil.Spoof.run(Spoof.java:1)\n\u{1b}[2J\u{202e}";
+    assert_eq!((hostile[0].name.as_str(), hostile[0].state), (name, State::Waiting));
+    assert!(!dump.threads.iter().any(|thread| thread.stack.iter().any(|frame| frame.method.starts_with("evil"))));
+}
+
+#[test]
+fn a_deadlock_that_only_the_jvm_has_seen_is_one() {
+    // Without `-l` the JVM lists no owners of `java.util.concurrent` locks, and finds these deadlocks all the same.
+    let kept: Vec<&str> = JDK_17
+        .split('\n')
+        .filter(|line| !(line.starts_with("\t- <0x") || line.contains("Locked ownable") || *line == "\t- None"))
+        .collect();
+    let dump = read::read(&kept.join("\n"));
+    let found = circles(&dump, &Supertypes::new());
+    assert!(found.contains(&circle(&["lock-0", "lock-1"], true)), "{found:?}");
+    assert!(found.contains(&circle(&["mixed-0", "mixed-1"], true)), "{found:?}");
+}
+
+#[test]
+fn any_piece_of_a_dump_is_read_without_harm() {
+    let text = JDK_17;
+    for end in (0..text.len()).step_by(997).filter(|end| text.is_char_boundary(*end)) {
+        let cut = read::read(&text[..end]);
+        let tail = read::read(&text[end..]);
+        assert!(!cut.is_whole || text[..end].contains("JNI global"), "{end}");
+        for dump in [cut, tail] {
+            groups(&dump);
+            ends(&dump);
+        }
+    }
+    assert_eq!(read::read("Something else\n\tat all\n").unread, ["Something else", "\tat all"]);
+    let unknown = read::read(&JDK_17.replace("   Locked ownable synchronizers:", "   Something new: 7"));
+    assert!(thread(&unknown, "main").notes.contains(&"Something new: 7".to_owned()), "unknown lines are kept");
+}
+
+#[test]
+fn ten_thousand_threads_take_no_longer_each() {
+    // In a chain: what walks every chain to its end would take a thousand times as long.
+    let mut dump = Dump::default();
+    for at in 0..10_000_u64 {
+        let own = dump.locks.of(LockKey::Address(at), "java.lang.Object");
+        let next = dump.locks.of(LockKey::Address(at + 1), "java.lang.Object");
+        let mut thread = Thread::named(format!("t-{at}"), Kind::Java);
+        thread.owned.push(Owned { lock: own, frame: Some(0) });
+        thread.wait = Some(Wait { kind: WaitKind::Enter, lock: Some(next), frame: 0 });
+        dump.threads.push(thread);
+    }
+    let (blockers, deadlocks) = ends(&dump);
+    assert!(deadlocks.is_empty());
+    assert_eq!((blockers.len(), blockers[0].waiting.len()), (1, 9_999));
+    assert_eq!(blockers[0].end, End::Thread(ThreadIndex(9_999)));
+    // And in one circle.
+    let first = dump.locks.find(&LockKey::Address(0));
+    dump.threads[9_999].wait = Some(Wait { kind: WaitKind::Enter, lock: first, frame: 0 });
+    let (blockers, deadlocks) = ends(&dump);
+    assert_eq!((deadlocks.len(), deadlocks[0].waits.len(), blockers.len()), (1, 10_000, 0));
+}
+
+#[test]
+fn names_with_numbers_are_of_a_family() {
+    for (name, stem) in [
+        ("GC Thread#3", "GC Thread"),
+        ("pool-1-thread-17", "pool-1-thread"),
+        ("main", "main"),
+        ("7", "7"),
+        ("a7b", "a7b"),
+    ] {
+        assert_eq!(family(name), stem);
+    }
+}
