@@ -49,8 +49,17 @@ final class HeadwaterV1Chunks {
     static int count;
     /** Bytes of each. */
     static int bytes;
-    private static long heads;
-    private static long data;
+    /**
+     * What claiming a chunk takes, all of one segment: a thread may be stopped in the midst of it, by a debugger, while the session
+     * ends and another one begins. An address of two segments' parts could lie outside of both.
+     */
+    private static long[] shape;
+    // Places in it.
+    private static final int CLAIMS = 0;
+    private static final int HEADS = 1;
+    private static final int WORDS = 2;
+    private static final int COUNT = 3;
+    private static final int BYTES = 4;
     /** Index of a chunk. */
     private static int lastClaimed;
     /** A thread for whose events there is no room waits, instead of losing them. */
@@ -61,11 +70,15 @@ final class HeadwaterV1Chunks {
     /** Goes over to a freshly mapped segment. */
     static void attach(long segmentAddress, int chunks, int chunkBytes, long chunkData) {
         segment = segmentAddress;
-        heads = segmentAddress + CHUNK_HEADS;
         count = chunks;
         bytes = chunkBytes;
         lastClaimed = 0;
-        data = segmentAddress + chunkData;
+        long[] next = {
+            segmentAddress + OFFSET_CLAIMS, segmentAddress + CHUNK_HEADS, segmentAddress + chunkData, chunks, chunkBytes
+        };
+        // Whoever sees the array sees what is in it.
+        U.storeFence();
+        shape = next;
         waiting = U.getInt(segmentAddress + OFFSET_OVERFLOW) == 0;
     }
 
@@ -238,10 +251,11 @@ final class HeadwaterV1Chunks {
         if (!mayClaim(thread)) {
             return false;
         }
-        int chunks = count;
+        long[] segment = shape;
+        int chunks = (int) segment[COUNT];
         int warm = chunks < WARM_CHUNKS ? chunks : WARM_CHUNKS;
         for (int i = 0; i < warm; i++) {
-            if (claim(thread, now, i)) {
+            if (claim(thread, now, segment, i)) {
                 return true;
             }
         }
@@ -250,7 +264,7 @@ final class HeadwaterV1Chunks {
         int first = hint < chunks ? hint : 0;
         for (int i = 1; i <= chunks; i++) {
             int index = first + i < chunks ? first + i : first + i - chunks;
-            if (claim(thread, now, index)) {
+            if (claim(thread, now, segment, index)) {
                 lastClaimed = index;
                 return true;
             }
@@ -258,21 +272,21 @@ final class HeadwaterV1Chunks {
         return false;
     }
 
-    private static boolean claim(HeadwaterV1Thread thread, long now, int index) {
-        long head = heads + (long) index * CHUNK_HEAD_BYTES;
+    private static boolean claim(HeadwaterV1Thread thread, long now, long[] segment, int index) {
+        long head = segment[HEADS] + (long) index * CHUNK_HEAD_BYTES;
         // Acquire: pairs with the tool's release of STATE_FREE, so that the chunk's zeros are there.
         if (U.getIntVolatile(null, head + HEAD_STATE) != STATE_FREE
                 || !U.compareAndSetInt(null, head + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
             return false;
         }
-        U.putLong(head + HEAD_CLAIM, U.getAndAddLong(null, segment + OFFSET_CLAIMS, 1));
+        U.putLong(head + HEAD_CLAIM, U.getAndAddLong(null, segment[CLAIMS], 1));
         U.putLong(head + HEAD_THREAD, thread.tid);
         U.putLong(head + HEAD_BASE_NS, now);
         // Release: pairs with the tool's acquire in Segment::claimed.
         U.putIntRelease(null, head + HEAD_STATE, STATE_OWNED);
         thread.head = head;
-        thread.position = data + (long) index * bytes;
-        thread.end = thread.position + bytes;
+        thread.position = segment[WORDS] + index * segment[BYTES];
+        thread.end = thread.position + segment[BYTES];
         return true;
     }
 
@@ -313,10 +327,12 @@ final class HeadwaterV1Chunks {
     /** Claims free chunks without telling the tool. The addresses of their words; of the sink, when there are none. */
     static long[] hide() {
         long[] found = new long[WARM_CHUNKS];
+        long[] segment = shape;
         int claimed = 0;
-        for (int i = 0; i < count && claimed < found.length; i++) {
-            if (U.compareAndSetInt(null, heads + (long) i * CHUNK_HEAD_BYTES + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
-                found[claimed++] = data + (long) i * bytes;
+        for (int i = 0; i < segment[COUNT] && claimed < found.length; i++) {
+            if (U.compareAndSetInt(
+                    null, segment[HEADS] + (long) i * CHUNK_HEAD_BYTES + HEAD_STATE, STATE_FREE, STATE_CLAIMED)) {
+                found[claimed++] = segment[WORDS] + i * segment[BYTES];
             }
         }
         if (claimed == 0) {
@@ -329,10 +345,11 @@ final class HeadwaterV1Chunks {
 
     /** Gives hidden chunks back, zeroed. */
     static void show(long[] hidden) {
+        long[] segment = shape;
         for (long words : hidden) {
             if (words != SINK) {
-                U.setMemory(words, bytes, (byte) 0);
-                long head = heads + (words - data) / bytes * CHUNK_HEAD_BYTES;
+                U.setMemory(words, segment[BYTES], (byte) 0);
+                long head = segment[HEADS] + (words - segment[WORDS]) / segment[BYTES] * CHUNK_HEAD_BYTES;
                 // Release: pairs with the next claimer's acquire.
                 U.putIntRelease(null, head + HEAD_STATE, STATE_FREE);
             }
