@@ -70,8 +70,9 @@ impl Reader {
             return self.deadlock(lines, at + 1);
         }
         if line == SMR {
-            let length = lines[at..].iter().position(|line| line.starts_with('}'));
-            return length.map_or(at + 1, |length| at + length + 1);
+            // Lists of threads that have ended may follow, up to a blank line.
+            let length = lines[at..].iter().position(|line| line.is_empty());
+            return length.map_or(at + 1, |length| at + length);
         }
         if line.is_empty() {
             return at + 1;

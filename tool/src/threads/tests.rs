@@ -67,6 +67,16 @@ fn every_thread_of_every_version_is_read_and_nothing_is_left_over() {
 }
 
 #[test]
+fn threads_that_have_just_ended_are_listed_and_are_none() {
+    let ended =
+        "}\n_to_delete_list=0x00007fad781edc30, length=2, elements={\n0x00007fad7802aad0, 0x00007fad781687d0\n}\n\n";
+    let (text, plain) = (JDK_17.replacen("}\n\n", ended, 1), read::read(JDK_17));
+    assert_ne!(text, JDK_17);
+    let dump = read::read(&text);
+    assert_eq!((dump.unread.as_slice(), dump.threads.len()), (&[][..], plain.threads.len()));
+}
+
+#[test]
 fn deadlocks_of_locks_and_of_both_kinds_are_found() {
     let locks = circle(&["lock-0", "lock-1"], true);
     let mixed = circle(&["mixed-0", "mixed-1"], true);
