@@ -2,12 +2,14 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import jdk.jfr.Recording;
 
 /**
  * Checks itself without pause, whatever is done to it:
  *
  * <pre>
  *   look       LOOK root calls, requests, wrong results, the longest stand of either since the last look in ms
+ *   record     RECORDED: the flight recorder ran, which gives some classes of the JDK other code for good
  *   baseline   BASELINE classes: their code is remembered
  *   restored   CHANGED classes: how many have other code than was remembered, and one of them
  *   exit       System.exit(7) within the root
@@ -49,6 +51,12 @@ public final class Chaos {
             switch (line) {
                 case "look" -> System.out.println(
                     "LOOK " + CALLS.get() + " " + web.answered() + " " + wrong(web) + " " + STANDS.longestMs());
+                case "record" -> {
+                    try (Recording recording = new Recording()) {
+                        recording.start();
+                    }
+                    System.out.println("RECORDED");
+                }
                 case "baseline" -> System.out.println("BASELINE " + Bytecodes.baseline());
                 case "restored" -> System.out.println("CHANGED " + Bytecodes.changed());
                 case "exit" -> exiting = true;

@@ -115,6 +115,11 @@ impl Plan {
         }
     }
 
+    /// Whether the tool may have the flight recorder sample the target.
+    pub(super) fn is_sampled(&self) -> bool {
+        self.tool.iter().any(|word| word == "auto")
+    }
+
     /// Whether the target is to live on.
     pub(super) fn spares_the_target(&self) -> bool {
         !matches!(self.fault, Fault::Target(_))

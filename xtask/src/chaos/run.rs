@@ -117,6 +117,9 @@ impl Course<'_> {
     /// An error is harm that ends the run.
     fn go(&mut self) -> Result<(), String> {
         std::thread::sleep(WARM);
+        if self.plan.is_sampled() {
+            self.target.ask("record", "RECORDED")?;
+        }
         self.target.ask("baseline", "BASELINE")?;
         let (before, stand) = self.target.speed(SPAN)?;
         self.outcome.stand_before_ms = stand;
