@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -19,12 +20,12 @@ mod run;
 mod target;
 mod tool;
 
-use plan::Plan;
+use plan::{COLLECTORS, Plan};
 use record::Record;
 use run::Bench;
 use target::Compiled;
 
-/// For CI: this seed's first runs are quick, and have a killed and an interrupted tool in them.
+/// For CI: a tool that is killed, and one that is stopped, killed or interrupted.
 const SHORT: Arguments = Arguments { minutes: NonZeroU64::MAX, seed: 1, jdk: None, only: None, runs: Some(2) };
 
 /// What is run.
@@ -62,7 +63,12 @@ impl Arguments {
         for jdk in jdks().iter().filter(|jdk| self.jdk.is_none_or(|version| version == jdk.version)) {
             let logs = pinned::target()?.join(format!("chaos/jdk{}-seed{}", jdk.version, self.seed));
             let compiled = Compiled::new(jdk);
-            let bench = Bench { jdk, compiled: &compiled, binary, logs: &logs };
+            let has = |option: &&str| {
+                let java = Command::new(jdk.program("java")).args([option, "-version"]).output();
+                java.is_ok_and(|java| java.status.success())
+            };
+            let collectors = COLLECTORS.into_iter().filter(has).collect();
+            let bench = Bench { jdk, compiled: &compiled, collectors, binary, logs: &logs };
             let limit = Duration::from_secs(self.minutes.get().saturating_mul(60));
             let began = Instant::now();
             let numbers = match self.only {

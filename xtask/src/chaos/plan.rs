@@ -71,10 +71,11 @@ pub(super) struct Plan {
     pub(super) garbage: Vec<u8>,
 }
 
-const MOMENTS: [Moment; 5] =
-    [Moment::Attach, Moment::Revelation, Moment::Recording, Moment::After, Moment::Detach];
-const ENDINGS: [Ending; 5] =
-    [Ending::ExitInRoot, Ending::Halt, Ending::Exception, Ending::Terminated, Ending::Killed];
+const MOMENTS: [Moment; 5] = [Moment::Attach, Moment::Revelation, Moment::Recording, Moment::After, Moment::Detach];
+const ENDINGS: [Ending; 5] = [Ending::ExitInRoot, Ending::Halt, Ending::Exception, Ending::Terminated, Ending::Killed];
+/// Not every JVM has all of them.
+pub(super) const COLLECTORS: [&str; 5] =
+    ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC", "-XX:+UseZGC", "-XX:+UseShenandoahGC"];
 /// How many kinds of faults there are; [`fault`] knows them by number.
 const FAULTS: u64 = 18;
 
@@ -149,9 +150,7 @@ fn fault(kind: u64, draw: &mut Draw) -> Fault {
 
 /// Options of the target's JVM.
 fn java(draw: &mut Draw) -> Vec<&'static str> {
-    let mut options = vec![
-        draw.one_of(&["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC", "-XX:+UseG1GC", "-XX:+UseZGC", "-XX:+UseShenandoahGC"]),
-    ];
+    let mut options = vec![draw.one_of(&COLLECTORS)];
     match draw.below(20) {
         0..=2 => options.push("-Xint"),
         3..=5 => options.push("-XX:TieredStopAtLevel=1"),
@@ -203,7 +202,7 @@ impl Fault {
             Fault::Nothing | Fault::Garbled(_) => &[0],
             Fault::Killed | Fault::StoppedAndKilled(_) => &[0, KILLED],
             Fault::Interrupted | Fault::InterruptedTwice(_) | Fault::Terminated => &[0, 130],
-            // Nothing tells a user that the kernel lets a program have no memory, and nobody can go on.
+            // Without memory it may not even be possible to say so.
             Fault::NoMemory => &[0, 1, 3, ABORTED],
             Fault::StoppedAndContinued(_)
             | Fault::NoDescriptors

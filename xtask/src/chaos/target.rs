@@ -43,7 +43,6 @@ pub(super) struct Target {
 pub(super) struct Look {
     pub(super) calls: u64,
     pub(super) requests: u64,
-    pub(super) wrong: u64,
     /// The longest call or request since the last look.
     pub(super) stand_ms: u64,
 }
@@ -93,7 +92,7 @@ impl Target {
         let answer = self.ask("look", "LOOK")?;
         let numbers: Vec<u64> = answer.split(' ').filter_map(|number| number.parse().ok()).collect();
         match numbers[..] {
-            [calls, requests, wrong, stand_ms] => Ok(Look { calls, requests, wrong, stand_ms }),
+            [calls, requests, _wrong, stand_ms] => Ok(Look { calls, requests, stand_ms }),
             _ => Err(format!("the target says nonsense: {answer}")),
         }
     }
@@ -118,9 +117,7 @@ impl Target {
     /// Whether the agent has a thread in it.
     pub(super) fn has_agent(&self) -> bool {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).into_iter().flatten().flatten();
-        tasks
-            .filter_map(|task| fs::read_to_string(task.path().join("comm")).ok())
-            .any(|name| name.trim_end() == AGENT)
+        tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok()).any(|name| name.trim_end() == AGENT)
     }
 
     pub(super) fn signal(&mut self, signal: Signal) {

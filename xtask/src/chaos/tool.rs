@@ -34,6 +34,7 @@ impl Tool {
             Output::Json => Some(directory.join("profile.json")),
         };
         let mut command = Command::new(binary);
+        command.env_remove("RUST_BACKTRACE");
         command.args(["profile", &pid.to_string(), "--root", "Chaos::root"]).args(&plan.tool);
         if let Some(file) = &file {
             command.arg("-o").arg(file);
