@@ -181,6 +181,11 @@ impl Course<'_> {
 
     /// Exit code and messages.
     fn blame(&mut self, who: &str, ended: &Result<i32, String>, said: &str) {
+        /// The standard library's own panic, in a thread that has no memory for its signals' stack.
+        const NO_STACK: &str = "failed to allocate an alternative stack";
+        if self.plan.fault == Fault::NoMemory && said.contains(NO_STACK) {
+            return;
+        }
         match ended {
             Ok(code) if self.plan.fault.exit_codes().contains(code) => {}
             // What an interruption begins, at the moment of detaching, is a profile's usual end.
@@ -188,9 +193,7 @@ impl Course<'_> {
             Ok(code) => self.outcome.faults.push(format!("{who}'s exit code is {code}")),
             Err(hang) => self.outcome.faults.push(hang.clone()),
         }
-        // The standard library's own, where a thread has no memory for its signals' stack.
-        let may_panic = self.plan.fault == Fault::NoMemory;
-        if let Some(panic) = said.lines().find(|line| line.contains("panicked at") && !may_panic) {
+        if let Some(panic) = said.lines().find(|line| line.contains("panicked at")) {
             self.outcome.faults.push(format!("{who}: {panic}"));
         }
     }
