@@ -175,8 +175,23 @@ impl Process {
 
     /// Writes a line to its standard input.
     pub fn say(&mut self, line: &str) {
-        let stdin = self.stdin.as_mut().expect("standard input is open");
-        writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("the process reads");
+        self.tell(line).expect("the process reads");
+    }
+
+    /// Writes a line to its standard input, unless it reads no more.
+    pub fn tell(&mut self, line: &str) -> std::io::Result<()> {
+        let stdin = self.stdin.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        writeln!(stdin, "{line}").and_then(|()| stdin.flush())
+    }
+
+    /// Reads no more of what it says: from the next line on that cannot be written.
+    pub fn stop_listening(&mut self) {
+        (self.stdout, self.stderr) = (channel().1, channel().1);
+    }
+
+    /// How it has ended, if it has.
+    pub fn status(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("our own child")
     }
 
     /// Every line of its standard output that nobody has waited for yet.
@@ -254,7 +269,7 @@ impl Process {
 
     /// Whether it is still running.
     pub fn is_alive(&mut self) -> bool {
-        self.child.try_wait().expect("our own child").is_none()
+        self.status().is_none()
     }
 }
 

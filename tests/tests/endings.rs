@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headwater_tests::appearing::{self, Appearing, ROOT};
 use headwater_tests::{Patience, Process, Scratch, compile, headwater, java, jdks, profile, read_report};
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 /// The agent's thread in a target; it has come.
 fn agent(target: &Process) -> PathBuf {
@@ -80,6 +80,27 @@ fn a_target_that_is_terminated_is_known_to_have_ended() {
             assert_eq!(tool.status.code(), Some(5), "JDK {}: {:#?}", jdk.version, tool.stderr);
             assert!(root(&file) > 0);
         }
+    }
+}
+
+/// The kernel ends who does not care about the signal that comes with it.
+#[test]
+fn a_file_that_may_not_become_as_large_as_the_profile_is_an_error_and_the_profile_is_said_instead() {
+    for jdk in jdks() {
+        let classes = appearing::classes(&jdk);
+        let mut target = Appearing::start(&jdk, &classes);
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let tool = profile(&target.process, &["--root", ROOT, "--bare", "off", "-o", &file.to_string_lossy()]);
+        target.await_rounds(20);
+        let limit = Rlimit { current: Some(100), maximum: Some(100) };
+        prlimit(Pid::from_raw(tool.pid().cast_signed()), Resource::Fsize, limit).expect("it runs");
+        tool.signal(Signal::INT);
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(1), "JDK {}: {:?} {:#?}", jdk.version, tool.status, tool.stderr);
+        assert!(tool.stdout.iter().any(|line| line.contains("entered")), "JDK {}: {:#?}", jdk.version, tool.stdout);
+        assert!(!file.exists());
+        target.quit();
     }
 }
 

@@ -10,6 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
 
 mod arguments;
 mod default_options;
@@ -57,7 +58,7 @@ pub fn main() -> ExitCode {
             error.exit()
         }
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return fail(1, &format!("cannot start: {error}")),
     };
@@ -66,6 +67,20 @@ pub fn main() -> ExitCode {
     // this process.
     runtime.shutdown_timeout(LAST_REQUEST);
     code
+}
+
+/// With a thread for what cannot be interrupted, which is there for good: tokio panics where it needs one and can start none, but has work wait for
+/// one that there is.
+fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    const FOR_GOOD: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    const FILE_SIZE: i32 = rustix::process::Signal::XFSZ.as_raw();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().thread_keep_alive(FOR_GOOD).build()?;
+    // Whether there can be any is an error here, and a panic there.
+    drop(std::thread::Builder::new().spawn(|| ())?.join());
+    drop(runtime.spawn_blocking(|| ()));
+    // A file that may not become larger is an error when it is written, not our end.
+    drop(runtime.block_on(async { signal(SignalKind::from_raw(FILE_SIZE)) })?);
+    Ok(runtime)
 }
 
 async fn execute(command: Command) -> ExitCode {

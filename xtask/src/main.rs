@@ -1,4 +1,4 @@
-//! The project's chores, executable: `cargo xtask demo | test | jvms | bench | tutorial | runtime | web | rewrite | corpus | zoo`.
+//! The project's chores, executable: `cargo xtask demo | test | jvms | bench | tutorial | runtime | web | rewrite | corpus | zoo | chaos`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod chaos;
 mod class_tree;
 mod consumers;
 mod corpus;
@@ -104,6 +105,8 @@ enum Command {
     },
     /// Profile real applications under load, and compare what the profiles say with the programs' own figures
     Zoo(zoo::Arguments),
+    /// Profile a program that checks itself while tool, program and machine fail, and look that it is unharmed
+    Chaos(chaos::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -125,6 +128,7 @@ fn main() -> ExitCode {
             corpus::run(jdk.as_deref(), corpus::Extent { every: sample.map_or(1, NonZeroUsize::get), programs })
         }
         Command::Zoo(arguments) => zoo::run(&arguments),
+        Command::Chaos(arguments) => chaos::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

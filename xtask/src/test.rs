@@ -1,11 +1,13 @@
 //! `cargo xtask test`: everything. The end-to-end tests need a JDK and Tomcat's libraries, and the tool's binary; the exports'
-//! tests need their readers; of the corpus a sample is linked, and of the end-to-end tests some are run on JVMs that are not installed.
+//! tests need their readers; of the corpus a sample is linked, and of the end-to-end tests some are run on JVMs that are not installed. A few runs of `cargo xtask chaos` come first.
 
+use crate::chaos;
 use crate::consumers;
 use crate::corpus::{self, Extent};
 use crate::jvms;
 use crate::libraries;
 use crate::machine::{call, cargo, ensure_tomcat, jdk};
+use crate::pinned;
 use crate::semantics::Programs;
 
 /// Every n-th class of the corpus is linked.
@@ -23,6 +25,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     call(cargo().args(["build", "--package", "headwater"]))?;
     call(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(arguments))?;
     if is_whole {
+        chaos::run_short(&pinned::target()?.join("debug/headwater"))?;
         // How chunks pass between target and tool, in every order that memory accesses can have.
         let model = ["test", "--package", "headwater-protocol", "--lib", "--release", "--target-dir", "target/loom"];
         call(cargo().args(model).args(["chunks"]).env("RUSTFLAGS", "--cfg loom"))?;

@@ -138,7 +138,7 @@ impl Arguments {
 }
 
 /// The tool: another one, if the environment names it, or that of this checkout.
-fn binary() -> Result<PathBuf, String> {
+pub(crate) fn binary() -> Result<PathBuf, String> {
     if let Some(binary) = std::env::var_os(tool::BINARY) {
         return Ok(binary.into());
     }

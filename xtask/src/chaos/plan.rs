@@ -1,0 +1,231 @@
+//! What one run does: drawn from the seed and the run's number, and from nothing else.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::draw::Draw;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fault {
+    Nothing,
+    Killed,
+    StoppedAndContinued(Duration),
+    StoppedAndKilled(Duration),
+    Interrupted,
+    InterruptedTwice(Duration),
+    Terminated,
+    NoDescriptors,
+    NoMemory,
+    FileLimit,
+    FullDisk,
+    OutputClosed,
+    TwoTools,
+    /// Garbage for the control socket, which is held for so long.
+    Garbled(Duration),
+    Target(Ending),
+}
+
+/// How the target ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ending {
+    ExitInRoot,
+    Halt,
+    Exception,
+    Terminated,
+    Killed,
+}
+
+/// When it goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Moment {
+    Attach,
+    Revelation,
+    Recording,
+    After,
+    Detach,
+}
+
+/// What the tool writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    Text,
+    Snapshot,
+    Json,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) fault: Fault,
+    pub(super) moment: Moment,
+    /// From the moment's begin to the fault.
+    pub(super) delay: Duration,
+    pub(super) output: Output,
+    /// Of the target's JVM.
+    pub(super) java: Vec<&'static str>,
+    /// Of `headwater profile`.
+    pub(super) tool: Vec<String>,
+    /// Whether another profile has to succeed afterwards.
+    pub(super) again: bool,
+    pub(super) garbage: Vec<u8>,
+}
+
+const MOMENTS: [Moment; 5] = [Moment::Attach, Moment::Revelation, Moment::Recording, Moment::After, Moment::Detach];
+const ENDINGS: [Ending; 5] = [Ending::ExitInRoot, Ending::Halt, Ending::Exception, Ending::Terminated, Ending::Killed];
+/// Not every JVM has all of them.
+pub(super) const COLLECTORS: [&str; 5] =
+    ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC", "-XX:+UseZGC", "-XX:+UseShenandoahGC"];
+/// How many kinds of faults there are; [`fault`] knows them by number.
+const FAULTS: u64 = 18;
+
+impl Plan {
+    /// The plan of a run.
+    pub(super) fn draw(seed: u64, run: u64) -> Plan {
+        let mut draw = Draw::new(seed, run);
+        // All kinds come equally often, each of them at all moments: only the order depends on the seed.
+        let fault = fault((seed + run) % FAULTS, &mut draw);
+        let moment = match fault {
+            Fault::Garbled(_) => Moment::Attach,
+            _ => draw.one_of(&MOMENTS),
+        };
+        let delay = match moment {
+            Moment::Attach => draw.between(0, 700),
+            Moment::Revelation => draw.between(0, 500),
+            Moment::Recording => draw.between(500, 1500),
+            Moment::After => draw.between(0, 1500),
+            Moment::Detach => draw.between(0, 150),
+        };
+        let mut tool = vec!["-d".to_owned(), format!("{}ms", draw.between(2000, 3000).as_millis())];
+        // Nothing is timed after what an interruption ends at once.
+        let bare = if moment == Moment::After { "auto" } else { draw.one_of(&["off", "auto"]) };
+        tool.extend(["--bare", bare, "--gentle", draw.one_of(&["on", "on", "off"])].map(str::to_owned));
+        if draw.once_in(3) {
+            tool.extend(["--root", "Web::handle"].map(str::to_owned));
+        }
+        let output = draw.one_of(&[Output::Text, Output::Snapshot, Output::Snapshot, Output::Json]);
+        Plan {
+            fault,
+            moment,
+            delay,
+            output: if fault == Fault::FullDisk { Output::Snapshot } else { output },
+            java: java(&mut draw),
+            tool,
+            again: draw.once_in(4),
+            garbage: draw.bytes(4096),
+        }
+    }
+
+    /// Whether the tool may have the flight recorder sample the target.
+    pub(super) fn is_sampled(&self) -> bool {
+        self.tool.iter().any(|word| word == "auto")
+    }
+
+    /// Whether the target is to live on.
+    pub(super) fn spares_the_target(&self) -> bool {
+        !matches!(self.fault, Fault::Target(_))
+    }
+}
+
+fn fault(kind: u64, draw: &mut Draw) -> Fault {
+    match kind {
+        0 => Fault::Nothing,
+        1 | 2 => Fault::Killed,
+        3 => Fault::StoppedAndContinued(draw.between(1000, 4000)),
+        4 => Fault::StoppedAndContinued(draw.between(5000, 20_000)),
+        5 => Fault::StoppedAndKilled(draw.between(1000, 12_000)),
+        6 => Fault::Interrupted,
+        7 => Fault::InterruptedTwice(draw.between(0, 500)),
+        8 => Fault::Terminated,
+        9 => Fault::NoDescriptors,
+        10 => Fault::NoMemory,
+        11 => Fault::FileLimit,
+        12 => Fault::FullDisk,
+        13 => Fault::OutputClosed,
+        14 => Fault::TwoTools,
+        15 => Fault::Garbled(draw.between(0, 3000)),
+        _ => Fault::Target(draw.one_of(&ENDINGS)),
+    }
+}
+
+/// Options of the target's JVM.
+fn java(draw: &mut Draw) -> Vec<&'static str> {
+    let mut options = vec![draw.one_of(&COLLECTORS)];
+    match draw.below(20) {
+        0..=2 => options.push("-Xint"),
+        3..=5 => options.push("-XX:TieredStopAtLevel=1"),
+        6 => options.push("-Xcomp"),
+        7..=8 => options.push("-XX:-TieredCompilation"),
+        _ => {}
+    }
+    for option in ["-Xss300k", "-XX:-UseCompressedOops", "-Xshare:off"] {
+        if draw.once_in(5) {
+            options.push(option);
+        }
+    }
+    options
+}
+
+impl Fault {
+    /// As it is called in the table.
+    pub(super) fn name(self) -> String {
+        let name = match self {
+            Fault::Nothing => "nothing",
+            Fault::Killed => "tool: SIGKILL",
+            Fault::StoppedAndContinued(_) => "tool: stopped, continued",
+            Fault::StoppedAndKilled(_) => "tool: stopped, killed",
+            Fault::Interrupted => "tool: SIGINT",
+            Fault::InterruptedTwice(_) => "tool: SIGINT twice",
+            Fault::Terminated => "tool: SIGTERM",
+            Fault::NoDescriptors => "tool: no descriptors",
+            Fault::NoMemory => "tool: no memory",
+            Fault::FileLimit => "tool: file size limit",
+            Fault::FullDisk => "tool: full disk",
+            Fault::OutputClosed => "tool: output closed",
+            Fault::TwoTools => "two tools",
+            Fault::Garbled(_) => "garbage to the control socket",
+            Fault::Target(Ending::ExitInRoot) => "target: System.exit in the root",
+            Fault::Target(Ending::Halt) => "target: halt",
+            Fault::Target(Ending::Exception) => "target: exception",
+            Fault::Target(Ending::Terminated) => "target: SIGTERM",
+            Fault::Target(Ending::Killed) => "target: SIGKILL",
+        };
+        name.to_owned()
+    }
+
+    /// Exit codes that the user guide promises for it; 128 and more are signals.
+    pub(super) fn exit_codes(self) -> &'static [i32] {
+        /// As a shell has them.
+        const KILLED: i32 = 137;
+        const ABORTED: i32 = 134;
+        match self {
+            Fault::Nothing | Fault::Garbled(_) => &[0],
+            Fault::Killed | Fault::StoppedAndKilled(_) => &[0, KILLED],
+            Fault::Interrupted | Fault::InterruptedTwice(_) | Fault::Terminated => &[0, 130],
+            // Without memory it may not even be possible to say so.
+            Fault::NoMemory => &[0, 1, 3, ABORTED],
+            Fault::StoppedAndContinued(_)
+            | Fault::NoDescriptors
+            | Fault::FileLimit
+            | Fault::FullDisk
+            | Fault::OutputClosed
+            | Fault::TwoTools => &[0, 1, 3],
+            Fault::Target(_) => &[0, 3, 5],
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            to,
+            "{:?} at {:?} + {:?}; {:?}; tool {}; java {}",
+            self.fault,
+            self.moment,
+            self.delay,
+            self.output,
+            self.tool.join(" "),
+            self.java.join(" ")
+        )
+    }
+}

@@ -1,0 +1,281 @@
+//! One run: a target, a tool, a fault, and what became of the target and of all that we had put there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use headwater_tests::Jdk;
+use rustix::process::Signal;
+
+use super::disk::FullDisk;
+use super::plan::{COLLECTORS, Ending, Fault, Moment, Plan};
+use super::target::{Compiled, LOOK, Target};
+use super::tool::{self, Tool};
+use crate::class_tree;
+
+/// The target is at work for so long before the tool comes.
+const WARM: Duration = Duration::from_millis(1500);
+/// Speed is measured over so long,
+const SPAN: Duration = Duration::from_millis(500);
+/// and is back when it is this part of what it was: others are busy on the machine.
+const RECOVERED: f64 = 0.5;
+/// What has not come about by then, a machine however busy, never does.
+const LIMIT: Duration = Duration::from_secs(30);
+/// A call that takes longer was held up, unless calls of that JVM (all of whose methods are compiled before they run, say) take a tenth of that by
+/// themselves.
+const LONGEST_STAND_MS: u64 = 10_000;
+const STANDS: u64 = 10;
+
+/// What stays the same from run to run.
+#[derive(Debug)]
+pub(super) struct Bench<'b> {
+    pub(super) jdk: &'b Jdk,
+    pub(super) compiled: &'b Compiled,
+    /// Of [`super::plan::COLLECTORS`], those that it has.
+    pub(super) collectors: Vec<&'static str>,
+    pub(super) binary: &'b Path,
+    /// Where runs have their directories.
+    pub(super) logs: &'b Path,
+}
+
+/// What a run has shown.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    /// Whether the tool was still there to be struck.
+    pub(super) struck: bool,
+    /// What the target has suffered.
+    pub(super) harm: Vec<String>,
+    /// What else was not as promised.
+    pub(super) faults: Vec<String>,
+    /// The longest call before the tool came, and from then on.
+    pub(super) stand_before_ms: u64,
+    pub(super) stand_ms: u64,
+    /// From the tool's end until the agent had left, until all code was the original, and until the target was as fast as before.
+    pub(super) gone: Option<Duration>,
+    pub(super) restored: Option<Duration>,
+    pub(super) recovered: Option<Duration>,
+}
+
+/// A run under way.
+struct Course<'c> {
+    bench: &'c Bench<'c>,
+    plan: &'c Plan,
+    directory: PathBuf,
+    target: Target,
+    outcome: Outcome,
+}
+
+impl Bench<'_> {
+    /// Does what a plan says. Its directory is removed when all is well.
+    pub(super) fn run(&self, number: u64, plan: &Plan) -> Result<Outcome, String> {
+        let directory = self.logs.join(format!("run-{number}"));
+        class_tree::empty(&directory)?;
+        let write = |name: &str, text: &str| {
+            fs::write(directory.join(name), text).map_err(|error| format!("{}: {error}", directory.display()))
+        };
+        write("plan.txt", &plan.to_string())?;
+        let target = Target::start(self.jdk, self.compiled, &self.options(plan), &directory)?;
+        let pid = target.pid();
+        let mut course =
+            Course { bench: self, plan, directory: directory.clone(), target, outcome: Outcome::default() };
+        if let Err(harm) = course.go() {
+            course.outcome.harm.push(harm);
+        }
+        let Course { mut target, mut outcome, .. } = course;
+        write("target.log", &target.all_said())?;
+        drop(target);
+        if directory.join(format!("hs_err_pid{pid}.log")).exists() {
+            outcome.harm.push("the JVM has crashed".to_owned());
+        }
+        // HotSpot's own, of one that could not remove it.
+        let _ = fs::remove_file(format!("/tmp/.java_pid{pid}"));
+        let mut left = tool::left_of(pid);
+        left.extend(Some(directory.join(format!(".attach_pid{pid}"))).filter(|trigger| trigger.exists()));
+        if !left.is_empty() {
+            outcome.faults.push(format!("left: {left:?}"));
+        }
+        if outcome.is_good() {
+            // It stays where it cannot be removed.
+            let _ = fs::remove_dir_all(&directory);
+        }
+        Ok(outcome)
+    }
+
+    /// Those of the plan that its JVM has.
+    fn options(&self, plan: &Plan) -> Vec<&'static str> {
+        let is_had = |option: &&str| !COLLECTORS.contains(option) || self.collectors.contains(option);
+        plan.java.iter().copied().filter(is_had).collect()
+    }
+}
+
+impl Outcome {
+    pub(super) fn is_good(&self) -> bool {
+        self.harm.is_empty() && self.faults.is_empty()
+    }
+}
+
+impl Course<'_> {
+    /// An error is harm that ends the run.
+    fn go(&mut self) -> Result<(), String> {
+        std::thread::sleep(WARM);
+        if self.plan.is_sampled() {
+            self.target.ask("record", "RECORDED")?;
+        }
+        self.target.ask("baseline", "BASELINE")?;
+        let (before, stand) = self.target.speed(SPAN)?;
+        self.outcome.stand_before_ms = stand;
+        let output = self.directory.join("out");
+        fs::create_dir_all(&output).map_err(|error| error.to_string())?;
+        let disk = if self.plan.fault == Fault::FullDisk { FullDisk::mount(&output)? } else { None };
+        let pid = self.target.pid();
+        let mut tool = Tool::start(self.bench.binary, pid, self.plan, &output);
+        let ended = self.struck(&mut tool);
+        fs::write(self.directory.join("tool.log"), format!("{ended:?}\n{}", tool.all_said()))
+            .map_err(|error| error.to_string())?;
+        self.judge(&tool, &ended);
+        if let (None, Some(flaw)) = (&disk, tool.file.as_ref().and_then(|file| tool::flaw(self.bench.binary, file))) {
+            self.outcome.faults.push(format!("its file is no good: {flaw}"));
+        }
+        drop((tool, disk));
+        if self.plan.spares_the_target() { self.look_after(before) } else { self.end() }
+    }
+
+    /// The fault, and the tool's end.
+    fn struck(&mut self, tool: &mut Tool) -> Result<i32, String> {
+        let Plan { fault, moment, delay, .. } = *self.plan;
+        self.outcome.struck =
+            tool.await_moment(if matches!(fault, Fault::Garbled(_)) { Moment::Attach } else { moment }, delay)?;
+        match fault {
+            Fault::Target(ending) => self.end_target(ending),
+            Fault::TwoTools => {
+                let mut other = Tool::start(self.bench.binary, self.target.pid(), self.plan, &self.directory);
+                let code = other.end();
+                let said = other.all_said();
+                let _ = fs::write(self.directory.join("other.log"), &said);
+                self.blame("the other tool", &code, &said);
+            }
+            _ => tool.strike(self.plan, self.target.pid()),
+        }
+        tool.end()
+    }
+
+    fn end_target(&mut self, ending: Ending) {
+        match ending {
+            Ending::Terminated => self.target.signal(Signal::TERM),
+            Ending::Killed => self.target.signal(Signal::KILL),
+            Ending::ExitInRoot | Ending::Halt | Ending::Exception => {
+                let command = match ending {
+                    Ending::ExitInRoot => "exit",
+                    Ending::Halt => "halt",
+                    _ => "throw",
+                };
+                // It may be gone before it has read all.
+                let _ = self.target.process.tell(command);
+            }
+        }
+    }
+
+    fn judge(&mut self, tool: &Tool, ended: &Result<i32, String>) {
+        self.blame("the tool", ended, &tool.log);
+    }
+
+    /// Exit code and messages.
+    fn blame(&mut self, who: &str, ended: &Result<i32, String>, said: &str) {
+        /// The standard library's own panic, in a thread that has no memory for its signals' stack.
+        const NO_STACK: &str = "failed to allocate an alternative stack";
+        if self.plan.fault == Fault::NoMemory && said.contains(NO_STACK) {
+            return;
+        }
+        match ended {
+            Ok(code) if self.plan.fault.exit_codes().contains(code) => {}
+            // What an interruption begins, at the moment of detaching, is a profile's usual end.
+            Ok(130) if self.plan.moment == Moment::Detach => {}
+            Ok(code) => self.outcome.faults.push(format!("{who}'s exit code is {code}")),
+            Err(hang) => self.outcome.faults.push(hang.clone()),
+        }
+        if let Some(panic) = said.lines().find(|line| line.contains("panicked at")) {
+            self.outcome.faults.push(format!("{who}: {panic}"));
+        }
+    }
+
+    /// A target that lives on is right, has its own code and speed, and nobody in it.
+    fn look_after(&mut self, speed: f64) -> Result<(), String> {
+        let ended = Instant::now();
+        self.outcome.gone = self.within(ended, |target| Ok(!target.has_agent()))?;
+        self.outcome.restored = self.within(ended, |target| Ok(target.ask("restored", "CHANGED")?.starts_with("0")))?;
+        let mut stand = 0;
+        self.outcome.recovered = self.within(ended, |target| {
+            let (now, longest) = target.speed(SPAN)?;
+            stand = stand.max(longest);
+            Ok(now >= speed * RECOVERED)
+        })?;
+        self.outcome.stand_ms = stand;
+        for (what, is_missed) in [
+            ("the agent stays", self.outcome.gone.is_none()),
+            ("code is not restored", self.outcome.restored.is_none()),
+            ("it is not as fast as before", self.outcome.recovered.is_none()),
+            ("a call was held up", stand > LONGEST_STAND_MS.max(STANDS * self.outcome.stand_before_ms)),
+        ] {
+            if is_missed {
+                self.outcome.harm.push(what.to_owned());
+            }
+        }
+        if self.plan.again {
+            self.profile_again();
+        }
+        let (from, _) = (self.target.look()?, std::thread::sleep(SPAN));
+        let to = self.target.look()?;
+        if to.calls == from.calls || to.requests == from.requests {
+            self.outcome.harm.push(format!("it stands: {from:?}, {to:?}"));
+        }
+        let wrong = self.target.ask("quit", "WRONG")?;
+        if wrong != "0" {
+            self.outcome.harm.push(format!("wrong results: {wrong}"));
+        }
+        self.end()
+    }
+
+    /// How long after that moment something holds, if it ever does.
+    fn within(
+        &mut self,
+        since: Instant,
+        mut holds: impl FnMut(&mut Target) -> Result<bool, String>,
+    ) -> Result<Option<Duration>, String> {
+        let deadline = Instant::now() + LIMIT;
+        while Instant::now() < deadline {
+            if holds(&mut self.target)? {
+                return Ok(Some(since.elapsed()));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(None)
+    }
+
+    /// Another tool can attach.
+    fn profile_again(&mut self) {
+        let plan = Plan {
+            fault: Fault::Nothing,
+            tool: ["-d", "300ms", "--bare", "off"].map(str::to_owned).to_vec(),
+            ..self.plan.clone()
+        };
+        let mut tool = Tool::start(self.bench.binary, self.target.pid(), &plan, &self.directory);
+        let ended = tool.end();
+        if ended != Ok(0) {
+            let said = tool.all_said();
+            self.outcome.faults.push(format!("a second profile: {ended:?}: {said}"));
+        }
+    }
+
+    /// The target's own end.
+    fn end(&mut self) -> Result<(), String> {
+        if !self.target.ends() {
+            return Err("the target does not end".to_owned());
+        }
+        if let Some(wrong) =
+            self.target.all_said().lines().find(|line| line.contains("WRONG ") && !line.contains("WRONG 0"))
+        {
+            self.outcome.harm.push(wrong.to_owned());
+        }
+        Ok(())
+    }
+}

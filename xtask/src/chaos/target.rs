@@ -1,0 +1,144 @@
+//! The target: `tests/targets/chaos`, which checks itself, and is asked how it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use headwater_tests::{Jdk, Process, Scratch, compile_directory, compile_library};
+use rustix::process::Signal;
+
+/// How often it is looked for something that is to come.
+pub(super) const LOOK: Duration = Duration::from_millis(5);
+/// The target answers, on a machine however busy, unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What the agent's thread is called (as far as the kernel keeps names).
+const AGENT: &str = "Headwater agent";
+
+/// Its classes and its library.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    classes: Scratch,
+    library: PathBuf,
+}
+
+impl Compiled {
+    pub(super) fn new(jdk: &Jdk) -> Compiled {
+        let classes = compile_directory(jdk, "chaos");
+        let library = classes.file("libbytecodes.so");
+        compile_library(jdk, "bytecodes.c", &library);
+        Compiled { classes, library }
+    }
+}
+
+/// A running one.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) process: Process,
+    pub(super) log: String,
+}
+
+/// What it says of itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Look {
+    pub(super) calls: u64,
+    pub(super) requests: u64,
+    /// The longest call or request since the last look.
+    pub(super) stand_ms: u64,
+}
+
+impl Target {
+    pub(super) fn start(jdk: &Jdk, compiled: &Compiled, options: &[&str], directory: &Path) -> Result<Target, String> {
+        let mut java = Command::new(jdk.program("java"));
+        java.current_dir(directory).args(["-Xverify:all", "--enable-native-access=ALL-UNNAMED"]).args(options);
+        java.args(["-XX:-CreateCoredumpOnCrash", "-Xmx256m", "-Dsun.net.httpserver.nodelay=true", "-cp"]);
+        java.arg(compiled.classes.path()).arg("Chaos").arg(&compiled.library);
+        let mut target = Target { process: Process::spawn(&mut java), log: String::new() };
+        target.answer("READY")?;
+        Ok(target)
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// What it answers to a command.
+    pub(super) fn ask(&mut self, command: &str, answer: &str) -> Result<String, String> {
+        self.process.tell(command).map_err(|error| format!("the target takes no command: {error}"))?;
+        self.answer(answer)
+    }
+
+    fn answer(&mut self, beginning: &str) -> Result<String, String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let has_ended = self.process.status();
+            for line in self.process.pending_lines() {
+                self.log += &format!("{line}\n");
+                if let Some(rest) = line.strip_prefix(beginning) {
+                    return Ok(rest.trim().to_owned());
+                }
+            }
+            if let Some(status) = has_ended {
+                return Err(format!("the target has ended: {status}"));
+            }
+            if Instant::now() > deadline {
+                return Err(format!("the target hangs: no {beginning} in {} s", PATIENCE.as_secs()));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    pub(super) fn look(&mut self) -> Result<Look, String> {
+        let answer = self.ask("look", "LOOK")?;
+        let numbers: Vec<u64> = answer.split(' ').filter_map(|number| number.parse().ok()).collect();
+        match numbers[..] {
+            [calls, requests, _wrong, stand_ms] => Ok(Look { calls, requests, stand_ms }),
+            _ => Err(format!("the target says nonsense: {answer}")),
+        }
+    }
+
+    /// Calls for each second of CPU time that it takes, over a while.
+    pub(super) fn speed(&mut self, over: Duration) -> Result<(f64, u64), String> {
+        let (from, took) = (self.look()?, self.cpu_seconds());
+        std::thread::sleep(over);
+        let to = self.look()?;
+        let took = self.cpu_seconds() - took;
+        Ok(((to.calls - from.calls) as f64 / took.max(0.01), from.stand_ms.max(to.stand_ms)))
+    }
+
+    /// proc_pid_stat(5): hundredths of a second.
+    fn cpu_seconds(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|ticks| ticks.parse::<f64>().ok()).unwrap_or(0.0);
+        (ticks(11) + ticks(12)) / 100.0
+    }
+
+    /// Whether the agent has a thread in it.
+    pub(super) fn has_agent(&self) -> bool {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).into_iter().flatten().flatten();
+        tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok()).any(|name| name.trim_end() == AGENT)
+    }
+
+    pub(super) fn signal(&mut self, signal: Signal) {
+        if self.process.is_alive() {
+            self.process.signal(signal);
+        }
+    }
+
+    /// Whether it ends in time.
+    pub(super) fn ends(&mut self) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        while self.process.is_alive() && Instant::now() < deadline {
+            std::thread::sleep(LOOK);
+        }
+        !self.process.is_alive()
+    }
+
+    /// All that it has said.
+    pub(super) fn all_said(&mut self) -> String {
+        let rest = [self.process.pending_lines(), self.process.pending_error_lines()].concat();
+        self.log += &rest.join("\n");
+        self.log.clone()
+    }
+}
