@@ -44,7 +44,11 @@ public final class Chaos {
         }
         daemon(web::ask);
         daemon(web::ask);
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> check(3)));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            // An exit within an exit waits for ever.
+            exiting = false;
+            check(3);
+        }));
         System.out.println("READY");
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         for (String line; (line = commands.readLine()) != null && !line.equals("quit"); ) {

@@ -193,17 +193,24 @@ impl Fault {
         name.to_owned()
     }
 
+    /// Whether the tool may end without a chance to clear up.
+    pub(super) fn is_fatal(self) -> bool {
+        matches!(self, Fault::Killed | Fault::StoppedAndKilled(_) | Fault::NoMemory)
+    }
+
     /// Exit codes that the user guide promises for it; 128 and more are signals.
     pub(super) fn exit_codes(self) -> &'static [i32] {
         /// As a shell has them.
         const KILLED: i32 = 137;
         const ABORTED: i32 = 134;
+        /// A stack that may not grow.
+        const SEGMENT: i32 = 139;
         match self {
             Fault::Nothing | Fault::Garbled(_) => &[0],
             Fault::Killed | Fault::StoppedAndKilled(_) => &[0, KILLED],
             Fault::Interrupted | Fault::InterruptedTwice(_) | Fault::Terminated => &[0, 130],
             // Without memory it may not even be possible to say so.
-            Fault::NoMemory => &[0, 1, 3, ABORTED],
+            Fault::NoMemory => &[0, 1, 3, ABORTED, SEGMENT],
             Fault::StoppedAndContinued(_)
             | Fault::NoDescriptors
             | Fault::FileLimit

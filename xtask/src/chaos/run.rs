@@ -223,10 +223,17 @@ impl Course<'_> {
         if self.plan.again {
             self.profile_again();
         }
-        let (from, _) = (self.target.look()?, std::thread::sleep(SPAN));
-        let to = self.target.look()?;
-        if to.calls == from.calls || to.requests == from.requests {
-            self.outcome.harm.push(format!("it stands: {from:?}, {to:?}"));
+        let from = self.target.look()?;
+        let moves = |target: &mut Target| {
+            let to = target.look()?;
+            Ok(to.calls > from.calls && to.requests > from.requests)
+        };
+        if self.within(Instant::now(), moves)?.is_none() {
+            self.outcome.harm.push(format!("it stands: {from:?}"));
+        }
+        if self.plan.fault.is_fatal() {
+            // What a dead tool has left, any other removes.
+            tool::list(self.bench.binary)?;
         }
         let wrong = self.target.ask("quit", "WRONG")?;
         if wrong != "0" {

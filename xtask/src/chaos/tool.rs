@@ -175,6 +175,13 @@ impl Tool {
     }
 }
 
+/// Has another tool look for JVMs.
+pub(super) fn list(binary: &Path) -> Result<(), String> {
+    let list = Command::new(binary).arg("list").output().map_err(|error| error.to_string())?;
+    let is_done = list.status.success();
+    if is_done { Ok(()) } else { Err(format!("headwater list: {}", String::from_utf8_lossy(&list.stderr))) }
+}
+
 /// What tools and agents have in /tmp for a target.
 pub(super) fn left_of(pid: u32) -> Vec<PathBuf> {
     let ours = [format!("headwater-{pid}-"), format!("headwater-samples-{pid}")];
