@@ -26,7 +26,6 @@ use crate::pattern::MethodPattern;
 mod ahead;
 mod callbacks;
 mod code_store;
-mod crowds;
 mod dropping;
 mod expansion;
 mod filter;
@@ -40,7 +39,6 @@ mod late;
 mod lines;
 mod mentions;
 mod mirror;
-mod names;
 mod natives;
 mod opaque;
 mod open_calls;
@@ -144,8 +142,6 @@ pub struct CallGraph {
     /// Of methods whose lines are roots.
     by_lines: FxHashMap<(ClassKey, Signature), Vec<MethodId>>,
     by_class: FxHashMap<ClassKey, Vec<MethodId>>,
-    /// Whatever their class.
-    by_name: FxHashMap<Signature, Vec<MethodId>>,
     new_roots: Vec<MethodId>,
     /// Classes with methods that were selected and are not instrumented yet.
     to_hotswap: FxHashSet<ClassKey>,
@@ -199,7 +195,6 @@ impl CallGraph {
             by_signature: FxHashMap::default(),
             by_lines: FxHashMap::default(),
             by_class: FxHashMap::default(),
-            by_name: FxHashMap::default(),
             new_roots: Vec::new(),
             to_hotswap: FxHashSet::default(),
             needed: FxHashSet::default(),

@@ -91,8 +91,6 @@ pub struct Session {
     running: Option<Running>,
     /// Questions that wait until no hotswap is running.
     queue: VecDeque<Pending>,
-    /// So many of the latest of them have not been looked at for any hotswap.
-    unsettled: usize,
     /// The question that is being decided just now.
     deciding: Option<RequestId>,
     /// Questions, waiting or being decided, that nobody waits for any more: their hotswaps are executed by the agent.
@@ -146,7 +144,6 @@ impl Session {
             next_request: 1,
             running: None,
             queue: VecDeque::new(),
-            unsettled: 0,
             deciding: None,
             abandoned: HashSet::new(),
             left_over: Vec::new(),

@@ -25,10 +25,8 @@ use rustc_hash::FxHashSet;
 
 use super::CallGraph;
 use super::ahead::{CALLED_BACK, Callee, HANDED_OVER, Probability};
-use super::crowds::Reach;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
-use super::names::Visible;
 use super::outward::{Leaving, calls_what_it_is_given};
 
 /// Types outside the filter that are mentioned everywhere and say nothing about who may be called.
@@ -77,28 +75,15 @@ impl CallGraph {
             if SAY_NOTHING.contains(&name.as_str()) {
                 continue;
             }
-            if self.mirrors.may_come(name, loader) {
+            let types = self.mirrors.visible(name, loader);
+            if self.mirrors.may_come(&types, loader) {
                 self.reachable.handed_out_pending.insert(name.as_str().into(), caller);
             }
-            match self.mirrors.visible(name, loader) {
-                Visible::These(types) => {
-                    types.into_iter().for_each(|key| self.hand_out_type(key, &ways, caller, &mut selected));
-                }
-                Visible::Crowd => self.hand_out_crowd(name, caller),
+            for key in types {
+                self.hand_out_type(key, &ways, caller, &mut selected);
             }
         }
         callees.extend(selected.into_iter().map(|method| Callee { method, probability: self.of_callback(method) }));
-    }
-
-    /// The same of very many types of a name, as objects of any class.
-    fn hand_out_crowd(&mut self, name: &str, caller: Caller) {
-        self.reach_crowd(name, Reach::HandedOut(caller), |graph, types, callees| {
-            let ways = WaysOut { any: true, types: FxHashSet::default() };
-            let mut selected = Vec::new();
-            types.into_iter().for_each(|key| graph.hand_out_type(key, &ways, caller, &mut selected));
-            callees
-                .extend(selected.into_iter().map(|method| Callee { method, probability: graph.of_callback(method) }));
-        });
     }
 
     /// The probability that code outside the filter calls a method because an object that has it was handed out.
@@ -139,18 +124,13 @@ impl CallGraph {
         let mut given: FxHashSet<&str> = FxHashSet::default();
         // Whoever has a handle gets the result.
         if self.reachable.by_handle.contains(&signature) { &mut given } else { &mut passed_on }.extend(results);
-        let is_crowd = |name: &&str| self.mirrors.visible(name, loader) == Visible::Crowd;
-        any |= given.contains(OBJECT) || passed_on.contains(OBJECT) || given.iter().any(is_crowd);
+        any |= given.contains(OBJECT) || passed_on.contains(OBJECT);
         if any {
             return Some(WaysOut { any, types: FxHashSet::default() });
         }
         let mut types: FxHashSet<ClassKey> =
-            given.into_iter().filter_map(|name| self.mirrors.visible(name, loader).few()).flatten().collect();
-        // Of a crowd, all but the JDK's own pass the filter.
-        let passed_on = passed_on.into_iter().flat_map(|name| match self.mirrors.visible(name, loader) {
-            Visible::These(types) => types,
-            Visible::Crowd => self.mirrors.of_jdk(name).into_iter().collect(),
-        });
+            given.into_iter().flat_map(|name| self.mirrors.visible(name, loader)).collect();
+        let passed_on = passed_on.into_iter().flat_map(|name| self.mirrors.visible(name, loader));
         types.extend(passed_on.filter(|key| !self.is_inside(*key, caller)));
         (!types.is_empty()).then_some(WaysOut { any, types })
     }

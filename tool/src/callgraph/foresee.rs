@@ -11,12 +11,10 @@
 //! a second time, what it overrides: visitors are, again and again, for each class that is visited.
 
 use headwater_rewriter::{CallKind, CallSite};
-use rustc_hash::FxHashSet;
 
 use super::ahead::{self, Callee, Probability};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
-use super::names::Visible;
 use super::receivers::Spare;
 use super::{CallGraph, Scheme};
 
@@ -52,11 +50,10 @@ impl CallGraph {
         }
         let mut names = mirror.super_names.clone();
         let mut supertypes = Vec::new();
-        let mut known = FxHashSet::default();
         // They are loaded before it, and linked after it perhaps.
         while let Some(name) = names.pop() {
-            for key in self.mirrors.visible(&name, loader).few().unwrap_or_default() {
-                if known.insert(key) {
+            for key in self.mirrors.visible(&name, loader) {
+                if !supertypes.contains(&key) {
                     supertypes.push(key);
                     names.extend(self.mirrors.get(key).super_names.iter().cloned());
                 }
@@ -174,6 +171,6 @@ impl CallGraph {
 
     /// No class of this name is loaded where `class` would see it.
     fn is_still_to_come(&self, name: &str, class: ClassKey) -> bool {
-        self.mirrors.visible(name, self.mirrors.get(class).loader) == Visible::These(Vec::new())
+        self.mirrors.visible(name, self.mirrors.get(class).loader).is_empty()
     }
 }

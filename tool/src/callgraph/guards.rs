@@ -234,27 +234,24 @@ impl CallGraph {
 
     /// Whether nothing that a call can run has run before.
     fn has_never_run(&self, call: &CallSite, by: ClassKey, signature: Signature) -> bool {
-        // Of a crowd some may have.
-        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(by).loader).few();
-        owners.is_some_and(|owners| {
-            owners.iter().all(|owner| {
-                let mut classes = self.mirrors.supertypes(*owner);
-                if call.kind.is_virtual() && !call.kind.is_handle() {
-                    classes.extend(self.mirrors.subtypes(*owner));
-                }
-                classes.into_iter().all(|class| match self.mirrors.methods(class) {
-                    Some(methods) => methods
-                        .get(&signature)
-                        .is_none_or(|method| !method.has_code() || self.has_run(class, signature) == Some(false)),
-                    None => self.mirrors.get(class).loader.is_jdk(),
-                })
+        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(by).loader);
+        owners.iter().all(|owner| {
+            let mut classes = self.mirrors.supertypes(*owner);
+            if call.kind.is_virtual() && !call.kind.is_handle() {
+                classes.extend(self.mirrors.subtypes(*owner));
+            }
+            classes.into_iter().all(|class| match self.mirrors.methods(class) {
+                Some(methods) => methods
+                    .get(&signature)
+                    .is_none_or(|method| !method.has_code() || self.has_run(class, signature) == Some(false)),
+                None => self.mirrors.get(class).loader.is_jdk(),
             })
         })
     }
 
     /// Whether a call stays among what may be instrumented, and what it runs is not selected already.
     fn is_inside_and_new(&self, call: &CallSite, by: ClassKey, caller: Caller) -> bool {
-        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(by).loader).few().unwrap_or_default();
+        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(by).loader);
         let inside = !owners.is_empty()
             && owners.iter().all(|owner| {
                 let mirror = self.mirrors.get(*owner);

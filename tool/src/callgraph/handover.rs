@@ -84,11 +84,10 @@ impl CallGraph {
             return;
         }
         for (class, ..) in PLACES {
-            if let Some(key) = self.mirrors.of_jdk(class)
-                && self.mirrors.get(key).linked
-                && self.passed.insert(key)
-            {
-                self.to_hotswap.insert(key);
+            for key in self.mirrors.visible(class, LoaderId::BOOT) {
+                if self.mirrors.get(key).linked && self.passed.insert(key) {
+                    self.to_hotswap.insert(key);
+                }
             }
         }
     }

@@ -7,7 +7,7 @@
 //! So are lambdas' classes: see [`lambdas`](super::lambdas).
 
 use headwater_protocol::MethodId;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::CallGraph;
 use super::ahead::{Callee, LOADED_LATER, Probability};
@@ -30,7 +30,7 @@ pub(super) struct Due {
 #[derive(Debug, Default)]
 pub(super) struct Hidden {
     due: Vec<Due>,
-    seen: FxHashMap<Signature, FxHashSet<ClassKey>>,
+    seen: FxHashSet<(ClassKey, Signature)>,
     /// Those that may be called on objects that nobody names; who names one of them is likelier to call it.
     seen_unnamed: FxHashSet<(ClassKey, Signature)>,
     by: Option<MethodId>,
@@ -69,27 +69,26 @@ impl Hidden {
 
     /// A hidden method is reachable.
     pub(super) fn push(&mut self, key: ClassKey, signature: Signature) {
-        if self.seen.entry(signature).or_default().insert(key) {
+        if self.seen.insert((key, signature)) {
             self.due.push(Due { key, signature, by: self.by, probability: self.probability });
         }
     }
 
     /// A lambda's method may be called on an object that nobody names.
     pub(super) fn push_unnamed(&mut self, key: ClassKey, signature: Signature) {
-        let is_seen = self.seen.get(&signature).is_some_and(|seen| seen.contains(&key));
-        if !is_seen && self.seen_unnamed.insert((key, signature)) {
+        if !self.seen.contains(&(key, signature)) && self.seen_unnamed.insert((key, signature)) {
             self.due.push(Due { key, signature, by: None, probability: UNNAMED });
         }
     }
 
     /// Of which classes a method has been looked through.
     pub(super) fn declarers(&self, signature: Signature) -> impl Iterator<Item = ClassKey> {
-        self.seen.get(&signature).into_iter().flatten().copied()
+        self.seen.iter().filter(move |seen| seen.1 == signature).map(|seen| seen.0)
     }
 
     /// What it calls is to be selected once more.
     pub(super) fn push_again(&mut self, key: ClassKey, signature: Signature) {
-        if self.seen.get_mut(&signature).is_some_and(|seen| seen.remove(&key)) {
+        if self.seen.remove(&(key, signature)) {
             self.push(key, signature);
         }
     }

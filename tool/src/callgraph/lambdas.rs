@@ -26,7 +26,8 @@ impl CallGraph {
     /// The class that a lambda's class was made for.
     fn lambda_host(&self, lambda: ClassKey) -> Option<ClassKey> {
         let mirror = self.mirrors.get(lambda);
-        self.mirrors.names.own(mirror.lambda_host()?, mirror.loader)
+        let hosts = self.mirrors.visible(mirror.lambda_host()?, mirror.loader);
+        hosts.into_iter().find(|key| self.mirrors.get(*key).loader == mirror.loader)
     }
 
     /// The class whose code says what a hidden method calls.
@@ -55,11 +56,10 @@ impl CallGraph {
         if !lambdas.iter().all(is_body) {
             return false;
         }
-        let classes = self
-            .mirrors
-            .lambda_classes(host)
-            .iter()
-            .filter(|class| self.mirrors.get(**class).interfaces.iter().any(|key| interfaces.contains(key)));
+        let classes = self.mirrors.lambda_classes(host_name).iter().filter(|class| {
+            let mut declared = self.mirrors.get(**class).interfaces.iter();
+            declared.any(|key| interfaces.contains(key)) && self.lambda_host(**class) == Some(host)
+        });
         let run: FxHashSet<_> =
             lambdas.iter().filter(|it| self.body_has_run(it, host)).map(|it| &it.body.name).collect();
         run.len() >= classes.count()

@@ -7,18 +7,9 @@ use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::ClassFile;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::names::{Names, Visible};
-
 /// A class, loaded or being loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ClassKey(u32);
-
-#[cfg(test)]
-impl ClassKey {
-    pub(super) fn of_number(number: u32) -> ClassKey {
-        ClassKey(number)
-    }
-}
 
 /// An interned name and descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,9 +132,9 @@ impl Mirror {
 pub(super) struct Mirrors {
     classes: Vec<Mirror>,
     by_id: FxHashMap<ClassId, ClassKey>,
-    pub(super) names: Names,
-    /// Lambdas' classes, by loader and name of the class in whose code these stand.
-    by_host: FxHashMap<(LoaderId, Arc<str>), Vec<ClassKey>>,
+    by_name: FxHashMap<Arc<str>, Vec<ClassKey>>,
+    /// Lambdas' classes, by the name of the class in whose code these stand.
+    by_host: FxHashMap<Arc<str>, Vec<ClassKey>>,
     signatures: Vec<(Arc<str>, Arc<str>)>,
     signature_numbers: FxHashMap<(Arc<str>, Arc<str>), Signature>,
     strings: FxHashSet<Arc<str>>,
@@ -198,59 +189,53 @@ impl Mirrors {
         self.by_id.get(&id).copied()
     }
 
-    /// A name that has been interned.
-    pub(super) fn known_name(&self, name: &str) -> Option<Arc<str>> {
-        self.strings.get(name).cloned()
-    }
-
     /// All classes of a name.
     pub(super) fn named(&self, name: &str) -> &[ClassKey] {
-        self.names.all(name)
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The classes that a name may mean in a class of this loader: the one that the same loader defines, else all.
-    pub(super) fn visible(&self, name: &str, from: LoaderId) -> Visible {
-        self.names.visible(name, from)
+    pub(super) fn visible(&self, name: &str, from: LoaderId) -> Vec<ClassKey> {
+        let all = self.named(name);
+        match all.iter().find(|key| self.get(**key).loader == from) {
+            Some(own) => vec![*own],
+            None => all.to_vec(),
+        }
     }
 
-    /// The class that a name means in the JDK's own code, if it is loaded.
-    pub(super) fn of_jdk(&self, name: &str) -> Option<ClassKey> {
-        self.names.own(name, LoaderId::BOOT).or_else(|| self.names.of_jdk(name))
-    }
-
-    /// Whether the class that a name means in a class of this loader may be yet another than those that are visible by it: one that is not linked yet.
-    pub(super) fn may_come(&self, name: &str, from: LoaderId) -> bool {
-        let known = self.names.own(name, from).or_else(|| self.names.of_jdk(name));
-        !known.is_some_and(|key| self.get(key).linked)
+    /// Whether the class that a name means in a class of this loader may be yet another than these, which are [visible](Self::visible) by it: one that
+    /// is not linked yet.
+    pub(super) fn may_come(&self, visible: &[ClassKey], from: LoaderId) -> bool {
+        !visible.iter().map(|key| self.get(*key)).any(|it| it.linked && (it.loader == from || it.loader.is_jdk()))
     }
 
     fn add(&mut self, mirror: Mirror) -> ClassKey {
         let key = ClassKey(self.classes.len() as u32);
         if !mirror.name.is_empty() {
-            self.names.add(mirror.name.clone(), mirror.loader, key);
+            self.by_name.entry(mirror.name.clone()).or_default().push(key);
         }
         self.classes.push(mirror);
         key
     }
 
-    /// The classes of lambdas in the code of a class.
-    pub(super) fn lambda_classes(&self, host: ClassKey) -> &[ClassKey] {
-        let host = self.get(host);
-        self.by_host.get(&(host.loader, host.name.clone())).map_or(&[], Vec::as_slice)
+    /// The classes of lambdas in the code of classes of this name.
+    pub(super) fn lambda_classes(&self, host: &str) -> &[ClassKey] {
+        self.by_host.get(host).map_or(&[], Vec::as_slice)
     }
 
     /// A class whose loading has begun, and not ended.
     pub(super) fn being_loaded(&self, loader: LoaderId, name: &str) -> Option<ClassKey> {
-        self.names.being_loaded(self.known_name(name)?, loader)
+        self.named(name).iter().copied().find(|key| {
+            let mirror = self.get(*key);
+            mirror.loader == loader && mirror.id.is_none()
+        })
     }
 
     /// A class whose loading has begun: its hierarchy is known by name only.
     pub(super) fn loading(&mut self, loader: LoaderId, name: &str, file: &ClassFile<'_>) -> ClassKey {
         let key = self.being_loaded(loader, name).unwrap_or_else(|| {
             let name = self.intern(name);
-            let key = self.add(Mirror::unknown(name.clone(), loader));
-            self.names.begin_loading(name, loader, key);
-            key
+            self.add(Mirror::unknown(name, loader))
         });
         let mut super_names = Vec::new();
         super_names.extend(file.super_name().ok().flatten().map(|name| self.intern(&name)));
@@ -293,7 +278,6 @@ impl Mirrors {
             None => match self.being_loaded(info.loader, &name) {
                 Some(key) => {
                     self.by_id.insert(info.id, key);
-                    self.names.end_loading(name.clone(), info.loader);
                     self.get_mut(key).id = Some(info.id);
                     key
                 }
@@ -305,7 +289,7 @@ impl Mirrors {
             return key;
         }
         if self.get(key).name.is_empty() {
-            self.names.add(name.clone(), info.loader, key);
+            self.by_name.entry(name.clone()).or_default().push(key);
         }
         let super_class = info.super_class.map(|id| self.key_of(id));
         let interfaces: Vec<ClassKey> = info.interfaces.iter().map(|id| self.key_of(*id)).collect();
@@ -323,8 +307,7 @@ impl Mirrors {
         mirror.linked = true;
         mirror.super_names = Vec::new();
         if let Some(host) = self.get(key).lambda_host().map(Arc::from) {
-            let loader = self.get(key).loader;
-            self.by_host.entry((loader, host)).or_default().push(key);
+            self.by_host.entry(host).or_default().push(key);
         }
         key
     }

@@ -95,13 +95,10 @@ impl CallGraph {
 
     /// The same for a class that is being loaded: nothing can be asked for. Its methods stay due until it has been linked.
     pub(super) fn find_native_calls_while_loading(&mut self, class: ClassKey) {
-        if !self.options.natives || self.roots_only {
-            return;
-        }
-        let methods = self.by_class.get(&class).into_iter().flatten().filter_map(|method| self.record(*method));
-        for signature in methods.map(|method| method.signature).collect::<Vec<_>>() {
-            if let Some(found) = self.native_calls_in(class, signature) {
-                self.set_native_calls((class, signature), found);
+        let due: Vec<Member> = self.natives.due.iter().copied().filter(|(key, _)| *key == class).collect();
+        for (key, signature) in due {
+            if let Some(found) = self.native_calls_in(key, signature) {
+                self.set_native_calls((key, signature), found);
             }
         }
         self.needed.clear();
@@ -151,7 +148,7 @@ impl CallGraph {
 
     /// The native method that a call runs, if it can run no other.
     fn native_target(&mut self, within: Member, call: &Call, caller: Caller) -> Option<Member> {
-        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(within.0).loader).few().unwrap_or_default();
+        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(within.0).loader);
         if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
             self.natives.watch(call, within);
             return None;

@@ -13,7 +13,7 @@
 //!
 //! Why so, and at what cost: docs/decisions/callbacks.md.
 
-use headwater_protocol::{ClassId, MethodId};
+use headwater_protocol::{ClassId, LoaderId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ahead::Probability;
@@ -52,7 +52,7 @@ impl CallGraph {
             return;
         }
         let needs_before = self.needs;
-        let loaders = self.mirrors.of_jdk(CLASS_LOADER);
+        let loaders = self.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
         let classes: Vec<ClassKey> = loaders.into_iter().flat_map(|loader| self.mirrors.subtypes(loader)).collect();
         classes.into_iter().for_each(|class| self.expose_loader(class, caller));
         self.reachable.opaque.loaders = self.needs == needs_before;
@@ -223,7 +223,8 @@ impl CallGraph {
 
     /// Whether every object has such a method.
     fn is_of_object(&self, signature: Signature) -> bool {
-        self.mirrors.of_jdk(OBJECT).is_some_and(|object| self.mirrors.method(object, signature).is_some())
+        let objects = self.mirrors.visible(OBJECT, LoaderId::BOOT);
+        objects.into_iter().any(|object| self.mirrors.method(object, signature).is_some())
     }
 
     /// Whether a method is known never to have run, seldom not being never: nobody would tell when it is called.

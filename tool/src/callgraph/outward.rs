@@ -7,7 +7,6 @@ use super::CallGraph;
 use super::callbacks::OBJECT;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
-use super::names::Visible;
 use super::reachable::Target;
 
 /// Final classes through which nothing can be called back.
@@ -115,10 +114,7 @@ impl CallGraph {
     /// Whether a call runs code outside the filter.
     fn leads_outside(&mut self, call: &CallSite, loader: LoaderId, caller: Caller) -> bool {
         let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
-        let Visible::These(owners) = self.mirrors.visible(&call.owner, loader) else {
-            // On objects of some class it may.
-            return true;
-        };
+        let owners = self.mirrors.visible(&call.owner, loader);
         if owners.is_empty() {
             return may_be_of_jdk(&call.owner);
         }
@@ -199,9 +195,8 @@ impl CallGraph {
         if descriptor_classes(returned(&self.mirrors.signature(signature).1)).next().is_none() {
             return;
         }
-        let named = self.by_name.get(&signature).into_iter().flatten().filter_map(|method| self.record(*method));
-        let expanded = named.filter(|method| method.expanded).map(|method| method.key);
-        let keys: Vec<ClassKey> = expanded.chain(self.hidden.declarers(signature)).collect();
+        let expanded = self.methods.iter().filter(|method| method.signature == signature && method.expanded);
+        let keys: Vec<ClassKey> = expanded.map(|method| method.key).chain(self.hidden.declarers(signature)).collect();
         keys.into_iter().for_each(|key| self.expand_again(key, signature));
     }
 }

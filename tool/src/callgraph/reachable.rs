@@ -7,7 +7,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::PatternIndex;
 use super::ahead::Callee;
-use super::crowds::Reach;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::opaque::Opaque;
@@ -40,8 +39,6 @@ pub(super) struct Reachable {
     pub(super) direct_pending: FxHashMap<Arc<str>, FxHashSet<Target>>,
     /// Static and special calls that have been resolved, with the method that they run if it is instrumented.
     pub(super) direct_done: FxHashMap<(ClassKey, Signature, Caller), Option<MethodId>>,
-    /// What has been reached in all classes of names that very many have.
-    pub(super) crowds: FxHashSet<(Arc<str>, Reach)>,
     /// Abstract methods that are roots.
     pub(super) abstract_roots: FxHashMap<ClassKey, FxHashSet<(Signature, PatternIndex)>>,
     /// Classes that code in the graph may initialise.

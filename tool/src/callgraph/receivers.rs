@@ -96,7 +96,7 @@ impl CallGraph {
             return None;
         }
         let target = (self.mirrors.known_signature(&call.name, &call.descriptor)?, caller);
-        let owners = self.mirrors.visible(&call.owner, loader).few()?;
+        let owners = self.mirrors.visible(&call.owner, loader);
         let all_linked = owners.iter().all(|owner| self.mirrors.get(*owner).linked);
         let spares = all_linked && owners.into_iter().any(|owner| self.idle_on(owner, target) >= least);
         if spares { self.guards.receivers.number(target) } else { None }

@@ -11,8 +11,8 @@
 //!
 //! Why so, and at what cost: docs/decisions/reflection.md.
 
-use headwater_protocol::ClassId;
 use headwater_protocol::message::MethodRef;
+use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::ClassFile;
 use headwater_runtime_java::{OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO};
 use rustc_hash::FxHashSet;
@@ -187,11 +187,10 @@ impl CallGraph {
             if !self.reflection.is_used(gate.way) {
                 continue;
             }
-            if let Some(key) = self.mirrors.of_jdk(gate.class)
-                && self.mirrors.get(key).linked
-                && self.reflection.probed.insert(key)
-            {
-                self.to_hotswap.insert(key);
+            for key in self.mirrors.visible(gate.class, LoaderId::BOOT) {
+                if self.mirrors.get(key).linked && self.reflection.probed.insert(key) {
+                    self.to_hotswap.insert(key);
+                }
             }
         }
     }

@@ -4,13 +4,11 @@
 use std::sync::Arc;
 
 use headwater_protocol::{LoaderId, MethodId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::ahead::{Callee, INITIALIZER, LEAST_SHARE, LOADED_LATER, of_target};
-use super::crowds::Reach;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Declared, Signature};
-use super::names::Visible;
 use super::reachable::{Reached, Target};
 use super::receivers::Spare;
 use super::{CLINIT, CallGraph, PatternIndex, Scheme};
@@ -27,24 +25,10 @@ impl CallGraph {
         callees: &mut Vec<Callee>,
     ) {
         self.reachable.virtual_anywhere.insert(signature, caller);
-        if self.mirrors.may_come(owner, loader) {
+        let owners = self.mirrors.visible(owner, loader);
+        if self.mirrors.may_come(&owners, loader) {
             self.reachable.virtual_pending.entry(owner.into()).or_default().insert((signature, caller));
         }
-        match self.mirrors.visible(owner, loader) {
-            Visible::These(owners) => self.reach_virtual_on(owners, (signature, caller), spare, callees),
-            Visible::Crowd => self.reach_crowd(owner, Reach::Virtual((signature, caller)), |graph, owners, callees| {
-                graph.reach_virtual_on(owners, (signature, caller), Spare::Nothing, callees);
-            }),
-        }
-    }
-
-    fn reach_virtual_on(
-        &mut self,
-        owners: Vec<ClassKey>,
-        (signature, caller): Target,
-        spare: Spare,
-        callees: &mut Vec<Callee>,
-    ) {
         for owner in owners {
             let known = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller)));
             if let Some(known) = known.filter(|known| known.spared == Spare::Nothing || known.spared == spare) {
@@ -179,26 +163,12 @@ impl CallGraph {
         spare: Spare,
         callees: &mut Vec<Callee>,
     ) {
-        if self.mirrors.may_come(owner, loader) {
+        let owners = self.mirrors.visible(owner, loader);
+        if self.mirrors.may_come(&owners, loader) {
             self.reachable.direct_pending.entry(owner.into()).or_default().insert((signature, caller));
             // It may be here already, and extend what is above it.
             self.reach_inherited(owner, (signature, caller), callees);
         }
-        match self.mirrors.visible(owner, loader) {
-            Visible::These(owners) => self.reach_direct_on(owners, (signature, caller), spare, callees),
-            Visible::Crowd => self.reach_crowd(owner, Reach::Direct((signature, caller)), |graph, owners, callees| {
-                graph.reach_direct_on(owners, (signature, caller), Spare::Nothing, callees);
-            }),
-        }
-    }
-
-    fn reach_direct_on(
-        &mut self,
-        owners: Vec<ClassKey>,
-        (signature, caller): Target,
-        spare: Spare,
-        callees: &mut Vec<Callee>,
-    ) {
         for owner in owners {
             if let Some(known) = self.reachable.direct_done.get(&(owner, signature, caller)) {
                 callees.extend(known.map(|method| Callee { method, probability: 1.0 }));
@@ -242,16 +212,12 @@ impl CallGraph {
         caller: Caller,
         callees: &mut Vec<Callee>,
     ) {
-        if self.mirrors.may_come(class, loader) {
+        let classes = self.mirrors.visible(class, loader);
+        if self.mirrors.may_come(&classes, loader) {
             self.reachable.initializers.insert(class.into(), caller);
         }
-        match self.mirrors.visible(class, loader) {
-            Visible::These(classes) => {
-                classes.into_iter().for_each(|class| self.select_initializers(class, caller, callees));
-            }
-            Visible::Crowd => self.reach_crowd(class, Reach::Initializer(caller), |graph, classes, callees| {
-                classes.into_iter().for_each(|class| graph.select_initializers(class, caller, callees));
-            }),
+        for class in classes {
+            self.select_initializers(class, caller, callees);
         }
     }
 
@@ -348,11 +314,11 @@ impl CallGraph {
         }
         self.reach_what_it_inherits(class, name);
         let name: Arc<str> = name.into();
-        let mut called: FxHashMap<Signature, Caller> = FxHashMap::default();
-        for targets in [self.reachable.direct_pending.get(&name), self.reachable.virtual_pending.get(&name)] {
-            called.extend(targets.into_iter().flatten().copied());
-        }
-        self.select_declared(class, |_, signature| called.get(&signature).copied());
+        let mut direct = pending(self.reachable.direct_pending.get(&name));
+        direct.extend(pending(self.reachable.virtual_pending.get(&name)));
+        self.select_declared(class, |_, signature| {
+            direct.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
+        });
         let by_reflection = self.reflection.initializes.then_some(Caller::Application);
         if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
             let initializer = self.mirrors.intern_signature(CLINIT.0, CLINIT.1);
@@ -365,10 +331,10 @@ impl CallGraph {
         match self.known_supertypes(class) {
             Some(supertypes) => {
                 for supertype in supertypes {
-                    let called: FxHashMap<Signature, Caller> = self.virtual_calls_on(supertype).into_iter().collect();
-                    if !called.is_empty() {
-                        self.select_declared(class, |_, signature| called.get(&signature).copied());
-                    }
+                    let targets = self.virtual_calls_on(supertype);
+                    self.select_declared(class, |_, signature| {
+                        targets.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
+                    });
                     self.hand_out_again(class, supertype);
                 }
                 self.expose_if_open(class);
@@ -405,8 +371,7 @@ impl CallGraph {
         let mut found = Vec::new();
         let mut known = FxHashSet::default();
         for name in &mirror.super_names {
-            // Of a crowd it is not known which.
-            let direct = self.mirrors.visible(name, mirror.loader).few()?;
+            let direct = self.mirrors.visible(name, mirror.loader);
             let linked: Vec<ClassKey> = direct.into_iter().filter(|key| self.mirrors.get(*key).linked).collect();
             if linked.is_empty() {
                 return None;

@@ -108,7 +108,6 @@ impl CallGraph {
     pub(super) fn new_record(&mut self, key: ClassKey, signature: Signature, lines: Option<Lines>) -> MethodId {
         let id = MethodId(self.methods.len() as u32 + 1);
         let (name, descriptor) = self.mirrors.signature(signature).clone();
-        self.by_name.entry(signature).or_default().push(id);
         self.methods.push(MethodRecord {
             id,
             class: self.mirrors.get(key).name.clone(),

@@ -10,7 +10,6 @@ mod ahead;
 mod callbacks;
 mod dropping;
 mod guards;
-mod loaders;
 mod loading;
 mod mentions;
 mod natives;

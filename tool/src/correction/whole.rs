@@ -1,6 +1,5 @@
 //! What the roots take altogether: the time that their calls take without probes, times their number.
 
-use headwater_protocol::MethodId;
 use rustc_hash::FxHashMap;
 
 use super::{MIN_CONTROLS, Measured, Recorded, Reference, RootCalls};
@@ -42,10 +41,9 @@ pub type Wholes = FxHashMap<NodeId, Whole>;
 /// disturbed by something else, and the difference is in the error.
 pub fn wholes(cct: &Cct, clock: &Clock, roots: &[RootCalls], reference: Reference<'_>) -> Wholes {
     let recorded = Recorded::of(cct, clock);
-    let roots: FxHashMap<MethodId, &RootCalls> = roots.iter().rev().map(|root| (root.method, root)).collect();
     let whole = |(id, below): (NodeId, Below)| {
         let method = cct.node(id).method();
-        let root = *roots.get(&method)?;
+        let root = roots.iter().find(|root| root.method == method)?;
         if reference.times.get(&method).is_none_or(|times| times.count < MIN_CONTROLS) {
             return None;
         }

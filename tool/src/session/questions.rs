@@ -1,6 +1,5 @@
 //! The agent's questions and notices: each is answered, and one at a time while a hotswap is under way.
 
-use std::collections::HashSet;
 use std::time::Instant;
 
 use headwater_protocol::message::{Answer, Notice, RequestId, ToAgent, ToTool, Upcall};
@@ -81,7 +80,7 @@ impl Session {
             // Nobody waits for it any more.
             Upcall::Linked => self.settle_later(pending.request, Upcall::Linked).await,
             Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::ClassPrepared(_) => {
-                self.queue_up(pending);
+                self.queue.push_back(pending);
                 Ok(())
             }
         }
@@ -111,23 +110,9 @@ impl Session {
         pending.request = self.asker.map_or(pending.request, |(request, _)| request);
     }
 
-    fn queue_up(&mut self, pending: Pending) {
-        self.queue.push_back(pending);
-        self.unsettled += 1;
-    }
-
-    /// What other threads wait for goes into a hotswap that is due anyway; they are answered when it is over. What has gone into one before, does not
-    /// again: thousands of threads may be waiting.
+    /// What other threads wait for goes into a hotswap that is due anyway; they are answered when it is over.
     async fn settle_queued(&mut self) -> Result<Vec<ClassId>, SessionError> {
-        let settled = self.queue.len().saturating_sub(std::mem::take(&mut self.unsettled));
-        let mut calls: Vec<Upcall> = self.queue.range(settled..).map(|pending| pending.upcall.clone()).collect();
-        let mut seen = HashSet::new();
-        // All of them may be about to call the same.
-        calls.retain(|call| match call {
-            Upcall::FirstCall(method) => seen.insert((u64::from(method.0), None)),
-            Upcall::Received { call, class } => seen.insert((u64::from(*call), Some(*class))),
-            _ => false,
-        });
+        let calls: Vec<Upcall> = self.queue.iter().map(|pending| pending.upcall.clone()).collect();
         let mut classes = Vec::new();
         for call in calls {
             let step = match call {
@@ -263,7 +248,7 @@ impl Session {
                 self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await
             }
             Upcall::FirstCall(_) | Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::ClassPrepared(_) => {
-                self.queue_up(pending);
+                self.queue.push_back(pending);
                 Ok(())
             }
         }
