@@ -177,6 +177,11 @@ impl Thread {
             || (self.kind == Kind::Virtual && self.mount.is_some() && self.state == State::Blocked)
     }
 
+    /// In `Object.wait`, at an object that is not known: of the monitors that it seems to hold one is not its own now.
+    pub fn waits_at_something(&self) -> bool {
+        matches!(self.wait, Some(Wait { kind: WaitKind::Notification | WaitKind::Reenter, lock: None, .. }))
+    }
+
     /// A virtual thread that waits without a carrier.
     pub fn is_parked(&self) -> bool {
         let waits = matches!(self.state, State::Waiting | State::TimedWaiting | State::Blocked);

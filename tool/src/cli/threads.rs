@@ -66,7 +66,7 @@ enum OwnersChoice {
     Auto,
     /// Always
     On,
-    /// Never; of deadlocks they are known all the same
+    /// Never; those in deadlocks that the JVM finds by itself are known all the same
     Off,
 }
 
@@ -164,7 +164,7 @@ pub(super) async fn run(arguments: &ThreadsArgs, interrupt: impl Future<Output =
         0 => ExitCode::SUCCESS,
         count => {
             let found = plural(count as u64, "deadlock", "deadlocks");
-            fail(DEADLOCK, &format!("{found} found: those threads wait for each other until the JVM ends"))
+            fail(DEADLOCK, &format!("{found} found: those threads wait for each other"))
         }
     }
 }

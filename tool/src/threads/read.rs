@@ -26,7 +26,44 @@ pub fn read(text: &str) -> Dump {
         at = reader.step(&lines, at);
     }
     reader.end_thread();
+    name_waited(&mut reader.dump);
     reader.dump
+}
+
+/// Finds what threads wait at whose JVM does not say it: of a compiled `Object.wait` HotSpot has no object to tell, while the frames of its callers have
+/// their monitors, the one that is waited at among them.
+fn name_waited(dump: &mut Dump) {
+    let monitors = |thread: &Thread| -> FxHashSet<LockIndex> {
+        thread.owned.iter().filter(|owned| owned.frame.is_some()).map(|owned| owned.lock).collect()
+    };
+    let set = |thread: &mut Thread, lock: LockIndex| {
+        if let Some(wait) = &mut thread.wait {
+            wait.lock = Some(lock);
+        }
+        settle(thread);
+    };
+    let mut several = Vec::new();
+    for (at, thread) in dump.threads.iter_mut().enumerate().filter(|(_, thread)| thread.waits_at_something()) {
+        if let Some(wait) = thread.wait.as_mut().filter(|_| thread.state == State::Blocked) {
+            wait.kind = WaitKind::Reenter;
+        }
+        // Who waits at a monitor has it.
+        let held = monitors(thread);
+        match held.len() {
+            0 => {}
+            1 => held.into_iter().for_each(|lock| set(thread, lock)),
+            _ => several.push((at, held)),
+        }
+    }
+    let elsewhere: FxHashSet<LockIndex> =
+        dump.threads.iter().filter(|thread| !thread.waits_at_something()).flat_map(monitors).collect();
+    for (at, held) in several {
+        // What another thread has now is what this one has left.
+        let mut left = held.intersection(&elsewhere).copied();
+        if let (Some(lock), None) = (left.next(), left.next()) {
+            set(&mut dump.threads[at], lock);
+        }
+    }
 }
 
 /// The JVM's list of its own structures for Java threads: what tells a thread from a name that looks like one.

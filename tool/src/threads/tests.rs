@@ -95,6 +95,53 @@ fn deadlocks_of_locks_and_of_both_kinds_are_found() {
     assert_eq!(circles(&dump, &Supertypes::new()), expected);
 }
 
+/// A dump of threads of which each has a state, what it waits for in its innermost frame, and the monitors that its callers seem to have.
+fn of_threads(threads: &[(&str, &str, &str, &[u64])]) -> Dump {
+    let mut text = "Full thread dump OpenJDK 64-Bit Server VM (17.0.15 mixed mode):\n\n".to_owned();
+    for (at, (name, state, waits, locked)) in threads.iter().enumerate() {
+        text += &format!(
+            "\"{name}\" #{} prio=5 os_prio=0 cpu=1.0ms elapsed=1.0s tid=0x{at}f nid=0x{at}f in Object.wait() [0x1]\n",
+            at + 20
+        );
+        text += &format!("   java.lang.Thread.State: {state}\n\tat A.inner(A.java:1)\n");
+        text += &if waits.is_empty() { String::new() } else { format!("\t- {waits}\n") };
+        for (line, lock) in locked.iter().enumerate() {
+            text += &format!("\tat A.outer{line}(A.java:9)\n\t- locked <0x{lock}> (a A)\n");
+        }
+        text.push('\n');
+    }
+    read::read(&(text + "JNI global refs: 1, weak refs: 0\n\n"))
+}
+
+#[test]
+fn who_waits_at_what_the_jvm_cannot_name_is_not_taken_for_its_owner() {
+    const NAMELESS: &str = "waiting on <no object reference available>";
+    let enter = |lock: u64| format!("waiting to lock <0x{lock}> (a A)");
+    let dump = of_threads(&[
+        // Waits at 1, which the owner has.
+        ("waiter", "WAITING (on object monitor)", NAMELESS, &[1]),
+        ("owner", "TIMED_WAITING (sleeping)", "", &[1]),
+        ("wants", "BLOCKED (on object monitor)", &enter(1), &[]),
+        // Has 2, and is to enter 3 again, which the other has, who wants 2.
+        ("again", "BLOCKED (on object monitor)", NAMELESS, &[3, 2]),
+        ("other", "BLOCKED (on object monitor)", &enter(2), &[3]),
+        // Has either 4 or 5.
+        ("either", "WAITING (on object monitor)", NAMELESS, &[4, 5]),
+        ("wants 5", "BLOCKED (on object monitor)", &enter(5), &[]),
+    ]);
+    let graph = WaitGraph::of(&dump, &Supertypes::new());
+    let blocker = |name: &str| {
+        let at = dump.threads.iter().position(|thread| thread.name == name).expect("it is there");
+        graph.blocker(ThreadIndex(at)).map(|edge| (dump[edge.to].name.as_str(), edge.certainty))
+    };
+    assert_eq!(blocker("wants"), Some(("owner", Certainty::Certain)));
+    assert_eq!(blocker("waiter"), None, "it has not been notified");
+    assert_eq!(blocker("wants 5"), Some(("either", Certainty::Likely)));
+    assert_eq!(circles(&dump, &Supertypes::new()), [circle(&["again", "other"], true)]);
+    let owned: Vec<usize> = dump.threads.iter().map(|thread| thread.owned.len()).collect();
+    assert_eq!(owned, [0, 1, 0, 1, 1, 2, 0]);
+}
+
 #[test]
 fn a_class_whose_supertypes_are_initialised_first_has_a_likely_initialiser() {
     let dump = read::read(JDK_17);

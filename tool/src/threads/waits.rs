@@ -57,7 +57,9 @@ impl WaitGraph {
                 WaitKind::Initialisation => initialisers.of_wait(dump, from, wait)?,
                 WaitKind::Enter | WaitKind::Reenter | WaitKind::Park => {
                     let lock = wait.lock?;
-                    (owners.get(&lock).or_else(|| found.get(&lock)).copied()?, Certainty::Certain)
+                    let owner = owners.get(&lock).or_else(|| found.get(&lock)).copied()?;
+                    let may_have_left = dump[owner].waits_at_something();
+                    (owner, if may_have_left { Certainty::Likely } else { Certainty::Certain })
                 }
             };
             (to != from).then_some(Edge { from, to, kind: wait.kind, lock: wait.lock, certainty })
@@ -86,12 +88,15 @@ impl WaitGraph {
     }
 }
 
-/// Who holds each lock.
+/// Who holds each lock. Who waits at one that is not known may not have it any more, so others come first.
 pub fn owners(dump: &Dump) -> FxHashMap<LockIndex, ThreadIndex> {
     let mut owners = FxHashMap::default();
-    for (at, thread) in dump.threads.iter().enumerate() {
-        for owned in &thread.owned {
-            owners.entry(owned.lock).or_insert(ThreadIndex(at));
+    for waits_at_something in [false, true] {
+        let threads = dump.threads.iter().enumerate();
+        for (at, thread) in threads.filter(|(_, thread)| thread.waits_at_something() == waits_at_something) {
+            for owned in &thread.owned {
+                owners.entry(owned.lock).or_insert(ThreadIndex(at));
+            }
         }
     }
     owners
