@@ -7,6 +7,7 @@
 //! 4. If a class is waited for that no stack shows being initialised, `VM.class_hierarchy`.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -119,12 +120,33 @@ impl DumpError {
     }
 }
 
+/// Takes a dump of all threads, unless `interrupt` is ready before.
+pub(crate) async fn take_unless(
+    jvm: Jvm,
+    wanted: Wanted,
+    interrupt: impl Future<Output = ()>,
+) -> Result<Taken, DumpError> {
+    let is_unwanted = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_unwanted);
+    let mut taking = tokio::task::spawn_blocking(move || take(&jvm, wanted, &seen));
+    let taken = tokio::select! {
+        taken = &mut taking => taken,
+        () = interrupt => {
+            // What the JVM has been asked for is seen through: nobody else would take it from it.
+            is_unwanted.store(true, Ordering::Release);
+            taking.await
+        }
+    };
+    // It has panicked, or the program is ending.
+    taken.unwrap_or(Err(DumpError::Interrupted))
+}
+
 /// Takes a dump of all threads. Blocks for the window and as long as the JVM takes; `interrupted` ends it between two steps.
 ///
 /// # Errors
 ///
 /// If the JVM cannot be asked. What it does not tell of virtual threads or classes is a warning.
-pub fn take(jvm: &Jvm, wanted: Wanted, interrupted: &AtomicBool) -> Result<Taken, DumpError> {
+fn take(jvm: &Jvm, wanted: Wanted, interrupted: &AtomicBool) -> Result<Taken, DumpError> {
     let host = TargetHost::of(jvm)?;
     let mut warnings = Vec::new();
     // Opens the JVM's socket, if need be, before anything is measured.

@@ -3,20 +3,18 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use super::output::{parent_exists, terminal_width, wants_color};
 use super::{complain, duration, fail};
-use crate::jvm::{self, Jvm};
+use crate::jvm;
 use crate::report::text::Style;
 use crate::report::threads::json::write_json;
 use crate::report::threads::{Depth, write_text};
 use crate::report::units::plural;
-use crate::thread_dump::{self, DumpError, Owners, Taken, Wanted};
+use crate::thread_dump::{self, Owners, Taken, Wanted};
 use crate::whole_file::write_whole;
 
 pub(super) const EXAMPLES: &str = "\
@@ -122,23 +120,6 @@ impl Showing {
     }
 }
 
-/// Takes a dump of all threads, unless `interrupt` is ready before.
-pub(crate) async fn take(jvm: Jvm, wanted: Wanted, interrupt: impl Future<Output = ()>) -> Result<Taken, DumpError> {
-    let is_unwanted = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&is_unwanted);
-    let mut taking = tokio::task::spawn_blocking(move || thread_dump::take(&jvm, wanted, &seen));
-    let taken = tokio::select! {
-        taken = &mut taking => taken,
-        () = interrupt => {
-            // What the JVM has been asked for is seen through: nobody else would take it from it.
-            is_unwanted.store(true, Ordering::Release);
-            taking.await
-        }
-    };
-    // It has panicked, or the program is ending.
-    taken.unwrap_or(Err(DumpError::Interrupted))
-}
-
 pub(super) async fn run(arguments: &ThreadsArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
     let ThreadsArgs { target, showing } = arguments;
     let jvm = match jvm::resolve(target) {
@@ -148,7 +129,7 @@ pub(super) async fn run(arguments: &ThreadsArgs, interrupt: impl Future<Output =
     if let Err(error) = showing.check() {
         return fail(2, &error);
     }
-    let taken = match take(jvm, showing.wanted(), interrupt).await {
+    let taken = match thread_dump::take_unless(jvm, showing.wanted(), interrupt).await {
         Ok(taken) => taken,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };

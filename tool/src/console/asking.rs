@@ -7,10 +7,9 @@ use tokio::time::Instant;
 use super::command::FilterChange;
 use super::{Console, Event, Failure, State, is_broken_pipe, not_attached, show};
 use crate::cli::output::{Origin, Output};
-use crate::cli::threads::take;
 use crate::pattern::{ClassPattern, display_name, java_name};
 use crate::profile::{MethodName, tell_apart};
-use crate::thread_dump::{DumpError, Taken, Wanted};
+use crate::thread_dump::{self, DumpError, Taken, Wanted};
 
 impl Console {
     /// Writes a report of the profile up to now.
@@ -54,7 +53,7 @@ impl Console {
         interrupt: impl Future<Output = ()>,
     ) -> Result<Taken, Failure> {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
-        let mut taking = std::pin::pin!(take(jvm, wanted, interrupt));
+        let mut taking = std::pin::pin!(thread_dump::take_unless(jvm, wanted, interrupt));
         loop {
             match self.serve_until(taking.as_mut()).await {
                 Ok(Err(DumpError::Interrupted)) => return Err(Failure::interrupted()),
