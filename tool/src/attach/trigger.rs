@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -172,8 +172,7 @@ impl TriggerFile {
     }
 
     fn create_in(host: &TargetHost, directory: OwnedFd, name: &str) -> Result<Option<TriggerFile>, Refused> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let create = || rustix::fs::openat(&directory, name, flags, Mode::RUSR | Mode::WUSR);
+        let create = || create_marked(directory.as_fd(), name);
         let file = match create() {
             Err(Errno::EXIST) => match rustix::fs::unlinkat(&directory, name, AtFlags::empty()) {
                 // Left by a tool that was killed.
@@ -185,15 +184,35 @@ impl TriggerFile {
             },
             other => other?,
         };
-        let mut file = File::from(file);
         let rights = host.rights().clone();
-        // In this order: what says that it is ours is never without a lock. Neither is needed to attach, on a full file system say.
-        let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
-        let _ = file.write_all(OURS);
         let owner = rustix::fs::fstat(&file)?.st_uid;
         let trigger = TriggerFile { directory, name: name.to_owned(), _file: file, rights };
         if owner == host.uid() { Ok(Some(trigger)) } else { Err(Refused::Failed(Errno::PERM)) }
     }
+}
+
+/// A new file that is locked and says that it is ours from the moment it has its name, so that a tool may be killed at any moment.
+fn create_marked(directory: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if let Ok(file) = rustix::fs::openat(directory, ".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode) {
+        let file = mark(File::from(file));
+        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+        match rustix::fs::linkat(rustix::fs::CWD, unnamed, directory, name, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) => return Ok(file),
+            Err(Errno::EXIST) => return Err(Errno::EXIST),
+            Err(_) => {}
+        }
+    }
+    // A file system without unnamed files, or a place without /proc.
+    rustix::fs::openat(directory, name, flags | OFlags::CREATE | OFlags::EXCL, mode).map(|file| mark(File::from(file)))
+}
+
+/// In this order: what says that it is ours is never without a lock. Neither is needed to attach, on a full file system say.
+fn mark(mut file: File) -> File {
+    let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+    let _ = file.write_all(OURS);
+    file
 }
 
 impl Drop for TriggerFile {
@@ -247,4 +266,49 @@ pub(super) fn play(host: &TargetHost) -> impl Drop {
 
 fn squatted(host: &TargetHost, path: &str, owner: u32) -> AttachError {
     AttachError::Squatted { path: path.to_owned(), owner, pid: host.pid(), uid: host.uid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// Whoever sees a trigger file of ours sees that it is ours and not left, however soon he looks.
+    #[test]
+    fn a_trigger_file_is_never_without_its_mark_and_its_lock() {
+        let path = std::env::temp_dir().join(format!("headwater-test-trigger-{}", std::process::id()));
+        std::fs::create_dir(&path).expect("new");
+        let directory = File::open(&path).expect("it is there");
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let is_over = AtomicBool::new(false);
+        let looks = thread::scope(|scope| {
+            let looker = scope.spawn(|| {
+                let mut looks = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let Ok(file) = rustix::fs::openat(&directory, "trigger", flags, Mode::empty()) else { continue };
+                    let lock = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+                    // It may be closed, and so unlocked, as soon as it has no name any more.
+                    let is_there = rustix::fs::fstat(&file).expect("open").st_nlink > 0;
+                    let text = process::read_regular(file, 100).expect("readable");
+                    assert_eq!(text, OURS, "without its mark");
+                    assert!(!is_there || lock.is_err(), "without its lock");
+                    looks += 1;
+                }
+                looks
+            });
+            for _ in 0..20_000 {
+                let file = create_marked(directory.as_fd(), "trigger").expect("it can be made");
+                rustix::fs::unlinkat(&directory, "trigger", AtFlags::empty()).expect("it is there");
+                drop(file);
+                if looker.is_finished() {
+                    break;
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+            looker.join()
+        });
+        std::fs::remove_dir_all(&path).expect("ours");
+        assert!(looks.expect("each look saw mark and lock") > 0);
+    }
 }
