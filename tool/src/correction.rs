@@ -247,7 +247,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             ..counted(cct, id)
         });
     }
-    let mut tree = Tree { nodes };
+    let mut tree = Tree::of(nodes);
     add_totals(&mut tree);
     tree
 }

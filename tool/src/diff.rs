@@ -6,11 +6,13 @@
 //! How uncertain a difference is follows from what the profiles state of their times, and from how far the runs of a side differ
 //! ([`estimate`]): a change that is not larger is none. Of single runs only the former is known. Calls are exact in each run.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Link, MethodName, NodeIndex, Profile};
+use crate::profile::{Amounts, Extent, Link, MethodName, Metric, NodeAmounts, NodeIndex, Profile, Unit};
 use crate::report::belief::Belief;
-use crate::report::flat::{Amounts, flat};
+use crate::report::flat::flat;
 pub(crate) use estimate::NORMAL;
 use estimate::{Estimate, Stated};
 use rows::Rows;
@@ -35,15 +37,38 @@ pub enum Per {
     Run,
 }
 
-/// What is compared.
+/// Of what a metric is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// Self time.
-    SelfTime,
-    /// Total time.
+pub enum Part {
+    /// A method itself.
+    Own,
+    /// It with what it calls.
     Total,
+}
+
+/// What is compared: a metric of methods themselves, or with what they call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// The metric's id.
+    pub id: Cow<'static, str>,
+    /// Of what.
+    pub part: Part,
+}
+
+impl Quantity {
+    /// Stands for whatever metric time is.
+    const TIME: &'static str = "time";
+    /// Time in methods themselves.
+    pub const SELF_TIME: Quantity = Quantity { id: Cow::Borrowed(Quantity::TIME), part: Part::Own };
+    /// Time in methods and what they call.
+    pub const TOTAL: Quantity = Quantity { id: Cow::Borrowed(Quantity::TIME), part: Part::Total };
     /// Calls.
-    Calls,
+    pub const CALLS: Quantity = Quantity { id: Cow::Borrowed("calls"), part: Part::Own };
+
+    /// Of a metric with this id.
+    pub fn of(id: &str, part: Part) -> Quantity {
+        Quantity { id: Cow::Owned(id.to_owned()), part }
+    }
 }
 
 /// A quantity on both sides: calls, or nanoseconds.
@@ -133,6 +158,8 @@ pub struct Comparison<'a> {
     pub per: Per,
     /// The methods of all runs, each name once.
     pub names: Vec<&'a MethodName>,
+    /// The metrics that all runs have, as the first has them.
+    pub metrics: Vec<Metric>,
     /// The trees of all threads of all runs, one laid upon the other.
     pub nodes: Vec<DiffNode>,
     /// What each method took, in the order of `names`; those that were called in none have nothing.
@@ -143,6 +170,8 @@ pub struct Comparison<'a> {
     of_roots: Rows,
     /// How the numbers of each run are to be taken: those of the first side come first.
     scales: Vec<Scale>,
+    /// `metrics` as each run has them.
+    of_runs: Vec<Vec<Metric>>,
 }
 
 /// How a run's numbers are to be taken.
@@ -169,13 +198,13 @@ impl Scale {
         Scale { divisor, doubt }
     }
 
-    fn count(self, n: u64) -> Stated {
-        Stated { value: n as f64 / self.divisor, deviation: 0.0 }
-    }
-
-    fn time(self, ns: u64, error_ns: u64) -> Stated {
-        let doubt = if self.doubt.is_finite() { self.doubt * ns as f64 } else { f64::INFINITY };
-        Stated { value: ns as f64 / self.divisor, deviation: (error_ns as f64).max(doubt) / self.divisor }
+    fn stated(self, metric: &Metric, value: u64, error: u64) -> Stated {
+        let doubt = match metric.unit {
+            Unit::Nanoseconds if self.doubt.is_finite() => self.doubt * value as f64,
+            Unit::Nanoseconds => f64::INFINITY,
+            _ => 0.0,
+        };
+        Stated { value: value as f64 / self.divisor, deviation: (error as f64).max(doubt) / self.divisor }
     }
 }
 
@@ -188,11 +217,25 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
         _ => Per::Run,
     };
     let rows = Rows::new([before.len(), after.len()]);
+    let all: Vec<Vec<Metric>> = runs().map(|run| run.profile.metrics()).collect();
+    let find = |id: &str, metrics: &[Metric]| metrics.iter().find(|metric| metric.id == id).cloned();
+    let is_everywhere = |metric: &&Metric| all.iter().all(|metrics| find(&metric.id, metrics).is_some());
+    // Time is first everywhere, whatever clock it is by.
+    let time = all.iter().take(1).map(|metrics| &metrics[0]);
+    let others = all.iter().take(1).flat_map(|metrics| &metrics[1..]);
+    let metrics: Vec<Metric> = time.chain(others.filter(is_everywhere)).cloned().collect();
+    let of_run = |of_run: &Vec<Metric>| {
+        let others = metrics.iter().skip(1).filter_map(|metric| find(&metric.id, of_run));
+        of_run.iter().take(1).cloned().chain(others).collect()
+    };
+    let of_runs = all.iter().map(of_run).collect();
     let mut comparison = Comparison {
         before: before.to_vec(),
         after: after.to_vec(),
         per,
         names: Vec::new(),
+        metrics,
+        of_runs,
         nodes: Vec::new(),
         of_methods: rows.clone(),
         of_nodes: rows.clone(),
@@ -213,7 +256,7 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
         for row in flat(profile, &profile.merged) {
             comparison.of_methods.add(name_of[row.method.0], number, &row.amounts);
         }
-        let incomplete = profile.incomplete_nodes(&profile.merged);
+        let rows = NodeAmounts::of(profile, &profile.merged);
         let mut place_of: Vec<usize> = Vec::with_capacity(profile.merged.nodes.len());
         for node in &profile.merged.nodes {
             let parent = node.parent.map(|NodeIndex(parent)| place_of[parent]);
@@ -223,7 +266,7 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
                 comparison.of_nodes.push()
             });
             place_of.push(place);
-            let amounts = Amounts::of(node, incomplete[place_of.len() - 1]);
+            let amounts = rows.at(NodeIndex(place_of.len() - 1));
             comparison.of_nodes.add(place, number, &amounts);
             if node.caller().is_none() {
                 comparison.of_roots.add(roots, number, &amounts);
@@ -274,25 +317,50 @@ impl<'a> Comparison<'a> {
         self.scales.iter().map(|scale| scale.doubt).collect()
     }
 
-    /// A quantity of a pair.
-    pub fn change(&self, pair: Pair<'_>, quantity: Quantity) -> Change {
-        let stated = |amounts: &Option<Amounts>, scale: &Scale| {
-            let amounts = amounts.unwrap_or_default();
-            match quantity {
-                Quantity::SelfTime => scale.time(amounts.self_ns, amounts.error_ns),
-                Quantity::Total => scale.time(amounts.total_ns, amounts.total_error_ns),
-                Quantity::Calls => scale.count(amounts.calls),
+    /// The metric of a quantity, if all runs have it and can tell that part of it; and its place.
+    fn place(&self, quantity: &Quantity) -> Option<usize> {
+        let is_meant = |(at, metric): (usize, &Metric)| {
+            let is_named = if quantity.id == Quantity::TIME { at == 0 } else { metric.id == quantity.id };
+            is_named && (quantity.part == Part::Own || metric.extent == Extent::OwnAndTotal)
+        };
+        (0..self.metrics.len()).zip(&self.metrics).find(|found| is_meant(*found)).map(|(at, _)| at)
+    }
+
+    /// The metric of a quantity, if all runs have it and can tell that part of it.
+    pub fn metric(&self, quantity: &Quantity) -> Option<&Metric> {
+        self.place(quantity).map(|at| &self.metrics[at])
+    }
+
+    /// A quantity of a pair; nothing of what no run knows.
+    pub fn change(&self, pair: Pair<'_>, quantity: &Quantity) -> Change {
+        let Some(at) = self.place(quantity) else { return Change::default() };
+        let stated = |amounts: &Option<Amounts>, scale: &Scale, metrics: &Vec<Metric>| {
+            let metric = &metrics[at];
+            let amount = amounts.as_ref().map(|amounts| metric.of(amounts)).unwrap_or_default();
+            match quantity.part {
+                Part::Own => scale.stated(metric, amount.own, amount.own_error),
+                Part::Total => scale.stated(metric, amount.total, amount.total_error),
             }
         };
-        let (first, second) = self.scales.split_at(self.before.len());
-        let estimate = |runs: &[Option<Amounts>], scales: &[Scale]| {
-            Estimate::of(runs.iter().zip(scales).map(|(amounts, scale)| stated(amounts, scale)))
+        let sides = self.before.len();
+        let estimate = |runs: &[Option<Amounts>], first: usize| {
+            let told = self.scales[first..].iter().zip(&self.of_runs[first..]);
+            Estimate::of(runs.iter().zip(told).map(|(amounts, (scale, metrics))| stated(amounts, scale, metrics)))
         };
-        let change = Change::between(estimate(pair.before, first), estimate(pair.after, second));
+        let change = Change::between(estimate(pair.before, 0), estimate(pair.after, sides));
         let at_least = |runs: &[Option<Amounts>]| runs.iter().flatten().any(|amounts| amounts.at_least);
-        match quantity {
-            Quantity::Calls => Change { at_least: [pair.before, pair.after].map(at_least), ..change },
-            Quantity::SelfTime | Quantity::Total => change,
+        match self.metrics[at].is_calls() {
+            true => Change { at_least: [pair.before, pair.after].map(at_least), ..change },
+            false => change,
+        }
+    }
+
+    /// The same of what a change is large beside: of a metric with totals all roots, of others the pair itself.
+    pub(crate) fn whole_change(&self, pair: Pair<'_>, quantity: &Quantity) -> Change {
+        let total = Quantity { id: quantity.id.clone(), part: Part::Total };
+        match self.metric(&total) {
+            Some(_) => self.change(self.whole(), &total),
+            None => self.change(pair, quantity),
         }
     }
 }

@@ -1,15 +1,16 @@
 //! A profile in the formats of other tools; docs/GUIDE.md says which tool opens which.
 //!
-//! Where a format wants stacks with weights, the weight is a node's self time in corrected nanoseconds; a node's calls are a second
-//! value where there is room for one. What the profile does not know, such as files and lines, is left out.
+//! A format that has room for several values a node has all metrics of the profile; one that has not has the leading one, which is
+//! corrected time unless the user says another. What the profile does not know, such as files and lines, is left out.
 
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::printable::printable;
-use crate::profile::{Profile, ThreadProfile, Tree};
+use crate::profile::{Amount, Columns, Metric, NodeIndex, Profile, ThreadProfile, Tree};
+use crate::report::chosen::Chosen;
 use crate::report::units::{count, plural};
-use crate::report::{Trees, is_doubtful};
+use crate::report::{Options, Trees, is_doubtful};
 
 mod callgrind;
 mod collapsed;
@@ -95,20 +96,22 @@ impl Format {
     }
 }
 
-/// Writes a profile.
+/// Writes the trees of a profile that the options name, and of the metrics that they name the first where there is room for one. Nothing is
+/// left out.
 ///
 /// # Errors
 ///
 /// Those of the writer.
-pub fn write(format: Format, profile: &Profile, trees: Trees, out: &mut impl Write) -> io::Result<()> {
-    let parts = parts(profile, trees);
+pub fn write(format: Format, profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let parts = parts(profile, options.trees);
+    let lead = Chosen::of(profile, options).lead().clone();
     let started = started(profile);
     match format {
-        Format::Collapsed => collapsed::write(profile, &parts, out),
-        Format::Svg => svg::write(profile, &parts, out),
-        Format::Pprof => pprof::write(profile, &parts, started, out),
-        Format::Speedscope => speedscope::write(profile, &parts, out),
-        Format::Firefox => firefox::write(profile, &parts, started, out),
+        Format::Collapsed => collapsed::write(profile, &lead, &parts, out),
+        Format::Svg => svg::write(profile, &lead, &parts, out),
+        Format::Pprof => pprof::write(profile, &lead, &parts, started, out),
+        Format::Speedscope => speedscope::write(profile, &tracks(profile, options), &parts, out),
+        Format::Firefox => firefox::write(profile, &tracks(profile, options), &parts, started, out),
         Format::Callgrind => callgrind::write(profile, &parts, out),
         Format::Csv => csv::write(profile, &parts, out),
         Format::OpenMetrics => openmetrics::write(profile, &parts, out),
@@ -122,14 +125,29 @@ fn started(profile: &Profile) -> Option<SystemTime> {
 }
 
 /// One of the trees to be exported.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Part<'a> {
     /// Whose it is; `None` for the tree of all threads.
     thread: Option<&'a ThreadProfile>,
     tree: &'a Tree,
+    columns: Columns<'a>,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    fn of(profile: &Profile, thread: Option<&'a ThreadProfile>, tree: &'a Tree) -> Part<'a> {
+        Part { thread, tree, columns: profile.columns(tree) }
+    }
+
+    /// A metric of a node.
+    fn amount(&self, metric: &Metric, index: NodeIndex) -> Amount {
+        metric.at_node(self.tree, &self.columns, index)
+    }
+
+    /// A metric of all nodes.
+    fn whole(&self, metric: &Metric) -> u64 {
+        (0..self.tree.nodes.len()).map(|index| self.amount(metric, NodeIndex(index)).own).sum()
+    }
+
     /// A frame that stands for the thread, as async-profiler writes it.
     fn thread_frame(&self) -> Option<String> {
         self.thread.map(|thread| format!("[{} tid={}]", thread.shown_name(), thread.id.0))
@@ -143,11 +161,30 @@ impl Part<'_> {
 
 fn parts(profile: &Profile, trees: Trees) -> Vec<Part<'_>> {
     match trees {
-        Trees::Merged => vec![Part { thread: None, tree: &profile.merged }],
+        Trees::Merged => vec![Part::of(profile, None, &profile.merged)],
         Trees::PerThread => {
-            profile.threads.iter().map(|thread| Part { thread: Some(thread), tree: &thread.tree }).collect()
+            profile.threads.iter().map(|thread| Part::of(profile, Some(thread), &thread.tree)).collect()
         }
     }
+}
+
+/// The metrics that flame graphs can be made of: those that add up.
+fn additive(profile: &Profile) -> Vec<Metric> {
+    profile.metrics().into_iter().filter(|metric| metric.is_additive).collect()
+}
+
+/// The metrics that are exported where each takes the room of a whole tree: those that the user names, or all but counts that every
+/// profile has.
+fn tracks(profile: &Profile, options: &Options) -> Vec<Metric> {
+    let named = |metric: &Metric| options.metrics.iter().any(|id| metric.id == *id);
+    let is_usual = |metric: &Metric| metric.is_time() || metric.is_column();
+    let is_meant = |metric: &Metric| if options.metrics.is_empty() { is_usual(metric) } else { named(metric) };
+    additive(profile).into_iter().filter(is_meant).collect()
+}
+
+/// A metric's name where only letters, digits and underscores may be.
+fn identifier(metric: &Metric) -> String {
+    metric.id.replace('-', "_")
 }
 
 /// The tool and its version, for formats that name their creator.
@@ -165,7 +202,10 @@ fn title(profile: &Profile) -> String {
 fn remarks(profile: &Profile) -> Vec<String> {
     let mut remarks = vec![
         format!("{}, JDK {}", title(profile), profile.target.jdk),
-        "wall clock time in nanoseconds, the profiler's own cost taken out; calls are counted, not sampled".to_owned(),
+        format!(
+            "{} in nanoseconds, the profiler's own cost taken out; calls are counted, not sampled",
+            profile.time_metric().title
+        ),
     ];
     let events = &profile.events;
     remarks.push(format!("{} events recorded, {} lost, {} healed", events.recorded, events.lost, events.healed));
@@ -231,7 +271,7 @@ mod tests {
 
     fn written(format: Format, profile: &Profile) -> String {
         let mut out = Vec::new();
-        write(format, profile, Trees::Merged, &mut out).expect("memory takes it");
+        write(format, profile, &Options::default(), &mut out).expect("memory takes it");
         if format == Format::Pprof {
             let mut unpacked = Vec::new();
             flate2::read::GzDecoder::new(&out[..]).read_to_end(&mut unpacked).expect("gzip");
@@ -247,7 +287,7 @@ mod tests {
         const NAMED: &str = "calls may be missing of 1 method, and of what they call: com.acme.Shop.m1(int)";
         const BOUNDS: &str = "only a bound is known: their uncertainty is larger";
         for (format, marks) in [
-            (Format::Csv, &["cpu_share,at_least", ",true\r\n"][..]),
+            (Format::Csv, &["cpu_share,at_least", ",true,"][..]),
             (Format::Pprof, &[NAMED, BOUNDS, "at least", "time_at_most"]),
             (Format::Callgrind, &[NAMED, BOUNDS]),
             (Format::Speedscope, &[NAMED, BOUNDS]),
@@ -268,7 +308,7 @@ mod tests {
             }
             assert!(!written(format, &complete).contains(NAMED), "{format:?}");
         }
-        assert!(written(Format::Csv, &complete).lines().skip(1).all(|line| line.ends_with(",false")));
+        assert!(!written(Format::Csv, &complete).contains(",true,"));
     }
 
     #[test]
@@ -286,7 +326,7 @@ mod tests {
         for format in [Format::Collapsed, Format::Svg, Format::Callgrind, Format::OpenMetrics] {
             for trees in [Trees::Merged, Trees::PerThread] {
                 let mut out = Vec::new();
-                write(format, &hostile, trees, &mut out).expect("memory takes it");
+                write(format, &hostile, &Options { trees, ..Options::default() }, &mut out).expect("memory takes it");
                 let text = String::from_utf8(out).expect("text");
                 assert!(!text.contains(['\u{1b}', '\u{202e}']), "{format:?}: {text}");
                 assert!(!text.lines().any(|line| line.starts_with('b')), "{format:?}: {text}");

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | length | u32, little-endian, of what follows it |
 //! | facts | a JSON object: what [`json`](crate::report::json) has but for the calls, and which blocks follow |
-//! | blocks | the nodes of trees, in a snapshot's [`columns`] |
+//! | blocks | the nodes of trees, in a snapshot's [`columns`]: the usual ones, then those of the metrics that have none among them |
 //!
 //! No name from the target is in the page but inside that stream, where no browser takes it for markup, and escaped in the title.
 //!
@@ -25,10 +25,9 @@ use serde::Serialize;
 use crate::diff::condition::Judgements;
 use crate::diff::{self, Comparison, Pair, Presence};
 use crate::printable::printable;
-use crate::profile::{MethodIndex, MethodName, Node, NodeIndex, Profile, Tree};
-use crate::report::flat::Amounts;
+use crate::profile::{Amounts, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Tree};
 use crate::report::{json, text};
-use crate::snapshot::columns;
+use crate::snapshot::columns::{self, Other};
 
 const PAGE: &str = include_str!("../web/dist/page.html");
 /// Where the title goes.
@@ -67,6 +66,28 @@ struct ProfileFacts<'a, R> {
     blocks: Vec<Block>,
     merged_is_first_thread: bool,
     has_cpu: bool,
+    metrics: Vec<Shown>,
+}
+
+/// A metric that frames can be as wide as.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    metric: Metric,
+    /// Where its values are: `time`, `calls`, `thrown`, or `column`, in the order of those.
+    place: &'static str,
+}
+
+impl Shown {
+    fn of(metric: Metric) -> Shown {
+        let place = match (metric.is_time(), metric.is_calls(), metric.is_column()) {
+            (true, ..) => "time",
+            (_, true, _) => "calls",
+            (.., true) => "column",
+            _ => "thrown",
+        };
+        Shown { metric, place }
+    }
 }
 
 #[derive(Serialize)]
@@ -105,7 +126,16 @@ pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
     let merged = (!merged_is_first_thread).then_some(&profile.merged);
     let mut data = Vec::new();
     let trees = merged.into_iter().chain(profile.threads.iter().map(|thread| &thread.tree));
-    let blocks = trees.map(|tree| block(tree, &profile.incomplete_nodes(tree), &mut data)).collect();
+    let metrics = profile.metrics();
+    let is_uncertain: Vec<bool> =
+        metrics.iter().filter(|metric| metric.is_column()).map(|metric| metric.is_uncertain).collect();
+    let mut block_of = |tree: &Tree| {
+        let columns = profile.columns(tree);
+        let others: Vec<Other<'_>> =
+            columns.iter().zip(&is_uncertain).map(|(column, uncertain)| (Some(&**column), *uncertain)).collect();
+        block(tree, &others, &profile.incomplete_nodes(tree), &mut data)
+    };
+    let blocks = trees.map(&mut block_of).collect();
     let facts = ProfileFacts {
         kind: "profile",
         title: &title,
@@ -116,6 +146,7 @@ pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
         blocks,
         merged_is_first_thread,
         has_cpu: profile.merged.has_cpu_samples(),
+        metrics: metrics.into_iter().filter(|metric| metric.is_additive).map(Shown::of).collect(),
     };
     fill(&title, &facts, &data, out)
 }
@@ -135,11 +166,12 @@ pub fn write_diff(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: 
     diff::text::conditions(comparison, judgements, &mut foot)?;
     let title = format!("{} → {}", before.file, after.file);
     let mut data = Vec::new();
-    let blocks = [|pair: Pair<'_>| pair.before[0], |pair: Pair<'_>| pair.after[0]]
+    let sides: [fn(Pair<'_>) -> Option<Amounts>; 2] = [|pair| pair.before[0].clone(), |pair| pair.after[0].clone()];
+    let blocks = sides
         .into_iter()
         .map(|side| {
             let (tree, incomplete) = one_side(comparison, side);
-            block(&tree, &incomplete, &mut data)
+            block(&tree, &[], &incomplete, &mut data)
         })
         .collect();
     let presence = (0..comparison.nodes.len()).map(|node| match comparison.node(node).presence() {
@@ -175,19 +207,19 @@ fn lossy(text: Vec<u8>) -> String {
 /// What one of the profiles has of a comparison's nodes.
 fn one_side(comparison: &Comparison<'_>, side: fn(Pair<'_>) -> Option<Amounts>) -> (Tree, Vec<bool>) {
     let nodes = comparison.nodes.iter().enumerate().map(|(index, node)| {
-        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least } =
+        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, .. } =
             side(comparison.node(index)).unwrap_or_default();
         let (parent, method) = (node.parent.map(NodeIndex), MethodIndex(node.name));
         let link = node.link;
         (Node { parent, link, method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu }, at_least)
     });
     let (nodes, incomplete) = nodes.unzip();
-    (Tree { nodes }, incomplete)
+    (Tree::of(nodes), incomplete)
 }
 
-fn block(tree: &Tree, incomplete: &[bool], data: &mut Vec<u8>) -> Block {
+fn block(tree: &Tree, others: &[Other<'_>], incomplete: &[bool], data: &mut Vec<u8>) -> Block {
     let before = data.len();
-    columns::encode(&tree.nodes, &columns::rests(tree), 0, data);
+    columns::encode(tree, &columns::rests(tree), others, 0..tree.nodes.len(), data);
     let handed = tree.nodes.iter().enumerate().filter(|(_, node)| node.link.is_some()).map(|(index, _)| index);
     let at_least = incomplete.iter().enumerate().filter(|(_, incomplete)| **incomplete).map(|(index, _)| index);
     let bytes = data.len() - before;

@@ -17,20 +17,26 @@ use crate::callgraph::Scheme;
 use crate::decode::Summary;
 use crate::printable::printable;
 
+mod amounts;
 mod basis;
 mod budget;
 mod clock;
 mod completeness;
 mod environment;
+mod metric;
 mod names;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod walk;
 
+pub use amounts::Amounts;
+pub(crate) use amounts::NodeAmounts;
 pub use basis::Basis;
 pub use budget::{Budget, DroppedMethod, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use completeness::AtLeast;
 pub use environment::Environment;
+pub use metric::{Amount, Column, Columns, Extent, Metric, Unit};
 pub(crate) use names::tell_apart;
 
 /// The profiled JVM.
@@ -268,9 +274,16 @@ impl Node {
 pub struct Tree {
     /// Parents come before their children.
     pub nodes: Vec<Node>,
+    /// What is counted besides, in the order of [`Profile::counted`].
+    pub counted: Vec<Column>,
 }
 
 impl Tree {
+    /// With nothing counted besides.
+    pub fn of(nodes: Vec<Node>) -> Tree {
+        Tree { nodes, counted: Vec::new() }
+    }
+
     /// All calls.
     pub fn calls(&self) -> u64 {
         self.nodes.iter().map(|node| node.calls).sum()
@@ -394,6 +407,9 @@ pub struct Profile {
     pub hotswap: Hotswap,
     /// What else was waited for.
     pub waits: Vec<Wait>,
+    /// What is counted at the nodes of all trees, besides what [`Node`] has.
+    #[serde(default)]
+    pub counted: Vec<Metric>,
     /// The threads that were inside a root.
     pub threads: Vec<ThreadProfile>,
     /// All threads' calls in one tree.

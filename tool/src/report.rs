@@ -10,6 +10,7 @@ use crate::profile::{MethodIndex, Profile, ThreadProfile, Tree};
 
 pub mod arcs;
 pub(crate) mod belief;
+pub(crate) mod chosen;
 pub mod flat;
 pub mod json;
 pub(crate) mod names;
@@ -20,9 +21,7 @@ pub(crate) mod status;
 pub mod text;
 pub mod threads;
 pub(crate) mod units;
-pub(crate) mod walk;
 
-use flat::Amounts;
 use select::{MethodSelector, ThreadSelector};
 
 /// How a profile's calls are arranged.
@@ -73,8 +72,10 @@ pub struct Options {
     pub max_depth: Option<usize>,
     /// Only these methods, in the tree with what leads to them and what they call.
     pub focus: Option<MethodSelector>,
-    /// What comes first; by default self time in the flat view, total time in the others.
+    /// What comes first; by default the leading metric: of methods themselves in the flat view, with what they call in the others.
     pub sort: Option<SortBy>,
+    /// The metrics that are shown, by their ids, the leading one first; the usual ones, when empty.
+    pub metrics: Vec<String>,
 }
 
 /// A selection that selects nothing.
@@ -87,6 +88,14 @@ pub enum NothingSelected {
         thread: String,
         /// The threads there are.
         names: Vec<String>,
+    },
+    /// No metric.
+    #[error("the profile has no metric {id}. It has {}", ids.join(", "))]
+    Metric {
+        /// What was asked for.
+        id: String,
+        /// The metrics there are.
+        ids: Vec<String>,
     },
     /// No method that was called.
     #[error("no method that was called matches {pattern}{}", suggested(near))]
@@ -115,8 +124,9 @@ pub(crate) fn suggested(near: &[String]) -> String {
 }
 
 impl Options {
-    /// Whether every thread and method that was asked for is there.
+    /// Whether every thread, method and metric that was asked for is there.
     pub fn check(&self, profile: &Profile) -> Result<(), NothingSelected> {
+        chosen::Chosen::check(profile, self)?;
         if let Some(absent) = self.threads.iter().find(|wanted| !profile.threads.iter().any(|t| wanted.matches(t))) {
             let names = profile.threads.iter().map(|it| format!("{} \"{}\"", it.id.0, it.shown_name())).collect();
             return Err(NothingSelected::Thread { thread: absent.to_string(), names });
@@ -136,17 +146,8 @@ impl Options {
         }
         let mut narrowed = profile.clone();
         narrowed.threads.retain(|thread| self.threads.iter().any(|selector| selector.matches(thread)));
-        narrowed.merged = walk::sum(narrowed.threads.iter().map(|thread| &thread.tree));
+        narrowed.merged = crate::profile::walk::sum(narrowed.threads.iter().map(|thread| &thread.tree));
         Cow::Owned(narrowed)
-    }
-
-    /// What lines are ordered by, the largest first.
-    fn rank(&self, amounts: &Amounts) -> u64 {
-        match (self.sort, self.view) {
-            (Some(SortBy::SelfTime), _) | (None, View::Flat) => amounts.self_ns,
-            (Some(SortBy::Calls), _) => amounts.calls,
-            (Some(SortBy::Total), _) | (None, View::Tree | View::Callers) => amounts.total_ns,
-        }
     }
 
     /// The trees to be shown, each with its thread if it has one.
@@ -162,7 +163,7 @@ impl Options {
             (Trees::Merged, _) if self.threads.is_empty() => vec![(None, Cow::Borrowed(&profile.merged))],
             (Trees::Merged, [only]) => vec![(Some(only), Cow::Borrowed(&only.tree))],
             (Trees::Merged, several) => {
-                vec![(None, Cow::Owned(walk::sum(several.iter().map(|thread| &thread.tree))))]
+                vec![(None, Cow::Owned(crate::profile::walk::sum(several.iter().map(|thread| &thread.tree))))]
             }
         }
     }

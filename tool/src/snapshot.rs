@@ -24,7 +24,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Profile, Tree, tell_apart};
+use crate::printable::printable;
+use crate::profile::{Column, Metric, Profile, Tree, tell_apart};
 use crate::whole_file::write_whole;
 
 pub(crate) mod columns;
@@ -34,12 +35,13 @@ mod links;
 
 pub use error::{Damage, SnapshotError};
 
+use columns::{Kind, Other, Reading};
 use frames::{FrameReader, FrameWriter, Tag};
 
 /// How the names of such files end.
 pub const EXTENSION: &str = "hw";
-/// The layout that is written. Every layout so far is read.
-const VERSION: u16 = 1;
+/// The layout that is written. Every layout so far is read: 1 had the usual columns and did not name them.
+const VERSION: u16 = 2;
 const MAGIC: [u8; 8] = *b"\x89HWP\r\n\x1a\n";
 /// Nodes in a block.
 const BLOCK: usize = 1 << 16;
@@ -60,6 +62,9 @@ struct Facts {
 /// Which trees follow, in this order.
 #[derive(Serialize, Deserialize)]
 struct Layout {
+    /// The columns of all blocks, in their order. What a reader does not know it passes over.
+    #[serde(default = "usual_columns")]
+    columns: Vec<String>,
     /// Nodes of the tree of all threads; `None` where it equals the first thread's, and is not stored.
     merged_nodes: Option<u64>,
     /// Of each thread.
@@ -67,6 +72,10 @@ struct Layout {
     /// Of these trees, the nodes that were handed over, by their numbers: each as how far it is behind the one before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     handed: Vec<Vec<u64>>,
+}
+
+fn usual_columns() -> Vec<String> {
+    columns::names(&[])
 }
 
 /// Writes a profile to a file, whole or not at all.
@@ -91,6 +100,7 @@ pub fn load(path: &Path) -> Result<Profile, SnapshotError> {
 /// Writes a profile. The caller buffers.
 pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     let layout = Layout {
+        columns: columns::names(&profile.counted),
         merged_nodes: (!is_derived(profile)).then_some(profile.merged.nodes.len() as u64),
         thread_nodes: profile.threads.iter().map(|thread| thread.tree.nodes.len() as u64).collect(),
         handed: {
@@ -103,11 +113,13 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     frames.write(Tag::Facts, &facts)?;
     for tree in stored(profile) {
         let rests = columns::rests(tree);
+        let counted = profile.counted.iter().enumerate();
+        let others: Vec<Other<'_>> = counted.map(|(at, metric)| (tree.counted.get(at), metric.is_uncertain)).collect();
         let mut bytes = Vec::new();
         for first in (0..tree.nodes.len()).step_by(BLOCK) {
             let block = first..(first + BLOCK).min(tree.nodes.len());
             bytes.clear();
-            columns::encode(&tree.nodes[block.clone()], &rests[block], first, &mut bytes);
+            columns::encode(tree, &rests, &others, block, &mut bytes);
             frames.write(Tag::Nodes, &bytes)?;
         }
     }
@@ -140,13 +152,27 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
     if !indices_hold(&profile) {
         return Err(frames.misunderstood("it speaks of methods that it does not name"));
     }
-    let mut merged = layout.merged_nodes.map(|nodes| tree(&mut frames, nodes, methods)).transpose()?;
-    for (thread, nodes) in profile.threads.iter_mut().zip(layout.thread_nodes) {
-        thread.tree = tree(&mut frames, nodes, methods)?;
+    if let Err(what) = check_metrics(&mut profile.counted, &layout) {
+        return Err(frames.misunderstood(what));
     }
+    let kinds: Vec<Kind> = layout.columns.iter().map(|name| Kind::of(name, &profile.counted)).collect();
+    let mut counted = Vec::new();
+    let mut read = |frames: &mut FrameReader<'_, _>, nodes| -> Result<Tree, Damage> {
+        let (tree, of_tree) = tree(frames, nodes, methods, &kinds)?;
+        counted.push(of_tree);
+        Ok(tree)
+    };
+    let mut merged = layout.merged_nodes.map(|nodes| read(&mut frames, nodes)).transpose()?;
+    for (thread, nodes) in profile.threads.iter_mut().zip(layout.thread_nodes) {
+        thread.tree = read(&mut frames, nodes)?;
+    }
+    let mut handed = layout.handed.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
     let trees = merged.iter_mut().chain(profile.threads.iter_mut().map(|thread| &mut thread.tree));
-    if !trees.zip(&layout.handed).all(|(tree, handed)| links::mark(tree, handed)) {
-        return Err(frames.misunderstood("it links nodes that are not there"));
+    for (tree, counted) in trees.zip(counted) {
+        if !links::mark(tree, handed.next().unwrap_or_default()) {
+            return Err(frames.misunderstood("it links nodes that are not there"));
+        }
+        tree.counted = counted.into_iter().map(|own| Column::of(&tree.nodes, own)).collect();
     }
     profile.merged = match merged {
         Some(merged) => merged,
@@ -155,6 +181,31 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
     frames.read(Tag::End)?;
     frames.end()?;
     Ok(profile)
+}
+
+/// Fails if the metrics or columns are none that a profile can have.
+fn check_metrics(counted: &mut [Metric], layout: &Layout) -> Result<(), &'static str> {
+    const MOST_BYTES: usize = 40;
+    if layout.columns.len() > columns::MOST_COLUMNS {
+        return Err("it has too many columns");
+    }
+    if columns::USUAL.iter().any(|name| layout.columns.iter().filter(|column| column == name).count() != 1) {
+        return Err("it lacks a column, or has it twice");
+    }
+    let mut ids: Vec<String> = counted.iter().map(|metric| metric.id.clone().into_owned()).collect();
+    ids.sort_unstable();
+    let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if ids.iter().any(|id| id.is_empty() || id.len() > MOST_BYTES || !id.chars().all(is_fit)) {
+        return Err("a metric's id is none");
+    }
+    if ids.windows(2).any(|two| two[0] == two[1]) {
+        return Err("two of its metrics have one id");
+    }
+    for metric in counted {
+        metric.title = printable(&metric.title).into_owned().into();
+        metric.about = printable(&metric.about).into_owned().into();
+    }
+    Ok(())
 }
 
 /// Whether every method that is spoken of is there.
@@ -169,21 +220,29 @@ fn indices_hold(profile: &Profile) -> bool {
     of_roots.chain(of_controls).chain(of_statistics).chain(of_budget).all(|method| method.0 < profile.methods.len())
 }
 
-fn tree<R: Read>(frames: &mut FrameReader<'_, R>, nodes: u64, methods: usize) -> Result<Tree, Damage> {
+/// A tree whose links are not known yet, and what its nodes have themselves of other metrics.
+fn tree<R: Read>(
+    frames: &mut FrameReader<'_, R>,
+    nodes: u64,
+    methods: usize,
+    kinds: &[Kind],
+) -> Result<(Tree, Vec<Vec<(u64, u64)>>), Damage> {
     let too_many =
         |frames: &FrameReader<'_, R>| frames.misunderstood("it has more nodes than this machine has memory for");
     let count = usize::try_from(nodes).map_err(|_| too_many(frames))?;
-    let mut tree = Tree::default();
-    tree.nodes.try_reserve_exact(count).map_err(|_| too_many(frames))?;
-    while tree.nodes.len() < count {
-        let length = BLOCK.min(count - tree.nodes.len());
+    let mut reading = Reading::default();
+    reading.nodes.try_reserve_exact(count).map_err(|_| too_many(frames))?;
+    while reading.nodes.len() < count {
+        let length = BLOCK.min(count - reading.nodes.len());
         let bytes = frames.read(Tag::Nodes)?;
-        if let Err(what) = columns::decode(bytes, length, methods, &mut tree.nodes) {
+        if let Err(what) = reading.append(bytes, length, methods, kinds) {
             return Err(frames.misunderstood(what));
         }
     }
+    let counted = reading.take_counted();
+    let mut tree = Tree::of(reading.nodes);
     columns::add_rests(&mut tree);
-    Ok(tree)
+    Ok((tree, counted))
 }
 
 #[cfg(test)]

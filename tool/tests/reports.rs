@@ -287,18 +287,16 @@ fn computing_is_told_from_waiting_where_there_are_enough_samples() {
 /// A method hands work to other threads, and calls the same itself; one of them hands over more.
 fn started() -> Profile {
     let started = |node| Node { link: Some(Link::Thread), ..node };
-    let merged = Tree {
-        nodes: vec![
-            node(None, 0, 10, 1_000, 201_000, 10),
-            node(Some(0), 1, 20, 100_000, 200_000, 10),
-            started(node(Some(1), 2, 40, 600_000, 700_000, 10)),
-            node(Some(2), 3, 40, 100_000, 100_000, 10),
-            node(Some(1), 2, 4, 100_000, 100_000, 10),
-            started(node(Some(3), 3, 5, 99_000, 99_000, 10)),
-        ],
-    };
+    let merged = Tree::of(vec![
+        node(None, 0, 10, 1_000, 201_000, 10),
+        node(Some(0), 1, 20, 100_000, 200_000, 10),
+        started(node(Some(1), 2, 40, 600_000, 700_000, 10)),
+        node(Some(2), 3, 40, 100_000, 100_000, 10),
+        node(Some(1), 2, 4, 100_000, 100_000, 10),
+        started(node(Some(3), 3, 5, 99_000, 99_000, 10)),
+    ]);
     let worker = |id, name: &str, tree: Tree| ThreadProfile { id: ThreadId(id), name: name.into(), tree };
-    let main = Tree { nodes: [0, 1, 4].map(|node: usize| merged.nodes[node]).to_vec() };
+    let main = Tree::of([0, 1, 4].map(|node: usize| merged.nodes[node]).to_vec());
     let threads = vec![worker(31, "main", main)];
     Profile { merged, threads, ..profile() }
 }

@@ -85,7 +85,7 @@ fn profile() -> Profile {
 
 /// In the order in which contexts are met: mostly below one of the last.
 fn tree(size: usize, random: &mut Random) -> Tree {
-    let mut tree = Tree { nodes: Vec::with_capacity(size) };
+    let mut tree = Tree::of(Vec::with_capacity(size));
     for index in 0..size {
         let parent = index.checked_sub(1).map(|last| NodeIndex(last - (random.below(40) as usize).min(last)));
         let above = parent.map_or(0, |parent| tree.nodes[parent.0].method.0);

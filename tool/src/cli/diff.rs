@@ -12,7 +12,7 @@ use super::output::{TEXT_MIN_SHARE, parent_exists, terminal_width, wants_color};
 use super::view::{SortName, percentage};
 use crate::diff::condition::{Condition, ConditionError, Judgement, Judgements};
 use crate::diff::text::Selection;
-use crate::diff::{self, Comparison, Per, Quantity, Run};
+use crate::diff::{self, Comparison, Part, Per, Quantity, Run};
 use crate::page;
 use crate::profile::Profile;
 use crate::report::select::MethodSelector;
@@ -64,6 +64,9 @@ pub(super) struct DiffArgs {
     /// Show changes of this [default: self for methods, total for calling contexts]
     #[arg(long, value_enum)]
     by: Option<SortName>,
+    /// Show changes of this metric instead of time: cpu, thrown, or another id of the JSON's (text)
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
     /// Leave out changes below this share of the whole, in per cent (text) [default: 0.5]
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     min: Option<f64>,
@@ -114,10 +117,11 @@ impl DiffArgs {
     fn selection(&self) -> Selection {
         Selection {
             by: self.by.map(|by| match by.order() {
-                SortBy::SelfTime => Quantity::SelfTime,
-                SortBy::Total => Quantity::Total,
-                SortBy::Calls => Quantity::Calls,
+                SortBy::SelfTime => Quantity::SELF_TIME,
+                SortBy::Total => Quantity::TOTAL,
+                SortBy::Calls => Quantity::CALLS,
             }),
+            metric: self.metric.clone(),
             min_share: self.min.map_or(TEXT_MIN_SHARE, |percent| percent / 100.0),
             focus: self.focus.clone(),
         }
@@ -184,6 +188,12 @@ pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
     });
     let [before, after] = loaded.each_ref().map(|side| runs(side));
     let comparison = diff::compare(&before, &after, per);
+    if let Some(id) = &arguments.metric
+        && comparison.metric(&Quantity::of(id, Part::Own)).is_none()
+    {
+        let ids: Vec<&str> = comparison.metrics.iter().map(|metric| &*metric.id).collect();
+        return fail(1, &format!("not all profiles have a metric {id}. They have {}", ids.join(", ")));
+    }
     let judge = |condition: Condition| {
         let judgement = condition.judge(&comparison);
         (condition, judgement)

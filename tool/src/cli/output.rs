@@ -229,7 +229,7 @@ impl Output {
             Format::Hw => snapshot::write(profile, out),
             Format::Export(format) => {
                 let options = self.view.options(0.0);
-                export::write(format, &options.narrowed(profile), options.trees, out)
+                export::write(format, &options.narrowed(profile), &options, out)
             }
         }
     }

@@ -26,6 +26,9 @@ pub struct ViewArgs {
     /// Only these methods, in the tree with what leads to them and what they call: com.acme.Shop.checkout, com.acme.Shop, com.acme.*
     #[arg(long, value_name = "PATTERN")]
     focus: Option<MethodSelector>,
+    /// What is shown, first what lines are ordered and left out by: wall, calls, thrown, cpu; the ids of other metrics are in the JSON
+    #[arg(long, value_name = "METRIC", value_delimiter = ',')]
+    metric: Vec<String>,
     /// What comes first [default: self in the flat view, else total]
     #[arg(long, value_enum)]
     sort: Option<SortName>,
@@ -92,6 +95,7 @@ impl ViewArgs {
             max_depth: self.depth,
             focus: self.focus.clone(),
             sort: self.sort.map(SortName::order),
+            metrics: self.metric.clone(),
         }
     }
 }

@@ -28,7 +28,7 @@ pub fn divided(all: &Tree, clock: &Clock, threads: &[(&Cct, Vec<NodeId>)]) -> Ve
                 ..counted(cct, id)
             }
         };
-        let mut tree = Tree { nodes: cct.nodes().skip(1).map(node).collect() };
+        let mut tree = Tree::of(cct.nodes().skip(1).map(node).collect());
         add_totals(&mut tree);
         for (node, place) in tree.nodes.iter_mut().zip(&places[1..]) {
             let whole = &all.nodes[place.index() - 1];

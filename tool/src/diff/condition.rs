@@ -1,18 +1,20 @@
 //! Conditions for a regression gate: `self(com.acme.*) > +5%`.
 //!
 //! ```text
-//! condition = ("self" | "total" | "calls") "(" methods ")" (">" | ">=" | "<" | "<=") ["+" | "-"] number [unit]
-//! unit      = "%" | "ns" | "us" | "ms" | "s"
+//! condition = quantity "(" methods ")" (">" | ">=" | "<" | "<=") ["+" | "-"] number [unit]
+//! quantity  = "self" | "total" | metric [".total"]
+//! unit      = "%" | "ns" | "us" | "ms" | "s" | "B" | "KiB" | "MiB" | "GiB"
 //! ```
 //!
-//! The number is a change, from the first side to the second: relative with `%`, else absolute, of times with a unit, of calls
-//! without. Methods are what a [`MethodSelector`] takes, and count together: the sum of their self times, or calls; of total times
-//! that of the outermost calls, so that nothing counts twice.
+//! `self` and `total` are times; a metric is an id, as `calls` is. The number is a change, from the first side to the second: relative with
+//! `%`, else absolute, of times and sizes with a unit, of counts without. Methods are what a [`MethodSelector`] takes, and count together: the
+//! sum of what they have themselves; of totals that of the outermost calls, so that nothing counts twice.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Change, Comparison, Quantity};
+use super::{Change, Comparison, Part, Quantity};
+use crate::profile::Unit;
 use crate::report::select::MethodSelector;
 use crate::report::{near_methods, suggested};
 
@@ -38,8 +40,8 @@ enum Operator {
 enum Threshold {
     /// 0.05 is five per cent.
     Relative(f64),
-    /// Nanoseconds, or calls.
-    Absolute(f64),
+    /// In nanoseconds, bytes, or things.
+    Absolute(f64, Unit),
 }
 
 /// What must not be.
@@ -63,12 +65,14 @@ pub enum Verdict {
     Failed,
     /// It speaks of methods that were never called: a gate that cannot close is none.
     NothingMatched,
+    /// It speaks of a metric that not all profiles have, or of a part or unit that this one does not have.
+    NoSuchMetric,
 }
 
 impl Verdict {
     /// Whether the gate closes.
     pub fn is_failure(self) -> bool {
-        matches!(self, Verdict::Failed | Verdict::NothingMatched)
+        matches!(self, Verdict::Failed | Verdict::NothingMatched | Verdict::NoSuchMetric)
     }
 }
 
@@ -86,21 +90,21 @@ pub type Judgements<'a> = &'a [(Condition, Judgement)];
 
 impl Condition {
     /// What is compared.
-    pub fn quantity(&self) -> Quantity {
-        self.quantity
+    pub fn quantity(&self) -> &Quantity {
+        &self.quantity
     }
 
     /// Whether it holds.
     pub fn judge(&self, comparison: &Comparison<'_>) -> Judgement {
         let is_meant: Vec<bool> = comparison.names.iter().map(|name| self.methods.matches(&name.machine)).collect();
         let mut sum = comparison.of_methods.sum();
-        match self.quantity {
-            Quantity::SelfTime | Quantity::Calls => {
+        match self.quantity.part {
+            Part::Own => {
                 for (_, pair) in comparison.methods().filter(|(name, _)| is_meant[*name]) {
                     sum.add_pair(0, pair);
                 }
             }
-            Quantity::Total => {
+            Part::Total => {
                 // Callers come before their callees.
                 let mut covered = Vec::with_capacity(comparison.nodes.len());
                 for (index, node) in comparison.nodes.iter().enumerate() {
@@ -113,10 +117,16 @@ impl Condition {
             }
         }
         let sum = sum.pair(0);
-        let change = comparison.change(sum, self.quantity);
+        let change = comparison.change(sum, &self.quantity);
+        let Some(metric) = comparison.metric(&self.quantity).filter(|metric| match self.threshold {
+            Threshold::Relative(_) => true,
+            Threshold::Absolute(_, unit) => unit == of_limit(metric.unit),
+        }) else {
+            return Judgement { change, verdict: Verdict::NoSuchMetric };
+        };
         let (value, limit) = match self.threshold {
             Threshold::Relative(limit) => (change.relative(), limit),
-            Threshold::Absolute(limit) => (change.change(), limit),
+            Threshold::Absolute(limit, _) => (change.change(), limit),
         };
         let holds = match self.operator {
             Operator::Greater => value > limit,
@@ -125,9 +135,9 @@ impl Condition {
             Operator::LessOrEqual => value <= limit,
         };
         // How often something was called is no estimate: who asks for it is told, however much it differs from run to run.
-        let is_certain = match self.quantity {
-            Quantity::Calls => change.change() != 0.0 && !change.may_be_missing(),
-            Quantity::SelfTime | Quantity::Total => change.is_real(),
+        let is_certain = match metric.is_calls() {
+            true => change.change() != 0.0 && !change.may_be_missing(),
+            false => change.is_real(),
         };
         let verdict = match (sum.is_known(), holds, is_certain) {
             (false, ..) => Verdict::NothingMatched,
@@ -158,14 +168,13 @@ impl FromStr for Condition {
     fn from_str(text: &str) -> Result<Condition, ConditionError> {
         let mut rest = Rest { text, at: 0 };
         let quantity = match rest.word() {
-            "self" => Quantity::SelfTime,
-            "total" => Quantity::Total,
-            "calls" => Quantity::Calls,
-            "" => return Err(rest.wrong("say what is compared: self(...), total(...) or calls(...)")),
-            other => {
-                let what = format!("`{other}` cannot be compared; say self(...), total(...) or calls(...)");
-                return Err(ConditionError { column: rest.column() - other.chars().count(), what });
-            }
+            "self" => Quantity::SELF_TIME,
+            "total" => Quantity::TOTAL,
+            "" => return Err(rest.wrong("say what is compared: self(...), total(...), calls(...) or another metric")),
+            id => match id.strip_suffix(".total") {
+                Some(id) => Quantity::of(id, Part::Total),
+                None => Quantity::of(id, Part::Own),
+            },
         };
         rest.skip_spaces();
         if !rest.take("(") {
@@ -190,21 +199,42 @@ impl FromStr for Condition {
         rest.skip_spaces();
         let unit_column = rest.column();
         let unit = rest.rest().trim_end();
-        let times = quantity != Quantity::Calls;
-        let threshold = match unit {
-            "%" => Threshold::Relative(number / 100.0),
-            "" if !times => Threshold::Absolute(number),
-            "ns" if times => Threshold::Absolute(number),
-            "us" | "µs" | "μs" if times => Threshold::Absolute(number * 1e3),
-            "ms" if times => Threshold::Absolute(number * 1e6),
-            "s" if times => Threshold::Absolute(number * 1e9),
+        let is_time = quantity.id == Quantity::TIME;
+        let (factor, unit) = match unit {
+            "%" => (None, Unit::Count),
+            "ns" => (Some(1.0), Unit::Nanoseconds),
+            "us" | "µs" | "μs" => (Some(1e3), Unit::Nanoseconds),
+            "ms" => (Some(1e6), Unit::Nanoseconds),
+            "s" => (Some(1e9), Unit::Nanoseconds),
+            "B" if !is_time => (Some(1.0), Unit::Bytes),
+            "KiB" if !is_time => (Some(1024.0), Unit::Bytes),
+            "MiB" if !is_time => (Some(1024.0 * 1024.0), Unit::Bytes),
+            "GiB" if !is_time => (Some(1024.0 * 1024.0 * 1024.0), Unit::Bytes),
+            "" if !is_time => (Some(1.0), Unit::Count),
             _ => {
-                let units =
-                    if times { "a unit is needed here: %, ns, us, ms or s" } else { "calls have no unit but %" };
+                let units = match is_time {
+                    true => "a unit is needed here: %, ns, us, ms or s",
+                    false => "this is no unit: there are %, ns, us, ms, s, B, KiB, MiB and GiB, and counts have none",
+                };
                 return Err(ConditionError { column: unit_column, what: units.to_owned() });
             }
         };
+        if quantity == Quantity::CALLS && unit != Unit::Count {
+            return Err(ConditionError { column: unit_column, what: "calls have no unit but %".to_owned() });
+        }
+        let threshold = match factor {
+            None => Threshold::Relative(number / 100.0),
+            Some(factor) => Threshold::Absolute(number * factor, unit),
+        };
         Ok(Condition { text: text.trim().to_owned(), quantity, methods, operator, threshold })
+    }
+}
+
+/// In what a limit of a metric is given.
+fn of_limit(unit: Unit) -> Unit {
+    match unit {
+        Unit::Bytecodes => Unit::Count,
+        other => other,
     }
 }
 
@@ -246,7 +276,7 @@ impl<'a> Rest<'a> {
 
     fn word(&mut self) -> &'a str {
         self.skip_spaces();
-        self.take_while(char::is_alphabetic)
+        self.take_while(|character| character.is_alphanumeric() || ['-', '.'].contains(&character))
     }
 
     /// Behind the parenthesis that closes the one just taken; what is between. Parameter lists have parentheses of their own.

@@ -1,13 +1,14 @@
 //! The comparison as one JSON object, schema `headwater-diff/1`; docs/GUIDE.md describes it field by field.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use super::condition::{Condition, Judgement, Judgements, Verdict};
 use super::rows::Presence;
-use super::{Change, Comparison, Pair, Per, Quantity, Run};
-use crate::profile::Link;
+use super::{Change, Comparison, Pair, Part, Per, Quantity, Run};
+use crate::profile::{Extent, Link, Metric};
 use crate::report::json::is_false;
 
 #[derive(Serialize)]
@@ -17,6 +18,8 @@ struct Report<'a> {
     after: Side<'a>,
     per: &'static str,
     total: Time,
+    /// What rows have.
+    metrics: &'a [Metric],
     #[serde(flatten)]
     rows: Option<Rows<'a>>,
     times_known: bool,
@@ -60,6 +63,18 @@ struct MethodRow<'a> {
     own: Time,
     total: Time,
     calls: Count,
+    /// By their ids.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<String, Parts>,
+}
+
+/// A metric of a method itself, and with what it calls.
+#[derive(Serialize)]
+struct Parts {
+    #[serde(rename = "self")]
+    own: Count,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<Count>,
 }
 
 #[derive(Serialize)]
@@ -116,6 +131,11 @@ struct ConditionRow {
 
 /// Writes the object and a line feed: every method and every node, changed or not.
 pub fn write(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: &mut impl Write) -> io::Result<()> {
+    let parts = |metric: &Metric, pair: Pair<'_>| {
+        let of = |part| count(&comparison.change(pair, &Quantity::of(&metric.id, part)));
+        let total = (metric.extent == Extent::OwnAndTotal).then(|| of(Part::Total));
+        (metric.id.clone().into_owned(), Parts { own: of(Part::Own), total })
+    };
     let row = |name: usize, pair: Pair<'_>| MethodRow {
         method: &comparison.names[name].machine,
         presence: match pair.presence() {
@@ -123,9 +143,15 @@ pub fn write(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: &mut 
             Presence::Removed => "removed",
             Presence::Both | Presence::Never => "both",
         },
-        own: time(&comparison.change(pair, Quantity::SelfTime)),
-        total: time(&comparison.change(pair, Quantity::Total)),
-        calls: count(&comparison.change(pair, Quantity::Calls)),
+        own: time(&comparison.change(pair, &Quantity::SELF_TIME)),
+        total: time(&comparison.change(pair, &Quantity::TOTAL)),
+        calls: count(&comparison.change(pair, &Quantity::CALLS)),
+        metrics: comparison
+            .metrics
+            .iter()
+            .filter(|metric| metric.is_column())
+            .map(|metric| parts(metric, pair))
+            .collect(),
     };
     let nodes = comparison.nodes.iter().enumerate();
     let rows = Rows {
@@ -157,7 +183,8 @@ fn report<'a>(comparison: &'a Comparison<'_>, judgements: Judgements<'a>, rows: 
             Per::RootCall => "root-call",
             Per::Run => "run",
         },
-        total: time(&comparison.change(comparison.whole(), Quantity::Total)),
+        total: time(&comparison.change(comparison.whole(), &Quantity::TOTAL)),
+        metrics: &comparison.metrics,
         rows,
         times_known: comparison.knows_times(),
         warnings: comparison.warnings(),
@@ -227,6 +254,7 @@ fn judged(condition: &Condition, judgement: &Judgement) -> ConditionRow {
             Verdict::Uncertain => "uncertain",
             Verdict::Failed => "failed",
             Verdict::NothingMatched => "nothing matched",
+            Verdict::NoSuchMetric => "no such metric",
         },
         failed: verdict.is_failure(),
         before: change.before,

@@ -1,6 +1,6 @@
 //! What each run took, row by row: of methods, or of nodes.
 
-use crate::report::flat::Amounts;
+use crate::profile::Amounts;
 
 /// A table with a column for each run, those of the first side first, and a row for each method or node.
 #[derive(Clone, Debug)]

@@ -3,18 +3,21 @@
 use std::io::{self, Write};
 
 use super::condition::{Condition, Judgement, Judgements, Verdict};
-use super::{Change, Comparison, DiffNode, Pair, Per, Quantity, Run};
+use super::{Change, Comparison, DiffNode, Pair, Part, Per, Quantity, Run};
 use crate::printable::{Printable, printable};
+use crate::profile::{Extent, Unit};
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
 use crate::report::text::lines::{Emphasis, Lines, indentation};
-use crate::report::units::{count, plural, time};
+use crate::report::units::{bytes, count, plural, time};
 
 /// What is shown of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// Changes of this quantity; by default of self time for methods, of total time for calling contexts.
+    /// Changes of this quantity; by default of time: of methods themselves, and of calling contexts with what they call.
     pub by: Option<Quantity>,
+    /// Changes of this metric instead of time, by its id.
+    pub metric: Option<String>,
     /// Changes below this share (0 to 1) of all roots' quantity are left out.
     pub min_share: f64,
     /// Only these methods.
@@ -30,7 +33,7 @@ pub fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     introduction(comparison, out)?;
-    let mut lines = Lines { style, whole_ns: 0, has_cpu: false, out: &mut *out };
+    let mut lines = Lines { style, out: &mut *out };
     let view = View { comparison, selection };
     view.methods(&mut lines)?;
     view.nodes(&mut lines)?;
@@ -55,15 +58,15 @@ pub(crate) fn introduction(comparison: &Comparison<'_>, out: &mut impl Write) ->
     for note in comparison.notes() {
         writeln!(out, "note: {note}")?;
     }
-    let whole = comparison.change(comparison.whole(), Quantity::Total);
+    let whole = comparison.change(comparison.whole(), &Quantity::TOTAL);
     let subject = match comparison.per {
         Per::RootCall => "a root call took",
         Per::Run => "the roots took",
     };
-    let error = amount(whole.error, Quantity::Total);
+    let error = amount(whole.error, Unit::Nanoseconds);
     let verdict = match (whole.is_known(), whole.is_real()) {
         (false, _) => "times are not known".to_owned(),
-        (_, true) => format!("{} (±{error}), {}", signed(whole.change(), Quantity::Total), relative(&whole)),
+        (_, true) => format!("{} (±{error}), {}", signed(whole.change(), Unit::Nanoseconds), relative(&whole)),
         (_, false) => format!("no change beyond the uncertainty (±{error})"),
     };
     let means = match (comparison.before.len(), comparison.after.len()) {
@@ -73,8 +76,8 @@ pub(crate) fn introduction(comparison: &Comparison<'_>, out: &mut impl Write) ->
     writeln!(
         out,
         "\n{subject} {} before and {} after{means}: {verdict}",
-        amount(whole.before, Quantity::Total),
-        amount(whole.after, Quantity::Total),
+        amount(whole.before, Unit::Nanoseconds),
+        amount(whole.after, Unit::Nanoseconds),
     )
 }
 
@@ -111,12 +114,18 @@ pub fn judged(comparison: &Comparison<'_>, condition: &Condition, judgement: &Ju
     let word = match verdict {
         Verdict::Passed | Verdict::Uncertain => "passed",
         Verdict::Failed => "FAILED",
+        Verdict::NoSuchMetric => "FAILED",
         Verdict::NothingMatched => {
             let suggestion = condition.suggestion(comparison);
             return format!("FAILED {condition}: no method that was called on either side matches{suggestion}");
         }
     };
-    let quantity = condition.quantity();
+    let Some(metric) = comparison.metric(condition.quantity()) else {
+        let ids: Vec<&str> = comparison.metrics.iter().map(|metric| &*metric.id).collect();
+        let id = &condition.quantity().id;
+        return format!("FAILED {condition}: not all profiles have {id} in that form. They have {}", ids.join(", "));
+    };
+    let unit = metric.unit;
     let per = match comparison.per {
         Per::RootCall => " per root call",
         Per::Run => "",
@@ -125,14 +134,15 @@ pub fn judged(comparison: &Comparison<'_>, condition: &Condition, judgement: &Ju
         Verdict::Uncertain if change.may_be_missing() => ": calls may be missing on the other side",
         Verdict::Uncertain if !change.is_known() => ": times are not known",
         Verdict::Uncertain => ": not more than is uncertain",
+        Verdict::NoSuchMetric => ": the limit is in another unit",
         _ => "",
     };
     format!(
         "{word} {condition}: {} before, {} after{per}: {} (±{}), {}{uncertain}",
-        marked(amount(change.before, quantity), change.at_least[0]),
-        marked(amount(change.after, quantity), change.at_least[1]),
-        signed(change.change(), quantity),
-        amount(change.error, quantity),
+        marked(amount(change.before, unit), change.at_least[0]),
+        marked(amount(change.after, unit), change.at_least[1]),
+        signed(change.change(), unit),
+        amount(change.error, unit),
         relative(change)
     )
 }
@@ -151,8 +161,21 @@ struct View<'a> {
 }
 
 impl View<'_> {
+    /// What changes are listed of, by default this part.
+    fn quantity(&self, part: Part) -> Quantity {
+        match (&self.selection.by, &self.selection.metric) {
+            (Some(Quantity { part, .. }), Some(id)) => Quantity::of(id, *part),
+            (Some(by), None) => by.clone(),
+            (None, Some(id)) => {
+                let usual = Quantity::of(id, part);
+                if self.comparison.metric(&usual).is_some() { usual } else { Quantity::of(id, Part::Own) }
+            }
+            (None, None) => Quantity { part, ..Quantity::SELF_TIME },
+        }
+    }
+
     fn methods(&self, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
-        let quantity = self.selection.by.unwrap_or(Quantity::SelfTime);
+        let quantity = &self.quantity(Part::Own);
         let is_meant = self.focused();
         let pairs: Vec<(usize, Pair<'_>)> = self.comparison.methods().filter(|(name, _)| is_meant[*name]).collect();
         let mut notable: Vec<(usize, Pair<'_>)> =
@@ -163,7 +186,7 @@ impl View<'_> {
             size(*pair_b).total_cmp(&size(*pair_a)).then_with(|| name(*a).cmp(name(*b)))
         });
         let others = self.others(pairs.iter().map(|(_, pair)| *pair), quantity);
-        writeln!(lines.out, "\nmethods by {}{}:", named(quantity), self.per())?;
+        writeln!(lines.out, "\nmethods by {}{}:", named(self.comparison, quantity), self.per())?;
         if notable.is_empty() {
             return writeln!(
                 lines.out,
@@ -182,7 +205,7 @@ impl View<'_> {
     /// The contexts that changed, below those that lead to them. What lies below a context that is only in one profile is too, and
     /// is only counted.
     fn nodes(&self, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
-        let quantity = self.selection.by.unwrap_or(Quantity::Total);
+        let quantity = &self.quantity(Part::Total);
         let is_meant = self.focused();
         let nodes = &self.comparison.nodes;
         let pair = |index: usize| self.comparison.node(index);
@@ -221,7 +244,7 @@ impl View<'_> {
             nodes.iter().enumerate().filter(|(_, node)| is_meant[node.name]).map(|(index, _)| pair(index)),
             quantity,
         );
-        writeln!(lines.out, "\ncalling contexts by {}{}:", named(quantity), self.per())?;
+        writeln!(lines.out, "\ncalling contexts by {}{}:", named(self.comparison, quantity), self.per())?;
         if !notable.contains(&true) {
             return writeln!(
                 lines.out,
@@ -252,7 +275,7 @@ impl View<'_> {
     }
 
     /// The largest change is popped first.
-    fn push(&self, mut siblings: Vec<usize>, level: usize, quantity: Quantity, pending: &mut Vec<(usize, usize)>) {
+    fn push(&self, mut siblings: Vec<usize>, level: usize, quantity: &Quantity, pending: &mut Vec<(usize, usize)>) {
         let size = |index: &usize| self.comparison.change(self.comparison.node(*index), quantity).change().abs();
         let name = |index: &usize| &self.comparison.names[self.comparison.nodes[*index].name].machine;
         siblings.sort_by(|a, b| size(a).total_cmp(&size(b)).then_with(|| name(b).cmp(name(a))));
@@ -265,23 +288,19 @@ impl View<'_> {
         self.comparison.names.iter().map(|name| is_meant(&name.machine)).collect()
     }
 
-    fn is_notable(&self, pair: Pair<'_>, quantity: Quantity) -> bool {
+    fn is_notable(&self, pair: Pair<'_>, quantity: &Quantity) -> bool {
         self.is_large(pair, quantity) && self.comparison.change(pair, quantity).is_real()
     }
 
     /// Whether it changed by enough to be listed, if that is certain.
-    fn is_large(&self, pair: Pair<'_>, quantity: Quantity) -> bool {
+    fn is_large(&self, pair: Pair<'_>, quantity: &Quantity) -> bool {
         let change = self.comparison.change(pair, quantity);
-        // All self times, and all total times of roots, are the same whole.
-        let whole = match quantity {
-            Quantity::SelfTime | Quantity::Total => self.comparison.change(self.comparison.whole(), Quantity::Total),
-            Quantity::Calls => change,
-        };
+        let whole = self.comparison.whole_change(pair, quantity);
         change.change().abs() >= self.selection.min_share * whole.before.max(whole.after)
     }
 
     /// Of these, what is not listed.
-    fn others<'p>(&self, pairs: impl Iterator<Item = Pair<'p>>, quantity: Quantity) -> Others {
+    fn others<'p>(&self, pairs: impl Iterator<Item = Pair<'p>>, quantity: &Quantity) -> Others {
         let mut others = Others::default();
         for pair in pairs.filter(|pair| !self.is_notable(*pair, quantity)) {
             others.all += 1;
@@ -315,8 +334,8 @@ impl View<'_> {
         if others.all > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
     }
 
-    fn header(&self, quantity: Quantity, name: &str, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
-        let last = if quantity == Quantity::Calls { "" } else { "calls" };
+    fn header(&self, quantity: &Quantity, name: &str, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
+        let last = if *quantity == Quantity::CALLS { "" } else { "calls" };
         let numbers =
             format!("{:>10} {:>10} {:>11} {:>10} {:>9} {last:>9}  ", "before", "after", "change", "±", "relative");
         lines.line(&numbers, name, Emphasis::None)
@@ -325,25 +344,26 @@ impl View<'_> {
     fn line(
         &self,
         pair: Pair<'_>,
-        quantity: Quantity,
+        quantity: &Quantity,
         indentation: &str,
         name: &str,
         lines: &mut Lines<'_, impl Write>,
     ) -> io::Result<()> {
         let change = self.comparison.change(pair, quantity);
+        let unit = self.comparison.metric(quantity).map_or(Unit::Count, |metric| metric.unit);
         let calls = match quantity {
-            Quantity::Calls => String::new(),
-            _ => claimed(&self.comparison.change(pair, Quantity::Calls)),
+            Quantity { id, .. } if *id == Quantity::CALLS.id => String::new(),
+            _ => claimed(&self.comparison.change(pair, &Quantity::CALLS)),
         };
         let side = |runs: &[Option<_>], value: f64| {
-            if runs.iter().any(Option::is_some) { amount(value, quantity) } else { "-".to_owned() }
+            if runs.iter().any(Option::is_some) { amount(value, unit) } else { "-".to_owned() }
         };
         let numbers = format!(
             "{:>10} {:>10} {:>11} {:>10} {:>9} {calls:>9}  {indentation}",
             marked(side(pair.before, change.before), change.at_least[0]),
             marked(side(pair.after, change.after), change.at_least[1]),
-            if change.change() == 0.0 { "=".to_owned() } else { signed(change.change(), quantity) },
-            amount(change.error, quantity),
+            if change.change() == 0.0 { "=".to_owned() } else { signed(change.change(), unit) },
+            amount(change.error, unit),
             claimed(&change),
         );
         let emphasis = match change.change() {
@@ -360,26 +380,30 @@ fn marked(text: String, at_least: bool) -> String {
     if at_least { format!(">={text}") } else { text }
 }
 
-fn named(quantity: Quantity) -> &'static str {
-    match quantity {
-        Quantity::SelfTime => "self time",
-        Quantity::Total => "total time",
-        Quantity::Calls => "calls",
+fn named(comparison: &Comparison<'_>, quantity: &Quantity) -> String {
+    match (comparison.metric(quantity), quantity.part) {
+        (Some(metric), _) if metric.extent == Extent::Own => metric.title.clone().into_owned(),
+        (Some(metric), Part::Own) if metric.is_time() => "self time".to_owned(),
+        (Some(metric), Part::Total) if metric.is_time() => "total time".to_owned(),
+        (Some(metric), Part::Own) => format!("{} of methods themselves", metric.title),
+        (Some(metric), Part::Total) => format!("{} with what is called", metric.title),
+        (None, _) => quantity.id.clone().into_owned(),
     }
 }
 
-fn amount(value: f64, quantity: Quantity) -> String {
-    match quantity {
+fn amount(value: f64, unit: Unit) -> String {
+    match unit {
         _ if value.is_infinite() => "?".to_owned(),
-        Quantity::Calls if value.fract() == 0.0 => count(value as u64),
-        Quantity::Calls if value < 1_000.0 => format!("{value:.3}"),
-        Quantity::Calls => count(value.round() as u64),
-        Quantity::SelfTime | Quantity::Total => time(value.round() as u64),
+        Unit::Nanoseconds => time(value.round() as u64),
+        Unit::Bytes => bytes(value.round() as u64),
+        Unit::Count | Unit::Bytecodes if value.fract() == 0.0 => count(value as u64),
+        Unit::Count | Unit::Bytecodes if value < 1_000.0 => format!("{value:.3}"),
+        Unit::Count | Unit::Bytecodes => count(value.round() as u64),
     }
 }
 
-fn signed(value: f64, quantity: Quantity) -> String {
-    let text = amount(value.abs(), quantity);
+fn signed(value: f64, unit: Unit) -> String {
+    let text = amount(value.abs(), unit);
     if value < 0.0 { format!("-{text}") } else { format!("+{text}") }
 }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionIndex, Functions, method_start};
 use super::{Part, creator, one_line, remarks};
-use crate::profile::Profile;
+use crate::profile::{Amount, Extent, Metric, NodeIndex, Profile, Unit};
 
 /// A function of the file. The order is that in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,47 +23,95 @@ enum Caller {
     Level(FunctionIndex, usize),
 }
 
-/// What a function costs.
+/// What a function costs, by events.
 #[derive(Debug, Default)]
 struct Cost {
-    self_ns: u64,
+    own: Costs,
     calls: BTreeMap<Caller, Arc>,
 }
 
 /// Calls from one function to another.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Arc {
     calls: u64,
-    inclusive_ns: u64,
+    inclusive: Costs,
+}
+
+/// A number for each event.
+#[derive(Clone, Debug, Default)]
+struct Costs(Vec<u64>);
+
+impl Costs {
+    fn add(&mut self, costs: impl ExactSizeIterator<Item = u64>) {
+        self.0.resize(costs.len(), 0);
+        self.0.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost);
+    }
+
+    /// As they are written; nothing was called where there are none.
+    fn text(&self, events: usize) -> String {
+        let of = |at: usize| self.0.get(at).copied().unwrap_or_default().to_string();
+        (0..events).map(of).collect::<Vec<_>>().join(" ")
+    }
 }
 
 pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
-    let costs = costs(parts, &functions);
-    let whole_ns: u64 = costs.values().map(|cost| cost.self_ns).sum();
+    let metrics = events(profile);
+    let costs = costs(parts, &functions, &metrics);
+    let mut whole = Costs::default();
+    costs.values().filter(|cost| !cost.own.0.is_empty()).for_each(|cost| whole.add(cost.own.0.iter().copied()));
+    let whole = whole.text(metrics.len());
 
     writeln!(out, "# callgrind format\nversion: 1\ncreator: {}", creator())?;
     writeln!(out, "pid: {}\ncmd: {}\npart: 1", profile.target.pid, one_line(&profile.target.main))?;
     for remark in remarks(profile) {
         writeln!(out, "desc: Headwater: {}", one_line(&remark))?;
     }
-    writeln!(out, "positions: line\nevent: ns : Wall time (ns)\nevents: ns\nsummary: {whole_ns}\n\nfl=(1) ???")?;
+    writeln!(out, "positions: line")?;
+    for metric in &metrics {
+        writeln!(out, "event: {} : {}", event(metric), titled(metric))?;
+    }
+    let names: Vec<String> = metrics.iter().map(event).collect();
+    writeln!(out, "events: {}\nsummary: {whole}\n\nfl=(1) ???", names.join(" "))?;
 
     let mut names = Names { functions: &functions, parts, numbers: FxHashMap::default(), packages: vec![] };
     for (caller, cost) in &costs {
         let name = names.reference(*caller, "");
-        write!(out, "\n{name}0 {}\n", cost.self_ns)?;
+        write!(out, "\n{name}0 {}\n", cost.own.text(metrics.len()))?;
         for (callee, arc) in &cost.calls {
             let name = names.reference(*callee, "c");
             // Without a count, consumers take the next line for a cost of the caller's own.
             let calls = arc.calls.max(1);
-            write!(out, "{name}calls={calls} 0\n0 {}\n", arc.inclusive_ns)?;
+            write!(out, "{name}calls={calls} 0\n0 {}\n", arc.inclusive.text(metrics.len()))?;
         }
     }
-    writeln!(out, "\ntotals: {whole_ns}")
+    writeln!(out, "\ntotals: {whole}")
 }
 
-fn costs(parts: &[Part<'_>], functions: &Functions) -> BTreeMap<Caller, Cost> {
+/// The metrics that are events: time, and those that have no place of their own, as calls have.
+fn events(profile: &Profile) -> Vec<Metric> {
+    let is_event = |metric: &Metric| metric.is_time() || metric.extent == Extent::OwnAndTotal;
+    super::additive(profile).into_iter().filter(is_event).collect()
+}
+
+/// An event's name.
+fn event(metric: &Metric) -> String {
+    if metric.is_time() { "ns".to_owned() } else { super::identifier(metric) }
+}
+
+/// Its name for people: `Wall time (ns)`.
+fn titled(metric: &Metric) -> String {
+    let unit = match metric.unit {
+        Unit::Nanoseconds => " (ns)",
+        Unit::Bytes => " (bytes)",
+        Unit::Count | Unit::Bytecodes => "",
+    };
+    let mut letters = metric.title.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}{unit}", letters.as_str())
+}
+
+fn costs(parts: &[Part<'_>], functions: &Functions, metrics: &[Metric]) -> BTreeMap<Caller, Cost> {
     let mut costs: BTreeMap<Caller, Cost> = BTreeMap::new();
     for (number, part) in parts.iter().enumerate() {
         let nodes = &part.tree.nodes;
@@ -72,11 +120,12 @@ fn costs(parts: &[Part<'_>], functions: &Functions) -> BTreeMap<Caller, Cost> {
         costs.entry(Caller::Top(number)).or_default();
         for (index, node) in nodes.iter().enumerate() {
             let callee = caller(index);
-            costs.entry(callee).or_default().self_ns += node.self_ns;
+            let amounts: Vec<Amount> = metrics.iter().map(|metric| part.amount(metric, NodeIndex(index))).collect();
+            costs.entry(callee).or_default().own.add(amounts.iter().map(|amount| amount.own));
             let above = node.caller().map_or(Caller::Top(number), |parent| caller(parent.0));
             let arc = costs.entry(above).or_default().calls.entry(callee).or_default();
             arc.calls += node.calls;
-            arc.inclusive_ns += node.total_ns;
+            arc.inclusive.add(amounts.iter().map(|amount| amount.total));
         }
     }
     costs

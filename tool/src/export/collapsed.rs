@@ -6,16 +6,16 @@ use std::io::{self, Write};
 
 use super::functions::Functions;
 use super::{Part, one_line, walk};
-use crate::profile::Profile;
+use crate::profile::{Metric, Profile};
 
-pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, metric: &Metric, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
     let frames = frames(&functions);
     // Written at once: these lines are long.
     let mut line = String::new();
     for part in parts {
         let thread = part.thread_frame().map(|name| frame(&name));
-        walk::stacks(part.tree, |stack, node| {
+        walk::stacks(part.tree, |stack, index| {
             line.clear();
             for frame in thread.iter().chain(stack.iter().map(|index| {
                 let method = part.tree.nodes[index.0].method;
@@ -26,7 +26,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
             }
             // A stack has a node at least, so there is a last semicolon.
             line.pop();
-            writeln!(out, "{line} {}", node.self_ns)
+            writeln!(out, "{line} {}", part.amount(metric, index).own)
         })?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Part;
-use crate::profile::Profile;
+use crate::profile::{Amount, Extent, Metric, NodeIndex, Profile};
 
 #[derive(Serialize)]
 struct Row<'a> {
@@ -28,15 +28,49 @@ struct Row<'a> {
     at_least: bool,
 }
 
-/// For a tree without nodes; the writer takes it from the first row otherwise.
-const HEADER: &str = "id,parent,thread_id,thread,level,name,method,calls,thrown,self_ns,total_ns,error_ns,total_error_ns,\
-                      cpu_samples,cpu_share,at_least";
+/// The fields that every profile has.
+const HEADINGS: &str = "id,parent,thread_id,thread,level,name,method,calls,thrown,self_ns,total_ns,error_ns,total_error_ns,\
+                        cpu_samples,cpu_share,at_least";
+
+/// A field of a metric: what comes behind its name, and where its value is.
+type Field = (&'static str, fn(&Amount) -> u64);
+
+fn fields(metric: &Metric) -> Vec<Field> {
+    let mut fields: Vec<Field> = vec![("self", |amount| amount.own)];
+    let has_total = metric.extent == Extent::OwnAndTotal;
+    if has_total {
+        fields.push(("total", |amount| amount.total));
+    }
+    if metric.is_uncertain {
+        fields.push(("error", |amount| amount.own_error));
+    }
+    if metric.is_uncertain && has_total {
+        fields.push(("total_error", |amount| amount.total_error));
+    }
+    fields
+}
+
+/// The metrics that have no fields of their own.
+fn columns(profile: &Profile) -> Vec<Metric> {
+    profile.metrics().into_iter().filter(Metric::is_column).collect()
+}
+
+fn headings(metrics: &[Metric]) -> Vec<String> {
+    let of_metric = |metric: &Metric| {
+        let name = format!("{}_", super::identifier(metric));
+        let suffix = metric.unit.suffix();
+        fields(metric).into_iter().map(|(part, _)| format!("{name}{part}{suffix}")).collect::<Vec<_>>()
+    };
+    HEADINGS.split(',').map(str::to_owned).chain(metrics.iter().flat_map(of_metric)).collect()
+}
 
 pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
     if parts.iter().all(|part| part.tree.nodes.is_empty()) {
-        return write!(out, "{HEADER}\r\n");
+        return write!(out, "{}\r\n", headings(&columns(profile)).join(","));
     }
-    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
+    let metrics = columns(profile);
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).has_headers(false).from_writer(out);
+    writer.write_record(headings(&metrics))?;
     let mut first = 0;
     for part in parts {
         let mut levels = Vec::with_capacity(part.tree.nodes.len());
@@ -45,7 +79,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
             let level = node.parent.map_or(1, |parent| levels[parent.0] + 1);
             levels.push(level);
             let names = profile.method_of(node);
-            writer.serialize(Row {
+            let row = Row {
                 id: first + index,
                 parent: node.parent.map(|parent| first + parent.0),
                 thread_id: part.thread.map(|thread| thread.id.0),
@@ -62,7 +96,12 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
                 cpu_samples: node.cpu.samples,
                 cpu_share: node.cpu.share(),
                 at_least: incomplete[index],
-            })?;
+            };
+            let of_metric = |metric: &Metric| {
+                let amount = part.amount(metric, NodeIndex(index));
+                fields(metric).into_iter().map(move |(_, value)| value(&amount))
+            };
+            writer.serialize((row, metrics.iter().flat_map(of_metric).collect::<Vec<u64>>()))?;
         }
         first += part.tree.nodes.len();
     }

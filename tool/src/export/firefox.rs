@@ -15,8 +15,8 @@ use serde_json::json;
 
 use super::Part;
 use super::functions::Functions;
-use super::walk::{Step, Walk};
-use crate::profile::{NodeIndex, Profile, ThreadProfile};
+use crate::profile::walk::{Children, Step};
+use crate::profile::{Metric, NodeIndex, Profile, ThreadProfile, Unit};
 
 /// Of the two categories, every frame has the second, and its package as subcategory.
 const CATEGORY: usize = 1;
@@ -29,17 +29,19 @@ const NONE: i64 = -1;
 
 pub(super) fn write(
     profile: &Profile,
+    metrics: &[Metric],
     parts: &[Part<'_>],
     started: Option<SystemTime>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
-    serde_json::to_writer(&mut *out, &File { profile, parts, functions: &functions, started })?;
+    serde_json::to_writer(&mut *out, &File { profile, metrics, parts, functions: &functions, started })?;
     writeln!(out)
 }
 
 struct File<'a> {
     profile: &'a Profile,
+    metrics: &'a [Metric],
     parts: &'a [Part<'a>],
     functions: &'a Functions,
     started: Option<SystemTime>,
@@ -48,9 +50,11 @@ struct File<'a> {
 impl Serialize for File<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (packages, of_functions) = self.functions.packages();
-        let threads = self.parts.iter().map(|part| Thread {
+        let parts = self.metrics.iter().flat_map(|metric| self.parts.iter().map(move |part| (metric, part)));
+        let threads = parts.map(|(metric, part)| Thread {
             profile: self.profile,
-            part: *part,
+            part,
+            metric,
             functions: self.functions,
             packages: &packages,
             package_of: &of_functions,
@@ -75,7 +79,8 @@ impl File<'_> {
         let remark = |remark| json!({ "label": "Note", "format": "string", "value": remark });
         let remarks: Vec<serde_json::Value> = remarks.into_iter().map(remark).collect();
         let nodes: usize = self.parts.iter().map(|part| part.tree.nodes.len()).sum();
-        let whole_ns: u64 = self.parts.iter().flat_map(|part| &part.tree.nodes).map(|node| node.self_ns).sum();
+        let time = self.profile.time_metric();
+        let whole_ns: u64 = self.parts.iter().map(|part| part.whole(&time)).sum();
         json!({
             "categories": [
                 { "name": "Other", "color": "grey", "subcategories": ["Other"] },
@@ -107,7 +112,9 @@ impl File<'_> {
 /// A thread: tables of columns that refer to each other by index.
 struct Thread<'a> {
     profile: &'a Profile,
-    part: Part<'a>,
+    part: &'a Part<'a>,
+    /// The tracks of the profiler are of threads: each metric has its own.
+    metric: &'a Metric,
     functions: &'a Functions,
     packages: &'a [&'a str],
     package_of: &'a [usize],
@@ -127,6 +134,10 @@ impl Serialize for Thread<'_> {
             .chain(self.packages.iter().map(|name| named(name)))
             .collect();
         let name = self.part.thread.map_or("all threads".into(), ThreadProfile::shown_name);
+        let name = match self.metric.is_time() {
+            true => name.into_owned(),
+            false => format!("{name}: {}", self.metric.title),
+        };
         let tid = self.part.thread.map_or_else(|| pid.clone(), |thread| thread.id.0.to_string());
         let subcategories: Vec<usize> = self.package_of.iter().map(|package| FIRST_PACKAGE + package).collect();
 
@@ -183,7 +194,7 @@ impl Serialize for Thread<'_> {
         map.serialize_entry("samples", &Samples(self))?;
         map.serialize_entry("stringArray", &strings)?;
         map.serialize_entry("name", &name)?;
-        map.serialize_entry("isMainThread", &self.part.thread.is_none())?;
+        map.serialize_entry("isMainThread", &(self.part.thread.is_none() && self.metric.is_time()))?;
         map.serialize_entry("pausedRanges", &json!([]))?;
         map.serialize_entry("pid", &pid)?;
         map.serialize_entry("processName", main)?;
@@ -219,20 +230,28 @@ struct Samples<'a>(&'a Thread<'a>);
 impl Serialize for Samples<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let tree = self.0.part.tree;
-        let order: Vec<NodeIndex> = Walk::of(tree)
+        let children = Children::of(tree);
+        let order: Vec<NodeIndex> = children
+            .depth_first()
             .filter_map(|step| match step {
                 Step::Enter(index) => Some(index),
                 Step::Leave(_) => None,
             })
             .collect();
-        let own_ns = |index: &NodeIndex| tree.nodes[index.0].self_ns;
+        let metric = self.0.metric;
+        let (weight_type, one) = match metric.unit {
+            Unit::Nanoseconds => ("tracing-ms", 1e-6),
+            Unit::Bytes => ("bytes", 1.0),
+            Unit::Count | Unit::Bytecodes => ("samples", 1.0),
+        };
+        let own = |index: &NodeIndex| self.0.part.amount(metric, *index).own as f64 * one;
         let stacks = || order.iter().map(|index| Some(index.0)).chain([None]);
-        let weights = || order.iter().map(|index| milliseconds(own_ns(index))).chain([0.0]);
-        // The first sample comes at once, and every other when the time of the one before it is over.
-        let deltas = || std::iter::once(0.0).chain(order.iter().map(|index| milliseconds(own_ns(index))));
+        let weights = || order.iter().map(own).chain([0.0]);
+        // The first sample comes at once, and every other when the time of the one before it is over: what is no time passes as one would.
+        let deltas = || std::iter::once(0.0).chain(order.iter().map(own));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("length", &(order.len() + 1))?;
-        map.serialize_entry("weightType", "tracing-ms")?;
+        map.serialize_entry("weightType", weight_type)?;
         map.serialize_entry("stack", &Column(stacks))?;
         map.serialize_entry("timeDeltas", &Column(deltas))?;
         map.serialize_entry("weight", &Column(weights))?;

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::walk::{Step, Walk};
 use super::{Part, one_line};
+use crate::profile::walk::{Children, Step};
 use crate::profile::{MethodIndex, Profile, Tree};
 
 /// An index into [`Functions::all`].
@@ -48,6 +48,12 @@ impl Functions {
                 })
             });
         }
+        // The first method of a name stands for the others, also where only those are in the trees.
+        for (index, name) in profile.methods.iter().enumerate() {
+            if let Some(function) = by_machine.get(name.machine.as_str()) {
+                of_method.entry(MethodIndex(index)).or_insert(*function);
+            }
+        }
         for function in &mut all {
             if labels[&function.label] > 1 {
                 function.label.clone_from(&function.machine);
@@ -65,7 +71,7 @@ impl Functions {
     pub(super) fn recursion_levels(&self, tree: &Tree) -> Vec<usize> {
         let mut levels = vec![0; tree.nodes.len()];
         let mut running = vec![0; self.all.len()];
-        for step in Walk::of_calls(tree) {
+        for step in Children::called(tree).depth_first() {
             match step {
                 Step::Enter(node) => {
                     let running = &mut running[self.index_of(tree.nodes[node.0].method).0];

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::Functions;
 use super::{Part, remarks, signed, walk};
-use crate::profile::{Profile, ThreadProfile};
+use crate::profile::{Metric, Profile, ThreadProfile};
 use crate::report::is_doubtful;
 
 /// Samples are encoded in groups: any cut of a message's repeated fields, one after the other, is that message.
@@ -22,11 +22,13 @@ const GROUP: usize = 4096;
 
 pub(super) fn write(
     profile: &Profile,
+    lead: &Metric,
     parts: &[Part<'_>],
     started: Option<SystemTime>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
+    let metrics = super::additive(profile);
     let mut strings = Strings::default();
     let mut out = GzEncoder::new(out, Compression::default());
 
@@ -34,9 +36,10 @@ pub(super) fn write(
     for part in parts {
         let of_thread = part.thread.map(|thread| labels(thread, &mut strings)).unwrap_or_default();
         let incomplete = profile.incomplete_nodes(part.tree);
-        walk::stacks(part.tree, |stack, node| {
+        walk::stacks(part.tree, |stack, index| {
+            let node = &part.tree.nodes[index.0];
             let mut label = of_thread.clone();
-            if stack.last().is_some_and(|index| incomplete[index.0]) {
+            if incomplete[index.0] {
                 label.push(schema::Label {
                     key: strings.get("calls"),
                     str: strings.get("at least"),
@@ -58,7 +61,7 @@ pub(super) fn write(
                     .rev()
                     .map(|index| functions.index_of(part.tree.nodes[index.0].method).0 as u64 + 1)
                     .collect(),
-                value: vec![signed(node.calls), signed(node.self_ns)],
+                value: metrics.iter().map(|metric| signed(part.amount(metric, index).own)).collect(),
                 label,
             });
             if group.sample.len() == GROUP {
@@ -69,11 +72,11 @@ pub(super) fn write(
         })?;
     }
 
-    let wall = schema::ValueType { r#type: strings.get("wall"), unit: strings.get("nanoseconds") };
-    let calls = schema::ValueType { r#type: strings.get("calls"), unit: strings.get("count") };
-    group.default_sample_type = wall.r#type;
-    group.sample_type = vec![calls, wall];
-    group.period_type = Some(wall);
+    let mut kind =
+        |metric: &Metric| schema::ValueType { r#type: strings.get(&metric.id), unit: strings.get(metric.unit.name()) };
+    group.sample_type = metrics.iter().map(&mut kind).collect();
+    group.period_type = Some(kind(&profile.time_metric()));
+    group.default_sample_type = kind(lead).r#type;
     group.period = 1;
     group.duration_nanos = nanos(profile.duration);
     group.time_nanos = started.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0, nanos);

@@ -1,4 +1,4 @@
-//! speedscope: an evented profile a tree, by its `file-format-schema.json`.
+//! speedscope: an evented profile a tree and metric, by its `file-format-schema.json`.
 //!
 //! Calls of one context lie side by side as one: a node opens, has its self time, then its callees' times, and closes.
 
@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 
 use super::functions::Functions;
-use super::walk::{Step, Walk};
 use super::{Part, creator, shortcomings, title};
-use crate::profile::Profile;
+use crate::profile::walk::{Children, Step};
+use crate::profile::{Metric, Profile, Unit};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,7 +53,8 @@ struct Event {
 
 /// A tree's events, made as they are written.
 struct Events<'a> {
-    part: Part<'a>,
+    part: &'a Part<'a>,
+    metric: &'a Metric,
     functions: &'a Functions,
 }
 
@@ -61,7 +62,7 @@ impl Serialize for Events<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut now = 0;
         let nodes = &self.part.tree.nodes;
-        serializer.collect_seq(Walk::of(self.part.tree).map(|step| {
+        serializer.collect_seq(Children::of(self.part.tree).depth_first().map(|step| {
             let (r#type, index) = match step {
                 Step::Enter(index) => ('O', index),
                 Step::Leave(index) => ('C', index),
@@ -69,14 +70,14 @@ impl Serialize for Events<'_> {
             let node = &nodes[index.0];
             let at = now;
             if r#type == 'O' {
-                now += node.self_ns;
+                now += self.part.amount(self.metric, index).own;
             }
             Event { r#type, frame: self.functions.index_of(node.method).0, at }
         }))
     }
 }
 
-pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, metrics: &[Metric], parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",
@@ -84,15 +85,23 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
         name: [title(profile)].into_iter().chain(shortcomings(profile)).collect::<Vec<_>>().join("; "),
         active_profile_index: 0,
         shared: Shared { frames: functions.all.iter().map(|function| Frame { name: &function.label }).collect() },
-        profiles: parts
+        profiles: metrics
             .iter()
-            .map(|part| Evented {
+            .flat_map(|metric| parts.iter().map(move |part| (metric, part)))
+            .map(|(metric, part)| Evented {
                 r#type: "evented",
-                name: part.title(),
-                unit: "nanoseconds",
+                name: match metric.is_time() {
+                    true => part.title(),
+                    false => format!("{}: {}", part.title(), metric.title),
+                },
+                unit: match metric.unit {
+                    Unit::Nanoseconds => "nanoseconds",
+                    Unit::Bytes => "bytes",
+                    Unit::Count | Unit::Bytecodes => "none",
+                },
                 start_value: 0,
-                end_value: part.tree.nodes.iter().map(|node| node.self_ns).sum(),
-                events: Events { part: *part, functions: &functions },
+                end_value: part.whole(metric),
+                events: Events { part, metric, functions: &functions },
             })
             .collect(),
     };

@@ -6,30 +6,30 @@ use inferno::flamegraph::{self, Options};
 
 use super::functions::Functions;
 use super::{Part, collapsed, one_line, shortcomings, title, walk};
-use crate::profile::{Profile, Tree};
+use crate::profile::{Metric, NodeIndex, Profile, Unit};
 use crate::report::units::fitting_name;
 
 /// Frames narrower than this share of the picture are not drawn.
 const NARROWEST: f64 = 0.0001;
 
-pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(profile: &Profile, metric: &Metric, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
     let frames = collapsed::frames(&functions);
-    let whole_ns: u64 = parts.iter().flat_map(|part| &part.tree.nodes).map(|node| node.self_ns).sum();
-    let narrowest_ns = (whole_ns as f64 * NARROWEST) as u64;
+    let whole: u64 = parts.iter().map(|part| part.whole(metric)).sum();
+    let narrowest = (whole as f64 * NARROWEST) as u64;
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
-        let own_ns = fold(part.tree, narrowest_ns);
+        let own = fold(part, metric, narrowest);
         let thread = part.thread_frame().map(|name| collapsed::frame(&name));
         walk::stacks(part.tree, |stack, _| {
-            let own_ns = stack.last().map_or(0, |node| own_ns[node.0]);
-            if own_ns > 0 {
+            let own = stack.last().map_or(0, |node| own[node.0]);
+            if own > 0 {
                 let stack = stack.iter().map(|node| {
                     let method = part.tree.nodes[node.0].method;
                     frames[functions.index_of(method).0].as_str()
                 });
                 let stack: Vec<&str> = thread.as_deref().into_iter().chain(stack).collect();
-                lines.push(format!("{} {own_ns}", stack.join(";")));
+                lines.push(format!("{} {own}", stack.join(";")));
             }
             Ok(())
         })?;
@@ -37,9 +37,16 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     // As inferno demands.
     lines.sort_unstable();
     let mut options = Options::default();
-    options.title = title(profile);
+    options.title = match metric.is_time() {
+        true => title(profile),
+        false => format!("{}: {}", title(profile), metric.title),
+    };
     options.subtitle = shortcomings(profile).first().map(|what| one_line(what));
-    options.count_name = "ns".to_owned();
+    options.count_name = match metric.unit {
+        Unit::Nanoseconds => "ns".to_owned(),
+        Unit::Count => metric.title.clone().into_owned(),
+        unit => unit.name().to_owned(),
+    };
     options.name_type = "Method:".to_owned();
     options.min_width = NARROWEST * 100.0;
     // Colours by the whole name: the same method looks the same in every picture, and those of one package do not look all alike.
@@ -47,7 +54,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     let mut drawn = Vec::new();
     match flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut drawn) {
         // Without any time the picture says that there is none.
-        Err(error) if whole_ns == 0 && error.kind() == io::ErrorKind::InvalidData => {}
+        Err(error) if whole == 0 && error.kind() == io::ErrorKind::InvalidData => {}
         other => other?,
     }
     let drawn = String::from_utf8(drawn).map_err(io::Error::other)?;
@@ -104,23 +111,24 @@ fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
 }
 
-/// Self times, to which those of nodes were added that are too narrow or too deep to be drawn: the picture is the same, from fewer
+/// What nodes have themselves, to which that of nodes was added that are too narrow or too deep to be drawn: the picture is the same, from fewer
 /// lines.
-fn fold(tree: &Tree, narrowest_ns: u64) -> Vec<u64> {
-    let mut own_ns: Vec<u64> = tree.nodes.iter().map(|node| node.self_ns).collect();
+fn fold(part: &Part<'_>, metric: &Metric, narrowest: u64) -> Vec<u64> {
+    let tree = part.tree;
+    let mut own: Vec<u64> = (0..tree.nodes.len()).map(|index| part.amount(metric, NodeIndex(index)).own).collect();
     let mut levels: Vec<usize> = Vec::with_capacity(tree.nodes.len());
     for node in &tree.nodes {
         levels.push(node.parent.map_or(1, |parent| levels[parent.0] + 1));
     }
-    let mut total_ns = own_ns.clone();
+    let mut total = own.clone();
     for (index, node) in tree.nodes.iter().enumerate().rev() {
         let Some(parent) = node.parent else { continue };
-        total_ns[parent.0] += total_ns[index];
-        if total_ns[index] < narrowest_ns || levels[index] > walk::DEEPEST {
-            own_ns[parent.0] += std::mem::take(&mut own_ns[index]);
+        total[parent.0] += total[index];
+        if total[index] < narrowest || levels[index] > walk::DEEPEST {
+            own[parent.0] += std::mem::take(&mut own[index]);
         }
     }
-    own_ns
+    own
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ mod tests {
         Profile {
             methods: ["root", "late", "leaf"].map(name).to_vec(),
             duration: Duration::from_secs(10),
-            merged: Tree { nodes: vec![node(0, None, 10), node(1, Some(0), 90), node(2, Some(1), 0)] },
+            merged: Tree::of(vec![node(0, None, 10), node(1, Some(0), 90), node(2, Some(1), 0)]),
             at_least: vec![AtLeast { method: MethodIndex(1), since: Duration::ZERO, until: Duration::from_secs(1) }],
             ..Profile::default()
         }

@@ -161,6 +161,7 @@ pub(crate) fn profile(
     });
     warnings.extend(budget.iter().flat_map(|budget| budget::warning(budget, &clock, &facts.methods)));
     Profile {
+        counted: Vec::new(),
         target,
         environment: Environment::here(duration),
         roots: roots(&facts, &merged, decoder),

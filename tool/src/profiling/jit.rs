@@ -217,8 +217,7 @@ mod tests {
         let root =
             Root { pattern: "a.B::m".to_owned(), methods: vec![MethodIndex(0)], calls: 11, open: OpenCalls::default() };
         profile.roots = vec![root];
-        profile.merged =
-            Tree { nodes: vec![Node { calls: 11, total_ns: 7_500_000_000, ..Node::empty(MethodIndex(0)) }] };
+        profile.merged = Tree::of(vec![Node { calls: 11, total_ns: 7_500_000_000, ..Node::empty(MethodIndex(0)) }]);
         let (busy, idle) = (Duration::from_secs(7), Duration::from_secs(2));
         assert!(
             not_compiled(busy, &profile).is_some_and(|warning| warning.contains("had or wanted 0.9 of a processor"))

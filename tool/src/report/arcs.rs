@@ -18,13 +18,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::flat::Amounts;
 use super::names::Names;
-use super::walk::{Children, Step};
-use crate::profile::{MethodIndex, NodeIndex, Profile, Tree};
+use crate::profile::walk::{Children, Step};
+use crate::profile::{Amounts, MethodIndex, NodeAmounts, NodeIndex, Profile, Tree};
 
 /// A caller or callee, and what passed on its account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arc {
     /// Of a caller: `None` where the method was entered from outside the call graph, or handed over.
     pub method: Option<MethodIndex>,
@@ -46,7 +45,7 @@ pub struct Stanza {
 }
 
 /// Calls of one method by another.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Call {
     /// As the caller's stanza has it.
     child: Amounts,
@@ -56,10 +55,10 @@ struct Call {
 
 /// A stanza for every method of a tree of this profile, in the order of their numbers; arcs in no particular order.
 pub fn stanzas(profile: &Profile, tree: &Tree) -> Vec<Stanza> {
-    grouped(calls(&Names::of(profile), tree, &profile.incomplete_nodes(tree)))
+    grouped(calls(&Names::of(profile), tree, &NodeAmounts::of(profile, tree)))
 }
 
-fn calls(names: &Names, tree: &Tree, incomplete: &[bool]) -> FxHashMap<(Option<MethodIndex>, MethodIndex), Call> {
+fn calls(names: &Names, tree: &Tree, nodes: &NodeAmounts<'_>) -> FxHashMap<(Option<MethodIndex>, MethodIndex), Call> {
     let children = Children::called(tree);
     let mut calls: FxHashMap<(Option<MethodIndex>, MethodIndex), Call> = FxHashMap::default();
     let method_of = |node: NodeIndex| names.first(tree.nodes[node.0].method);
@@ -81,24 +80,17 @@ fn calls(names: &Names, tree: &Tree, incomplete: &[bool]) -> FxHashMap<(Option<M
         let enclosing = innermost[method.0];
         let call = calls.entry((caller, method)).or_default();
         for side in [&mut call.child, &mut call.parent] {
-            side.calls += node.calls;
-            side.thrown += node.thrown;
-            side.self_ns += node.self_ns;
-            side.error_ns += node.error_ns;
-            side.cpu.add(node.cpu);
-            side.at_least |= incomplete[index.0];
+            nodes.add_own(index, side);
         }
         if enclosing.is_none() {
-            call.parent.total_ns += node.total_ns;
-            call.parent.total_error_ns += node.total_error_ns;
+            nodes.add_total(index, &mut call.parent);
         }
         if caller != Some(method) {
-            call.child.total_ns += node.total_ns;
-            call.child.total_error_ns += node.total_error_ns;
+            nodes.add_total(index, &mut call.child);
         }
         // The enclosing call's child on the way here has been given this time too.
         if let Some(child) = enclosing.and_then(|at| path.get(at + 1)) {
-            calls.entry((Some(method), method_of(*child))).or_default().child.total_ns -= node.total_ns;
+            nodes.take_total(index, &mut calls.entry((Some(method), method_of(*child))).or_default().child);
         }
         shadowed.push(enclosing);
         innermost[method.0] = Some(path.len());
@@ -112,8 +104,8 @@ fn grouped(calls: FxHashMap<(Option<MethodIndex>, MethodIndex), Call>) -> Vec<St
     let empty = |method| Stanza { method, own: Amounts::default(), parents: Vec::new(), children: Vec::new() };
     for ((caller, method), call) in calls {
         let stanza = stanzas.entry(method).or_insert_with(|| empty(method));
-        stanza.parents.push(Arc { method: caller, amounts: call.parent });
         stanza.own.add(&call.parent);
+        stanza.parents.push(Arc { method: caller, amounts: call.parent });
         if let Some(caller) = caller {
             let stanza = stanzas.entry(caller).or_insert_with(|| empty(caller));
             stanza.children.push(Arc { method: Some(method), amounts: call.child });

@@ -139,7 +139,7 @@ mod tests {
             node(Some(NodeIndex(0)), 400, share_error_ns),
             node(Some(NodeIndex(0)), 10, 900),
         ];
-        Profile { merged: Tree { nodes }, ..Profile::default() }
+        Profile { merged: Tree::of(nodes), ..Profile::default() }
     }
 
     #[test]

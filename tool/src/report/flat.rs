@@ -1,51 +1,11 @@
 //! The flat view: what each method took altogether (arcflow's xprof).
 
 use super::names::Names;
-use super::walk::{Children, Step};
-use crate::profile::{CpuSamples, MethodIndex, Node, Profile, Tree};
-
-/// What a method, or one of its callers or callees on its account, took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amounts {
-    /// Entries.
-    pub calls: u64,
-    /// How many of them an exception left.
-    pub thrown: u64,
-    /// Time in the method itself: arcflow's base.
-    pub self_ns: u64,
-    /// Its own and its callees' time, where it is recursive only that of the outermost calls: arcflow's cum.
-    pub total_ns: u64,
-    /// Uncertainty of `self_ns`.
-    pub error_ns: u64,
-    /// Uncertainty of `total_ns`, at most.
-    pub total_error_ns: u64,
-    /// Whether the self time was spent running or waiting.
-    pub cpu: CpuSamples,
-    /// Calls may be missing: there are at least so many.
-    pub at_least: bool,
-}
-
-impl Amounts {
-    /// A single node's, and whether calls of it may be missing.
-    pub(crate) fn of(node: &Node, at_least: bool) -> Amounts {
-        let Node { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, .. } = *node;
-        Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least }
-    }
-
-    pub(crate) fn add(&mut self, other: &Amounts) {
-        self.calls += other.calls;
-        self.thrown += other.thrown;
-        self.self_ns += other.self_ns;
-        self.total_ns += other.total_ns;
-        self.error_ns += other.error_ns;
-        self.total_error_ns += other.total_error_ns;
-        self.cpu.add(other.cpu);
-        self.at_least |= other.at_least;
-    }
-}
+use crate::profile::walk::{Children, Step};
+use crate::profile::{Amounts, MethodIndex, NodeAmounts, Profile, Tree};
 
 /// A method and what it took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlatRow {
     /// The first method of its name.
     pub method: MethodIndex,
@@ -62,24 +22,17 @@ pub fn flat(profile: &Profile, tree: &Tree) -> Vec<FlatRow> {
 
 pub(crate) fn rows(profile: &Profile, names: &Names, tree: &Tree) -> Vec<FlatRow> {
     let children = Children::called(tree);
-    let incomplete = profile.incomplete_nodes(tree);
+    let nodes = NodeAmounts::of(profile, tree);
     let mut all: Vec<Option<Amounts>> = vec![None; names.len()];
     let mut open = vec![0_usize; names.len()];
     for step in children.depth_first() {
         match step {
             Step::Enter(index) => {
-                let node = &tree.nodes[index.0];
-                let method = names.first(node.method).0;
+                let method = names.first(tree.nodes[index.0].method).0;
                 let amounts = all[method].get_or_insert_default();
-                amounts.calls += node.calls;
-                amounts.thrown += node.thrown;
-                amounts.self_ns += node.self_ns;
-                amounts.error_ns += node.error_ns;
-                amounts.cpu.add(node.cpu);
-                amounts.at_least |= incomplete[index.0];
+                nodes.add_own(index, amounts);
                 if open[method] == 0 {
-                    amounts.total_ns += node.total_ns;
-                    amounts.total_error_ns += node.total_error_ns;
+                    nodes.add_total(index, amounts);
                 }
                 open[method] += 1;
             }
@@ -95,8 +48,8 @@ pub(crate) fn rows(profile: &Profile, names: &Names, tree: &Tree) -> Vec<FlatRow
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::NodeIndex;
     use crate::profile::testing::{profile_of, random_tree, with_links};
+    use crate::profile::{Node, NodeIndex};
 
     /// Whether no call of the same method encloses this one.
     fn is_outermost(tree: &Tree, node: &Node) -> bool {

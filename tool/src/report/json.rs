@@ -10,17 +10,18 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::belief::Belief;
+use super::chosen::Chosen;
 use super::names::Names;
 use super::prune::{ShownMethods, focused, shown_nodes};
 use super::{Options, View};
 use crate::callgraph::Scheme;
-use crate::profile::{ControlKind, Drift, Environment, NodeIndex, Profile, ThreadProfile, Tree};
+use crate::profile::{ControlKind, Drift, Environment, Metric, NodeAmounts, NodeIndex, Profile, ThreadProfile, Tree};
 
 mod budget;
 mod rows;
 
 use budget::Budget;
-use rows::{FlatRow, NodeRow, Stanza, Statistics};
+use rows::{FlatRow, Known, NodeRow, Stanza, Statistics};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -40,6 +41,8 @@ struct Report<'a> {
     hotswap: Hotswap,
     waits: Vec<Wait<'a>>,
     threads: Vec<Thread<'a>>,
+    /// What rows have.
+    metrics: Vec<Metric>,
     #[serde(flatten)]
     calls: Option<Arranged<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +74,7 @@ struct NodeRows<'a> {
     options: &'a Options,
     sections: Vec<(Option<&'a ThreadProfile>, Cow<'a, Tree>)>,
     focused: Vec<bool>,
-    has_cpu: bool,
+    known: Known<'a>,
 }
 
 impl Serialize for NodeRows<'_> {
@@ -81,21 +84,15 @@ impl Serialize for NodeRows<'_> {
         for (thread, tree) in &self.sections {
             let thread = thread.map(|thread| thread.id.0);
             let shown = shown_nodes(self.profile, tree, &self.focused, self.options);
-            let incomplete = self.profile.incomplete_nodes(tree);
+            let amounts = NodeAmounts::of(self.profile, tree);
             let mut ids: Vec<usize> = Vec::with_capacity(tree.nodes.len());
-            for ((node, is_shown), at_least) in tree.nodes.iter().zip(shown).zip(incomplete) {
+            for (index, is_shown) in shown.into_iter().enumerate() {
                 ids.push(next);
                 if is_shown {
+                    let node = &tree.nodes[index];
                     let parent = node.parent.map(|NodeIndex(parent)| ids[parent]);
-                    rows.serialize_element(&NodeRow::of(
-                        self.profile,
-                        node,
-                        next,
-                        parent,
-                        thread,
-                        self.has_cpu,
-                        at_least,
-                    ))?;
+                    let amounts = amounts.at(NodeIndex(index));
+                    rows.serialize_element(&NodeRow::of(&self.known, node, &amounts, next, parent, thread))?;
                     next += 1;
                 }
             }
@@ -352,6 +349,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             .map(|wait| Wait { reason: &wait.reason, count: wait.count, duration_ns: wait.duration_ns })
             .collect(),
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
+        metrics: profile.metrics(),
         calls,
         statistics: profile.statistics.iter().map(|statistics| Statistics::of(profile, statistics)).collect(),
         environment: recorded_in(&profile.environment),
@@ -381,24 +379,24 @@ fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {
 }
 
 fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Calls<'a> {
-    let methods = ShownMethods::of(profile, options);
-    let has_cpu = profile.merged.has_cpu_samples();
+    let known = Known::of(profile);
+    let chosen = Chosen::of(profile, options);
     // Rows of a single tree need no thread, unless one was asked for.
     let sections = options.sections(profile);
     let numbered = sections.iter().map(|(thread, tree)| (thread.map(|thread| thread.id.0), tree.as_ref()));
     match options.view {
         View::Tree => {
             let focused = focused(profile, options);
-            Calls::Nodes(NodeRows { profile, options, sections, focused, has_cpu })
+            Calls::Nodes(NodeRows { profile, options, sections, focused, known })
         }
         View::Callers => {
             let mut rows = Vec::new();
             for (thread, tree) in numbered {
-                let whole_ns = tree.total_ns();
+                let methods = ShownMethods::of(profile, tree, options, &chosen);
                 let mut stanzas = super::arcs::stanzas(profile, tree);
-                stanzas.retain(|row| methods.has(row.method, row.own.total_ns, whole_ns));
-                stanzas.sort_by_key(|stanza| Reverse(options.rank(&stanza.own)));
-                rows.extend(stanzas.into_iter().map(|stanza| Stanza::of(profile, &stanza, thread, has_cpu)));
+                stanzas.retain(|row| methods.has(row.method, &row.own));
+                stanzas.sort_by_key(|stanza| Reverse(chosen.rank(options, &stanza.own)));
+                rows.extend(stanzas.into_iter().map(|stanza| Stanza::of(&known, &stanza, thread)));
             }
             Calls::Stanzas(rows)
         }
@@ -406,11 +404,11 @@ fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Calls<'a> {
             let names = Names::of(profile);
             let mut rows = Vec::new();
             for (thread, tree) in numbered {
-                let whole_ns = tree.total_ns();
+                let methods = ShownMethods::of(profile, tree, options, &chosen);
                 let mut flat = super::flat::rows(profile, &names, tree);
-                flat.retain(|row| methods.has(row.method, row.amounts.total_ns, whole_ns));
-                flat.sort_by_key(|row| Reverse(options.rank(&row.amounts)));
-                rows.extend(flat.into_iter().map(|row| FlatRow::of(profile, &row, thread, has_cpu)));
+                flat.retain(|row| methods.has(row.method, &row.amounts));
+                flat.sort_by_key(|row| Reverse(chosen.rank(options, &row.amounts)));
+                rows.extend(flat.into_iter().map(|row| FlatRow::of(&known, row, thread)));
             }
             Calls::Flat(rows)
         }

@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::chosen::Chosen;
 use super::{Options, share};
-use crate::profile::{MethodIndex, NodeIndex, Profile, Tree};
+use crate::profile::{Amounts, Extent, MethodIndex, NodeIndex, Profile, Tree};
 
 /// Which of a profile's methods the options focus on; all, without a focus.
 pub(super) fn focused(profile: &Profile, options: &Options) -> Vec<bool> {
@@ -19,7 +20,9 @@ fn named(profile: &Profile, options: &Options) -> Vec<bool> {
 
 /// Which nodes are shown, each with all those above it. A method that is asked for by its name is shown once at least, however small it is.
 pub(super) fn shown_nodes(profile: &Profile, tree: &Tree, focused: &[bool], options: &Options) -> Vec<bool> {
-    let whole_ns = tree.total_ns();
+    let chosen = Chosen::of(profile, options);
+    let columns = profile.columns(tree);
+    let whole = chosen.lead().whole(tree, &columns);
     let nodes = &tree.nodes;
     let above = |index: usize| nodes[index].parent.map(|parent| parent.0);
     // Below the focus first; then above it: parents come before their children.
@@ -34,14 +37,17 @@ pub(super) fn shown_nodes(profile: &Profile, tree: &Tree, focused: &[bool], opti
         }
     }
     // What was handed over may take longer than what it hangs on, which is shown for its sake.
-    let mut weights: Vec<u64> = nodes.iter().map(|node| node.total_ns).collect();
+    let totals: Vec<u64> = chosen.lead().values(tree, &columns).iter().map(|amount| amount.total).collect();
+    let mut weights = totals.clone();
     for index in (0..nodes.len()).rev() {
-        let handed = if nodes[index].link.is_some() { weights[index] } else { weights[index] - nodes[index].total_ns };
+        // Of a metric without totals, all that lies below counts.
+        let is_beside = nodes[index].link.is_some() || chosen.lead().extent == Extent::Own;
+        let handed = if is_beside { weights[index] } else { weights[index] - totals[index] };
         if let Some(parent) = above(index) {
             weights[parent] += handed;
         }
     }
-    let is_large = |index: usize| share(weights[index], whole_ns) >= options.min_share;
+    let is_large = |index: usize| share(weights[index], whole) >= options.min_share;
     let kept = kept(profile, tree, options, &weights, is_large);
     let mut levels: Vec<usize> = Vec::with_capacity(nodes.len());
     for index in 0..nodes.len() {
@@ -85,15 +91,20 @@ pub(super) struct ShownMethods<'a> {
     focused: Vec<bool>,
     named: Vec<bool>,
     options: &'a Options,
+    chosen: &'a Chosen,
+    whole: u64,
 }
 
 impl<'a> ShownMethods<'a> {
-    pub(super) fn of(profile: &Profile, options: &'a Options) -> ShownMethods<'a> {
-        ShownMethods { focused: focused(profile, options), named: named(profile, options), options }
+    /// Of a tree of a profile.
+    pub(super) fn of(profile: &Profile, tree: &Tree, options: &'a Options, chosen: &'a Chosen) -> ShownMethods<'a> {
+        let whole = chosen.lead().whole(tree, &profile.columns(tree));
+        ShownMethods { focused: focused(profile, options), named: named(profile, options), options, chosen, whole }
     }
 
-    /// Whether a method does that takes this part of the whole.
-    pub(super) fn has(&self, method: MethodIndex, part_ns: u64, whole_ns: u64) -> bool {
-        self.named[method.0] || self.focused[method.0] && share(part_ns, whole_ns) >= self.options.min_share
+    /// Whether a method does that takes so much.
+    pub(super) fn has(&self, method: MethodIndex, amounts: &Amounts) -> bool {
+        let part = self.chosen.amount(amounts).total;
+        self.named[method.0] || self.focused[method.0] && share(part, self.whole) >= self.options.min_share
     }
 }

@@ -126,7 +126,7 @@ pub fn write_text(profile: &Profile, style: &Style, out: &mut impl Write) -> io:
     let main = printable(&target.main);
     writeln!(out, "{main} (pid {}, JDK {}), {seconds:.1} s\n", target.pid, target.jdk)?;
     let columns = ["mean", "std dev", "min", "median", "90%", "99%", "max"];
-    let mut lines = Lines { style, whole_ns: 0, has_cpu: false, out };
+    let mut lines = Lines { style, out };
     lines.line("", &columns.map(|column| format!("{column:>10}")).concat(), Emphasis::None)?;
     for (name, known) in profile.roots.iter().flat_map(|root| statistics(profile, root)) {
         let method = profile.methods.iter().find(|method| method.machine == name);

@@ -6,21 +6,24 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use super::belief;
+use super::chosen::Chosen;
 use super::units::{count, plural, time, times};
-use super::walk::Children;
-use super::{Options, Trees, View, is_doubtful};
+use super::{Options, Trees, View, is_doubtful, share};
 use crate::printable::{Printable, printable};
+use crate::profile::walk::Children;
 use crate::profile::{
-    ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, OpenCalls, Profile, Root, Tree,
+    Amounts, ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, OpenCalls, Profile, Root, Tree,
 };
 
 pub(crate) mod budget;
 mod callers;
+mod cells;
 mod flat;
 pub(crate) mod lines;
 mod tree;
 
-use lines::Lines;
+use cells::Cells;
+use lines::{Emphasis, Lines};
 
 /// Reasons for which methods were skipped are shown with so many examples.
 const EXAMPLES: usize = 3;
@@ -49,6 +52,7 @@ pub struct Style {
 /// Writes the report.
 pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl Write) -> io::Result<()> {
     header(profile, style, out)?;
+    let chosen = Chosen::of(profile, options);
     for (thread, tree) in options.sections(profile) {
         match thread {
             Some(thread) => writeln!(out, "\nthread {} \"{}\"", thread.id.0, thread.shown_name())?,
@@ -62,9 +66,9 @@ pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl
             continue;
         }
         writeln!(out)?;
-        let view = Section { profile, tree: &tree, children: Children::of(&tree), options, whole_ns: tree.total_ns() };
-        let has_cpu = profile.merged.has_cpu_samples();
-        let mut lines = Lines { style, whole_ns: view.whole_ns, has_cpu, out: &mut *out };
+        let cells = Cells::of(profile, &tree, &chosen, options.view, style.percent);
+        let view = Section { profile, tree: &tree, children: Children::of(&tree), options, chosen: &chosen, cells };
+        let mut lines = Lines { style, out: &mut *out };
         match options.view {
             View::Tree => tree::write(&view, &mut lines)?,
             View::Callers => callers::write(&view, &mut lines)?,
@@ -77,22 +81,27 @@ pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl
     footer(profile, style, out)
 }
 
-/// A number of calls, and whether some may be missing.
-fn calls(calls: u64, is_incomplete: bool) -> String {
-    if is_incomplete { format!(">={}", count(calls)) } else { count(calls) }
-}
-
 /// One tree of a report.
 struct Section<'a> {
     profile: &'a Profile,
     tree: &'a Tree,
     children: Children,
     options: &'a Options,
-    /// The time of all the tree's roots.
-    whole_ns: u64,
+    chosen: &'a Chosen,
+    cells: Cells,
 }
 
 impl Section<'_> {
+    /// What lines are ordered by, the largest first.
+    fn rank(&self, amounts: &Amounts) -> u64 {
+        self.chosen.rank(self.options, amounts)
+    }
+
+    /// How a line of a method stands out.
+    fn emphasis(&self, part: u64) -> Emphasis {
+        Emphasis::of_share(share(part, self.cells.whole()))
+    }
+
     fn name(&self, method: MethodIndex) -> &str {
         &self.profile.methods[method.0].display
     }

@@ -34,7 +34,7 @@ pub struct Depth(pub Option<usize>);
 /// Those of the writer.
 pub fn write_text(taken: &Taken, depth: Depth, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let groups = groups(&taken.dump);
-    let mut text = Text { taken, depth, lines: Lines { style, whole_ns: 0, has_cpu: false, out } };
+    let mut text = Text { taken, depth, lines: Lines { style, out } };
     text.title(&groups)?;
     for (number, deadlock) in taken.deadlocks.iter().enumerate() {
         text.deadlock(number + 1, deadlock)?;

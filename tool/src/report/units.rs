@@ -19,6 +19,22 @@ pub(crate) fn time(ns: u64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// A size with its unit and four significant digits: `12.34 MiB`.
+pub(crate) fn bytes(n: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if n < 1 << 10 {
+        return format!("{n} B");
+    }
+    let power = ((n.ilog2() / 10) as usize).min(UNITS.len());
+    let value = n as f64 / (1_u64 << (10 * power)) as f64;
+    let digits = match value {
+        ..10.0 => 3,
+        10.0..100.0 => 2,
+        _ => 1,
+    };
+    format!("{value:.digits$} {}", UNITS[power - 1])
+}
+
 /// A number with its thousands separated: `1,234,567`.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -113,6 +129,20 @@ mod tests {
             (4_000_000_000_000, "4000 s"),
         ] {
             assert_eq!(time(ns), text);
+        }
+    }
+
+    #[test]
+    fn sizes_have_four_digits_or_five() {
+        for (n, text) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_024, "1.000 KiB"),
+            (12_345_678, "11.77 MiB"),
+            (999 << 20, "999.0 MiB"),
+            (u64::MAX, "16777216.0 TiB"),
+        ] {
+            assert_eq!(bytes(n), text);
         }
     }
 

@@ -1,16 +1,38 @@
-//! Nodes as columns of numbers: small ones, because they are differences wherever that helps, and alike ones side by side,
-//! because that compresses.
+//! The nodes of a tree as bytes. A block has, for each of its nodes, one column after the other as LEB128; which, the layout names.
 //!
-//! A block holds, for each of its nodes, one column after the other as LEB128: how far before the node its parent lies (0: it has
-//! none); the method; calls; exceptional exits; self time and its uncertainty; the total's uncertainty; samples, and how many of them running;
-//! and, zigzag, by how much the total exceeds the sum of the node's self time and its children's totals, which is nothing but zeros.
+//! | | |
+//! |---|---|
+//! | `parent` | how far before the node its parent lies; 0: it has none |
+//! | `method` | |
+//! | `calls`, `thrown` | entries, and exceptional exits |
+//! | `self`, `self-error`, `total-error` | time, and uncertainties |
+//! | `samples`, `running` | of the thread's state |
+//! | `rest` | zigzag, by how much the total exceeds the sum of the node's self time and its children's totals, which is nothing but zeros |
+//! | `counted:ID`, `counted-error:ID` | of another metric, what the node has itself, and the uncertainty of that |
 
-use crate::profile::{MethodIndex, Node, NodeIndex, Tree};
+use std::ops::Range;
 
-const COLUMNS: usize = 10;
+use crate::profile::{Column, MethodIndex, Metric, Node, NodeIndex, Tree};
+
+/// The columns that every profile has.
+pub(crate) const USUAL: [&str; 10] =
+    ["parent", "method", "calls", "thrown", "self", "self-error", "total-error", "samples", "running", "rest"];
+const COUNTED: &str = "counted:";
+const COUNTED_ERROR: &str = "counted-error:";
+/// No file has more.
+pub(super) const MOST_COLUMNS: usize = 64;
 const MAX_VARINT_BYTES: usize = 10;
 /// What a node takes at most.
-pub(super) const MAX_NODE_BYTES: usize = COLUMNS * MAX_VARINT_BYTES;
+pub(super) const MAX_NODE_BYTES: usize = MOST_COLUMNS * MAX_VARINT_BYTES;
+
+/// The columns of trees with these other metrics, in their order.
+pub(crate) fn names(counted: &[Metric]) -> Vec<String> {
+    let of_metric = |metric: &Metric| {
+        let error = metric.is_uncertain.then(|| format!("{COUNTED_ERROR}{}", metric.id));
+        [format!("{COUNTED}{}", metric.id)].into_iter().chain(error)
+    };
+    USUAL.into_iter().map(str::to_owned).chain(counted.iter().flat_map(of_metric)).collect()
+}
 
 /// What each node's total has more than its self time and its children's totals, modulo 2^64.
 pub(crate) fn rests(tree: &Tree) -> Vec<u64> {
@@ -23,10 +45,14 @@ pub(crate) fn rests(tree: &Tree) -> Vec<u64> {
     rests
 }
 
-/// Appends a block: the nodes from number `first` on.
-pub(crate) fn encode(nodes: &[Node], rests: &[u64], first: usize, out: &mut Vec<u8>) {
-    let distance = |(index, node): (usize, &Node)| node.parent.map_or(0, |parent| (first + index - parent.0) as u64);
-    nodes.iter().enumerate().map(distance).for_each(|value| put(value, out));
+/// Another metric's column, if the tree has it, and whether its values are uncertain.
+pub(crate) type Other<'a> = (Option<&'a Column>, bool);
+
+/// Appends a block of a tree.
+pub(crate) fn encode(tree: &Tree, rests: &[u64], others: &[Other<'_>], block: Range<usize>, out: &mut Vec<u8>) {
+    let nodes = || block.clone().zip(&tree.nodes[block.clone()]);
+    let distance = |(index, node): (usize, &Node)| node.parent.map_or(0, |NodeIndex(parent)| (index - parent) as u64);
+    nodes().map(distance).for_each(|value| put(value, out));
     let columns: [fn(&Node) -> u64; 8] = [
         |node| node.method.0 as u64,
         |node| node.calls,
@@ -38,47 +64,130 @@ pub(crate) fn encode(nodes: &[Node], rests: &[u64], first: usize, out: &mut Vec<
         |node| node.cpu.running.into(),
     ];
     for column in columns {
-        nodes.iter().map(column).for_each(|value| put(value, out));
+        nodes().for_each(|(_, node)| put(column(node), out));
     }
-    rests.iter().for_each(|&rest| put(zigzag(rest as i64), out));
-}
-
-/// Appends a block's nodes; their totals are still rests. An error is a clause of a sentence.
-pub(super) fn decode(bytes: &[u8], length: usize, methods: usize, nodes: &mut Vec<Node>) -> Result<(), &'static str> {
-    const SHORT: &str = "a column is too short";
-    let first = nodes.len();
-    let mut input = Input { bytes, at: 0 };
-    for index in first..first + length {
-        let parent = match input.get().ok_or(SHORT)? {
-            0 => None,
-            distance => {
-                let parent = usize::try_from(distance).ok().and_then(|distance| index.checked_sub(distance));
-                Some(NodeIndex(parent.ok_or("a node's parent is none of those before it")?))
-            }
-        };
-        nodes.push(Node { parent, ..Node::empty(MethodIndex(0)) });
-    }
-    let nodes = &mut nodes[first..];
-    for node in &mut *nodes {
-        let method = usize::try_from(input.get().ok_or(SHORT)?).ok().filter(|method| *method < methods);
-        node.method = MethodIndex(method.ok_or("a node's method has no name")?);
-    }
-    let columns: [fn(&mut Node, u64); 8] = [
-        |node, value| node.calls = value,
-        |node, value| node.thrown = value,
-        |node, value| node.self_ns = value,
-        |node, value| node.error_ns = value,
-        |node, value| node.total_error_ns = value,
-        |node, value| node.cpu.samples = count(value),
-        |node, value| node.cpu.running = count(value),
-        |node, value| node.total_ns = unzigzag(value) as u64,
-    ];
-    for column in columns {
-        for node in &mut *nodes {
-            column(node, input.get().ok_or(SHORT)?);
+    rests[block.clone()].iter().for_each(|&rest| put(zigzag(rest as i64), out));
+    for (column, is_uncertain) in others {
+        let amount = |index: usize| column.map(|column| column.at(NodeIndex(index))).unwrap_or_default();
+        block.clone().for_each(|index| put(amount(index).own, out));
+        if *is_uncertain {
+            block.clone().for_each(|index| put(amount(index).own_error, out));
         }
     }
-    if input.at == bytes.len() { Ok(()) } else { Err("a column is too long") }
+}
+
+/// A tree that is being read.
+#[derive(Default)]
+pub(super) struct Reading {
+    /// Its totals are still rests.
+    pub(super) nodes: Vec<Node>,
+    /// Of each other metric, what each node has itself, and the uncertainty of that.
+    counted: Vec<Vec<(u64, u64)>>,
+}
+
+impl Reading {
+    /// Appends a block of nodes. An error is a clause of a sentence.
+    pub(super) fn append(
+        &mut self,
+        bytes: &[u8],
+        length: usize,
+        methods: usize,
+        columns: &[Kind],
+    ) -> Result<(), &'static str> {
+        const SHORT: &str = "a column is too short";
+        let first = self.nodes.len();
+        let mut input = Input { bytes, at: 0 };
+        self.nodes.resize(first + length, Node::empty(MethodIndex(0)));
+        let nodes = &mut self.nodes[first..];
+        for kind in columns {
+            match *kind {
+                Kind::Parent => {
+                    for (place, node) in nodes.iter_mut().enumerate() {
+                        node.parent = match input.get().ok_or(SHORT)? {
+                            0 => None,
+                            distance => {
+                                let distance = usize::try_from(distance).ok();
+                                let parent = distance.and_then(|distance| (first + place).checked_sub(distance));
+                                Some(NodeIndex(parent.ok_or("a node's parent is none of those before it")?))
+                            }
+                        };
+                    }
+                }
+                Kind::Method => {
+                    for node in &mut *nodes {
+                        let method = usize::try_from(input.get().ok_or(SHORT)?).ok().filter(|method| *method < methods);
+                        node.method = MethodIndex(method.ok_or("a node's method has no name")?);
+                    }
+                }
+                Kind::Field(set) => {
+                    for node in &mut *nodes {
+                        set(node, input.get().ok_or(SHORT)?);
+                    }
+                }
+                Kind::Counted { metric, is_error } => {
+                    if self.counted.len() <= metric {
+                        self.counted.resize(metric + 1, Vec::new());
+                    }
+                    let counted = &mut self.counted[metric];
+                    counted.resize(first + length, (0, 0));
+                    for (own, error) in &mut counted[first..] {
+                        *(if is_error { error } else { own }) = input.get().ok_or(SHORT)?;
+                    }
+                }
+                Kind::Unknown => {
+                    for _ in 0..length {
+                        input.get().ok_or(SHORT)?;
+                    }
+                }
+            }
+        }
+        if input.at == bytes.len() { Ok(()) } else { Err("a column is too long") }
+    }
+
+    /// Takes what was read of other metrics: it makes columns once it is known which nodes were handed over.
+    pub(super) fn take_counted(&mut self) -> Vec<Vec<(u64, u64)>> {
+        std::mem::take(&mut self.counted)
+    }
+}
+
+/// What a column is.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Parent,
+    Method,
+    Field(fn(&mut Node, u64)),
+    Counted {
+        metric: usize,
+        is_error: bool,
+    },
+    /// A later version's: it is passed over.
+    Unknown,
+}
+
+impl Kind {
+    pub(super) fn of(name: &str, counted: &[Metric]) -> Kind {
+        let metric = |id: &str, is_error| match counted.iter().position(|metric| metric.id == id) {
+            Some(metric) => Kind::Counted { metric, is_error },
+            None => Kind::Unknown,
+        };
+        match name {
+            "parent" => Kind::Parent,
+            "method" => Kind::Method,
+            "calls" => Kind::Field(|node, value| node.calls = value),
+            "thrown" => Kind::Field(|node, value| node.thrown = value),
+            "self" => Kind::Field(|node, value| node.self_ns = value),
+            "self-error" => Kind::Field(|node, value| node.error_ns = value),
+            "total-error" => Kind::Field(|node, value| node.total_error_ns = value),
+            "samples" => Kind::Field(|node, value| node.cpu.samples = count(value)),
+            "running" => Kind::Field(|node, value| node.cpu.running = count(value)),
+            "rest" => Kind::Field(|node, value| node.total_ns = unzigzag(value) as u64),
+            _ => match (name.strip_prefix(COUNTED), name.strip_prefix(COUNTED_ERROR)) {
+                (Some(id), _) => metric(id, false),
+                (_, Some(id)) => metric(id, true),
+                (None, None) => Kind::Unknown,
+            },
+        }
+    }
 }
 
 /// Of samples: a profile of so many takes a year.

@@ -129,7 +129,7 @@ impl<'a, R: Read> FrameReader<'a, R> {
         reader.crc.update(&reader.packed);
         reader.writer = String::from_utf8_lossy(&reader.packed).into_owned();
         match version {
-            VERSION => Ok(reader),
+            1..=VERSION => Ok(reader),
             0 => Err(reader.damaged("the version is zero")),
             version => Err(Damage::Newer { version, writer: reader.writer }),
         }

@@ -34,16 +34,15 @@ fn a_profile_comes_back_as_it_was() {
 
 #[test]
 fn a_tree_of_several_blocks_comes_back() {
-    let chain = |length: usize| Tree {
-        nodes: (0..length)
-            .map(|index| crate::profile::Node {
-                parent: index.checked_sub(1 + index % 3).map(crate::profile::NodeIndex),
-                calls: u64::MAX - index as u64,
-                total_ns: index as u64 * 7,
-                self_ns: u64::MAX,
-                ..crate::profile::Node::empty(crate::profile::MethodIndex(index % 2))
-            })
-            .collect(),
+    let chain = |length: usize| {
+        let nodes = (0..length).map(|index| crate::profile::Node {
+            parent: index.checked_sub(1 + index % 3).map(crate::profile::NodeIndex),
+            calls: u64::MAX - index as u64,
+            total_ns: index as u64 * 7,
+            self_ns: u64::MAX,
+            ..crate::profile::Node::empty(crate::profile::MethodIndex(index % 2))
+        });
+        Tree::of(nodes.collect())
     };
     for length in [BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5] {
         let profile = profile_of(chain(length), vec![chain(length / 2)], 2);
@@ -117,6 +116,7 @@ fn hostile_frames_are_refused_even_with_the_right_checksum() {
         let facts = rmp_serde::to_vec_named(&FactsRef {
             profile: &profile,
             layout: Layout {
+                columns: usual_columns(),
                 merged_nodes: Some(random.next() >> random.below(64)),
                 thread_nodes: vec![3; profile.threads.len()],
                 handed: vec![vec![random.next() >> random.below(64)]; random.below(3) as usize],
@@ -175,7 +175,7 @@ fn a_later_layout_is_named_with_its_writer() {
     assert_eq!(
         complaint(&later),
         format!(
-            "was written by Headwater 12.3.4, in snapshot layout 9; this is Headwater {}, which reads layouts up to 1. Use \
+            "was written by Headwater 12.3.4, in snapshot layout 9; this is Headwater {}, which reads layouts up to 2. Use \
              Headwater 12.3.4 or later",
             env!("CARGO_PKG_VERSION")
         )
@@ -202,7 +202,12 @@ fn what_is_intact_and_makes_no_sense_is_not_called_damaged() {
     );
     let mut profile = random_profile(4);
     profile.roots[0].methods[0].0 = 1_000;
-    let layout = Layout { merged_nodes: Some(0), thread_nodes: vec![0; profile.threads.len()], handed: Vec::new() };
+    let layout = Layout {
+        columns: usual_columns(),
+        merged_nodes: Some(0),
+        thread_nodes: vec![0; profile.threads.len()],
+        handed: Vec::new(),
+    };
     let facts = rmp_serde::to_vec_named(&FactsRef { profile: &profile, layout }).expect("facts");
     assert!(complaint(&file_with(&facts)).contains("it speaks of methods that it does not name"));
 }
@@ -216,7 +221,12 @@ fn facts_of_later_versions_are_passed_over_and_missing_ones_have_defaults() {
                 clock: crate::profile::Clock { outer_spread_ns: 1.0, ..profile.clock },
                 ..profile.clone()
             },
-            layout: Layout { merged_nodes: Some(0), thread_nodes: vec![0; profile.threads.len()], handed: Vec::new() },
+            layout: Layout {
+                columns: usual_columns(),
+                merged_nodes: Some(0),
+                thread_nodes: vec![0; profile.threads.len()],
+                handed: Vec::new(),
+            },
         })
         .expect("JSON"),
     )
@@ -248,4 +258,102 @@ fn a_file_is_written_whole_and_found_again() {
     );
     let directory = load(scratch.path()).expect_err("a directory").to_string();
     assert!(directory.contains("is a directory"), "{directory}");
+}
+
+/// A profile in which everything that a layout has occurs.
+fn whole_profile() -> Profile {
+    use crate::profile::{Extent, Unit};
+    let tree = |seed| {
+        let mut tree = with_links(random_tree(seed, 40, 5), 5);
+        let of = |factor: u64, nodes: &[crate::profile::Node]| {
+            Column::of(nodes, nodes.iter().map(|node| (node.calls * factor, node.thrown)))
+        };
+        tree.counted = vec![of(1_000, &tree.nodes), Column::of(&tree.nodes, (0..).map(|node| (node, 0)))];
+        tree
+    };
+    let mut profile = profile_of(tree(11), vec![tree(12), tree(13)], 5);
+    let bytes = Metric::counted("made-up", "made-up bytes", Unit::Bytes, Extent::OwnAndTotal, "What a test says.");
+    let things = Metric::counted("odd-things", "odd things", Unit::Count, Extent::Own, "What a test counts.");
+    profile.counted = vec![bytes.uncertain(), things];
+    profile
+}
+
+fn golden(version: u16) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/layout-{version}.hw"))
+}
+
+/// What is in a file: the facts' fields, by their paths, the columns' names, and the blocks.
+fn parts(bytes: &[u8]) -> (std::collections::BTreeSet<String>, Vec<String>, Vec<Vec<u8>>) {
+    fn collect(value: &serde_json::Value, path: &str, paths: &mut std::collections::BTreeSet<String>) {
+        paths.insert(path.to_owned());
+        match value {
+            serde_json::Value::Object(fields) => {
+                fields.iter().for_each(|(name, value)| collect(value, &format!("{path}.{name}"), paths));
+            }
+            serde_json::Value::Array(values) => {
+                values.iter().for_each(|value| collect(value, &format!("{path}[]"), paths));
+            }
+            _ => {}
+        }
+    }
+    let mut input = bytes;
+    let mut frames = FrameReader::start(&mut input).expect("a snapshot");
+    let facts: serde_json::Value = rmp_serde::from_slice(frames.read(Tag::Facts).expect("facts")).expect("fields");
+    let mut paths = std::collections::BTreeSet::new();
+    collect(&facts, "", &mut paths);
+    let columns = facts["layout"]["columns"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let columns = columns.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+    let layout = &facts["layout"];
+    let trees = layout["merged_nodes"].as_u64().into_iter();
+    let trees = trees.chain(layout["thread_nodes"].as_array().expect("threads").iter().filter_map(|it| it.as_u64()));
+    let blocks: u64 = trees.map(|nodes| nodes.div_ceil(BLOCK as u64)).sum();
+    let blocks = (0..blocks).map(|_| frames.read(Tag::Nodes).expect("a block").to_vec()).collect();
+    (paths, columns, blocks)
+}
+
+/// Whoever changes what is written raises [`VERSION`], and keeps the files of the versions before.
+#[test]
+fn the_layout_changes_only_with_its_version() {
+    let file = golden(VERSION);
+    if !file.exists() && std::env::var_os("HEADWATER_GOLDEN").is_some_and(|value| value == "write") {
+        save(&whole_profile(), &file).expect("the golden file");
+    }
+    for version in 1..=VERSION {
+        load(&golden(version)).unwrap_or_else(|error| panic!("layout {version}: {error}"));
+    }
+    let golden = std::fs::read(&file).expect("the golden file of this version");
+    assert_eq!(
+        read(&mut &golden[..]).expect("readable"),
+        read(&mut &bytes_of(&whole_profile())[..]).expect("readable")
+    );
+    let ((fields, columns, blocks), (new_fields, new_columns, new_blocks)) =
+        (parts(&golden), parts(&bytes_of(&whole_profile())));
+    assert_eq!((columns, blocks), (new_columns, new_blocks), "the layout has changed: VERSION must be raised");
+    let gone: Vec<&String> = fields.difference(&new_fields).collect();
+    assert!(gone.is_empty(), "fields are gone, and older files have them: {gone:?}");
+}
+
+#[test]
+fn a_later_versions_column_is_passed_over() {
+    let profile = whole_profile();
+    let known = read(&mut &bytes_of(&profile)[..]).expect("readable");
+    // As a version that knows less reads it: of one metric less.
+    let less = Profile { counted: vec![profile.counted[1].clone()], ..profile.clone() };
+    let layout = Layout {
+        columns: columns::names(&profile.counted),
+        merged_nodes: Some(profile.merged.nodes.len() as u64),
+        thread_nodes: profile.threads.iter().map(|thread| thread.tree.nodes.len() as u64).collect(),
+        handed: stored(&profile).map(links::differences).collect(),
+    };
+    let mut bytes = Vec::new();
+    let mut frames = FrameWriter::start(&mut bytes).expect("memory");
+    let facts = rmp_serde::to_vec_named(&FactsRef { profile: &less, layout }).expect("facts");
+    frames.write(Tag::Facts, &facts).expect("memory");
+    for block in parts(&bytes_of(&profile)).2 {
+        frames.write(Tag::Nodes, &block).expect("memory");
+    }
+    frames.write(Tag::End, &[]).expect("memory");
+    let read = read(&mut &bytes[..]).expect("readable");
+    assert_eq!(read.merged.nodes, known.merged.nodes);
+    assert_eq!(read.merged.counted, known.merged.counted[1..]);
 }

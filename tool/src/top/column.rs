@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::profile::Amounts;
 use crate::profile::CpuSamples;
-use crate::report::flat::Amounts;
 use crate::report::units::count;
 use crate::report::{View, bounded, share};
 
@@ -228,7 +228,7 @@ mod tests {
         };
         let rows = [("b", amounts(1, 50, 90, 1)), ("a", amounts(9, 60, 70, 5)), ("c", amounts(4, 40, 95, 9))];
         let sorted = |column, reversed| {
-            let mut rows = rows;
+            let mut rows = rows.clone();
             rows.sort_by(|a, b| {
                 let (a, b) = (Measured { amounts: &a.1, name: a.0 }, Measured { amounts: &b.1, name: b.0 });
                 Sort { column, reversed }.compare(&a, &b)

@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use rustc_hash::FxHashSet;
 
 use super::column::{Measured, Sort};
+use crate::profile::Amounts;
+use crate::profile::walk::Children;
 use crate::profile::{CpuSamples, MethodIndex, Node, NodeIndex, Profile, ThreadProfile, Tree};
 use crate::report::Trees;
-use crate::report::flat::Amounts;
-use crate::report::walk::Children;
 
 /// Who a row is: the chain of names that leads to it. Numbers of nodes and methods change from one profile to the next, this does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,7 +149,7 @@ fn incomplete_below_threads(profile: &Profile) -> Vec<bool> {
 }
 
 fn below_threads(profile: &Profile) -> Tree {
-    let mut all = Tree { nodes: vec![Node::empty(MethodIndex(0)); profile.threads.len()] };
+    let mut all = Tree::of(vec![Node::empty(MethodIndex(0)); profile.threads.len()]);
     for (index, thread) in profile.threads.iter().enumerate() {
         let first = all.nodes.len();
         for node in &thread.tree.nodes {

@@ -6,8 +6,9 @@ use rustc_hash::FxHashMap;
 
 use super::column::{Measured, Sort};
 use super::forest::{Forest, Key};
+use crate::profile::Amounts;
 use crate::profile::{MethodIndex, NodeIndex, Profile, Tree};
-use crate::report::flat::{self, Amounts};
+use crate::report::flat;
 use crate::report::names::Names;
 use crate::report::{Trees, View as Shape, arcs, share};
 
@@ -41,7 +42,7 @@ pub(super) enum What {
 }
 
 /// A row of a table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) role: Role,
     /// `None`: from outside the roots.
@@ -114,7 +115,7 @@ pub(super) fn callers_lines(profile: &Profile, machine: Option<&String>, sort: S
     let stanzas = arcs::stanzas(profile, &profile.merged);
     let stanza = stanzas.into_iter().find(|stanza| Some(&profile.methods[stanza.method.0].machine) == machine);
     let Some(stanza) = stanza else { return Vec::new() };
-    let line = |role, arc: &arcs::Arc| Line { role, method: arc.method, thread: None, amounts: arc.amounts };
+    let line = |role, arc: &arcs::Arc| Line { role, method: arc.method, thread: None, amounts: arc.amounts.clone() };
     let mut callers: Vec<Line> = stanza.parents.iter().map(|arc| line(Role::Caller, arc)).collect();
     let mut callees: Vec<Line> = stanza.children.iter().map(|arc| line(Role::Callee, arc)).collect();
     sort_lines(&mut callers, profile, sort);

@@ -15,8 +15,8 @@ use super::forest::{Forest, Key, Subject};
 use super::keys::Action;
 use super::rows::{Folds, Line, Role, Row, Shown, What, callers_lines, flat_lines, keyed, tree_rows};
 use super::search::{Direction, Query};
+use crate::profile::Amounts;
 use crate::profile::{NodeIndex, Profile};
-use crate::report::flat::Amounts;
 use crate::report::{Trees, View as Shape};
 
 mod folding;
@@ -385,7 +385,7 @@ impl View {
     /// Its numbers.
     pub(super) fn amounts_of(&self, row: &Row) -> Amounts {
         match (row.what, &self.shown) {
-            (What::Line(line), _) => self.lines[line].amounts,
+            (What::Line(line), _) => self.lines[line].amounts.clone(),
             (What::Node(node), Some(shown)) => shown.forest.amounts(&shown.profile, node),
             (What::Node(_), None) => Amounts::default(),
         }

@@ -127,7 +127,7 @@ fn tree(rows: &[Row]) -> Tree {
         path.push(nodes.len() - 1);
     }
     add_totals(&mut nodes);
-    Tree { nodes }
+    Tree::of(nodes)
 }
 
 fn add_totals(nodes: &mut [Node]) {
@@ -164,7 +164,7 @@ fn merge(threads: &[ThreadProfile]) -> Tree {
         }
     }
     add_totals(&mut nodes);
-    Tree { nodes }
+    Tree::of(nodes)
 }
 
 /// Control characters as Java writes them.

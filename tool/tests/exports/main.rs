@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use headwater::export::{self, Format};
 use headwater::profile::{Profile, Tree};
-use headwater::report::Trees;
+use headwater::report::{Options, Trees};
 use serde_json::Value;
 
 mod consumers;
@@ -18,7 +18,7 @@ use made_up::{Sums, by_stack, flat, profile, threads};
 
 fn write(profile: &Profile, format: Format, trees: Trees) -> Vec<u8> {
     let mut out = Vec::new();
-    export::write(format, profile, trees, &mut out).expect("memory takes it");
+    export::write(format, profile, &Options { trees, ..Options::default() }, &mut out).expect("memory takes it");
     out
 }
 

@@ -78,7 +78,7 @@ fn tree(rows: &[Row]) -> Tree {
         path.push(index);
     }
     add_totals(&mut nodes);
-    Tree { nodes }
+    Tree::of(nodes)
 }
 
 fn add_totals(nodes: &mut [Node]) {

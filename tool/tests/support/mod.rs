@@ -31,15 +31,13 @@ pub fn node(parent: Option<usize>, method: usize, calls: u64, self_ns: u64, tota
 /// A profile in which everything occurs.
 pub fn profile() -> Profile {
     let method = |machine: &str, display: &str| MethodName { machine: machine.into(), display: display.into() };
-    let merged = Tree {
-        nodes: vec![
-            node(None, 0, 12, 1_000_000, 12_345_678, 500),
-            node(Some(0), 1, 24, 9_000_000, 11_000_000, 1_000),
-            node(Some(1), 2, 1_234_567, 2_000_000, 2_000_000, 2_500_000),
-            node(Some(0), 2, 3, 345_678, 345_678, 10),
-            node(Some(0), 3, 1, 900, 900, 10),
-        ],
-    };
+    let merged = Tree::of(vec![
+        node(None, 0, 12, 1_000_000, 12_345_678, 500),
+        node(Some(0), 1, 24, 9_000_000, 11_000_000, 1_000),
+        node(Some(1), 2, 1_234_567, 2_000_000, 2_000_000, 2_500_000),
+        node(Some(0), 2, 3, 345_678, 345_678, 10),
+        node(Some(0), 3, 1, 900, 900, 10),
+    ]);
     Profile {
         target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into() },
         environment: Environment {
@@ -109,20 +107,18 @@ pub fn profile() -> Profile {
 
 /// A method that calls itself, and two that call each other.
 pub fn recursive() -> Profile {
-    let merged = Tree {
-        nodes: vec![
-            node(None, 0, 10, 1_000, 1_000_000, 10),
-            node(Some(0), 1, 20, 100_000, 999_000, 10),
-            node(Some(1), 1, 40, 200_000, 599_000, 10),
-            node(Some(2), 2, 40, 99_000, 399_000, 10),
-            node(Some(3), 1, 80, 300_000, 300_000, 10),
-            node(Some(1), 3, 20, 300_000, 300_000, 10),
-        ],
-    };
+    let merged = Tree::of(vec![
+        node(None, 0, 10, 1_000, 1_000_000, 10),
+        node(Some(0), 1, 20, 100_000, 999_000, 10),
+        node(Some(1), 1, 40, 200_000, 599_000, 10),
+        node(Some(2), 2, 40, 99_000, 399_000, 10),
+        node(Some(3), 1, 80, 300_000, 300_000, 10),
+        node(Some(1), 3, 20, 300_000, 300_000, 10),
+    ]);
     let worker = |id, name: &str, nodes: &[Node]| ThreadProfile {
         id: ThreadId(id),
         name: name.into(),
-        tree: Tree { nodes: nodes.to_vec() },
+        tree: Tree::of(nodes.to_vec()),
     };
     let threads = vec![
         worker(31, "worker-1", &merged.nodes[..1]),

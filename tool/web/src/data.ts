@@ -54,6 +54,19 @@ export interface ProfileFacts extends Facts {
   report: Report;
   merged_is_first_thread: boolean;
   has_cpu: boolean;
+  metrics: Metric[];
+}
+
+/** What is counted or measured at each node: see tool/src/profile/metric.rs. */
+export interface Metric {
+  id: string;
+  title: string;
+  unit: "count" | "nanoseconds" | "bytes" | "bytecodes";
+  extent: "own" | "own-and-total";
+  is_uncertain: boolean;
+  about: string;
+  /** Where its values are; columns are in the order of their metrics. */
+  place: "time" | "calls" | "thrown" | "column";
 }
 
 export interface DiffFacts extends Facts {
@@ -74,6 +87,8 @@ export interface Stored {
   columns: Columns;
   /** Nodes that their parents did not call, but handed over: 1. Their times are no part of the parents'. */
   handed: Uint8Array;
+  /** Of metrics that are in columns, what each node has itself, and the uncertainty of that. */
+  others: { own: Float64Array; error: Float64Array }[];
 }
 
 export interface Data {
@@ -97,7 +112,8 @@ export async function load(): Promise<Data> {
     facts,
     block: (index) => {
       const { nodes, handed, at_least } = facts.blocks[index];
-      const stored = decode(bytes.subarray(starts[index], starts[index + 1]), nodes);
+      const metrics = facts.kind === "profile" ? facts.metrics.filter(({ place }) => place === "column") : [];
+      const stored = decode(bytes.subarray(starts[index], starts[index + 1]), nodes, metrics);
       for (const node of handed) stored.handed[node] = 1;
       for (const node of at_least) stored.columns.atLeast[node] = 1;
       return stored;
@@ -113,7 +129,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
 }
 
 /** A snapshot's columns: see tool/src/snapshot/columns.rs. */
-function decode(bytes: Uint8Array, nodes: number): Stored {
+function decode(bytes: Uint8Array, nodes: number, metrics: Metric[]): Stored {
   let at = 0;
   const next = (): number => {
     let value = 0;
@@ -139,8 +155,25 @@ function decode(bytes: Uint8Array, nodes: number): Stored {
     total[node] += self[node];
     if (parent[node] !== NONE) total[parent[node]] += total[node];
   }
+  const others = metrics.map(({ is_uncertain }) => ({ own: numbers(), error: is_uncertain ? numbers() : new Float64Array(nodes) }));
   const atLeast = new Uint8Array(nodes);
-  return { parent, method, handed: new Uint8Array(nodes), columns: { calls, thrown, self, error, totalError, samples, running, total, atLeast } };
+  return { parent, method, others, handed: new Uint8Array(nodes), columns: { calls, thrown, self, error, totalError, samples, running, total, atLeast } };
+}
+
+/** The numbers with a metric in the place of time. */
+export function columnsOf(stored: Stored, metrics: Metric[], metric: Metric): Columns {
+  const { columns, others, parent, handed } = stored;
+  if (metric.place === "time") return columns;
+  const columnar = metrics.filter(({ place }) => place === "column");
+  const none = new Float64Array(parent.length);
+  const { own, error } = metric.place === "column" ? others[columnar.indexOf(metric)] : { own: columns[metric.place], error: none };
+  const [total, totalError] = [own.slice(), error.slice()];
+  for (let node = parent.length - 1; node >= 0; node--) {
+    if (parent[node] === NONE || handed[node] === 1) continue;
+    total[parent[node]] += total[node];
+    totalError[parent[node]] += totalError[node];
+  }
+  return { ...columns, self: own, error, total, totalError };
 }
 
 /** Methods of one name, of different class loaders, are one to the reader: the first of them. */

@@ -46,6 +46,7 @@ export class DiffSource implements Source<Pair> {
   readonly names;
   readonly until = new Map<number, number>();
   readonly trees = ["All threads"];
+  readonly widthLabel = "Width";
   readonly widthChoices: [string, string][] = [
     ["both", "The larger of both"],
     ["before", "Before"],
@@ -92,6 +93,7 @@ export class DiffSource implements Source<Pair> {
 }
 
 class ShownDiff implements Shown<Pair> {
+  readonly text = time;
   readonly shape: Shape;
   readonly widths: Float64Array;
   readonly whole: number;

@@ -16,6 +16,15 @@ export function time(ns: number): string {
   return `${fixed(value, value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0)} ${unit}`;
 }
 
+/** A size with its unit: `12.34 MiB`. */
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${Number.isInteger(bytes) ? bytes : fixed(bytes, 1)} B`;
+  const units = ["KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(Math.floor(Math.log2(bytes) / 10), units.length);
+  const value = bytes / 1024 ** power;
+  return `${fixed(value, value < 10 ? 3 : value < 100 ? 2 : 1)} ${units[power - 1]}`;
+}
+
 /** With its thousands separated: `1,234,567`. */
 export function count(n: number): string {
   const [whole, part] = (Number.isInteger(n) ? String(n) : n.toFixed(2)).split(".");

@@ -8,7 +8,7 @@ import { DiffSource } from "./diff";
 import { button, choice, el } from "./dom";
 import { FindBar } from "./find";
 import { FlameView } from "./flame";
-import { count, percent, time } from "./format";
+import { count, percent } from "./format";
 import { InfoView } from "./info";
 import { MethodsView } from "./methodsview";
 import { ProfileSource } from "./profile";
@@ -119,7 +119,7 @@ function controls<A>(app: App<A>): HTMLElement {
   const bar = el("div", { class: "controls", role: "group", "aria-label": "What is shown" });
   const numbered = source.trees.map((name, index) => [String(index), name] as const);
   if (source.kind === "profile") bar.append(choice("Thread", "thread", numbered, "0", (tree) => app.set({ tree: Number(tree) })));
-  if (source.widthChoices.length > 1) bar.append(choice("Width", "width", source.widthChoices, app.state.width, (width) => app.set({ width })));
+  if (source.widthChoices.length > 1) bar.append(choice(source.widthLabel, "width", source.widthChoices, app.state.width, (width) => app.set({ width })));
   const choices = [...app.shown.choices.map(({ id, label }) => [id, label] as const), ["query", "What the query finds"] as const];
   bar.append(choice("Colour", "colour", choices, app.state.colour, (colour) => app.set({ colour })));
   if (app.shown.isNotable !== null) {
@@ -145,7 +145,7 @@ function found<A>(app: App<A>): string {
   }
   const methods = new Set(shown.flat().filter((row) => matches[row.method] === 1).map((row) => row.method)).size;
   const names = methods === 1 ? "1 method" : `${count(methods)} methods`;
-  return methods === 0 ? "nothing found" : `${names}, ${time(Math.round(width))} (${percent(width, whole)})`;
+  return methods === 0 ? "nothing found" : `${names}, ${shown.text(Math.round(width))} (${percent(width, whole)})`;
 }
 
 function tabs<A>(app: App<A>, views: Record<ViewId, HTMLElement>): HTMLElement {

@@ -2,8 +2,8 @@
 
 import { arcs, flat } from "./arrange";
 import { graded, neutral, nominal, sequence, type Mapping } from "./colours";
-import { firstOfName, shapesOf, widthsOf, type Data, type ProfileFacts, type Statistics, type Stored } from "./data";
-import { classOf, count, packageOf, percent, time } from "./format";
+import { columnsOf, firstOfName, shapesOf, widthsOf, type Data, type Metric, type ProfileFacts, type Statistics, type Stored } from "./data";
+import { classOf, count, packageOf, percent, size, time } from "./format";
 import type { Attributes } from "./query";
 import type { Arcs, Choice, Column, Fact, Row, Shown, Source } from "./source";
 import { amountsOf, NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
@@ -20,8 +20,8 @@ interface Tree {
   handed: Uint8Array;
 }
 
-/** A time, or what it is at most, where it is not known. */
-const bounded = (value: number, error: number) => (value < error ? `<${time(value + error)}` : time(value));
+/** A metric's value for people. */
+const textOf = ({ unit }: Metric) => (unit === "nanoseconds" ? time : unit === "bytes" ? size : count);
 /** A number of calls, and whether some may be missing. */
 const counted = ({ calls, atLeast }: Amounts) => `${atLeast ? "≥" : ""}${count(calls)}`;
 const each = (total: number, calls: number) => (calls === 0 ? 0 : total / calls);
@@ -30,16 +30,18 @@ export class ProfileSource implements Source<Amounts> {
   readonly kind = "profile";
   readonly names;
   readonly trees: string[];
-  readonly widthChoices: [string, string][] = [["total", "Total time"]];
+  readonly widthLabel = "Metric";
+  readonly widthChoices: [string, string][];
   readonly first: Int32Array;
   readonly until = new Map<number, number>();
-  private readonly loaded = new Map<number, Tree>();
+  private readonly loaded = new Map<string, Tree>();
 
   constructor(
     private readonly data: Data,
     readonly facts: ProfileFacts,
   ) {
     this.names = facts.methods;
+    this.widthChoices = facts.metrics.map(({ id, title }) => [id, title]);
     this.first = firstOfName(facts.methods);
     const { budget, threads } = facts.report;
     const numbers = new Map(facts.methods.map(([machine], index) => [machine, this.first[index]]));
@@ -51,20 +53,23 @@ export class ProfileSource implements Source<Amounts> {
   }
 
   /** The tree of all threads is number 0; those of the threads follow. */
-  tree(number: number): Tree {
+  tree(number: number, metric: Metric): Tree {
     const block = this.facts.merged_is_first_thread ? Math.max(number, 1) - 1 : number;
-    let tree = this.loaded.get(block);
+    const key = `${block} ${metric.id}`;
+    let tree = this.loaded.get(key);
     if (tree === undefined) {
       const stored: Stored = this.data.block(block);
-      const widths = widthsOf(stored);
-      tree = { columns: stored.columns, handed: stored.handed, widths, ...shapesOf(stored, this.first, widths) };
-      this.loaded.set(block, tree);
+      const columns = columnsOf(stored, this.facts.metrics, metric);
+      const widths = widthsOf({ ...stored, columns });
+      tree = { columns, handed: stored.handed, widths, ...shapesOf(stored, this.first, widths) };
+      this.loaded.set(key, tree);
     }
     return tree;
   }
 
-  show(number: number): Shown<Amounts> {
-    return new ShownProfile(this, number);
+  show(number: number, width: string): Shown<Amounts> {
+    const { metrics } = this.facts;
+    return new ShownProfile(this, number, metrics.find(({ id }) => id === width) ?? metrics[0]);
   }
 }
 
@@ -80,6 +85,7 @@ class ShownProfile implements Shown<Amounts> {
   readonly choices: Choice[];
   readonly isNotable = null;
   readonly handed: Uint8Array;
+  readonly text: (value: number) => string;
   private readonly called: Shape;
   private readonly columns: Columns;
   private readonly statistics = new Map<number, Statistics>();
@@ -90,8 +96,10 @@ class ShownProfile implements Shown<Amounts> {
   constructor(
     private readonly source: ProfileSource,
     private readonly tree: number,
+    private readonly metric: Metric,
   ) {
-    const { shape, called, columns, widths, handed } = source.tree(tree);
+    this.text = textOf(metric);
+    const { shape, called, columns, widths, handed } = source.tree(tree, metric);
     this.shape = shape;
     this.called = called;
     this.columns = columns;
@@ -136,21 +144,32 @@ class ShownProfile implements Shown<Amounts> {
   }
 
   data(amounts: Amounts): Record<string, string> {
+    const suffix = { nanoseconds: "-ns", bytes: "-bytes", bytecodes: "-bytecodes", count: "" }[this.metric.unit];
     return {
       calls: String(amounts.calls),
       thrown: String(amounts.thrown),
-      "self-ns": String(amounts.self),
-      "total-ns": String(amounts.total),
-      "error-ns": String(amounts.error),
-      "total-error-ns": String(amounts.totalError),
+      [`self${suffix}`]: String(amounts.self),
+      [`total${suffix}`]: String(amounts.total),
+      [`error${suffix}`]: String(amounts.error),
+      [`total-error${suffix}`]: String(amounts.totalError),
       ...(amounts.atLeast ? { "at-least": "true" } : {}),
     };
+  }
+
+  /** A value, or what it is at most, where it is not known. */
+  private bounded(value: number, error: number): string {
+    return value < error ? `<${this.text(value + error)}` : this.text(value);
+  }
+
+  /** `Total time`, or the same of another metric. */
+  private named(part: string): string {
+    return this.metric.place === "time" ? `${part} time` : `${part}: ${this.metric.title}`;
   }
 
   summary(amounts: Amounts): string {
     const { self, total, error, totalError } = amounts;
     const share = percent(total, this.whole);
-    return `${bounded(total, totalError)} total (${share}), ${bounded(self, error)} self, ${counted(amounts)} ${amounts.calls === 1 ? "call" : "calls"}`;
+    return `${this.bounded(total, totalError)} total (${share}), ${this.bounded(self, error)} self, ${counted(amounts)} ${amounts.calls === 1 ? "call" : "calls"}`;
   }
 
   facts(node: number): { heading: string; facts: Fact[] }[] {
@@ -166,15 +185,19 @@ class ShownProfile implements Shown<Amounts> {
     const ns = (name: string, value: number, error?: number): Fact => ({
       name,
       value,
-      text: error === undefined ? time(value) : value < error ? bounded(value, error) : `${time(value)} ±${time(error)}`,
+      text: error === undefined ? time(value) : value < error ? this.bounded(value, error) : `${this.text(value)} ±${this.text(error)}`,
     });
+    const mean = (amounts: Amounts): Fact => {
+      const value = Math.round(each(amounts.total, amounts.calls));
+      return { name: this.named("Average"), value, text: this.text(value) };
+    };
     const ofMethod: Fact[] = [
       { name: "Number of calls", text: counted(all), value: all.calls },
-      ns("Total time", all.total, all.totalError),
-      ns("Self time", all.self, all.error),
+      ns(this.named("Total"), all.total, all.totalError),
+      ns(this.named("Self"), all.self, all.error),
     ];
-    if (spread === undefined) {
-      ofMethod.push(ns("Average time", Math.round(each(all.total, all.calls))));
+    if (spread === undefined || this.metric.place !== "time") {
+      ofMethod.push(mean(all));
     } else {
       ofMethod.push(
         { name: "Invocations, all threads", text: count(spread.count), value: spread.count },
@@ -187,10 +210,10 @@ class ShownProfile implements Shown<Amounts> {
     }
     const here: Fact[] = [
       { name: "Calls", text: counted(own), value: own.calls },
-      ns("Total time", own.total, own.totalError),
+      ns(this.named("Total"), own.total, own.totalError),
       { name: "Share of the whole", text: percent(own.total, this.whole) },
-      ns("Self time", own.self, own.error),
-      ns("Average time", Math.round(each(own.total, own.calls))),
+      ns(this.named("Self"), own.self, own.error),
+      mean(own),
       { name: "Left by an exception", text: count(own.thrown), value: own.thrown },
       { name: "Level", text: count(shape.level[node]), value: shape.level[node] },
     ];
@@ -222,7 +245,7 @@ class ShownProfile implements Shown<Amounts> {
     const path = this.shape.path(node);
     const facts: Fact[] = [];
     for (let index = 0; index < threads.length; index++) {
-      const { shape, columns, handed } = this.source.tree(index + 1);
+      const { shape, columns, handed } = this.source.tree(index + 1, this.metric);
       let places = [NONE];
       for (const step of path) {
         const below = places.flatMap((place) => [...shape.below(place)]);
@@ -233,7 +256,7 @@ class ShownProfile implements Shown<Amounts> {
       const [calls, total] = [sum(columns.calls), sum(columns.total)];
       facts.push({
         name: "Thread",
-        text: `${threads[index].name} (${threads[index].id}): ${count(calls)} calls, ${time(total)}`,
+        text: `${threads[index].name} (${threads[index].id}): ${count(calls)} calls, ${this.text(total)}`,
         value: threads[index].id,
       });
     }
@@ -257,7 +280,7 @@ class ShownProfile implements Shown<Amounts> {
         if (!places.has(own)) places.set(own, node);
       }
       for (let thread = 0; thread < threads; thread++) {
-        const { shape, handed } = this.source.tree(thread + 1);
+        const { shape, handed } = this.source.tree(thread + 1, this.metric);
         const placeOf = new Int32Array(shape.size);
         for (let node = 0; node < shape.size; node++) {
           const above = shape.parent[node] === NONE ? NONE : placeOf[shape.parent[node]];
@@ -289,7 +312,7 @@ class ShownProfile implements Shown<Amounts> {
       share: {
         id: "share",
         label: "Share",
-        title: "Part of the time of all roots",
+        title: this.metric.place === "time" ? "Part of the time of all roots" : `Part of all roots: ${this.metric.title}`,
         text: (a) => percent(a.total, whole),
         value: (a) => a.total,
       },
@@ -304,15 +327,15 @@ class ShownProfile implements Shown<Amounts> {
       total: {
         id: "total",
         label: "Total",
-        title: "Time in the method and everything below it; < where only a bound is known",
-        text: (a) => bounded(a.total, a.totalError),
+        title: this.metric.place === "time" ? "Time in the method and everything below it; < where only a bound is known" : `${this.metric.about} With everything below the method`,
+        text: (a) => this.bounded(a.total, a.totalError),
         value: (a) => a.total,
       },
       self: {
         id: "self",
         label: "Self",
-        title: "Time in the method, and in what it calls that is not instrumented; < where only a bound is known",
-        text: (a) => bounded(a.self, a.error),
+        title: this.metric.place === "time" ? "Time in the method, and in what it calls that is not instrumented; < where only a bound is known" : this.metric.about,
+        text: (a) => this.bounded(a.self, a.error),
         value: (a) => a.self,
       },
       calls: { id: "calls", label: "Calls", title: "Entries, every one counted; ≥ where some may be missing", text: counted, value: (a) => a.calls },
@@ -320,7 +343,7 @@ class ShownProfile implements Shown<Amounts> {
         id: "self-call",
         label: "Self/call",
         title: "Self time a call",
-        text: (a) => bounded(Math.floor(each(a.self, a.calls)), Math.floor(each(a.error, a.calls))),
+        text: (a) => this.bounded(Math.floor(each(a.self, a.calls)), Math.floor(each(a.error, a.calls))),
         value: (a) => each(a.self, a.calls),
         minor: true,
       },
@@ -366,7 +389,7 @@ class ShownProfile implements Shown<Amounts> {
       { id: "package", label: "Package", make: () => this.byName("package", "Package", packageOf, "other packages") },
       { id: "class", label: "Class", make: () => this.byName("class", "Class", classOf, "other classes") },
       { id: "thread", label: "Thread", make: () => this.byThread() },
-      { id: "self", label: "Self time", make: () => graded("self", "Self time", shape.size, (node) => columns.self[node], time) },
+      { id: "self", label: "Self time", make: () => graded("self", this.named("Self"), shape.size, (node) => columns.self[node], this.text) },
       { id: "calls", label: "Calls", make: () => graded("calls", "Calls", shape.size, (node) => columns.calls[node], (n) => count(Math.floor(n))) },
       { id: "error", label: "Error", make: () => this.byError() },
     ];
@@ -415,7 +438,7 @@ class ShownProfile implements Shown<Amounts> {
       label: "Error",
       key: labels.map((label, index) => ({ label, paint: paints[index] })),
       classOf,
-      describe: (node) => `±${time(error[node])}`,
+      describe: (node) => `±${this.text(error[node])}`,
     };
   }
 

@@ -68,8 +68,10 @@ export interface Shown<A> {
   facts(node: number): { heading: string; facts: Fact[] }[];
   /** In a comparison: whether anything changed by more than is uncertain. Other rows are hidden until they are asked for. */
   isNotable: ((amounts: A) => boolean) | null;
-  /** The time of all roots, in ns. */
+  /** All roots together. */
   whole: number;
+  /** Such a value, of which frames are as wide, for people. */
+  text(value: number): string;
 }
 
 export interface Source<A> {
@@ -80,7 +82,8 @@ export interface Source<A> {
   until: ReadonlyMap<number, number>;
   /** Trees that can be chosen, the first at first. */
   trees: string[];
-  /** What frames can be as wide as. */
+  /** What frames can be as wide as, and what that choice is called. */
+  widthLabel: string;
   widthChoices: [string, string][];
   show(tree: number, width: string): Shown<A>;
 }

@@ -64,7 +64,7 @@ fn tree(rows: &[(Option<usize>, usize, u64, u64)]) -> Tree {
         total_ns: self_ns,
         ..Node::empty(MethodIndex(method))
     };
-    let mut tree = Tree { nodes: rows.iter().map(node).collect() };
+    let mut tree = Tree::of(rows.iter().map(node).collect());
     for index in (0..tree.nodes.len()).rev() {
         let Node { parent, total_ns, .. } = tree.nodes[index];
         if let Some(parent) = parent {

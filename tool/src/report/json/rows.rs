@@ -1,11 +1,59 @@
 //! The rows of each view.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{is_false, nanoseconds};
-use crate::profile::{CpuSamples, Link, MethodStatistics, Node, Profile};
+use crate::profile::{Amount, Amounts, CpuSamples, Extent, Link, MethodStatistics, Metric, Node, Profile};
 use crate::report::arcs;
-use crate::report::flat::{self, Amounts};
+use crate::report::flat;
+
+/// What the rows of a profile can say.
+pub(super) struct Known<'a> {
+    profile: &'a Profile,
+    /// Threads were seen running or waiting.
+    has_cpu: bool,
+    /// Metrics that have no fields of their own.
+    columns: Vec<Metric>,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn of(profile: &'a Profile) -> Known<'a> {
+        let columns = profile.metrics().into_iter().filter(Metric::is_column).collect();
+        Known { profile, has_cpu: profile.merged.has_cpu_samples(), columns }
+    }
+
+    fn metrics(&self, amounts: &Amounts) -> BTreeMap<String, Value> {
+        let value = |metric: &Metric| (metric.id.clone().into_owned(), Value::of(metric, metric.of(amounts)));
+        self.columns.iter().map(value).collect()
+    }
+}
+
+/// A metric's value in a row.
+#[derive(Serialize)]
+struct Value {
+    #[serde(rename = "self")]
+    own: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_error: Option<u64>,
+}
+
+impl Value {
+    fn of(metric: &Metric, amount: Amount) -> Value {
+        let has_total = metric.extent == Extent::OwnAndTotal;
+        Value {
+            own: amount.own,
+            total: has_total.then_some(amount.total),
+            error: metric.is_uncertain.then_some(amount.own_error),
+            total_error: (metric.is_uncertain && has_total).then_some(amount.total_error),
+        }
+    }
+}
 
 /// Whether a time was spent running or waiting.
 #[derive(Serialize)]
@@ -45,34 +93,37 @@ pub(super) struct NodeRow<'a> {
     at_least: bool,
     #[serde(flatten)]
     cpu: Option<Cpu>,
+    /// By their ids.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<u64>,
 }
 
 impl<'a> NodeRow<'a> {
     pub(super) fn of(
-        profile: &'a Profile,
+        known: &Known<'a>,
         node: &Node,
+        amounts: &Amounts,
         id: usize,
         parent: Option<usize>,
         thread: Option<u64>,
-        has_cpu: bool,
-        at_least: bool,
     ) -> NodeRow<'a> {
         NodeRow {
             id,
             parent,
             link: node.link.map(Link::name),
-            method: &profile.method_of(node).machine,
-            calls: node.calls,
-            thrown: node.thrown,
-            self_ns: node.self_ns,
-            total_ns: node.total_ns,
-            error_ns: node.error_ns,
-            total_error_ns: node.total_error_ns,
-            until_ns: profile.recorded_until(node.method).map(nanoseconds),
-            at_least,
-            cpu: Cpu::of(has_cpu, node.cpu),
+            method: &known.profile.method_of(node).machine,
+            calls: amounts.calls,
+            thrown: amounts.thrown,
+            self_ns: amounts.self_ns,
+            total_ns: amounts.total_ns,
+            error_ns: amounts.error_ns,
+            total_error_ns: amounts.total_error_ns,
+            until_ns: known.profile.recorded_until(node.method).map(nanoseconds),
+            at_least: amounts.at_least,
+            cpu: Cpu::of(known.has_cpu, amounts.cpu),
+            metrics: known.metrics(amounts),
             thread,
         }
     }
@@ -96,17 +147,34 @@ pub(super) struct FlatRow<'a> {
     at_least: bool,
     #[serde(flatten)]
     cpu: Option<Cpu>,
+    /// By their ids.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<u64>,
 }
 
 impl<'a> FlatRow<'a> {
-    pub(super) fn of(profile: &'a Profile, row: &flat::FlatRow, thread: Option<u64>, has_cpu: bool) -> FlatRow<'a> {
-        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least } = row.amounts;
-        let cpu = Cpu::of(has_cpu, cpu);
-        let method = &profile.methods[row.method.0].machine;
-        let until_ns = profile.any_recorded_until(method).map(nanoseconds);
-        FlatRow { method, calls, thrown, self_ns, total_ns, error_ns, total_error_ns, until_ns, at_least, cpu, thread }
+    pub(super) fn of(known: &Known<'a>, row: flat::FlatRow, thread: Option<u64>) -> FlatRow<'a> {
+        let metrics = known.metrics(&row.amounts);
+        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, .. } = row.amounts;
+        let cpu = Cpu::of(known.has_cpu, cpu);
+        let method = &known.profile.methods[row.method.0].machine;
+        let until_ns = known.profile.any_recorded_until(method).map(nanoseconds);
+        FlatRow {
+            method,
+            calls,
+            thrown,
+            self_ns,
+            total_ns,
+            error_ns,
+            total_error_ns,
+            until_ns,
+            at_least,
+            cpu,
+            metrics,
+            thread,
+        }
     }
 }
 
@@ -140,10 +208,13 @@ struct ArcRow<'a> {
     at_least: bool,
     #[serde(flatten)]
     cpu: Option<Cpu>,
+    /// By their ids.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<String, Value>,
 }
 
 impl<'a> ArcRow<'a> {
-    fn of(has_cpu: bool, method: Option<&'a str>, amounts: &Amounts) -> ArcRow<'a> {
+    fn of(known: &Known<'a>, method: Option<&'a str>, amounts: &Amounts) -> ArcRow<'a> {
         ArcRow {
             method,
             calls: amounts.calls,
@@ -153,24 +224,25 @@ impl<'a> ArcRow<'a> {
             base_error_ns: amounts.error_ns,
             cum_error_ns: amounts.total_error_ns,
             at_least: amounts.at_least,
-            cpu: Cpu::of(has_cpu, amounts.cpu),
+            cpu: Cpu::of(known.has_cpu, amounts.cpu),
+            metrics: known.metrics(amounts),
         }
     }
 }
 
 impl<'a> Stanza<'a> {
-    pub(super) fn of(profile: &'a Profile, stanza: &arcs::Stanza, thread: Option<u64>, has_cpu: bool) -> Stanza<'a> {
+    pub(super) fn of(known: &Known<'a>, stanza: &arcs::Stanza, thread: Option<u64>) -> Stanza<'a> {
+        let profile = known.profile;
         let name = |arc: &arcs::Arc| arc.method.map(|method| profile.methods[method.0].machine.as_str());
         let side = |arcs: &[arcs::Arc]| {
-            let mut rows: Vec<ArcRow<'a>> =
-                arcs.iter().map(|arc| ArcRow::of(has_cpu, name(arc), &arc.amounts)).collect();
+            let mut rows: Vec<ArcRow<'a>> = arcs.iter().map(|arc| ArcRow::of(known, name(arc), &arc.amounts)).collect();
             rows.sort_by_key(|row| (std::cmp::Reverse(row.cum_ns), row.method));
             rows
         };
         Stanza {
             thread,
             parents: side(&stanza.parents),
-            own: ArcRow::of(has_cpu, Some(&profile.methods[stanza.method.0].machine), &stanza.own),
+            own: ArcRow::of(known, Some(&profile.methods[stanza.method.0].machine), &stanza.own),
             children: side(&stanza.children),
             until_ns: profile.any_recorded_until(&profile.methods[stanza.method.0].machine).map(nanoseconds),
             at_least: stanza.own.at_least,

@@ -5,29 +5,27 @@ use std::io::{self, Write};
 
 use super::Section;
 use super::lines::{Emphasis, Lines};
+use crate::profile::Amounts;
 use crate::report::arcs::{Arc, Stanza, stanzas};
-use crate::report::flat::Amounts;
 use crate::report::prune::ShownMethods;
 use crate::report::share;
 use crate::report::units::plural;
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
-    let methods = ShownMethods::of(section.profile, section.options);
-    let is_shown = |stanza: &Stanza| methods.has(stanza.method, stanza.own.total_ns, section.whole_ns);
+    let methods = ShownMethods::of(section.profile, section.tree, section.options, section.chosen);
+    let is_shown = |stanza: &Stanza| methods.has(stanza.method, &stanza.own);
     let (mut shown, hidden): (Vec<Stanza>, Vec<Stanza>) =
         stanzas(section.profile, section.tree).into_iter().partition(is_shown);
     shown.sort_by_cached_key(|stanza| {
-        (Reverse(section.options.rank(&stanza.own)), section.profile.methods[stanza.method.0].machine.clone())
+        (Reverse(section.rank(&stanza.own)), section.profile.methods[stanza.method.0].machine.clone())
     });
-    let cpu = lines.cpu_heading();
-    let header = format!("{:<6} {:>7} {:>11} {:>11} {cpu}{:>13}  ", "", "share", "cum", "base", "calls");
-    lines.line(&header, "method", Emphasis::None)?;
+    lines.line(&format!("{:<6} {}", "", section.cells.heading()), "method", Emphasis::None)?;
     for stanza in &mut shown {
         lines.rule()?;
         let Stanza { method, own, parents, children } = stanza;
         arcs(section, "parent", parents, own, lines)?;
         let name = section.label_of_all(*method);
-        line("self", own, &name, Emphasis::Bold, lines)?;
+        line(section, "self", own, &name, Emphasis::Bold, lines)?;
         arcs(section, "child", children, own, lines)?;
     }
     if !shown.is_empty() {
@@ -49,13 +47,17 @@ fn arcs(
     lines: &mut Lines<'_, impl Write>,
 ) -> io::Result<()> {
     let name = |arc: &Arc| arc.method.map_or("(from outside the roots)", |method| section.name(method));
-    arcs.sort_by_key(|arc| (Reverse(section.options.rank(&arc.amounts)), name(arc)));
+    arcs.sort_by_key(|arc| (Reverse(section.rank(&arc.amounts)), name(arc)));
+    let largest = |amounts: &Amounts| {
+        let amount = section.chosen.amount(amounts);
+        amount.total.max(amount.own)
+    };
     let is_small = |arc: &&Arc| {
         arc.method.is_some()
-            && share(arc.amounts.total_ns.max(arc.amounts.self_ns), own.total_ns) < section.options.min_share
+            && share(largest(&arc.amounts), section.chosen.amount(own).total) < section.options.min_share
     };
     for arc in arcs.iter().filter(|arc| !is_small(arc)) {
-        line(side, &arc.amounts, &format!("  {}", name(arc)), Emphasis::None, lines)?;
+        line(section, side, &arc.amounts, &format!("  {}", name(arc)), Emphasis::None, lines)?;
     }
     let small: Vec<&Arc> = arcs.iter().filter(is_small).collect();
     if !small.is_empty() {
@@ -67,25 +69,18 @@ fn arcs(
             (_, 1) => "callee",
             _ => "callees",
         };
-        line(side, &sum, &format!("  ... {} more {what}", small.len()), Emphasis::Faint, lines)?;
+        line(section, side, &sum, &format!("  ... {} more {what}", small.len()), Emphasis::Faint, lines)?;
     }
     Ok(())
 }
 
 fn line(
+    section: &Section<'_>,
     side: &str,
     amounts: &Amounts,
     name: &str,
     emphasis: Emphasis,
     lines: &mut Lines<'_, impl Write>,
 ) -> io::Result<()> {
-    let numbers = format!(
-        "{side:<6} {} {} {} {}{:>13}  ",
-        lines.share(amounts.total_ns),
-        lines.time(amounts.total_ns, amounts.total_error_ns),
-        lines.time(amounts.self_ns, amounts.error_ns),
-        lines.cpu(amounts.cpu),
-        super::calls(amounts.calls, amounts.at_least)
-    );
-    lines.line(&numbers, name, emphasis)
+    lines.line(&format!("{side:<6} {}", section.cells.row(amounts)), name, emphasis)
 }

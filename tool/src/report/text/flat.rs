@@ -5,57 +5,30 @@ use std::io::{self, Write};
 
 use super::Section;
 use super::lines::{Emphasis, Lines};
-use crate::profile::{CpuSamples, MethodStatistics};
-use crate::report::flat::{Amounts, FlatRow, rows};
+use crate::profile::{Amounts, MethodStatistics};
+use crate::report::flat::{FlatRow, rows};
 use crate::report::names::Names;
 use crate::report::prune::ShownMethods;
 use crate::report::units::{count, plural, time};
-use crate::report::{bounded, share};
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
-    let methods = ShownMethods::of(section.profile, section.options);
-    let is_shown = |row: &FlatRow| methods.has(row.method, row.amounts.total_ns, section.whole_ns);
+    let methods = ShownMethods::of(section.profile, section.tree, section.options, section.chosen);
     let names = Names::of(section.profile);
     let (mut shown, hidden): (Vec<FlatRow>, Vec<FlatRow>) =
-        rows(section.profile, &names, section.tree).into_iter().partition(is_shown);
-    shown.sort_by_key(|row| {
-        (Reverse(section.options.rank(&row.amounts)), &section.profile.methods[row.method.0].machine)
+        rows(section.profile, &names, section.tree).into_iter().partition(|row| methods.has(row.method, &row.amounts));
+    shown.sort_by_cached_key(|row| {
+        (Reverse(section.rank(&row.amounts)), &section.profile.methods[row.method.0].machine)
     });
-    let cpu = lines.cpu_heading();
-    let header = format!("{:>7} {:>11} {cpu}{:>11} {:>13} {:>11}  ", "share", "self", "total", "calls", "self/call");
-    lines.line(&header, "method", Emphasis::None)?;
+    lines.line(&section.cells.heading(), "method", Emphasis::None)?;
     for row in &shown {
-        let Amounts { calls, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, .. } = row.amounts;
-        let each = |ns: u64| ns.checked_div(calls).unwrap_or_default();
-        let numbers = format!(
-            "{} {} {}{} {:>13} {:>10}   ",
-            lines.share(self_ns),
-            lines.time(self_ns, error_ns),
-            lines.cpu(cpu),
-            lines.time(total_ns, total_error_ns),
-            super::calls(calls, at_least),
-            bounded(each(self_ns), each(error_ns)),
-        );
-        lines.line(
-            &numbers,
-            &section.label_of_all(row.method),
-            Emphasis::of_share(share(self_ns, section.whole_ns)),
-        )?;
+        let emphasis = section.emphasis(section.chosen.amount(&row.amounts).own);
+        lines.line(&section.cells.row(&row.amounts), &section.label_of_all(row.method), emphasis)?;
     }
     if !hidden.is_empty() {
-        let sum = |of: fn(&Amounts) -> u64| hidden.iter().map(|row| of(&row.amounts)).sum();
-        let self_ns = sum(|amounts| amounts.self_ns);
-        let numbers = format!(
-            "{} {} {}{:>11} {:>13} {:>11}  ",
-            lines.share(self_ns),
-            lines.time(self_ns, 0),
-            lines.cpu(CpuSamples::default()),
-            "",
-            super::calls(sum(|amounts| amounts.calls), hidden.iter().any(|row| row.amounts.at_least)),
-            ""
-        );
+        let mut sum = Amounts::default();
+        hidden.iter().for_each(|row| sum.add(&row.amounts));
         let what = plural(hidden.len() as u64, "more method", "more methods");
-        lines.line(&numbers, &format!("... {what}"), Emphasis::Faint)?;
+        lines.line(&section.cells.sum(&sum), &format!("... {what}"), Emphasis::Faint)?;
     }
     statistics(section, &names, &shown, lines)
 }

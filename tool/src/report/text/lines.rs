@@ -4,9 +4,7 @@ use std::io::{self, Write};
 
 use super::Style;
 use crate::printable::printable;
-use crate::profile::CpuSamples;
-use crate::report::units::{fitting_name, time};
-use crate::report::{is_doubtful, share};
+use crate::report::units::fitting_name;
 
 /// From this share of the whole on, a line is emphasised.
 const HOT: f64 = 0.1;
@@ -36,45 +34,10 @@ impl Emphasis {
 
 pub(crate) struct Lines<'a, W> {
     pub(crate) style: &'a Style,
-    pub(crate) whole_ns: u64,
-    /// Threads were seen running or waiting.
-    pub(crate) has_cpu: bool,
     pub(crate) out: W,
 }
 
 impl<W: Write> Lines<'_, W> {
-    /// A part of the whole: `  12.3%`, eight columns.
-    pub(crate) fn share(&self, part_ns: u64) -> String {
-        format!("{:>6.1}%", 100.0 * share(part_ns, self.whole_ns))
-    }
-
-    /// A time, or what it is at most if it is not known: eleven columns.
-    pub(crate) fn time(&self, value_ns: u64, error_ns: u64) -> String {
-        match is_doubtful(value_ns, error_ns) {
-            true => format!("{:>10} ", format!("<{}", self.amount(value_ns.saturating_add(error_ns)))),
-            false => format!("{:>10} ", self.amount(value_ns)),
-        }
-    }
-
-    /// The part of a time that was spent running: seven columns, blank where there are too few samples to say; nothing at all
-    /// where there are none in the whole report.
-    pub(crate) fn cpu(&self, samples: CpuSamples) -> String {
-        match samples.share() {
-            _ if !self.has_cpu => String::new(),
-            Some(share) if samples.samples >= CpuSamples::ENOUGH => format!("{:>5.0}% ", 100.0 * share),
-            _ => format!("{:7}", ""),
-        }
-    }
-
-    /// The heading of that column.
-    pub(crate) fn cpu_heading(&self) -> &'static str {
-        if self.has_cpu { "   cpu " } else { "" }
-    }
-
-    fn amount(&self, value_ns: u64) -> String {
-        if self.style.percent { format!("{:.2}%", 100.0 * share(value_ns, self.whole_ns)) } else { time(value_ns) }
-    }
-
     /// A line. A name that does not fit is shortened from its packages on, a line that still does not fit is cut.
     pub(crate) fn line(&mut self, numbers: &str, name: &str, emphasis: Emphasis) -> io::Result<()> {
         let numbers_width = numbers.chars().count();

@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
+use super::Section;
+use super::cells::NodeRows;
 use super::lines::{Emphasis, Lines, indentation};
-use super::{Section, calls};
-use crate::profile::{CpuSamples, Link, NodeIndex};
-use crate::report::flat::Amounts;
+use crate::profile::{Amounts, Link, NodeIndex};
 use crate::report::prune::{focused, shown_nodes};
-use crate::report::share;
 use crate::report::units::plural;
 
 /// What is to be written next.
@@ -20,9 +19,7 @@ enum Line {
     /// Nodes under the same caller that are not shown.
     Hidden {
         nodes: usize,
-        total_ns: u64,
-        calls: u64,
-        at_least: bool,
+        sum: Amounts,
         level: usize,
     },
 }
@@ -30,46 +27,25 @@ enum Line {
 /// Depth first, the most expensive callee first, without recursion: a tree may be as deep as a stack.
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
     let shown = shown_nodes(section.profile, section.tree, &focused(section.profile, section.options), section.options);
-    lines.line(
-        &format!("{:>7} {:>11} {}{:>11} {:>13}  ", "share", "total", lines.cpu_heading(), "self", "calls"),
-        "method",
-        Emphasis::None,
-    )?;
-    let cpu = section.tree.total_cpu();
-    let incomplete = section.profile.incomplete_nodes(section.tree);
+    lines.line(&section.cells.heading(), "method", Emphasis::None)?;
+    let rows = NodeRows::of(section.profile, section.tree);
     let mut pending = Vec::new();
-    push(section, None, 1, (&shown, &incomplete), &mut pending);
+    push(section, None, 1, (&shown, &rows), &mut pending);
     while let Some(line) = pending.pop() {
         match line {
             Line::Node { node: index, level } => {
-                let node = &section.tree.nodes[index.0];
-                let numbers = format!(
-                    "{} {} {}{} {:>13}  {}",
-                    lines.share(node.total_ns),
-                    lines.time(node.total_ns, node.total_error_ns),
-                    lines.cpu(cpu[index.0]),
-                    lines.time(node.self_ns, node.error_ns),
-                    calls(node.calls, incomplete[index.0]),
-                    indentation(level)
-                );
-                let emphasis = Emphasis::of_share(share(node.total_ns, section.whole_ns));
+                let (node, row) = (&section.tree.nodes[index.0], rows.at(index));
+                let numbers = section.cells.row(&row) + &indentation(level);
+                let emphasis = section.emphasis(section.chosen.amount(&row).total);
                 let name = section.label(node.method, section.profile.recorded_until(node.method));
                 match node.link {
                     None => lines.line(&numbers, &name, emphasis)?,
                     Some(Link::Thread) => lines.line(&numbers, &format!("[started] {name}"), emphasis)?,
                 }
-                push(section, Some(index), level + 1, (&shown, &incomplete), &mut pending);
+                push(section, Some(index), level + 1, (&shown, &rows), &mut pending);
             }
-            Line::Hidden { nodes, total_ns, calls, at_least, level } => {
-                let numbers = format!(
-                    "{} {} {}{:>11} {:>13}  {}",
-                    lines.share(total_ns),
-                    lines.time(total_ns, 0),
-                    lines.cpu(CpuSamples::default()),
-                    "",
-                    self::calls(calls, at_least),
-                    indentation(level)
-                );
+            Line::Hidden { nodes, sum, level } => {
+                let numbers = section.cells.sum(&sum) + &indentation(level);
                 let (one, many) =
                     if level == 1 { ("more root", "more roots") } else { ("more callee", "more callees") };
                 let what = plural(nodes as u64, one, many);
@@ -85,25 +61,17 @@ fn push(
     section: &Section<'_>,
     parent: Option<NodeIndex>,
     level: usize,
-    (shown, incomplete): (&[bool], &[bool]),
+    (shown, rows): (&[bool], &NodeRows<'_>),
     pending: &mut Vec<Line>,
 ) {
-    let nodes = &section.tree.nodes;
     let siblings = section.children.below(parent);
     let (mut large, small): (Vec<NodeIndex>, Vec<NodeIndex>) = siblings.iter().partition(|node| shown[node.0]);
-    let order = |index: &NodeIndex| {
-        let node = &nodes[index.0];
-        (Reverse(section.options.rank(&Amounts::of(node, false))), &section.profile.method_of(node).machine)
-    };
-    large.sort_by(|a, b| order(a).cmp(&order(b)));
+    let name = |node: &NodeIndex| &section.profile.method_of(&section.tree.nodes[node.0]).machine;
+    large.sort_by_cached_key(|node| (Reverse(section.rank(&rows.at(*node))), name(node)));
     if !small.is_empty() {
-        pending.push(Line::Hidden {
-            nodes: small.len(),
-            at_least: small.iter().any(|node| incomplete[node.0]),
-            total_ns: small.iter().map(|node| nodes[node.0].total_ns).sum(),
-            calls: small.iter().map(|node| nodes[node.0].calls).sum(),
-            level,
-        });
+        let mut sum = Amounts::default();
+        small.iter().for_each(|node| sum.add(&rows.at(*node)));
+        pending.push(Line::Hidden { nodes: small.len(), sum, level });
     }
     pending.extend(large.into_iter().rev().map(|node| Line::Node { node, level }));
 }

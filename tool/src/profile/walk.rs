@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Link, MethodIndex, Node, NodeIndex, Tree};
+use super::{Column, Link, MethodIndex, Node, NodeIndex, Tree};
 
 /// Each node's children.
 pub(crate) struct Children {
@@ -89,6 +89,8 @@ impl Iterator for DepthFirst<'_> {
 /// Several trees as one: what was called by the same chain of calls is added up.
 pub(crate) fn sum<'a>(trees: impl Iterator<Item = &'a Tree>) -> Tree {
     let mut all = Tree::default();
+    // Of each column, what each node has itself.
+    let mut counted: Vec<Vec<(u64, u64)>> = Vec::new();
     let mut places: FxHashMap<(Option<NodeIndex>, Option<Link>, MethodIndex), NodeIndex> = FxHashMap::default();
     for tree in trees {
         let mut place_of = Vec::with_capacity(tree.nodes.len());
@@ -101,7 +103,16 @@ pub(crate) fn sum<'a>(trees: impl Iterator<Item = &'a Tree>) -> Tree {
             place_of.push(place);
             all.nodes[place.0].add(node);
         }
+        counted.resize(counted.len().max(tree.counted.len()), Vec::new());
+        for (sums, column) in counted.iter_mut().zip(&tree.counted) {
+            sums.resize(all.nodes.len(), (0, 0));
+            for (place, amount) in place_of.iter().zip(column.amounts()) {
+                let (own, error) = &mut sums[place.0];
+                (*own, *error) = (own.saturating_add(amount.own), error.saturating_add(amount.own_error));
+            }
+        }
     }
+    all.counted = counted.into_iter().map(|own| Column::of(&all.nodes, own)).collect();
     all
 }
 

@@ -1,0 +1,209 @@
+//! The columns of numbers in a view.
+
+use crate::profile::{Amounts, CpuSamples, Extent, Metric, NodeAmounts, Profile, Tree, Unit};
+use crate::report::chosen::Chosen;
+use crate::report::units::{bytes, count, time};
+use crate::report::{View, is_doubtful, share};
+
+/// A column.
+enum Cell {
+    /// The part of the whole that the leading metric has.
+    Share,
+    /// A metric of the method itself.
+    Own(usize),
+    /// A metric of it with what it calls.
+    Total(usize),
+    /// A metric of the method itself, a call.
+    PerCall(usize),
+    /// The part of the time in which threads ran.
+    CpuShare,
+}
+
+/// The columns of a view of a tree.
+pub(super) struct Cells {
+    cells: Vec<Cell>,
+    metrics: Vec<Metric>,
+    /// Of the tree, each metric's.
+    wholes: Vec<u64>,
+    view: View,
+    is_percent: bool,
+    has_many: bool,
+}
+
+impl Cells {
+    pub(super) fn of(profile: &Profile, tree: &Tree, chosen: &Chosen, view: View, is_percent: bool) -> Cells {
+        let metrics = chosen.metrics().to_vec();
+        let columns = profile.columns(tree);
+        let wholes = metrics.iter().map(|metric| metric.whole(tree, &columns)).collect();
+        let mut cells = vec![Cell::Share];
+        for (at, metric) in metrics.iter().enumerate() {
+            let is_share_shown = chosen.is_usual() && metric.is_time() && profile.merged.has_cpu_samples();
+            let cpu = || is_share_shown.then_some(Cell::CpuShare);
+            match (metric.extent, view) {
+                (Extent::Own, _) => cells.push(Cell::Own(at)),
+                (Extent::OwnAndTotal, View::Flat) => {
+                    cells.push(Cell::Own(at));
+                    cells.extend(cpu());
+                    cells.push(Cell::Total(at));
+                }
+                (Extent::OwnAndTotal, View::Tree) => {
+                    cells.push(Cell::Total(at));
+                    cells.extend(cpu());
+                    cells.push(Cell::Own(at));
+                }
+                (Extent::OwnAndTotal, View::Callers) => {
+                    cells.extend([Cell::Total(at), Cell::Own(at)]);
+                    cells.extend(cpu());
+                }
+            }
+        }
+        if view == View::Flat && chosen.is_usual() {
+            cells.push(Cell::PerCall(0));
+        }
+        let has_many = metrics.iter().filter(|metric| metric.extent == Extent::OwnAndTotal).count() > 1;
+        Cells { cells, metrics, wholes, view, is_percent, has_many }
+    }
+
+    /// The leading metric of the whole tree.
+    pub(super) fn whole(&self) -> u64 {
+        self.wholes[0]
+    }
+
+    /// The line above the columns.
+    pub(super) fn heading(&self) -> String {
+        let cells = self.cells.iter().map(|cell| match cell {
+            Cell::Share => format!("{:>7} ", "share"),
+            Cell::CpuShare => "   cpu ".to_owned(),
+            Cell::Own(at) | Cell::Total(at) | Cell::PerCall(at) => {
+                format!("{:>width$} ", self.name(cell, *at), width = self.width(cell, *at))
+            }
+        });
+        cells.collect::<String>() + " "
+    }
+
+    /// What stands above a column of a metric.
+    fn name(&self, cell: &Cell, at: usize) -> String {
+        let metric = &self.metrics[at];
+        let (own, total) = if self.view == View::Callers { ("base", "cum") } else { ("self", "total") };
+        let part = match cell {
+            Cell::PerCall(_) => return format!("{own}/call"),
+            Cell::Own(_) => own,
+            _ => total,
+        };
+        match (metric.extent, self.has_many || !metric.is_time()) {
+            (Extent::Own, _) => metric.id.clone().into_owned(),
+            (Extent::OwnAndTotal, false) => part.to_owned(),
+            (Extent::OwnAndTotal, true) => format!("{} {part}", metric.id),
+        }
+    }
+
+    fn width(&self, cell: &Cell, at: usize) -> usize {
+        let least = match self.metrics[at].unit {
+            Unit::Nanoseconds | Unit::Bytes => 11,
+            Unit::Count | Unit::Bytecodes => 13,
+        };
+        self.name(cell, at).len().max(least)
+    }
+
+    /// A value in its column, and a space.
+    fn padded(&self, cell: &Cell, at: usize, text: &str) -> String {
+        let width = self.width(cell, at);
+        match self.metrics[at].unit {
+            // Their unit stands apart from what follows.
+            Unit::Nanoseconds | Unit::Bytes => format!("{text:>width$}  ", width = width - 1),
+            Unit::Count | Unit::Bytecodes => format!("{text:>width$} "),
+        }
+    }
+
+    /// A row's numbers, and two spaces.
+    pub(super) fn row(&self, amounts: &Amounts) -> String {
+        self.numbers(amounts, true)
+    }
+
+    /// The numbers of a row that stands for several: only those that add up.
+    pub(super) fn sum(&self, amounts: &Amounts) -> String {
+        self.numbers(amounts, false)
+    }
+
+    fn numbers(&self, amounts: &Amounts, is_single: bool) -> String {
+        // A sum of hidden lines has what the view is about.
+        let is_own_shown = is_single || self.view == View::Flat;
+        let is_total_shown = is_single || self.view == View::Tree;
+        let cells = self.cells.iter().map(|cell| match *cell {
+            Cell::Share => {
+                let lead = &self.metrics[0];
+                let amount = lead.of(amounts);
+                let part =
+                    if self.view == View::Flat || lead.extent == Extent::Own { amount.own } else { amount.total };
+                format!("{:>6.1}% ", 100.0 * share(part, self.wholes[0]))
+            }
+            Cell::CpuShare => match amounts.cpu.share() {
+                Some(share) if is_single && amounts.cpu.samples >= CpuSamples::ENOUGH => {
+                    format!("{:>5.0}% ", 100.0 * share)
+                }
+                _ => format!("{:7}", ""),
+            },
+            Cell::Own(at) => {
+                let (metric, amount) = (&self.metrics[at], self.metrics[at].of(amounts));
+                let error = if is_single { amount.own_error } else { 0 };
+                let text = match metric.is_calls() && amounts.at_least {
+                    true => format!(">={}", count(amount.own)),
+                    false => self.value(at, amount.own, error),
+                };
+                self.padded(cell, at, if is_own_shown || metric.extent == Extent::Own { &text } else { "" })
+            }
+            Cell::Total(at) => {
+                let amount = self.metrics[at].of(amounts);
+                let error = if is_single { amount.total_error } else { 0 };
+                self.padded(cell, at, &if is_total_shown { self.value(at, amount.total, error) } else { String::new() })
+            }
+            Cell::PerCall(at) => {
+                let amount = self.metrics[at].of(amounts);
+                let each = |whole: u64| whole.checked_div(amounts.calls).unwrap_or_default();
+                let unit = self.metrics[at].unit;
+                let text = || bounded(each(amount.own), each(amount.own_error), |value| with_unit(unit, value));
+                self.padded(cell, at, &if is_single { text() } else { String::new() })
+            }
+        });
+        cells.collect::<String>() + " "
+    }
+
+    fn value(&self, at: usize, value: u64, error: u64) -> String {
+        let (unit, whole) = (self.metrics[at].unit, self.wholes[at]);
+        bounded(value, error, |value| match self.is_percent && unit != Unit::Count {
+            true => format!("{:.2}%", 100.0 * share(value, whole)),
+            false => with_unit(unit, value),
+        })
+    }
+}
+
+fn bounded(value: u64, error: u64, text: impl Fn(u64) -> String) -> String {
+    match is_doubtful(value, error) {
+        true => format!("<{}", text(value.saturating_add(error))),
+        false => text(value),
+    }
+}
+
+fn with_unit(unit: Unit, value: u64) -> String {
+    match unit {
+        Unit::Nanoseconds => time(value),
+        Unit::Bytes => bytes(value),
+        Unit::Count | Unit::Bytecodes => count(value),
+    }
+}
+
+/// The rows of a tree's nodes, with the samples of all that each calls.
+pub(super) struct NodeRows<'a> {
+    nodes: NodeAmounts<'a>,
+    cpu: Vec<CpuSamples>,
+}
+
+impl<'a> NodeRows<'a> {
+    pub(super) fn of(profile: &Profile, tree: &'a Tree) -> NodeRows<'a> {
+        NodeRows { nodes: NodeAmounts::of(profile, tree), cpu: tree.total_cpu() }
+    }
+
+    pub(super) fn at(&self, node: crate::profile::NodeIndex) -> Amounts {
+        Amounts { cpu: self.cpu[node.0], ..self.nodes.at(node) }
+    }
+}
