@@ -188,15 +188,15 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A time, or what it is at most, where it is not known.
-pub(crate) fn bounded(value_ns: u64, error_ns: u64) -> String {
-    match is_doubtful(value_ns, error_ns) {
-        true => format!("<{}", units::time(value_ns.saturating_add(error_ns))),
-        false => units::time(value_ns),
+/// A value, or what it is at most, where it is not known.
+pub(crate) fn bounded(value: u64, error: u64, text: impl Fn(u64) -> String) -> String {
+    match is_doubtful(value, error) {
+        true => format!("<{}", text(value.saturating_add(error))),
+        false => text(value),
     }
 }
 
-/// Whether a time is not known: it is smaller than its own uncertainty.
-pub(crate) fn is_doubtful(value_ns: u64, error_ns: u64) -> bool {
-    value_ns < error_ns
+/// Whether a value is not known: it is smaller than its own uncertainty.
+pub(crate) fn is_doubtful(value: u64, error: u64) -> bool {
+    value < error
 }

@@ -35,7 +35,7 @@ mod links;
 
 pub use error::{Damage, SnapshotError};
 
-use columns::{Kind, Other, Reading};
+use columns::{Kind, Other, OwnValues, Reading};
 use frames::{FrameReader, FrameWriter, Tag};
 
 /// How the names of such files end.
@@ -226,7 +226,7 @@ fn tree<R: Read>(
     nodes: u64,
     methods: usize,
     kinds: &[Kind],
-) -> Result<(Tree, Vec<Vec<(u64, u64)>>), Damage> {
+) -> Result<(Tree, Vec<OwnValues>), Damage> {
     let too_many =
         |frames: &FrameReader<'_, R>| frames.misunderstood("it has more nodes than this machine has memory for");
     let count = usize::try_from(nodes).map_err(|_| too_many(frames))?;

@@ -84,7 +84,9 @@ impl TopArgs {
             palette: if wants_color() { Palette::Color } else { Palette::Monochrome },
         };
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        view::View::new(look, format!("headwater-{pid}-{seconds}.hw"))
+        let mut view = view::View::new(look, format!("headwater-{pid}-{seconds}.hw"));
+        options.metrics.iter().take(1).for_each(|id| view.lead_by(id));
+        view
     }
 }
 

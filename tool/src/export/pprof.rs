@@ -28,7 +28,9 @@ pub(super) fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let functions = Functions::of(profile, parts);
-    let metrics = super::additive(profile);
+    let mut metrics = super::additive(profile);
+    // Calls come before time, as in other profilers' files.
+    metrics.swap(0, 1);
     let mut strings = Strings::default();
     let mut out = GzEncoder::new(out, Compression::default());
 

@@ -1,6 +1,6 @@
 //! Everything that is known of a method, or of a node: one row of a report.
 
-use super::{Amount, Columns, CpuSamples, Node, NodeIndex, Profile, Tree};
+use super::{Amount, Columns, CpuSamples, Metric, Node, NodeIndex, Profile, Tree};
 
 /// What a method, or one of its callers or callees on its account, took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,12 @@ impl Amounts {
     pub(crate) fn of(node: &Node, at_least: bool) -> Amounts {
         let Node { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, .. } = *node;
         Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, columns: Vec::new() }
+    }
+
+    /// The same with a metric in the place of time.
+    pub(crate) fn led_by(self, metric: &Metric) -> Amounts {
+        let Amount { own, total, own_error, total_error } = metric.of(&self);
+        Amounts { self_ns: own, total_ns: total, error_ns: own_error, total_error_ns: total_error, ..self }
     }
 
     pub(crate) fn add(&mut self, other: &Amounts) {

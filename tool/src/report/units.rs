@@ -2,6 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::profile::Unit;
+
 /// A duration with its unit and four significant digits: `12.34 ms`.
 pub(crate) fn time(ns: u64) -> String {
     let (value, unit) = match ns {
@@ -33,6 +35,15 @@ pub(crate) fn bytes(n: u64) -> String {
         _ => 1,
     };
     format!("{value:.digits$} {}", UNITS[power - 1])
+}
+
+/// A metric's value with its unit.
+pub(crate) fn value(unit: Unit, value: u64) -> String {
+    match unit {
+        Unit::Nanoseconds => time(value),
+        Unit::Bytes => bytes(value),
+        Unit::Count | Unit::Bytecodes => count(value),
+    }
 }
 
 /// A number with its thousands separated: `1,234,567`.

@@ -76,13 +76,16 @@ pub(crate) fn encode(tree: &Tree, rests: &[u64], others: &[Other<'_>], block: Ra
     }
 }
 
+/// What each node of a tree has itself of a metric, and the uncertainty of that.
+pub(super) type OwnValues = Vec<(u64, u64)>;
+
 /// A tree that is being read.
 #[derive(Default)]
 pub(super) struct Reading {
     /// Its totals are still rests.
     pub(super) nodes: Vec<Node>,
-    /// Of each other metric, what each node has itself, and the uncertainty of that.
-    counted: Vec<Vec<(u64, u64)>>,
+    /// Of each other metric.
+    counted: Vec<OwnValues>,
 }
 
 impl Reading {
@@ -145,7 +148,7 @@ impl Reading {
     }
 
     /// Takes what was read of other metrics: it makes columns once it is known which nodes were handed over.
-    pub(super) fn take_counted(&mut self) -> Vec<Vec<(u64, u64)>> {
+    pub(super) fn take_counted(&mut self) -> Vec<OwnValues> {
         std::mem::take(&mut self.counted)
     }
 }

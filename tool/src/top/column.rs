@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::profile::Amounts;
-use crate::profile::CpuSamples;
-use crate::report::units::count;
+use crate::profile::{Amounts, CpuSamples, Unit};
+use crate::report::units::{self, count};
 use crate::report::{View, bounded, share};
 
 /// The narrowest method column that other columns are left out for.
@@ -56,21 +55,22 @@ impl Column {
     }
 
     /// What stands in it, for a row of a view.
-    pub(super) fn text(self, view: View, amounts: &Amounts, whole_ns: u64, width: usize) -> String {
+    pub(super) fn text(self, view: View, amounts: &Amounts, lead: Lead, width: usize) -> String {
+        let text = |value| units::value(lead.unit, value);
         let Amounts { calls, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, .. } = *amounts;
         match self {
             Column::Share => {
                 let part = if view == View::Flat { self_ns } else { total_ns };
-                format!("{:.1}%", 100.0 * share(part, whole_ns))
+                format!("{:.1}%", 100.0 * share(part, lead.whole))
             }
-            Column::Total => bounded(total_ns, total_error_ns),
+            Column::Total => bounded(total_ns, total_error_ns, text),
             Column::Cpu => match cpu.share() {
                 Some(share) if cpu.samples >= CpuSamples::ENOUGH => format!("{:.0}%", 100.0 * share),
                 _ => String::new(),
             },
-            Column::SelfTime => bounded(self_ns, error_ns),
+            Column::SelfTime => bounded(self_ns, error_ns, text),
             Column::PerCall => match self_ns.checked_div(calls) {
-                Some(ns) => bounded(ns, error_ns / calls),
+                Some(each) => bounded(each, error_ns / calls, text),
                 None => String::new(),
             },
             Column::Calls if at_least => format!(">={}", fitting_count(calls, width.saturating_sub(2))),
@@ -78,6 +78,14 @@ impl Column {
             Column::Name => String::new(),
         }
     }
+}
+
+/// The metric that stands in the place of time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lead {
+    pub(super) unit: Unit,
+    /// Of all roots.
+    pub(super) whole: u64,
 }
 
 /// A number in at most so many characters.

@@ -5,11 +5,12 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::column::{Column, Columns};
+use super::column::{Column, Columns, Lead};
 use super::keys::HELP;
 use super::rows::{Role, Row, Shown, What};
 use super::view::{Glyphs, Mode, Palette, Phase, View};
 use crate::printable::printable;
+use crate::profile::Unit;
 use crate::report::units::cut;
 use crate::report::{View as Shape, share};
 
@@ -154,10 +155,10 @@ impl View {
 
     fn draw_row(&self, row: &Row, columns: &Columns, indents: &Indents, area: Rect, buffer: &mut Buffer) {
         let amounts = self.amounts_of(row);
-        let whole_ns = self.shown.as_ref().map_or(0, |shown| shown.forest.whole_ns());
+        let lead = self.shown.as_ref().map_or(Lead { unit: Unit::Nanoseconds, whole: 0 }, |shown| shown.forest.lead());
         let part = if self.shape == Shape::Flat { amounts.self_ns } else { amounts.total_ns };
         let is_own = matches!(row.what, What::Line(line) if self.lines[line].role == Role::Own);
-        let modifier = match share(part, whole_ns) {
+        let modifier = match share(part, lead.whole) {
             _ if self.shape == Shape::Callers && is_own => Modifier::BOLD,
             part if part >= HOT => Modifier::BOLD,
             part if part < COLD => Modifier::DIM,
@@ -171,7 +172,7 @@ impl View {
             if *column == Column::Name {
                 self.draw_name(row, indents, Rect { x, width, ..area }, style, buffer);
             } else {
-                let text = column.text(self.shape, &amounts, whole_ns, width.into());
+                let text = column.text(self.shape, &amounts, lead, width.into());
                 put(buffer, x + width.saturating_sub(text.width() as u16), area.y, &text, style);
             }
             x += width + 1;

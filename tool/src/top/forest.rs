@@ -1,14 +1,14 @@
 //! The trees of a profile as the live view walks them, and nodes that are recognised from one profile to the next.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rustc_hash::FxHashSet;
 
-use super::column::{Measured, Sort};
-use crate::profile::Amounts;
+use super::column::{Lead, Measured, Sort};
 use crate::profile::walk::Children;
-use crate::profile::{CpuSamples, MethodIndex, Node, NodeIndex, Profile, ThreadProfile, Tree};
+use crate::profile::{Amounts, Column, CpuSamples, MethodIndex, Metric, Node, NodeIndex, Profile, ThreadProfile, Tree};
 use crate::report::Trees;
 
 /// Who a row is: the chain of names that leads to it. Numbers of nodes and methods change from one profile to the next, this does not.
@@ -43,32 +43,44 @@ pub(super) struct Forest {
     cpu: Vec<CpuSamples>,
     /// Which nodes' calls may be missing.
     incomplete: Vec<bool>,
-    whole_ns: u64,
+    /// Stands in the place of time, everywhere here.
+    metric: Metric,
+    columns: Vec<Column>,
+    whole: u64,
 }
 
 impl Forest {
-    pub(super) fn of(profile: &Profile, trees: Trees) -> Forest {
+    /// With a metric of the profile in the place of time.
+    pub(super) fn of(profile: &Profile, trees: Trees, metric: Metric) -> Forest {
         let (own, threads) = match trees {
             Trees::Merged => (None, 0),
             Trees::PerThread => (Some(below_threads(profile)), profile.threads.len()),
         };
         let tree = own.as_ref().unwrap_or(&profile.merged);
         let (children, keys) = (Children::of(tree), keys(profile, tree, threads));
-        let (cpu, whole_ns) = (tree.total_cpu(), tree.total_ns());
+        let cpu = tree.total_cpu();
+        let columns = profile.columns(tree);
+        let whole = metric.whole(tree, &columns);
+        let columns = columns.into_iter().map(Cow::into_owned).collect();
         let incomplete = match trees {
             Trees::Merged => profile.incomplete_nodes(tree),
             Trees::PerThread => incomplete_below_threads(profile),
         };
-        Forest { children, keys, cpu, incomplete, whole_ns, own, threads }
+        Forest { children, keys, cpu, incomplete, metric, columns, whole, own, threads }
     }
 
     pub(super) fn tree<'a>(&'a self, profile: &'a Profile) -> &'a Tree {
         self.own.as_ref().unwrap_or(&profile.merged)
     }
 
-    /// Time of everything.
-    pub(super) fn whole_ns(&self) -> u64 {
-        self.whole_ns
+    /// What stands in the place of time.
+    pub(super) fn metric(&self) -> &Metric {
+        &self.metric
+    }
+
+    /// The same of all roots.
+    pub(super) fn lead(&self) -> Lead {
+        Lead { unit: self.metric.unit, whole: self.whole }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -102,7 +114,9 @@ impl Forest {
 
     /// Its numbers; `cpu` is of the total time.
     pub(super) fn amounts(&self, profile: &Profile, node: NodeIndex) -> Amounts {
-        Amounts { cpu: self.cpu[node.0], ..Amounts::of(&self.tree(profile).nodes[node.0], self.incomplete[node.0]) }
+        let columns = self.columns.iter().map(|column| column.at(node)).collect();
+        let amounts = Amounts::of(&self.tree(profile).nodes[node.0], self.incomplete[node.0]);
+        Amounts { cpu: self.cpu[node.0], columns, ..amounts }.led_by(&self.metric)
     }
 
     /// A node's children, or the roots, in the order that they are shown in.
@@ -149,7 +163,8 @@ fn incomplete_below_threads(profile: &Profile) -> Vec<bool> {
 }
 
 fn below_threads(profile: &Profile) -> Tree {
-    let mut all = Tree::of(vec![Node::empty(MethodIndex(0)); profile.threads.len()]);
+    let threads = profile.threads.len();
+    let mut all = Tree::of(vec![Node::empty(MethodIndex(0)); threads]);
     for (index, thread) in profile.threads.iter().enumerate() {
         let first = all.nodes.len();
         for node in &thread.tree.nodes {
@@ -161,6 +176,15 @@ fn below_threads(profile: &Profile) -> Tree {
             all.nodes.push(Node { parent: Some(NodeIndex(parent)), ..*node });
         }
     }
+    let counted = (0..profile.counted.len()).map(|at| {
+        let own = profile.threads.iter().flat_map(|thread| {
+            let column = thread.tree.counted.get(at);
+            let own = move |node| column.map(|column: &Column| column.at(NodeIndex(node))).unwrap_or_default();
+            (0..thread.tree.nodes.len()).map(move |node| (own(node).own, own(node).own_error))
+        });
+        Column::of(&all.nodes, std::iter::repeat_n((0, 0), threads).chain(own))
+    });
+    all.counted = counted.collect();
     all
 }
 

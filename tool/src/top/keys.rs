@@ -33,6 +33,8 @@ pub(super) enum Action {
     Back,
     /// Threads apart, or all in one.
     Threads,
+    /// The next metric in the place of time.
+    Metric,
     /// Sort by the column to the left.
     SortLeft,
     /// Sort by the column to the right.
@@ -72,8 +74,8 @@ pub(super) const HELP: [(&str, &str); 24] = [
     ("c", "callers and callees of the method"),
     ("Backspace, Esc", "back from there"),
     ("t", "threads apart, or all in one"),
-    ("< >", "sort by the next column"),
-    ("1 2 3 ...", "sort by that column; again: reverse"),
+    ("m", "the next metric: time, calls, exceptions, ..."),
+    ("< >, 1 2 3 ...", "sort by a column; again: reverse"),
     ("r", "reverse the order"),
     ("/", "search as you type"),
     ("n N", "next match, previous match"),
@@ -113,6 +115,7 @@ impl Action {
             KeyCode::Char('c') => Action::Callers,
             KeyCode::Backspace | KeyCode::Esc => Action::Back,
             KeyCode::Char('t') => Action::Threads,
+            KeyCode::Char('m') => Action::Metric,
             KeyCode::Char('<') => Action::SortLeft,
             KeyCode::Char('>') => Action::SortRight,
             KeyCode::Char(digit @ '1'..='9') => Action::SortBy(digit as usize - '1' as usize),

@@ -79,7 +79,7 @@ pub(super) fn tree_rows(shown: &Shown, sort: Sort, folds: &mut Folds) -> Vec<Row
         }
         let is_open = folds.known.get(&key).copied().unwrap_or_else(|| {
             let part = forest.amounts(profile, node).total_ns;
-            let opens = !folds.is_settled && depth < UNFOLDED_LEVELS && share(part, forest.whole_ns()) >= UNFOLDED;
+            let opens = !folds.is_settled && depth < UNFOLDED_LEVELS && share(part, forest.lead().whole) >= UNFOLDED;
             if opens {
                 // And stays so, when its share sinks.
                 folds.known.insert(key, true);
@@ -93,12 +93,16 @@ pub(super) fn tree_rows(shown: &Shown, sort: Sort, folds: &mut Folds) -> Vec<Row
     rows
 }
 
-pub(super) fn flat_lines(profile: &Profile, trees: Trees, sort: Sort) -> Vec<Line> {
+pub(super) fn flat_lines(shown: &Shown, trees: Trees, sort: Sort) -> Vec<Line> {
+    let Shown { profile, forest } = shown;
     let names = Names::of(profile);
     let of_tree = |thread: Option<usize>, tree: &Tree| {
         let rows = flat::rows(profile, &names, tree).into_iter();
-        rows.map(move |row| Line { role: Role::Own, method: Some(row.method), thread, amounts: row.amounts })
-            .collect::<Vec<_>>()
+        rows.map(move |row| {
+            let amounts = row.amounts.led_by(forest.metric());
+            Line { role: Role::Own, method: Some(row.method), thread, amounts }
+        })
+        .collect::<Vec<_>>()
     };
     let mut lines = match trees {
         Trees::Merged => of_tree(None, &profile.merged),
@@ -111,16 +115,18 @@ pub(super) fn flat_lines(profile: &Profile, trees: Trees, sort: Sort) -> Vec<Lin
     lines
 }
 
-pub(super) fn callers_lines(profile: &Profile, machine: Option<&String>, sort: Sort) -> Vec<Line> {
+pub(super) fn callers_lines(shown: &Shown, machine: Option<&String>, sort: Sort) -> Vec<Line> {
+    let Shown { profile, forest } = shown;
+    let led = |amounts: &Amounts| amounts.clone().led_by(forest.metric());
     let stanzas = arcs::stanzas(profile, &profile.merged);
     let stanza = stanzas.into_iter().find(|stanza| Some(&profile.methods[stanza.method.0].machine) == machine);
     let Some(stanza) = stanza else { return Vec::new() };
-    let line = |role, arc: &arcs::Arc| Line { role, method: arc.method, thread: None, amounts: arc.amounts.clone() };
+    let line = |role, arc: &arcs::Arc| Line { role, method: arc.method, thread: None, amounts: led(&arc.amounts) };
     let mut callers: Vec<Line> = stanza.parents.iter().map(|arc| line(Role::Caller, arc)).collect();
     let mut callees: Vec<Line> = stanza.children.iter().map(|arc| line(Role::Callee, arc)).collect();
     sort_lines(&mut callers, profile, sort);
     sort_lines(&mut callees, profile, sort);
-    callers.push(Line { role: Role::Own, method: Some(stanza.method), thread: None, amounts: stanza.own });
+    callers.push(Line { role: Role::Own, method: Some(stanza.method), thread: None, amounts: led(&stanza.own) });
     callers.extend(callees);
     callers
 }

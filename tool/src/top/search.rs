@@ -177,7 +177,7 @@ mod tests {
             let profile = profile_of(random_tree(seed, 80, 6), trees, 6);
             for (trees, sort) in [(Trees::Merged, Sort::by(Column::Total)), (Trees::PerThread, Sort::by(Column::Name))]
             {
-                let forest = Forest::of(&profile, trees);
+                let forest = Forest::of(&profile, trees, profile.time_metric());
                 let matches = Matches::of(&Query::new("m3"), &profile, &forest, sort);
                 let rows = unfolded(&profile, &forest, sort);
                 let expected: Vec<NodeIndex> = rows.iter().copied().filter(|node| matches.is_match(*node)).collect();

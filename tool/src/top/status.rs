@@ -111,6 +111,8 @@ impl View {
         let sort = self.sort();
         let column = sort.column.heading();
         let order = if sort.reversed { format!("sorted by {column}, reversed") } else { format!("sorted by {column}") };
+        let metric = self.shown.as_ref().map(|shown| shown.forest.metric()).filter(|metric| !metric.is_time());
+        let order = metric.map_or(order.clone(), |metric| format!("{}, {order}", metric.title));
         match self.shape {
             Shape::Tree => format!("tree, {threads}, {order}"),
             Shape::Flat => format!("flat, {threads}, {order}"),

@@ -15,8 +15,7 @@ use super::forest::{Forest, Key, Subject};
 use super::keys::Action;
 use super::rows::{Folds, Line, Role, Row, Shown, What, callers_lines, flat_lines, keyed, tree_rows};
 use super::search::{Direction, Query};
-use crate::profile::Amounts;
-use crate::profile::{NodeIndex, Profile};
+use crate::profile::{Amounts, Metric, NodeIndex, Profile};
 use crate::report::{Trees, View as Shape};
 
 mod folding;
@@ -87,6 +86,8 @@ pub struct View {
     pub(super) width: u16,
     /// How many rows were put into words for the last picture.
     pub(super) worded: usize,
+    /// The metric that stands in the place of time, if it is another.
+    metric: Option<String>,
     default_file: String,
 }
 
@@ -116,6 +117,7 @@ impl View {
             height: 1,
             width: 80,
             worded: 0,
+            metric: None,
             default_file,
         };
         if let Some(sort) = look.sort {
@@ -130,9 +132,38 @@ impl View {
             self.newest = Some((profile, rate));
             return;
         }
-        let forest = Forest::of(&profile, self.trees);
+        let forest = self.forest(&profile);
         self.rate = rate;
         self.shown = Some(Shown { profile, forest });
+        self.rebuild();
+    }
+
+    /// Shows a metric in the place of time, by its id.
+    pub fn lead_by(&mut self, id: &str) {
+        self.metric = Some(id.to_owned());
+        self.replant();
+    }
+
+    fn lead_by_next(&mut self) {
+        let Some(shown) = &self.shown else { return };
+        let metrics: Vec<Metric> = shown.profile.metrics().into_iter().filter(|metric| metric.is_additive).collect();
+        let at = metrics.iter().position(|metric| metric.id == shown.forest.metric().id).unwrap_or(0);
+        let next = &metrics[(at + 1) % metrics.len()];
+        self.say(format!("{}: {}", next.title, next.about));
+        self.lead_by(&next.id);
+    }
+
+    /// The trees as they are walked.
+    fn forest(&self, profile: &Profile) -> Forest {
+        let metric = self.metric.as_ref().and_then(|id| profile.metric(id)).unwrap_or_else(|| profile.time_metric());
+        Forest::of(profile, self.trees, metric)
+    }
+
+    fn replant(&mut self) {
+        if let Some(shown) = self.shown.take() {
+            let forest = self.forest(&shown.profile);
+            self.shown = Some(Shown { forest, ..shown });
+        }
         self.rebuild();
     }
 
@@ -234,12 +265,9 @@ impl View {
             Action::Back => self.back(),
             Action::Threads => {
                 self.trees = if self.trees == Trees::Merged { Trees::PerThread } else { Trees::Merged };
-                if let Some(shown) = self.shown.take() {
-                    let forest = Forest::of(&shown.profile, self.trees);
-                    self.shown = Some(Shown { forest, ..shown });
-                }
-                self.rebuild();
+                self.replant();
             }
+            Action::Metric => self.lead_by_next(),
             Action::SortLeft => self.sort_beside(-1),
             Action::SortRight => self.sort_beside(1),
             Action::SortBy(place) => self.sort_by(place),
@@ -399,11 +427,11 @@ impl View {
         self.rows = match self.shape {
             Shape::Tree => tree_rows(shown, sort, &mut self.folds),
             Shape::Flat => {
-                self.lines = flat_lines(&shown.profile, self.trees, sort);
+                self.lines = flat_lines(shown, self.trees, sort);
                 keyed(&self.lines, &shown.profile, self.shape)
             }
             Shape::Callers => {
-                self.lines = callers_lines(&shown.profile, self.asked.last(), sort);
+                self.lines = callers_lines(shown, self.asked.last(), sort);
                 keyed(&self.lines, &shown.profile, self.shape)
             }
         };

@@ -148,6 +148,29 @@ export const cases = {
     await sameTree(page, json("tree").nodes);
   },
 
+  /** A metric takes the place of time, everywhere. */
+  async metric({ open, json }) {
+    const page = await open();
+    const choices = await page.$$eval("#width option", (options) => options.map((option) => [option.value, option.textContent]));
+    const metrics = json("flat").metrics;
+    assert.deepEqual(choices, metrics.map(({ id, title }) => [id, title]));
+    const own = { calls: (row) => row.calls, thrown: (row) => row.thrown };
+    for (const { id, unit } of metrics.slice(1)) {
+      await page.selectOption("#width", id);
+      await view(page, "methods");
+      const shown = await allRows(page, "flat");
+      const key = unit === "nanoseconds" ? "selfNs" : "self";
+      const of = own[id] ?? ((row) => row.metrics[id].self);
+      assert.deepEqual(
+        sorted(shown.map((row) => [row.method, Number(row[key])])),
+        sorted(json("flat").flat.map((row) => [row.method, of(row)])),
+        id,
+      );
+    }
+    await page.selectOption("#width", metrics[0].id);
+    await sameFlat(page, json("flat").flat);
+  },
+
   async search({ open, json }) {
     const page = await open();
     await view(page, "methods");

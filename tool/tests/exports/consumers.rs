@@ -117,8 +117,8 @@ pub fn go_pprof(file: &Written) -> GoPprof {
     let mut samples: Vec<(Vec<String>, i64, u64, String)> = Vec::new();
     for line in lines {
         let numbers = line.split_once(": ").and_then(|(values, stack)| {
-            let (calls, ns) = values.trim().split_once(' ')?;
-            Some((calls.parse().ok()?, ns.trim().parse().ok()?, stack))
+            let mut values = values.split_whitespace();
+            Some((values.next()?.parse().ok()?, values.next()?.parse().ok()?, stack))
         });
         match numbers {
             Some((calls, ns, stack)) => {
@@ -172,13 +172,14 @@ fn annotate(file: &Written, options: &[&str]) -> (u64, Callgrind) {
     for line in text.lines() {
         let Some((cost, rest)) = line.split_once('(') else { continue };
         let Some((_, rest)) = rest.split_once("%)") else { continue };
-        if rest.trim() == "PROGRAM TOTALS" {
+        // Behind the first event come the others.
+        if rest.ends_with("PROGRAM TOTALS") {
             total = Some(number(cost));
             continue;
         }
         let Some((mark, function)) = rest.split_once("???:") else { continue };
         let function = function.rsplit_once(" [").map_or(function, |(function, _)| function);
-        if mark.trim() == ">" {
+        if mark.trim().ends_with('>') {
             let (callee, calls) = function.rsplit_once(" (").expect("a number of calls");
             let calls = number(calls.strip_suffix("x)").expect("(calls x)"));
             let known = listed.arcs.insert((caller.clone(), callee.to_owned()), (calls, number(cost)));

@@ -64,8 +64,14 @@ fn speedscope_reads_its_own_format() {
         validate_by_schema(&written);
         let read = speedscope(&written, "x.speedscope.json");
         let profiles = read["profiles"].as_array().expect("profiles");
-        assert_eq!(profiles.len(), expected.len());
-        for (read, (name, tree)) in profiles.iter().zip(expected) {
+        // By time, and then by CPU time.
+        let (by_time, by_cpu) = profiles.split_at(expected.len());
+        assert_eq!(by_cpu.len(), expected.len());
+        for (read, (name, tree)) in by_cpu.iter().zip(&expected) {
+            assert_eq!(read["name"].as_str(), Some(&*format!("{name}: CPU time")));
+            assert!(read["total"].as_f64().expect("a number") <= tree.total_ns() as f64);
+        }
+        for (read, (name, tree)) in by_time.iter().zip(expected) {
             assert_eq!(read["name"], name);
             assert_eq!(read["unit"], "nanoseconds");
             assert_eq!(read["total"].as_f64(), Some(tree.total_ns() as f64));
@@ -161,7 +167,7 @@ fn pprof_is_read_by_go() {
     let profile = profile();
     let written = Written::new("x.pb.gz", &write(&profile, Format::Pprof, Trees::PerThread));
     let read = go_pprof(&written);
-    assert_eq!(read.sample_types, ["calls/count", "wall/nanoseconds[dflt]"]);
+    assert_eq!(read.sample_types, ["calls/count", "wall/nanoseconds[dflt]", "thrown/count", "cpu/nanoseconds"]);
     let mut expected = BTreeMap::new();
     for thread in &profile.threads {
         for (stack, sums) in by_stack(&thread.tree, made_up::label) {
@@ -188,6 +194,8 @@ fn pprof_is_read_by_go() {
     assert!(top.contains("Type: wall") && top.contains("com.acme.Shop.checkout(Cart)"), "{top}");
     let calls = consumers::go_pprof_top(&written, &["-sample_index=calls"]);
     assert!(calls.contains("Type: calls"), "{calls}");
+    let cpu = consumers::go_pprof_top(&written, &["-sample_index=cpu"]);
+    assert!(cpu.contains("Type: cpu"), "{cpu}");
 }
 
 #[test]
@@ -262,12 +270,21 @@ fn csv_is_read_by_python() {
                 profile.threads.iter().for_each(|thread| add(Some((thread.id.0, &thread.name)), &thread.tree));
             }
         }
-        assert_eq!(read, Value::Array(expected));
+        let rows = read.as_array().expect("rows");
+        assert_eq!(rows.len(), expected.len());
+        for (row, expected) in rows.iter().zip(expected) {
+            let mut row = row.as_object().expect("fields").clone();
+            let number = |value: Option<Value>| value.and_then(|value| value.as_str()?.parse::<u64>().ok());
+            let cpu = ["self", "total", "error", "total_error"].map(|part| row.remove(&format!("cpu_{part}_ns")));
+            let [own, total, ..] = cpu.map(number);
+            assert!(own.expect("a time") <= total.expect("a time"));
+            assert_eq!(Value::Object(row), expected);
+        }
     }
 }
 
 #[test]
-fn csv_of_an_empty_profile_has_the_same_header() {
+fn csv_of_an_empty_profile_has_the_usual_header() {
     let full = profile();
     let mut empty = full.clone();
     empty.merged = Tree::default();
@@ -275,7 +292,11 @@ fn csv_of_an_empty_profile_has_the_same_header() {
         let text = String::from_utf8(write(profile, Format::Csv, Trees::Merged)).expect("text");
         text.lines().next().expect("a header").to_owned()
     };
-    assert_eq!(first_line(&empty), first_line(&full));
+    // Of a profile without samples nothing is known of CPU time.
+    assert_eq!(
+        first_line(&full).strip_prefix(&first_line(&empty)),
+        Some(",cpu_self_ns,cpu_total_ns,cpu_error_ns,cpu_total_error_ns")
+    );
 }
 
 #[test]
@@ -327,6 +348,9 @@ fn openmetrics_is_read_by_the_prometheus_client() {
                 let value = sample["value"].as_f64().expect("a value");
                 assert_eq!(read.insert((name, labels.collect::<BTreeMap<_, _>>()), value), None, "{sample}");
             }
+            let is_cpu = |(name, _): &(String, _), _: &mut f64| name.starts_with("headwater_method_cpu_");
+            let cpu: BTreeMap<_, _> = read.extract_if(.., is_cpu).collect();
+            assert_eq!(cpu.len() * 7, 4 * expected.len(), "four of each method");
             let recorded = read.remove(&(
                 "headwater_recording_seconds".to_owned(),
                 [("pid", "4711"), ("main", "com.acme.Shop"), ("jdk", "25.0.1")]
@@ -348,8 +372,14 @@ fn the_firefox_profilers_tables_hold_the_trees() {
     ] {
         let read: Value = serde_json::from_slice(&write(&profile, Format::Firefox, trees)).expect("JSON");
         let threads = read["threads"].as_array().expect("threads");
-        assert_eq!(threads.len(), parts.len());
-        for (thread, (name, tree)) in threads.iter().zip(parts) {
+        // By time, and then by CPU time.
+        let (by_time, by_cpu) = threads.split_at(parts.len());
+        assert_eq!(by_cpu.len(), parts.len());
+        for (thread, (name, _)) in by_cpu.iter().zip(&parts) {
+            assert_eq!(thread["name"].as_str(), Some(&*format!("{name}: CPU time")));
+            firefox::read(&read, thread);
+        }
+        for (thread, (name, tree)) in by_time.iter().zip(parts) {
             assert_eq!(thread["name"], name);
             assert_eq!(
                 firefox::read(&read, thread),

@@ -116,6 +116,11 @@ fn a_thread_has_its_own_tree_and_table() {
 }
 
 #[test]
+fn a_metric_takes_the_place_of_time() {
+    of_profile("metric");
+}
+
+#[test]
 fn a_search_filters_methods_and_marks_what_it_finds() {
     of_profile("search");
 }

@@ -2,8 +2,8 @@
 
 use crate::profile::{Amounts, CpuSamples, Extent, Metric, NodeAmounts, Profile, Tree, Unit};
 use crate::report::chosen::Chosen;
-use crate::report::units::{bytes, count, time};
-use crate::report::{View, is_doubtful, share};
+use crate::report::units::{self, count};
+use crate::report::{View, bounded, share};
 
 /// A column.
 enum Cell {
@@ -161,7 +161,7 @@ impl Cells {
                 let amount = self.metrics[at].of(amounts);
                 let each = |whole: u64| whole.checked_div(amounts.calls).unwrap_or_default();
                 let unit = self.metrics[at].unit;
-                let text = || bounded(each(amount.own), each(amount.own_error), |value| with_unit(unit, value));
+                let text = || bounded(each(amount.own), each(amount.own_error), |value| units::value(unit, value));
                 self.padded(cell, at, &if is_single { text() } else { String::new() })
             }
         });
@@ -172,23 +172,8 @@ impl Cells {
         let (unit, whole) = (self.metrics[at].unit, self.wholes[at]);
         bounded(value, error, |value| match self.is_percent && unit != Unit::Count {
             true => format!("{:.2}%", 100.0 * share(value, whole)),
-            false => with_unit(unit, value),
+            false => units::value(unit, value),
         })
-    }
-}
-
-fn bounded(value: u64, error: u64, text: impl Fn(u64) -> String) -> String {
-    match is_doubtful(value, error) {
-        true => format!("<{}", text(value.saturating_add(error))),
-        false => text(value),
-    }
-}
-
-fn with_unit(unit: Unit, value: u64) -> String {
-    match unit {
-        Unit::Nanoseconds => time(value),
-        Unit::Bytes => bytes(value),
-        Unit::Count | Unit::Bytecodes => count(value),
     }
 }
 

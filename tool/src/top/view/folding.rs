@@ -67,7 +67,7 @@ impl View {
         let (Some(mut node), Some(shown)) = (self.selected_node(), &self.shown) else { return };
         let hottest = |node| shown.forest.below(&shown.profile, Some(node), Sort::usual(Shape::Tree)).first().copied();
         while let Some(next) = hottest(node) {
-            let (part, whole) = (shown.forest.amounts(&shown.profile, next), shown.forest.whole_ns());
+            let (part, whole) = (shown.forest.amounts(&shown.profile, next), shown.forest.lead().whole);
             if share(part.total_ns, whole) < UNFOLDED {
                 break;
             }
