@@ -9,6 +9,7 @@ use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{JNIEnv, jclass, jint, jobject};
 
 use crate::compiled;
+use crate::counting;
 use crate::guard;
 use crate::hotswap;
 use crate::jni_env::Jni;
@@ -26,6 +27,10 @@ pub fn callbacks() -> Callbacks {
         class_file_load_hook: Some(class_file_load_hook),
         class_prepare: Some(class_prepare),
         compiled_method_load: Some(compiled::compiled_method_load),
+        monitor_wait: Some(counting::monitor_wait),
+        monitor_waited: Some(counting::monitor_waited),
+        monitor_contended_enter: Some(counting::monitor_contended_enter),
+        monitor_contended_entered: Some(counting::monitor_contended_entered),
         ..Callbacks::default()
     }
 }
@@ -55,6 +60,7 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
         }
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
+        session.counting.class_prepared(&session, jni);
         let Ok(Some(info)) = session.classes.info(jni, class) else { return };
         session.classes.defined(info.loader, &info.name);
         let reveal = || session.ask_and_follow(jni, Upcall::ClassPrepared(info));

@@ -13,6 +13,7 @@ mod classes;
 mod compiled;
 mod connection;
 mod constants;
+mod counting;
 mod files;
 mod free_chunks;
 mod hotswap;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use headwater_protocol::message::Calibration;
 use headwater_protocol::segment::Segment;
-use headwater_protocol::word::PauseReason;
+use headwater_protocol::word::{Counter, PauseReason};
 use headwater_protocol::{MethodId, ThreadId, layout, word};
 use headwater_runtime_java::{CLASSES, FORMER_NAMES, PROBE_CLASS, PROBES, UNSAFE_CLASS};
 use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jobject, jvalue};
@@ -26,6 +26,9 @@ pub struct Runtime {
     calibrate: jmethodID,
     thread_end: jmethodID,
     paused: jmethodID,
+    counted: jmethodID,
+    waits: jmethodID,
+    waited: jmethodID,
     open: jmethodID,
     returned: jmethodID,
 }
@@ -105,6 +108,9 @@ impl Runtime {
             calibrate: jni.static_method(class, "calibrate", "()[D")?,
             thread_end: jni.static_method(class, "threadEnd", "()V")?,
             paused: jni.static_method(class, "paused", "(IJ)V")?,
+            counted: jni.static_method(class, "counted", "(IJ)V")?,
+            waits: jni.static_method(class, "waits", "()V")?,
+            waited: jni.static_method(class, "waited", "(II)V")?,
             open: jni.static_method(class, "open", "(J[I)V")?,
             returned: jni.static_method(class, "returned", "(J)V")?,
         };
@@ -191,6 +197,24 @@ impl Runtime {
         let arguments = [jvalue { i: reason.number() as jint }, jvalue { j: duration }];
         // An exception here was cleared; the pause then counts into the method's time.
         let _ = jni.call_static_void(self.class, self.paused, &arguments);
+    }
+
+    /// Something happened in the method that the current thread is in.
+    pub fn counted(&self, jni: Jni, counter: Counter, value: u64) {
+        let arguments = [jvalue { i: counter.number() as jint }, jvalue { j: value.min(word::MAX_PAYLOAD) as i64 }];
+        // An exception here (a StackOverflowError at most) was cleared; it is not counted then.
+        let _ = jni.call_static_void(self.class, self.counted, &arguments);
+    }
+
+    /// The current thread begins to wait.
+    pub fn waits(&self, jni: Jni) {
+        let _ = jni.call_static_void(self.class, self.waits, &[]);
+    }
+
+    /// The current thread has waited: how long and how often goes to these counters.
+    pub fn waited(&self, jni: Jni, time: Counter, times: Counter) {
+        let arguments = [time, times].map(|counter| jvalue { i: counter.number() as jint });
+        let _ = jni.call_static_void(self.class, self.waited, &arguments);
     }
 }
 

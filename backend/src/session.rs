@@ -14,6 +14,7 @@ use crate::below;
 use crate::classes::Classes;
 use crate::compiled;
 use crate::connection::{Connection, Next};
+use crate::counting::Counters;
 use crate::free_chunks::FreeChunks;
 use crate::hotswap;
 use crate::invocations::Invocations;
@@ -62,6 +63,8 @@ pub struct Session {
     pub patience: Patience,
     /// Code that hotswaps have discarded.
     settling: Settling,
+    /// What is counted beside calls.
+    pub counting: Counters,
     /// The Java side.
     pub runtime: &'static Runtime,
     segment: Mutex<Option<Segment>>,
@@ -180,6 +183,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         stale: Stale::default(),
         patience: Patience::default(),
         settling: Settling::of(jvmti),
+        counting: Counters::default(),
         runtime,
         segment: Mutex::new(Some(segment)),
         free_chunks: FreeChunks::default(),
@@ -291,6 +295,10 @@ impl Session {
                 }
                 Ok(Reply::Hotswapped(forgotten))
             }
+            Command::Count(what) => match self.counting.count(self.jvmti, what) {
+                Ok(()) => Ok(Reply::Done),
+                Err(error) => Err(failed(&error)),
+            },
             Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
             Command::ListCalls => open_calls::running(jni, self).map(Reply::Calls).map_err(|error| failed(&error)),
             Command::ListStacks { roots } => {

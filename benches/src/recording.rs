@@ -14,6 +14,7 @@ use headwater::session::Gentle;
 use headwater_protocol::chunks::ChunkReader;
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::{Overflow, Segment};
+use headwater_protocol::word::Counting;
 use tokio::sync::Notify;
 
 /// How long the reader sleeps when there was nothing to read.
@@ -110,6 +111,7 @@ fn settings(root: &str) -> Settings {
         clock_source: ClockChoice::Auto,
         control: None,
         statistics: Statistics::Off,
+        counting: Counting::default(),
         budget: None,
         bare: BareTiming::Off,
         buffer_bytes: 64 << 20,

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::word::Counting;
 use crate::{ClassId, LoaderId, MethodId, ThreadId};
 
 mod bytes;
@@ -146,6 +147,8 @@ pub enum Command {
     /// Have profiles of the JIT compilers forgotten that remember lambdas whose code is gone. Answered by [`Reply::Hotswapped`], which counts no
     /// classes: none gets another code.
     ForgetLambdas,
+    /// From now on, beside calls, count these too. Answered by [`Reply::Done`].
+    Count(Counting),
     /// Let instrumented methods record. Answered by [`Reply::Done`].
     Record,
     /// The stacks of threads that are inside the code that one of these methods had before it was instrumented. Answered by

@@ -10,11 +10,14 @@
 //! `ENTER`, `ROOT`, `EXIT`, `THROW`: id is the method, payload the time in ns since the chunk's base.
 //! `PAUSE`: id is a [`PauseReason`], payload a duration in ns to be taken off the thread's clock; it lies entirely
 //! between the event before and the event after it.
+//! The same kind with the id of a [`Counter`] or of a [`Handover`]: a count for the method on top, or work that changes hands.
 //! `CONTROL`: id is a root, payload how long a call of it took that was not recorded.
 //! `THREAD`: the thread that the following words belong to, in the lower 36 bits, and the number of its run in the 25 above.
 //!
 //! A run is what a virtual thread writes between two changes of its carrier, whose chunk it writes into; it counts them. A
 //! thread whose words are all in chunks of its own has no runs: 0.
+
+use serde::{Deserialize, Serialize};
 
 use crate::{MethodId, ThreadId};
 
@@ -113,6 +116,69 @@ impl Handover {
     }
 }
 
+/// What is counted beside calls, at the method on top (id of a `PAUSE` word; nothing of it is taken off a clock).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Counter {
+    /// Classes that the thread has loaded and linked.
+    Classes,
+    /// How long it waited to enter monitors, in ns.
+    BlockedNs,
+    /// How often.
+    Blocked,
+    /// How long it waited in `Object.wait`, in ns.
+    WaitedNs,
+    /// How often.
+    Waited,
+}
+
+impl Counter {
+    /// All of them.
+    pub const ALL: [Counter; 5] =
+        [Counter::Classes, Counter::BlockedNs, Counter::Blocked, Counter::WaitedNs, Counter::Waited];
+
+    /// The number that stands in the word: none that a pause or a handover has.
+    pub fn number(self) -> u32 {
+        match self {
+            Counter::Classes => 32,
+            Counter::BlockedNs => 33,
+            Counter::Blocked => 34,
+            Counter::WaitedNs => 35,
+            Counter::Waited => 36,
+        }
+    }
+
+    fn of(number: u32) -> Option<Counter> {
+        Counter::ALL.into_iter().find(|counter| counter.number() == number)
+    }
+}
+
+/// What is counted beside calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counting {
+    /// Classes that are loaded and linked.
+    pub classes: bool,
+    /// Waiting to enter monitors.
+    pub locks: bool,
+    /// Waiting in `Object.wait`.
+    pub waits: bool,
+}
+
+impl Counting {
+    /// Whether a counter belongs to it.
+    pub fn has(self, counter: Counter) -> bool {
+        match counter {
+            Counter::Classes => self.classes,
+            Counter::BlockedNs | Counter::Blocked => self.locks,
+            Counter::WaitedNs | Counter::Waited => self.waits,
+        }
+    }
+
+    /// Whether nothing is.
+    pub fn is_nothing(self) -> bool {
+        self == Counting::default()
+    }
+}
+
 /// A decoded event word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -147,6 +213,13 @@ pub enum Event {
         what: Handover,
         /// Which work.
         link: u64,
+    },
+    /// Something happened in the method on top.
+    Count {
+        /// What.
+        counter: Counter,
+        /// How often, or how much of it.
+        value: u64,
     },
     /// A control invocation of a root is over.
     Control {
@@ -194,9 +267,12 @@ impl Event {
             KIND_ROOT => Event::Enter { method, time_ns: payload, root: true },
             KIND_EXIT => Event::Exit { method, time_ns: payload, thrown: false },
             KIND_THROW => Event::Exit { method, time_ns: payload, thrown: true },
-            KIND_PAUSE => match Handover::of(id) {
-                Some(what) => Event::Handover { what, link: payload },
-                None => Event::Pause { reason: PauseReason::ALL.get(id as usize).copied(), duration_ns: payload },
+            KIND_PAUSE => match (Handover::of(id), Counter::of(id)) {
+                (Some(what), _) => Event::Handover { what, link: payload },
+                (_, Some(counter)) => Event::Count { counter, value: payload },
+                (None, None) => {
+                    Event::Pause { reason: PauseReason::ALL.get(id as usize).copied(), duration_ns: payload }
+                }
             },
             KIND_CONTROL => Event::Control { method, duration_ns: payload },
             KIND_THREAD => {
@@ -215,6 +291,7 @@ impl Event {
                 (KIND_PAUSE, reason.map_or(MethodId::MAX.0, PauseReason::number), duration_ns)
             }
             Event::Handover { what, link } => (KIND_PAUSE, what.number(), link),
+            Event::Count { counter, value } => (KIND_PAUSE, counter.number(), value),
             Event::Control { method, duration_ns } => (KIND_CONTROL, method.0, duration_ns),
             Event::Thread { thread, run } => {
                 let run = run.map_or(0, |run| run.0);
@@ -238,6 +315,7 @@ mod tests {
             Event::Exit { method, time_ns: 7, thrown: false },
             Event::Exit { method, time_ns: 7, thrown: true },
             Event::Pause { reason: Some(PauseReason::Buffer), duration_ns: 12 },
+            Event::Count { counter: Counter::BlockedNs, value: MAX_PAYLOAD },
             Event::Handover { what: Handover::Submit, link: MAX_PAYLOAD },
             Event::Handover { what: Handover::End, link: 0 },
             Event::Control { method, duration_ns: 5 },
@@ -252,6 +330,7 @@ mod tests {
         for what in Handover::ALL {
             assert_eq!(Handover::of(what.number()), Some(what));
             assert!(PauseReason::ALL.iter().all(|reason| reason.number() != what.number()));
+            assert!(Counter::ALL.iter().all(|counter| counter.number() != what.number()));
         }
         for reason in PauseReason::ALL {
             assert_eq!(PauseReason::ALL[reason.number() as usize], reason);

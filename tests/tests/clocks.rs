@@ -104,7 +104,7 @@ fn check_times(segment: &Segment, began_ns: i64, context: &str) -> usize {
                     thread = other.0;
                     continue;
                 }
-                Event::Pause { .. } | Event::Control { .. } | Event::Handover { .. } => continue,
+                Event::Pause { .. } | Event::Count { .. } | Event::Control { .. } | Event::Handover { .. } => continue,
             };
             let now_ns = chunk.base_ns + time_ns as i64;
             let before = latest.insert(thread, now_ns).unwrap_or(i64::MIN);

@@ -7,6 +7,7 @@
 use std::ops::AddAssign;
 
 use headwater_protocol::MethodId;
+use headwater_protocol::word::Counter;
 use rustc_hash::FxHashMap;
 
 use crate::profile::CpuSamples;
@@ -94,6 +95,8 @@ pub struct Cct {
     wide: FxHashMap<(u32, u32), u32>,
     /// Of nodes that were ever seen on top: few of all.
     cpu: FxHashMap<u32, CpuSamples>,
+    /// What was counted beside calls, by node: few have any.
+    counts: FxHashMap<(u32, Counter), u64>,
 }
 
 impl Default for Cct {
@@ -110,6 +113,7 @@ impl Cct {
             rest: vec![Rest::default()],
             wide: FxHashMap::default(),
             cpu: FxHashMap::default(),
+            counts: FxHashMap::default(),
         }
     }
 
@@ -167,6 +171,17 @@ impl Cct {
     /// Samples of a node's method on top of its stack.
     pub fn add_cpu(&mut self, id: NodeId, samples: CpuSamples) {
         self.cpu.entry(id.0).or_default().add(samples);
+    }
+
+    /// How much of something was counted in a node's method.
+    pub fn count(&self, id: NodeId, counter: Counter) -> u64 {
+        self.counts.get(&(id.0, counter)).copied().unwrap_or_default()
+    }
+
+    /// Something was counted in a node's method.
+    pub fn add_count(&mut self, id: NodeId, counter: Counter, value: u64) {
+        let sum = self.counts.entry((id.0, counter)).or_default();
+        *sum = sum.saturating_add(value);
     }
 
     /// How often an exception left a node's method.
@@ -335,6 +350,9 @@ impl Cct {
         }
         for (index, samples) in &self.cpu {
             other.add_cpu(places[*index as usize], *samples);
+        }
+        for ((index, counter), value) in &self.counts {
+            other.add_count(places[*index as usize], *counter, *value);
         }
         places
     }

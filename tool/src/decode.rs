@@ -11,7 +11,7 @@
 //! their order. When a run begins, all before it are complete in memory; when all chunks have been read once more after that, they
 //! have been seen. So a run is held back until then.
 
-use headwater_protocol::word::{Event, KIND_SHIFT, KIND_THREAD, PauseReason, Run};
+use headwater_protocol::word::{Counter, Event, KIND_SHIFT, KIND_THREAD, PauseReason, Run};
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -184,6 +184,7 @@ impl Decoder {
                 Some(Event::Exit { method, time_ns, thrown }) => self.exit(index, method, at(time_ns), thrown),
                 Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
                 Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
+                Some(Event::Count { counter, value }) => self.count(index, counter, value),
                 Some(Event::Control { method, duration_ns }) => self.control(method, duration_ns),
                 Some(Event::Handover { what, link }) => {
                     if !self.hand_over(index, what, link) {
@@ -338,6 +339,14 @@ impl Decoder {
                 total.duration_ns += duration_ns;
             }
             None => self.unknown += 1,
+        }
+    }
+
+    #[cold]
+    fn count(&mut self, index: usize, counter: Counter, value: u64) {
+        let thread = &mut self.threads[index];
+        if !thread.skipping && !thread.is_outside() {
+            thread.tree.add_count(thread.top, counter, value);
         }
     }
 

@@ -23,6 +23,7 @@ pub(crate) mod assemble;
 mod bare;
 mod budget;
 mod connecting;
+mod counters;
 pub(crate) mod drift;
 mod error;
 mod jit;
@@ -262,6 +263,7 @@ pub(crate) async fn prepare(
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
         return Err(ClockSourceError::Linker.into());
     }
+    session.count(settings.counting).await?;
     session.list_classes(settings.reveal).await?;
     session.instrument_roots(|estimate| observer(Stage::Estimated(estimate))).await?;
     let matches = session.graph().root_matches();

@@ -16,6 +16,7 @@ use headwater_protocol::message::{
     ToTool,
 };
 use headwater_protocol::segment::Segment;
+use headwater_protocol::word::Counting;
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
 use crate::callgraph::CallGraph;
@@ -252,6 +253,14 @@ impl Session {
             }
             other => Err(unexpected("list its classes", &other)),
         }
+    }
+
+    /// Has these counted beside calls.
+    pub async fn count(&mut self, what: Counting) -> Result<(), SessionError> {
+        if !what.is_nothing() {
+            self.command(Command::Count(what), "count more than calls").await?;
+        }
+        Ok(())
     }
 
     /// Lets instrumented methods record, and instruments the roots that are loaded, with what they will probably call. Before anything is

@@ -88,6 +88,8 @@ pub mod capability {
     pub const ALL_CLASS_HOOKS: u32 = 26;
     /// `CompiledMethodLoad`.
     pub const COMPILED_METHOD_LOAD: u32 = 27;
+    /// `MonitorContendedEnter` and its kin.
+    pub const MONITOR_EVENTS: u32 = 28;
     /// `GetConstantPool`.
     pub const CONSTANT_POOL: u32 = 35;
     /// `RetransformClasses`.
@@ -128,6 +130,14 @@ pub enum EventKind {
     ClassPrepare = 56,
     /// A method has been compiled, or, by `GenerateEvents`, is there compiled.
     CompiledMethodLoad = 68,
+    /// A thread is about to wait in `Object.wait`.
+    MonitorWait = 73,
+    /// It has.
+    MonitorWaited = 74,
+    /// A thread is about to wait for a monitor that another one has.
+    MonitorContendedEnter = 75,
+    /// It has entered it.
+    MonitorContendedEntered = 76,
 }
 
 /// Type of `VMInit`.
@@ -152,6 +162,12 @@ pub type ClassFileLoadHook = unsafe extern "system" fn(
 /// Type of `ClassPrepare`.
 pub type ClassPrepare = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jclass);
 
+/// Type of `MonitorWait`; the time is in ms.
+pub type MonitorWait = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jobject, jlong);
+/// Type of `MonitorWaited`.
+pub type MonitorWaited = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jobject, u8);
+/// Type of `MonitorContendedEnter` and `MonitorContendedEntered`.
+pub type MonitorContended = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jobject);
 /// Type of `CompiledMethodLoad`.
 pub type CompiledMethodLoad =
     unsafe extern "system" fn(*mut Env, jmethodID, jint, *const c_void, jint, *const c_void, *const CompileRecord);
@@ -218,6 +234,16 @@ pub struct Callbacks {
     pub unused: [Option<unsafe extern "system" fn()>; 11],
     /// Event 68.
     pub compiled_method_load: Option<CompiledMethodLoad>,
+    /// Events 69 to 72.
+    pub unused_too: [Option<unsafe extern "system" fn()>; 4],
+    /// Event 73.
+    pub monitor_wait: Option<MonitorWait>,
+    /// Event 74.
+    pub monitor_waited: Option<MonitorWaited>,
+    /// Event 75.
+    pub monitor_contended_enter: Option<MonitorContended>,
+    /// Event 76.
+    pub monitor_contended_entered: Option<MonitorContended>,
 }
 
 #[repr(C)]
@@ -405,6 +431,10 @@ mod tests {
                 (EventKind::ClassFileLoadHook, "CLASS_FILE_LOAD_HOOK"),
                 (EventKind::ClassPrepare, "CLASS_PREPARE"),
                 (EventKind::CompiledMethodLoad, "COMPILED_METHOD_LOAD"),
+                (EventKind::MonitorWait, "MONITOR_WAIT"),
+                (EventKind::MonitorWaited, "MONITOR_WAITED"),
+                (EventKind::MonitorContendedEnter, "MONITOR_CONTENDED_ENTER"),
+                (EventKind::MonitorContendedEntered, "MONITOR_CONTENDED_ENTERED"),
             ] {
                 assert_eq!(constant(&header, &format!("JVMTI_EVENT_{name}")), event as i32);
             }
@@ -439,6 +469,7 @@ mod tests {
                 (capability::LINE_NUMBERS, "get_line_numbers"),
                 (capability::ALL_CLASS_HOOKS, "generate_all_class_hook_events"),
                 (capability::COMPILED_METHOD_LOAD, "generate_compiled_method_load_events"),
+                (capability::MONITOR_EVENTS, "generate_monitor_events"),
                 (capability::CONSTANT_POOL, "get_constant_pool"),
                 (capability::RETRANSFORM_CLASSES, "retransform_classes"),
                 (capability::RETRANSFORM_ANY_CLASS, "retransform_any_class"),

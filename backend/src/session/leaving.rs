@@ -122,6 +122,7 @@ impl Session {
         for event in PROFILE_EVENTS {
             let _ = self.jvmti.disable(event);
         }
+        self.counting.stop(self.jvmti);
         self.settling.settle(self.jvmti, jni, LAST_SETTLING, || self.vm_dead.load(Ordering::Acquire));
         *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = None;
         if let Some(request) = detach {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, ValueEnum};
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::Overflow;
+use headwater_protocol::word::Counting;
 
 use super::output::Output;
 use super::values::{bare_timing, duration, live_period, tick_period};
@@ -96,6 +97,17 @@ enum Jdk {
 enum Follow {
     /// Threads that are started, and tasks that are handed to executors, fork/join pools, CompletableFuture and virtual threads
     Threads,
+}
+
+/// What is counted beside calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Count {
+    /// How long and how often threads wait to enter monitors (synchronized)
+    Locks,
+    /// How long and how often threads wait in Object.wait
+    Waits,
+    /// Classes that are loaded and linked
+    Classes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -198,6 +210,9 @@ pub struct ProfileArgs {
     /// and JSON show them. The tool needs more time and memory for that, the program does not
     #[arg(long)]
     stats: bool,
+    /// What is counted beside calls, where it happens: see --metric for what is shown
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    count: Vec<Count>,
     /// Which methods of the JDK are instrumented
     #[arg(long, value_enum, default_value_t = Jdk::None)]
     jdk: Jdk,
@@ -251,6 +266,11 @@ impl ProfileArgs {
                 GentleName::Off => Gentle::Off,
             },
             statistics: if self.stats { Statistics::Every } else { Statistics::Off },
+            counting: Counting {
+                classes: self.count.contains(&Count::Classes),
+                locks: self.count.contains(&Count::Locks),
+                waits: self.count.contains(&Count::Waits),
+            },
             duration: self.duration,
             calls: self.calls,
             clock: match self.clock {

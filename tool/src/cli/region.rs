@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::Overflow;
+use headwater_protocol::word::Counting;
 
 use super::output::{parent_exists, terminal_width, wants_color};
 use super::profile_options::ClockSource;
@@ -152,6 +153,7 @@ impl Timing {
             clock_source: self.clock_source.choice(),
             control: None,
             statistics: Statistics::Outermost,
+            counting: Counting::default(),
             budget: None,
             bare: BareTiming::Off,
             buffer_bytes: BUFFER_BYTES,

@@ -25,6 +25,7 @@ fn words(text: &str) -> Vec<u64> {
                 b'*' => Event::Enter { method, time_ns: number, root: true },
                 b'-' => Event::Exit { method, time_ns: number, thrown: false },
                 b'!' => Event::Exit { method, time_ns: number, thrown: true },
+                b'c' => Event::Count { counter: Counter::Blocked, value: number },
                 b'p' => Event::Pause { reason: Some(PauseReason::Hotswap), duration_ns: number },
                 b's' => Event::Handover { what: Handover::Submit, link: number },
                 b'r' => Event::Handover { what: Handover::Run, link: number },
@@ -269,4 +270,22 @@ fn an_interruption_closes_all_methods() {
     decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*1@900 +2@910 -2@920 -1@930"));
     assert_eq!(trees(&decoder), ["t1 1 2 30", "t1 1/2 2 50"]);
     assert_eq!(decoder.healed(), 0, "nothing was missing");
+}
+
+#[test]
+fn what_is_counted_belongs_to_the_method_on_top_and_to_no_clock() {
+    let mut decoder = decoded("c@9 *1@0 c@1 +2@10 c@2 c@3 -2@20 c@4 -1@30 c@9 *1@40 +2@41 c@5 -2@51 -1@52");
+    assert_eq!(trees(&decoder), ["t1 1 2 22", "t1 1/2 2 20"]);
+    let counts = |decoder: &Decoder| {
+        let (_, tree) = decoder.threads().next().expect("a thread");
+        tree.nodes().skip(1).map(|(id, _)| tree.count(id, Counter::Blocked)).collect::<Vec<u64>>()
+    };
+    assert_eq!(counts(&decoder), [5, 10]);
+    let mut all = Cct::new();
+    for _ in 0..2 {
+        decoder.threads().for_each(|(_, tree)| drop(tree.merge_into(&mut all)));
+    }
+    assert_eq!(all.nodes().skip(1).map(|(id, _)| all.count(id, Counter::Blocked)).collect::<Vec<u64>>(), [10, 20]);
+    decoder.clear(60);
+    assert_eq!(decoder.threads().count(), 0, "forgotten");
 }

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use headwater_protocol::message::{Calibration, Reveal};
-use headwater_protocol::word::PauseReason;
+use headwater_protocol::word::{Counting, PauseReason};
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::{Settings, Undisturbed, budget};
+use super::{Settings, Undisturbed, budget, counters};
 use crate::budget::{Governor, Probes, in_place};
 use crate::callgraph::{MethodRecord, Missed, PatternIndex};
 use crate::cct::{Cct, NodeId};
@@ -45,6 +45,7 @@ pub(crate) struct Facts {
     deadlines_passed: Vec<String>,
     unparsable: Vec<(String, String)>,
     governor: Option<Governor>,
+    counting: Counting,
     /// How long the steps of the coarse clock were, if there is one.
     step_ns: Option<f64>,
 }
@@ -82,6 +83,7 @@ impl Facts {
             deadlines_passed: session.deadlines_passed().to_vec(),
             unparsable: session.unparsable().to_vec(),
             governor: session.governor().cloned(),
+            counting: settings.counting,
             step_ns,
         }
     }
@@ -149,7 +151,8 @@ pub(crate) fn profile(
     // CPU time does not wait.
     let waiting = placed.as_ref().filter(|_| mode != ClockMode::Cpu);
     let waiting = waiting.and_then(|placed| placed.waiting(&undisturbed.wanted_ns, in_roots_ns));
-    let merged = correct(&all, &clock, &known, placed.as_ref(), waiting);
+    let mut merged = correct(&all, &clock, &known, placed.as_ref(), waiting);
+    counters::count(&mut merged, &all, facts.counting);
     let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };
     let controls = controls(&merged, &references, held_out);
     let mut warnings = warnings(&facts, decoder);
@@ -161,7 +164,7 @@ pub(crate) fn profile(
     });
     warnings.extend(budget.iter().flat_map(|budget| budget::warning(budget, &clock, &facts.methods)));
     Profile {
-        counted: Vec::new(),
+        counted: counters::metrics(facts.counting),
         target,
         environment: Environment::here(duration),
         roots: roots(&facts, &merged, decoder),
@@ -380,8 +383,9 @@ fn thread_profiles(
     let ids: Vec<ThreadId> = threads.iter().map(|(id, ..)| *id).collect();
     let trees: Vec<(&Cct, Vec<NodeId>)> = threads.into_iter().map(|(_, tree, places)| (tree, places)).collect();
     ids.into_iter()
-        .zip(divided(merged, clock, &trees))
-        .map(|(id, tree)| {
+        .zip(divided(merged, clock, &trees).into_iter().zip(&trees))
+        .map(|(id, (mut tree, (cct, _)))| {
+            counters::count(&mut tree, cct, facts.counting);
             let name = facts.threads.get(&id).cloned().unwrap_or_else(|| match id {
                 FOLDED => "virtual threads that are not told apart".to_owned(),
                 // The agent tells of virtual threads only what they are called.

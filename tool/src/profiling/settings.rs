@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::{Overflow, Recording, TimeSource};
+use headwater_protocol::word::Counting;
 
 use crate::budget::Limit;
 use crate::callgraph::{Options, PatternIndex};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub control: Option<NonZeroU32>,
     /// Which invocations are recorded singly.
     pub statistics: Statistics,
+    /// What is counted beside calls.
+    pub counting: Counting,
     /// How much longer the roots' calls may take for being profiled.
     pub budget: Option<Limit>,
     /// Whether the roots' calls are timed without a profile, after it, and how long at most.

@@ -413,6 +413,33 @@ public final class HeadwaterV1 {
         }
     }
 
+    /** Something happened in the method that the current thread is in. */
+    private static void counted(int counter, long value) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0) {
+            HeadwaterV1Chunks.note(thread, counter, value);
+        }
+    }
+
+    /** The current thread begins to wait for a monitor. */
+    private static void waits() {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0) {
+            thread.since = System.nanoTime();
+        }
+    }
+
+    /** It has waited. */
+    private static void waited(int time, int times) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0 && thread.since != 0) {
+            long duration = System.nanoTime() - thread.since;
+            thread.since = 0;
+            HeadwaterV1Chunks.note(thread, time, duration < 0 ? 0 : duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration);
+            HeadwaterV1Chunks.note(thread, times, 1);
+        }
+    }
+
     /** Makes method 0, which is calibration's, a root whose calls are all control invocations; or a method like others again. */
     static void controlAll(boolean all) {
         controlEvery = all ? 1 : 0;

@@ -65,7 +65,7 @@ final class HeadwaterV1Outermost {
         // A method's first call is recorded, because it is what reveals its callees.
         if (every != 0 && (every == 1 || HeadwaterV1.is(id, FLAG_ENTERED)) && ++thread.uncontrolled >= every) {
             // The last call that can overflow the stack: after it the thread is in the control invocation, or is not.
-            thread.controlStart = HeadwaterV1Clock.stopwatch();
+            thread.since = HeadwaterV1Clock.stopwatch();
             thread.uncontrolled = 0;
             thread.root = id;
             thread.controlDepth = 1;
@@ -182,7 +182,8 @@ final class HeadwaterV1Outermost {
         if (--thread.controlDepth != 0) {
             return;
         }
-        long duration = HeadwaterV1Clock.stopwatch() - thread.controlStart;
+        long duration = HeadwaterV1Clock.stopwatch() - thread.since;
+        thread.since = 0;
         thread.depth = 0;
         if (!HeadwaterV1Chunks.isLate(thread)) {
             if (!HeadwaterV1Chunks.hasRoom(thread)) {

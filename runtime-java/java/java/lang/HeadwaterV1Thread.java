@@ -11,8 +11,8 @@ import jdk.internal.misc.Unsafe;
  * of one size as they are declared; {@code tests/tests/footprint.rs} looks where they are.
  */
 final class HeadwaterV1Thread extends HeadwaterV1Cursor {
-    /** When the control invocation began. */
-    long controlStart;
+    /** When the control invocation began, or, inside the call graph, when the thread began to wait for a monitor; 0 if it did not. */
+    long since;
     /** Address of the chunk's head; 0 when there is no chunk or only the sink. */
     long head;
     /** {@code Thread.threadId()}, never reused; the key in the runtime's table. */

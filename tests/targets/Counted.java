@@ -1,0 +1,173 @@
+import java.io.BufferedReader;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+
+/** Waits for monitors, waits in them and loads classes, and knows how often. */
+public class Counted {
+    static final int TIMES = 20;
+    static final Object LOCK = new Object();
+    static final Object SIGNAL = new Object();
+    static volatile Thread waiter;
+    static volatile int held;
+    static volatile boolean over;
+    static boolean signalled;
+
+    /** Loaded again and again, by a loader of its own each time. */
+    public static class Copy {
+        static int value = 1;
+    }
+
+    static class Loader extends ClassLoader {
+        final byte[] bytes;
+
+        Loader(byte[] bytes) {
+            super(Counted.class.getClassLoader());
+            this.bytes = bytes;
+        }
+
+        Class<?> define() {
+            return defineClass("Counted$Copy", bytes, 0, bytes.length);
+        }
+    }
+
+    static byte[] bytes;
+
+    static void root(Object argument) {
+        blocks();
+        waits();
+        loads();
+    }
+
+    /** Enters a monitor that another thread has until it sees that this one waits for it. */
+    static void blocks() {
+        waiter = Thread.currentThread();
+        for (int round = 1; round <= TIMES; round++) {
+            while (held != round) {
+                Thread.onSpinWait();
+            }
+            enter();
+        }
+        waiter = null;
+    }
+
+    static void enter() {
+        synchronized (LOCK) {
+            held = 0;
+        }
+    }
+
+    static void waits() {
+        waiter = Thread.currentThread();
+        for (int round = 0; round < TIMES; round++) {
+            await();
+        }
+        waiter = null;
+    }
+
+    static void await() {
+        synchronized (SIGNAL) {
+            while (!signalled) {
+                try {
+                    SIGNAL.wait();
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            }
+            signalled = false;
+        }
+    }
+
+    static void loads() {
+        for (int round = 0; round < TIMES; round++) {
+            load();
+        }
+    }
+
+    static void load() {
+        try {
+            Class<?> copy = new Loader(bytes).define();
+            Class.forName(copy.getName(), true, copy.getClassLoader());
+        } catch (ClassNotFoundException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Holds the lock for one who comes, once for each round. */
+    static void hold() {
+        for (int round = 1; round <= TIMES; round++) {
+            while (waiter == null && !over) {
+                Thread.onSpinWait();
+            }
+            synchronized (LOCK) {
+                held = round;
+                Thread one = waiter;
+                while (one != null && one.getState() != Thread.State.BLOCKED) {
+                    Thread.onSpinWait();
+                }
+            }
+            while (held == round) {
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    /** Wakes one who waits, once for each round. */
+    static void signal() {
+        for (int round = 0; round < TIMES; round++) {
+            Thread one = waiter;
+            while (one == null || one.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+                one = waiter;
+            }
+            synchronized (SIGNAL) {
+                signalled = true;
+                SIGNAL.notify();
+            }
+            while (isSignalled()) {
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    static boolean isSignalled() {
+        synchronized (SIGNAL) {
+            return signalled;
+        }
+    }
+
+    /** A root call, in a thread of its own, with others that make it wait. */
+    static void round(boolean virtual) throws Exception {
+        Thread helper = new Thread(() -> {
+            hold();
+            signal();
+        });
+        helper.start();
+        Thread caller = thread(virtual, () -> root(null));
+        caller.join();
+        helper.join();
+    }
+
+    static Thread thread(boolean virtual, Runnable work) throws Exception {
+        if (virtual) {
+            return (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
+        }
+        Thread thread = new Thread(work);
+        thread.start();
+        return thread;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        boolean virtual = arguments.length > 0;
+        try (InputStream in = Counted.class.getResourceAsStream("Counted$Copy.class")) {
+            bytes = in.readAllBytes();
+        }
+        round(virtual);
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        System.out.println("READY");
+        for (String line = in.readLine(); line != null && !line.equals("quit"); line = in.readLine()) {
+            round(virtual);
+            System.out.println("DONE");
+        }
+        over = true;
+    }
+}

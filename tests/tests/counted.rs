@@ -1,0 +1,97 @@
+//! `--count`: what happens beside calls is counted where it happens, and nowhere else.
+
+use headwater_tests::{Jdk, Scratch, compile, java, jdks, profile, read_report, run_headwater};
+use serde_json::Value;
+
+/// What the target does of each, in each root call.
+const TIMES: u64 = 20;
+
+/// A profile of one root call.
+fn counted(jdk: &Jdk, arguments: &[&str], options: &[&str]) -> (Scratch, Value) {
+    let classes = compile(jdk, &["Counted.java"]);
+    let main: Vec<&str> = [&["Counted"], arguments].concat();
+    let mut target = java(jdk, &classes, &["-Xverify:all"], &main);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.hw");
+    let name = file.to_string_lossy().into_owned();
+    let fixed = ["--root", "Counted::root", "--calls", "1", "--bare", "off", "-o", &name];
+    let tool = profile(&target, &[&fixed, options].concat());
+    target.say("go");
+    target.await_line("DONE");
+    let tool = tool.finish();
+    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    target.say("quit");
+    assert!(target.finish().status.success(), "JDK {}", jdk.version);
+    let json = out.file("profile.json");
+    let written = run_headwater(&["report", &name, "-o", &json.to_string_lossy()]);
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let report = read_report(&json);
+    (out, report)
+}
+
+/// A metric of the only node of a method.
+fn of(report: &Value, method: &str, metric: &str, part: &str) -> u64 {
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let mut found = nodes.iter().filter(|node| node["method"] == format!("Counted.{method}"));
+    let (node, more) = (found.next().expect(method), found.next());
+    assert!(more.is_none(), "{method} is there twice");
+    node["metrics"][metric][part].as_u64().unwrap_or_else(|| panic!("{method} has no {metric}: {node}"))
+}
+
+fn check(jdk: &Jdk, report: &Value) {
+    let version = jdk.version;
+    let own = |method, metric| of(report, method, metric, "self");
+    assert_eq!(own("enter()V", "blocks"), TIMES, "JDK {version}");
+    assert_eq!(own("await()V", "waits"), TIMES, "JDK {version}");
+    assert_eq!(own("load()V", "classes"), TIMES, "JDK {version}");
+    assert!(own("enter()V", "blocked") > 0 && own("await()V", "waited") > 0, "JDK {version}");
+    for (method, metric) in
+        [("enter()V", "waits"), ("enter()V", "classes"), ("load()V", "blocks"), ("load()V", "waits")]
+    {
+        assert_eq!(own(method, metric), 0, "JDK {version}, {method}, {metric}");
+    }
+    let root = "root(Ljava/lang/Object;)V";
+    assert_eq!(of(report, root, "waits", "total"), TIMES, "JDK {version}");
+    // Who waits for a monitor does so while the method runs: it is a part of its time, as that was measured.
+    let node = |method: &str| {
+        let nodes = report["nodes"].as_array().expect("nodes");
+        nodes.iter().find(|node| node["method"] == format!("Counted.{method}")).expect("it is there").clone()
+    };
+    let (wall, error) = (node("enter()V")["self_ns"].as_u64(), node("enter()V")["error_ns"].as_u64());
+    let (wall, error) = (wall.expect("a time"), error.expect("an error"));
+    assert!(own("enter()V", "blocked") <= wall + 3 * error, "JDK {version}: of {wall} ±{error}");
+}
+
+#[test]
+fn waits_and_classes_are_counted_where_they_happen() {
+    for jdk in jdks() {
+        let (out, report) = counted(&jdk, &[], &["--count", "locks,waits,classes"]);
+        check(&jdk, &report);
+        let text = run_headwater(&["report", &out.file("profile.hw").to_string_lossy(), "--metric", "blocked,blocks"]);
+        let text = String::from_utf8_lossy(&text.stdout).into_owned();
+        assert!(text.contains("blocked total"), "{text}");
+        let line = text.lines().find(|line| line.ends_with("Counted.enter()")).unwrap_or_else(|| panic!("{text}"));
+        assert!(line.contains(" 20 "), "{text}");
+    }
+}
+
+#[test]
+fn so_are_those_of_virtual_threads() {
+    for jdk in jdks().into_iter().filter(|jdk| jdk.version >= 21) {
+        let (_out, report) = counted(&jdk, &["virtual"], &["--count", "locks,waits,classes"]);
+        check(&jdk, &report);
+    }
+}
+
+#[test]
+fn what_nobody_asks_for_is_not_counted() {
+    for jdk in jdks() {
+        let (_out, report) = counted(&jdk, &[], &["--count", "waits"]);
+        let ids: Vec<&str> =
+            report["metrics"].as_array().expect("metrics").iter().filter_map(|metric| metric["id"].as_str()).collect();
+        assert!(ids.contains(&"waited") && ids.contains(&"waits"), "{ids:?}");
+        assert!(!ids.contains(&"blocked") && !ids.contains(&"classes"), "{ids:?}");
+        assert_eq!(of(&report, "await()V", "waits", "self"), TIMES, "JDK {}", jdk.version);
+    }
+}
