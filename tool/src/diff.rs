@@ -6,11 +6,9 @@
 //! How uncertain a difference is follows from what the profiles state of their times, and from how far the runs of a side differ
 //! ([`estimate`]): a change that is not larger is none. Of single runs only the former is known. Calls are exact in each run.
 
-use std::borrow::Cow;
-
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Amounts, Extent, Link, MethodName, Metric, NodeAmounts, NodeIndex, Profile, Unit};
+use crate::profile::{Amounts, Link, MethodName, Metric, NodeAmounts, NodeIndex, Part, Profile, Quantity, Unit};
 use crate::report::belief::Belief;
 use crate::report::flat::flat;
 pub(crate) use estimate::NORMAL;
@@ -35,40 +33,6 @@ pub enum Per {
     RootCall,
     /// All that was recorded.
     Run,
-}
-
-/// Of what a metric is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// A method itself.
-    Own,
-    /// It with what it calls.
-    Total,
-}
-
-/// What is compared: a metric of methods themselves, or with what they call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quantity {
-    /// The metric's id.
-    pub id: Cow<'static, str>,
-    /// Of what.
-    pub part: Part,
-}
-
-impl Quantity {
-    /// Stands for whatever metric time is.
-    const TIME: &'static str = "time";
-    /// Time in methods themselves.
-    pub const SELF_TIME: Quantity = Quantity { id: Cow::Borrowed(Quantity::TIME), part: Part::Own };
-    /// Time in methods and what they call.
-    pub const TOTAL: Quantity = Quantity { id: Cow::Borrowed(Quantity::TIME), part: Part::Total };
-    /// Calls.
-    pub const CALLS: Quantity = Quantity { id: Cow::Borrowed("calls"), part: Part::Own };
-
-    /// Of a metric with this id.
-    pub fn of(id: &str, part: Part) -> Quantity {
-        Quantity { id: Cow::Owned(id.to_owned()), part }
-    }
 }
 
 /// A quantity on both sides: calls, or nanoseconds.
@@ -317,23 +281,14 @@ impl<'a> Comparison<'a> {
         self.scales.iter().map(|scale| scale.doubt).collect()
     }
 
-    /// The metric of a quantity, if all runs have it and can tell that part of it; and its place.
-    fn place(&self, quantity: &Quantity) -> Option<usize> {
-        let is_meant = |(at, metric): (usize, &Metric)| {
-            let is_named = if quantity.id == Quantity::TIME { at == 0 } else { metric.id == quantity.id };
-            is_named && (quantity.part == Part::Own || metric.extent == Extent::OwnAndTotal)
-        };
-        (0..self.metrics.len()).zip(&self.metrics).find(|found| is_meant(*found)).map(|(at, _)| at)
-    }
-
     /// The metric of a quantity, if all runs have it and can tell that part of it.
     pub fn metric(&self, quantity: &Quantity) -> Option<&Metric> {
-        self.place(quantity).map(|at| &self.metrics[at])
+        quantity.among(&self.metrics).map(|at| &self.metrics[at])
     }
 
     /// A quantity of a pair; nothing of what no run knows.
     pub fn change(&self, pair: Pair<'_>, quantity: &Quantity) -> Change {
-        let Some(at) = self.place(quantity) else { return Change::default() };
+        let Some(at) = quantity.among(&self.metrics) else { return Change::default() };
         let stated = |amounts: &Option<Amounts>, scale: &Scale, metrics: &Vec<Metric>| {
             let metric = &metrics[at];
             let amount = amounts.as_ref().map(|amounts| metric.of(amounts)).unwrap_or_default();

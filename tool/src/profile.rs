@@ -36,7 +36,7 @@ pub use budget::{Budget, DroppedMethod, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use completeness::AtLeast;
 pub use environment::Environment;
-pub use metric::{Amount, Column, Columns, Extent, Metric, Unit};
+pub use metric::{Amount, Column, Columns, Extent, Metric, Part, Quantity, Unit};
 pub(crate) use names::tell_apart;
 
 /// The profiled JVM.

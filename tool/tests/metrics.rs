@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use headwater::diff::condition::{Condition, Judgement, Verdict};
-use headwater::diff::{self, Part, Quantity, Run};
+use headwater::diff::{self, Run};
 use headwater::export::{self, Format};
-use headwater::profile::{Column, Extent, Metric, Profile, Unit};
+use headwater::profile::{Column, Extent, Metric, Part, Profile, Quantity, Unit};
 use headwater::report::select::MethodSelector;
 use headwater::report::text::Style;
 use headwater::report::{NothingSelected, Options, View, json, text};

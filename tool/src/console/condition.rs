@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::line::{LineError, Word};
 use crate::pattern::MethodPattern;
-use crate::profile::{Node, Profile};
+use crate::profile::{NodeIndex, Part, Profile, Quantity, Unit};
+use crate::report::units::bytes;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,13 +84,13 @@ impl fmt::Display for Wait {
     }
 }
 
-/// A quantity of a profile.
+/// What an expectation is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Quantity {
+enum Subject {
     RootCalls,
-    Calls(Option<MethodPattern>),
-    SelfTime(MethodPattern),
-    TotalTime(MethodPattern),
+    Calls,
+    /// A metric of methods.
+    Of(Quantity, MethodPattern),
     Duration,
     Events,
     Lost,
@@ -143,10 +144,11 @@ const COMPARISONS: [(&str, Comparison); 6] = [
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
     text: String,
-    quantity: Quantity,
+    subject: Subject,
     comparison: Comparison,
-    /// A number, or nanoseconds.
+    /// In the unit.
     value: f64,
+    unit: Unit,
 }
 
 impl Expectation {
@@ -167,34 +169,52 @@ impl Expectation {
             (depth <= 0).then_some((at, comparison))
         });
         let Some((at, (symbol, comparison))) = found else { return Err(LineError::new(column(0), USAGE)) };
-        let quantity = quantity(text[..at].trim()).map_err(|message| LineError::new(column(0), message))?;
+        let subject = subject(text[..at].trim()).map_err(|message| LineError::new(column(0), message))?;
         let behind = at + symbol.len();
         let value_text = text[behind..].trim();
         let value_at = text.len() - text[behind..].trim_start().len();
-        let value = if quantity.is_time() {
-            crate::cli::duration(value_text).map(|time| time.as_nanos() as f64).ok()
-        } else {
-            value_text.replace(['_', ','], "").parse().ok()
-        };
-        let Some(value) = value else {
-            let what = if quantity.is_time() { "time (250us, 3ms, 1s)" } else { "number" };
+        let Some((value, unit)) = value(value_text, subject.unit()) else {
+            let what = match subject.unit() {
+                Some(Unit::Nanoseconds) => "time (250us, 3ms, 1s)",
+                Some(_) => "number",
+                None => "number, time (250us, 3ms, 1s) or size (64KiB, 3MiB)",
+            };
             let message = match value_text {
                 "" => format!("a {what} is missing"),
                 value_text => format!("`{value_text}` is no {what}"),
             };
             return Err(LineError::new(column(value_at), message));
         };
-        Ok(Expectation { text, quantity, comparison: *comparison, value })
+        Ok(Expectation { text, subject, comparison: *comparison, value, unit })
     }
 
     /// Whether it holds; if not, a sentence.
     pub fn check(&self, profile: &Profile) -> Result<(), String> {
-        self.check_value(self.quantity.of(profile))
+        if let Subject::Of(quantity, _) = &self.subject {
+            let metrics = profile.metrics();
+            let metric = quantity.among(&metrics).map(|at| &metrics[at]);
+            match metric {
+                None => {
+                    let ids: Vec<&str> = metrics.iter().map(|metric| &*metric.id).collect();
+                    let text = &self.text;
+                    return Err(format!(
+                        "expected {text}, but the profile has no such metric: it has {}",
+                        ids.join(", ")
+                    ));
+                }
+                Some(metric) if limit_unit(metric.unit) != self.unit => {
+                    let unit = metric.unit.name();
+                    return Err(format!("expected {}, but {} is in {unit}", self.text, metric.id));
+                }
+                Some(_) => {}
+            }
+        }
+        self.check_value(self.subject.of(profile))
     }
 
     /// Whether it is about the target's threads and not about a profile.
     pub fn is_of_threads(&self) -> bool {
-        self.quantity == Quantity::Deadlocks
+        self.subject == Subject::Deadlocks
     }
 
     /// The same as [`Expectation::check`] of what is known to be so many.
@@ -214,9 +234,10 @@ impl Expectation {
         if holds {
             return Ok(());
         }
-        let value = match self.quantity.is_time() {
-            true => format!("{:?}", Duration::from_nanos(value as u64)),
-            false => format!("{value}"),
+        let value = match self.unit {
+            Unit::Nanoseconds => format!("{:?}", Duration::from_nanos(value as u64)),
+            Unit::Bytes => bytes(value as u64),
+            Unit::Count | Unit::Bytecodes => format!("{value}"),
         };
         Err(format!("expected {}, but it is {value}", self.text))
     }
@@ -238,30 +259,60 @@ fn joined(words: &[Word]) -> (String, Vec<usize>) {
     (text, columns)
 }
 
-fn quantity(text: &str) -> Result<Quantity, String> {
+/// In what a limit of a metric is given.
+fn limit_unit(unit: Unit) -> Unit {
+    if unit == Unit::Bytecodes { Unit::Count } else { unit }
+}
+
+/// A value and its unit; of what is in a certain unit, only such a one.
+fn value(text: &str, unit: Option<Unit>) -> Option<(f64, Unit)> {
+    let number = || text.replace(['_', ','], "").parse().ok().map(|number| (number, Unit::Count));
+    let time = || crate::cli::duration(text).ok().map(|time| (time.as_nanos() as f64, Unit::Nanoseconds));
+    let size = || {
+        let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
+        let (digits, power) =
+            units.iter().find_map(|(unit, power)| text.strip_suffix(unit).map(|digits| (digits, *power)))?;
+        let number: f64 = digits.trim().replace(['_', ','], "").parse().ok()?;
+        Some((number * f64::from(1_u32 << power), Unit::Bytes))
+    };
+    match unit {
+        Some(Unit::Nanoseconds) => time(),
+        Some(Unit::Bytes) => size(),
+        Some(Unit::Count | Unit::Bytecodes) => number(),
+        None => number().or_else(size).or_else(time),
+    }
+}
+
+fn subject(text: &str) -> Result<Subject, String> {
     if let Some((name, pattern)) = text.split_once('(') {
         let Some(pattern) = pattern.strip_suffix(')') else { return Err("a closing bracket is missing".to_owned()) };
         let pattern = pattern.parse().map_err(|error| format!("{error}"))?;
-        return match name.trim() {
-            "calls" => Ok(Quantity::Calls(Some(pattern))),
-            "self" => Ok(Quantity::SelfTime(pattern)),
-            "total" => Ok(Quantity::TotalTime(pattern)),
-            other => Err(format!("`{other}` has no pattern; calls(METHOD), self(METHOD) and total(METHOD) do")),
+        let quantity = match name.trim() {
+            "self" => Quantity::SELF_TIME,
+            "total" => Quantity::TOTAL,
+            other if QUANTITIES.contains(&other) && other != Quantity::CALLS.id => {
+                return Err(format!("`{other}` has no pattern; calls(METHOD), self(METHOD) and total(METHOD) do"));
+            }
+            id => match id.strip_suffix(".total") {
+                Some(id) => Quantity::of(id, Part::Total),
+                None => Quantity::of(id, Part::Own),
+            },
         };
+        return Ok(Subject::Of(quantity, pattern));
     }
     Ok(match text {
-        "root-calls" => Quantity::RootCalls,
-        "calls" => Quantity::Calls(None),
-        "duration" => Quantity::Duration,
-        "events" => Quantity::Events,
-        "lost" => Quantity::Lost,
-        "healed" => Quantity::Healed,
-        "instrumented" => Quantity::Instrumented,
-        "called" => Quantity::Called,
-        "skipped" => Quantity::Skipped,
-        "threads" => Quantity::Threads,
-        "warnings" => Quantity::Warnings,
-        "deadlocks" => Quantity::Deadlocks,
+        "root-calls" => Subject::RootCalls,
+        "calls" => Subject::Calls,
+        "duration" => Subject::Duration,
+        "events" => Subject::Events,
+        "lost" => Subject::Lost,
+        "healed" => Subject::Healed,
+        "instrumented" => Subject::Instrumented,
+        "called" => Subject::Called,
+        "skipped" => Subject::Skipped,
+        "threads" => Subject::Threads,
+        "warnings" => Subject::Warnings,
+        "deadlocks" => Subject::Deadlocks,
         other => {
             let known = QUANTITIES.join(", ");
             return Err(format!(
@@ -271,39 +322,44 @@ fn quantity(text: &str) -> Result<Quantity, String> {
     })
 }
 
-impl Quantity {
-    fn is_time(&self) -> bool {
-        matches!(self, Quantity::SelfTime(_) | Quantity::TotalTime(_) | Quantity::Duration)
+impl Subject {
+    /// Its unit; `None` if the profile will tell.
+    fn unit(&self) -> Option<Unit> {
+        match self {
+            Subject::Duration => Some(Unit::Nanoseconds),
+            Subject::Of(quantity, _) if quantity.is_time() => Some(Unit::Nanoseconds),
+            Subject::Of(quantity, _) if *quantity == Quantity::CALLS => Some(Unit::Count),
+            Subject::Of(..) => None,
+            _ => Some(Unit::Count),
+        }
     }
 
     fn of(&self, profile: &Profile) -> f64 {
         let count = match self {
-            Quantity::RootCalls => profile.roots.iter().map(|root| root.calls).sum(),
-            Quantity::Calls(None) => profile.merged.calls(),
-            Quantity::Calls(Some(pattern)) => sum(profile, pattern, |node, _| node.calls),
-            Quantity::SelfTime(pattern) => sum(profile, pattern, |node, _| node.self_ns),
-            Quantity::TotalTime(pattern) => {
-                // What is below a call of a method that matches is in that call's time already.
-                sum(profile, pattern, |node, nested| if nested { 0 } else { node.total_ns })
-            }
-            Quantity::Duration => return profile.duration.as_nanos() as f64,
-            Quantity::Events => profile.events.recorded,
-            Quantity::Lost => profile.events.lost,
-            Quantity::Healed => profile.events.healed,
-            Quantity::Instrumented => profile.instrumented as u64,
-            Quantity::Called => profile.called as u64,
-            Quantity::Skipped => profile.skipped.len() as u64,
-            Quantity::Threads => profile.threads.len() as u64,
-            Quantity::Warnings => profile.warnings.len() as u64,
+            Subject::RootCalls => profile.roots.iter().map(|root| root.calls).sum(),
+            Subject::Calls => profile.merged.calls(),
+            Subject::Of(quantity, pattern) => sum(profile, pattern, quantity),
+            Subject::Duration => return profile.duration.as_nanos() as f64,
+            Subject::Events => profile.events.recorded,
+            Subject::Lost => profile.events.lost,
+            Subject::Healed => profile.events.healed,
+            Subject::Instrumented => profile.instrumented as u64,
+            Subject::Called => profile.called as u64,
+            Subject::Skipped => profile.skipped.len() as u64,
+            Subject::Threads => profile.threads.len() as u64,
+            Subject::Warnings => profile.warnings.len() as u64,
             // Not a profile's.
-            Quantity::Deadlocks => return f64::NAN,
+            Subject::Deadlocks => return f64::NAN,
         };
         count as f64
     }
 }
 
-/// The sum over the nodes of matching methods; `of` is told whether a node lies below another such node.
-fn sum(profile: &Profile, pattern: &MethodPattern, of: impl Fn(&Node, bool) -> u64) -> u64 {
+/// The sum over the nodes of matching methods. With what they call, what is below another such node is in that one's already.
+fn sum(profile: &Profile, pattern: &MethodPattern, quantity: &Quantity) -> u64 {
+    let metrics = profile.metrics();
+    let Some(metric) = quantity.among(&metrics).map(|at| &metrics[at]) else { return 0 };
+    let columns = profile.columns(&profile.merged);
     let matching: Vec<bool> = profile.methods.iter().map(|method| is_meant(pattern, &method.machine)).collect();
     let tree = &profile.merged;
     let mut inside = vec![false; tree.nodes.len()];
@@ -312,9 +368,12 @@ fn sum(profile: &Profile, pattern: &MethodPattern, of: impl Fn(&Node, bool) -> u
         let nested = node.caller().is_some_and(|caller| inside[caller.0]);
         let matches = matching[node.method.0];
         inside[index] = nested || matches;
-        if matches {
-            sum += of(node, nested);
-        }
+        let amount = || metric.at_node(tree, &columns, NodeIndex(index));
+        sum += match quantity.part {
+            Part::Own if matches => amount().own,
+            Part::Total if matches && !nested => amount().total,
+            _ => 0,
+        };
     }
     sum
 }
@@ -382,6 +441,9 @@ mod tests {
             ("expect calls( a.B::<init> )!=3", Comparison::Other, 3.0),
             ("expect total(a.*::b) <= 250us", Comparison::AtMost, 250_000.0),
             ("expect duration < 2s", Comparison::Less, 2e9),
+            ("expect blocked.total(a.*::b) < 2ms", Comparison::Less, 2e6),
+            ("expect made-up(a.*::b) < 3MiB", Comparison::Less, 3_145_728.0),
+            ("expect waits(a.*::b) < 3", Comparison::Less, 3.0),
         ] {
             let read = expectation(line).unwrap();
             assert_eq!((read.comparison, read.value), (comparison, value), "{line}");
@@ -395,6 +457,7 @@ mod tests {
             ("expect root-calls", 8, "give a quantity"),
             ("expect root-call > 0", 8, "`root-call` is no quantity; there are root-calls"),
             ("expect events(a.B::c) > 0", 8, "`events` has no pattern"),
+            ("expect blocked(a.B::c) > soon", 26, "`soon` is no number, time (250us, 3ms, 1s) or size"),
             ("expect lost ==", 15, "a number is missing"),
             ("expect lost == no", 16, "`no` is no number"),
             ("expect duration < 5 apples", 19, "`5 apples` is no time"),

@@ -13,8 +13,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Change, Comparison, Part, Quantity};
-use crate::profile::Unit;
+use super::{Change, Comparison};
+use crate::profile::{Part, Quantity, Unit};
 use crate::report::select::MethodSelector;
 use crate::report::{near_methods, suggested};
 
@@ -199,7 +199,7 @@ impl FromStr for Condition {
         rest.skip_spaces();
         let unit_column = rest.column();
         let unit = rest.rest().trim_end();
-        let is_time = quantity.id == Quantity::TIME;
+        let is_time = quantity.is_time();
         let (factor, unit) = match unit {
             "%" => (None, Unit::Count),
             "ns" => (Some(1.0), Unit::Nanoseconds),

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::condition::{Condition, Judgement, Judgements, Verdict};
 use super::rows::Presence;
-use super::{Change, Comparison, Pair, Part, Per, Quantity, Run};
-use crate::profile::{Extent, Link, Metric};
+use super::{Change, Comparison, Pair, Per, Run};
+use crate::profile::{Extent, Link, Metric, Part, Quantity};
 use crate::report::json::is_false;
 
 #[derive(Serialize)]
