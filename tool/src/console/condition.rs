@@ -90,7 +90,7 @@ enum Subject {
     RootCalls,
     Calls,
     /// A metric of methods.
-    Of(Quantity, MethodPattern),
+    Of(Quantity, Box<MethodPattern>),
     Duration,
     Events,
     Lost,
@@ -286,7 +286,7 @@ fn value(text: &str, unit: Option<Unit>) -> Option<(f64, Unit)> {
 fn subject(text: &str) -> Result<Subject, String> {
     if let Some((name, pattern)) = text.split_once('(') {
         let Some(pattern) = pattern.strip_suffix(')') else { return Err("a closing bracket is missing".to_owned()) };
-        let pattern = pattern.parse().map_err(|error| format!("{error}"))?;
+        let pattern: MethodPattern = pattern.parse().map_err(|error| format!("{error}"))?;
         let quantity = match name.trim() {
             "self" => Quantity::SELF_TIME,
             "total" => Quantity::TOTAL,
@@ -298,7 +298,7 @@ fn subject(text: &str) -> Result<Subject, String> {
                 None => Quantity::of(id, Part::Own),
             },
         };
-        return Ok(Subject::Of(quantity, pattern));
+        return Ok(Subject::Of(quantity, Box::new(pattern)));
     }
     Ok(match text {
         "root-calls" => Subject::RootCalls,
