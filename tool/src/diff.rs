@@ -183,14 +183,19 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
     let rows = Rows::new([before.len(), after.len()]);
     let all: Vec<Vec<Metric>> = runs().map(|run| run.profile.metrics()).collect();
     let find = |id: &str, metrics: &[Metric]| metrics.iter().find(|metric| metric.id == id).cloned();
-    let is_everywhere = |metric: &&Metric| all.iter().all(|metrics| find(&metric.id, metrics).is_some());
-    // Time is first everywhere, whatever clock it is by.
-    let time = all.iter().take(1).map(|metrics| &metrics[0]);
-    let others = all.iter().take(1).flat_map(|metrics| &metrics[1..]);
-    let metrics: Vec<Metric> = time.chain(others.filter(is_everywhere)).cloned().collect();
+    let is_everywhere = |metric: &Metric| {
+        all.iter().all(|metrics| find(&metric.id, metrics).is_some_and(|other| other.unit == metric.unit))
+    };
+    // Time is first in each recording, whatever clock it is by.
+    let has_time = all.iter().all(|metrics| metrics.first().is_some_and(Metric::is_time));
+    let of_first = |metric: &&Metric| if has_time && metric.is_time() { true } else { is_everywhere(metric) };
+    let metrics: Vec<Metric> = all.iter().take(1).flatten().filter(of_first).cloned().collect();
     let of_run = |of_run: &Vec<Metric>| {
-        let others = metrics.iter().skip(1).filter_map(|metric| find(&metric.id, of_run));
-        of_run.iter().take(1).cloned().chain(others).collect()
+        let same = |metric: &Metric| match has_time && metric.is_time() {
+            true => of_run.first().cloned(),
+            false => find(&metric.id, of_run),
+        };
+        metrics.iter().filter_map(same).collect()
     };
     let of_runs = all.iter().map(of_run).collect();
     let mut comparison = Comparison {
@@ -259,6 +264,11 @@ impl<'a> Comparison<'a> {
     /// What all roots took together.
     pub fn whole(&self) -> Pair<'_> {
         self.of_roots.pair(0)
+    }
+
+    /// Whether all runs are recordings below roots.
+    pub(crate) fn knows_what_roots_are(&self) -> bool {
+        self.runs().all(|run| run.profile.imported.is_none())
     }
 
     /// Whether the times of all runs are known.

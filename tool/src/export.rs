@@ -194,12 +194,18 @@ fn creator() -> &'static str {
 
 /// What a file of profiles is called.
 fn title(profile: &Profile) -> String {
+    if profile.imported.is_some() {
+        return one_line(&profile.target.main);
+    }
     let roots: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
     one_line(&format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", ")))
 }
 
 /// What the reader should know of a profile, for formats that have room for remarks.
 fn remarks(profile: &Profile) -> Vec<String> {
+    if let Some(format) = &profile.imported {
+        return vec![format!("{}, read from {format}", title(profile))];
+    }
     let mut remarks = vec![
         format!("{}, JDK {}", title(profile), profile.target.jdk),
         format!(

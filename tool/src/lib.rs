@@ -3,7 +3,7 @@
 //! The parts, in the order of a session: [`jvm`] finds the target, [`attach`] loads the [`agent`] into it, [`link`] is the
 //! socket to it, [`session`] holds the conversation, [`callgraph`] decides which methods to instrument, [`drain`] reads
 //! events from shared memory, [`decode`] turns them into a [`cct`], [`profile`] is the corrected result, [`report`] shows it,
-//! [`export`] hands it to other tools, [`page`] to a browser, [`snapshot`] keeps it, and [`diff`] compares some. [`profiling`] leads through all of them,
+//! [`export`] hands it to other tools, [`page`] to a browser, [`snapshot`] keeps it, [`import`] reads those of others, and [`diff`] compares some. [`profiling`] leads through all of them,
 //! [`cli`] is the command line.
 
 pub mod agent;
@@ -23,10 +23,12 @@ pub mod drain;
 pub mod engine;
 pub mod export;
 pub mod flight_recorder;
+pub mod import;
 pub mod jvm;
 pub mod link;
 pub mod page;
 pub mod pattern;
+mod pprof;
 pub mod printable;
 pub mod profile;
 pub mod profiling;

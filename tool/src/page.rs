@@ -120,7 +120,10 @@ pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
     let mut foot = Vec::new();
     text::footer(profile, &text::Style { verbose: true, ..text::Style::default() }, &mut foot)?;
     let roots: Vec<&str> = profile.roots.iter().map(|root| root.pattern.as_str()).collect();
-    let title = format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", "));
+    let title = match profile.imported {
+        Some(_) => profile.target.main.clone(),
+        None => format!("{} (pid {}): {}", profile.target.main, profile.target.pid, roots.join(", ")),
+    };
     let title = printable(&title);
     let merged_is_first_thread = profile.threads.first().is_some_and(|first| first.tree == profile.merged);
     let merged = (!merged_is_first_thread).then_some(&profile.merged);

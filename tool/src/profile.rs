@@ -407,6 +407,9 @@ pub struct Profile {
     pub hotswap: Hotswap,
     /// What else was waited for.
     pub waits: Vec<Wait>,
+    /// The format that it was read from, if another tool made it: then it has the metrics of [`Profile::counted`] and no others.
+    #[serde(default)]
+    pub imported: Option<String>,
     /// What is counted at the nodes of all trees, besides what [`Node`] has.
     #[serde(default)]
     pub counted: Vec<Metric>,

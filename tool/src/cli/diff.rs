@@ -13,12 +13,12 @@ use super::view::{SortName, percentage};
 use crate::diff::condition::{Condition, ConditionError, Judgement, Judgements};
 use crate::diff::text::Selection;
 use crate::diff::{self, Comparison, Per, Run};
+use crate::import;
 use crate::page;
 use crate::profile::{Part, Profile, Quantity};
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
 use crate::report::{Options, SortBy};
-use crate::snapshot;
 use crate::whole_file::write_whole;
 
 pub(super) const USAGE: &str = "\
@@ -188,6 +188,12 @@ pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
     });
     let [before, after] = loaded.each_ref().map(|side| runs(side));
     let comparison = diff::compare(&before, &after, per);
+    if comparison.metrics.is_empty() {
+        return fail(
+            1,
+            "the files count nothing that all of them do: their times, samples or sizes cannot be compared",
+        );
+    }
     if let Some(id) = &arguments.metric
         && comparison.metric(&Quantity::of(id, Part::Own)).is_none()
     {
@@ -214,8 +220,8 @@ pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
 }
 
 /// The profiles of a side, each with its file's name.
-fn load(files: &[PathBuf]) -> Result<Vec<(String, Profile)>, snapshot::SnapshotError> {
-    files.iter().map(|file| Ok((file.display().to_string(), snapshot::load(file)?))).collect()
+fn load(files: &[PathBuf]) -> Result<Vec<(String, Profile)>, import::ImportError> {
+    files.iter().map(|file| Ok((file.display().to_string(), import::load(file)?))).collect()
 }
 
 fn runs(side: &[(String, Profile)]) -> Vec<Run<'_>> {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::fail;
 use super::output::{Origin, Output};
-use crate::snapshot;
+use crate::import;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -18,13 +18,14 @@ Examples:
   headwater report run.hw --thread 'http-*' --min 1% --depth 6
   headwater report run.hw --view callers -o callers.json
   headwater report run.hw -o run.html
+  headwater report cpu.pb.gz --view flat
 
 Exit codes: 0 done, 1 the file cannot be read or has no such thread or method, 2 usage.";
 
 /// Which snapshot, and what of it.
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// A snapshot (.hw); - is standard input
+    /// A snapshot (.hw), or collapsed stacks, pprof or speedscope's JSON of any tool; - is standard input
     file: PathBuf,
     #[command(flatten)]
     output: Output,
@@ -35,7 +36,7 @@ pub(super) fn run(arguments: &ReportArgs) -> ExitCode {
     if let Err(error) = output.check() {
         return fail(2, &error);
     }
-    let profile = match snapshot::load(file) {
+    let profile = match import::load(file) {
         Ok(profile) => profile,
         Err(error) => return fail(1, &error.to_string()),
     };

@@ -81,6 +81,15 @@ impl<'a> Comparison<'a> {
         /// Times that are good to more than this part are hardly worth comparing once.
         const ROUGH: f64 = 0.1;
         let mut notes = Vec::new();
+        let is_certain =
+            |run: &Run<'_>| run.profile.imported.is_some() && run.profile.metrics().iter().all(|it| !it.is_uncertain);
+        let certain: Vec<&str> = self.runs().filter(|run| is_certain(run)).map(|run| run.file).collect();
+        if !certain.is_empty() {
+            let files = certain.join(", ");
+            notes.push(format!(
+                "how uncertain the values of {files} are, no file says: ± is of how runs differ, if there are several"
+            ));
+        }
         let rough = self.runs().zip(self.doubts()).filter(|(_, doubt)| doubt.is_finite() && *doubt > ROUGH);
         let rough: Vec<String> =
             rough.map(|(run, doubt)| format!("{} % ({})", (100.0 * doubt).ceil(), run.file)).collect();

@@ -58,15 +58,17 @@ pub(crate) fn introduction(comparison: &Comparison<'_>, out: &mut impl Write) ->
     for note in comparison.notes() {
         writeln!(out, "note: {note}")?;
     }
+    let unit = comparison.metric(&Quantity::TOTAL).map_or(Unit::Nanoseconds, |metric| metric.unit);
     let whole = comparison.change(comparison.whole(), &Quantity::TOTAL);
     let subject = match comparison.per {
         Per::RootCall => "a root call took",
-        Per::Run => "the roots took",
+        Per::Run if comparison.knows_what_roots_are() => "the roots took",
+        Per::Run => "all stacks have",
     };
-    let error = amount(whole.error, Unit::Nanoseconds);
+    let error = amount(whole.error, unit);
     let verdict = match (whole.is_known(), whole.is_real()) {
         (false, _) => "times are not known".to_owned(),
-        (_, true) => format!("{} (±{error}), {}", signed(whole.change(), Unit::Nanoseconds), relative(&whole)),
+        (_, true) => format!("{} (±{error}), {}", signed(whole.change(), unit), relative(&whole)),
         (_, false) => format!("no change beyond the uncertainty (±{error})"),
     };
     let means = match (comparison.before.len(), comparison.after.len()) {
@@ -76,8 +78,8 @@ pub(crate) fn introduction(comparison: &Comparison<'_>, out: &mut impl Write) ->
     writeln!(
         out,
         "\n{subject} {} before and {} after{means}: {verdict}",
-        amount(whole.before, Unit::Nanoseconds),
-        amount(whole.after, Unit::Nanoseconds),
+        amount(whole.before, unit),
+        amount(whole.after, unit),
     )
 }
 
@@ -97,6 +99,9 @@ pub(crate) fn conditions(
 fn described(run: &Run<'_>) -> String {
     let Run { file, profile } = run;
     let target = &profile.target;
+    if let Some(format) = &profile.imported {
+        return format!("{file}: {format}");
+    }
     let started = profile.environment.started().map_or_else(String::new, |started| format!(", {started}"));
     format!(
         "{file}: {} (pid {}, JDK {}), {:.1} s, {}{started}",

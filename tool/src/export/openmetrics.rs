@@ -96,10 +96,9 @@ fn families(profile: &Profile) -> Vec<Family> {
         let suffix = if kind == "counter" { "_total" } else { "" };
         Family { name: format!("headwater_method_{part}"), kind, unit, help: help.to_owned(), suffix, value }
     };
-    let mut families: Vec<Family> = USUAL
-        .into_iter()
-        .map(|(part, kind, unit, help, value)| family(part, kind, unit, help, Box::new(value)))
-        .collect();
+    let usual = if profile.imported.is_none() { &USUAL[..] } else { &[] };
+    let mut families: Vec<Family> =
+        usual.iter().map(|&(part, kind, unit, help, value)| family(part, kind, unit, help, Box::new(value))).collect();
     for metric in profile.metrics().into_iter().filter(Metric::is_column) {
         let unit = match metric.unit {
             Unit::Nanoseconds => "seconds",

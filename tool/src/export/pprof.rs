@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::Functions;
 use super::{Part, remarks, signed, walk};
+use crate::pprof as schema;
 use crate::profile::{Metric, Profile, ThreadProfile};
 use crate::report::is_doubtful;
 
@@ -30,7 +31,9 @@ pub(super) fn write(
     let functions = Functions::of(profile, parts);
     let mut metrics = super::additive(profile);
     // Calls come before time, as in other profilers' files.
-    metrics.swap(0, 1);
+    if metrics.len() > 1 && metrics[1].is_calls() {
+        metrics.swap(0, 1);
+    }
     let mut strings = Strings::default();
     let mut out = GzEncoder::new(out, Compression::default());
 
@@ -127,89 +130,5 @@ impl Strings {
         self.all.push(text.to_owned());
         self.known.insert(text.to_owned(), index);
         index
-    }
-}
-
-/// The messages of `profile.proto`, without the fields of what the profile does not know: mappings, addresses, files, lines. Kept
-/// by hand, so that a build needs no protoc; field numbers are the file's.
-mod schema {
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Profile {
-        #[prost(message, repeated, tag = "1")]
-        pub(super) sample_type: Vec<ValueType>,
-        #[prost(message, repeated, tag = "2")]
-        pub(super) sample: Vec<Sample>,
-        #[prost(message, repeated, tag = "4")]
-        pub(super) location: Vec<Location>,
-        #[prost(message, repeated, tag = "5")]
-        pub(super) function: Vec<Function>,
-        #[prost(string, repeated, tag = "6")]
-        pub(super) string_table: Vec<String>,
-        #[prost(int64, tag = "9")]
-        pub(super) time_nanos: i64,
-        #[prost(int64, tag = "10")]
-        pub(super) duration_nanos: i64,
-        #[prost(message, optional, tag = "11")]
-        pub(super) period_type: Option<ValueType>,
-        #[prost(int64, tag = "12")]
-        pub(super) period: i64,
-        #[prost(int64, repeated, tag = "13")]
-        pub(super) comment: Vec<i64>,
-        #[prost(int64, tag = "14")]
-        pub(super) default_sample_type: i64,
-    }
-
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
-    pub(super) struct ValueType {
-        #[prost(int64, tag = "1")]
-        pub(super) r#type: i64,
-        #[prost(int64, tag = "2")]
-        pub(super) unit: i64,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Sample {
-        #[prost(uint64, repeated, tag = "1")]
-        pub(super) location_id: Vec<u64>,
-        #[prost(int64, repeated, tag = "2")]
-        pub(super) value: Vec<i64>,
-        #[prost(message, repeated, tag = "3")]
-        pub(super) label: Vec<Label>,
-    }
-
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
-    pub(super) struct Label {
-        #[prost(int64, tag = "1")]
-        pub(super) key: i64,
-        #[prost(int64, tag = "2")]
-        pub(super) str: i64,
-        #[prost(int64, tag = "3")]
-        pub(super) num: i64,
-        #[prost(int64, tag = "4")]
-        pub(super) num_unit: i64,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Location {
-        #[prost(uint64, tag = "1")]
-        pub(super) id: u64,
-        #[prost(message, repeated, tag = "4")]
-        pub(super) line: Vec<Line>,
-    }
-
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
-    pub(super) struct Line {
-        #[prost(uint64, tag = "1")]
-        pub(super) function_id: u64,
-    }
-
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
-    pub(super) struct Function {
-        #[prost(uint64, tag = "1")]
-        pub(super) id: u64,
-        #[prost(int64, tag = "2")]
-        pub(super) name: i64,
-        #[prost(int64, tag = "3")]
-        pub(super) system_name: i64,
     }
 }

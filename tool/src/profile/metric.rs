@@ -142,6 +142,13 @@ impl Column {
         Column { amounts }
     }
 
+    /// Of samples, whose number scatters by its square root.
+    pub(crate) fn of_samples(nodes: &[Node], own: impl IntoIterator<Item = u64>) -> Column {
+        let mut column = Column::of(nodes, own.into_iter().map(|own| (own, own.isqrt())));
+        column.amounts.iter_mut().for_each(|amount| amount.total_error = amount.total.isqrt());
+        column
+    }
+
     /// A node's.
     pub fn at(&self, node: NodeIndex) -> Amount {
         self.amounts[node.0]
@@ -159,6 +166,13 @@ pub type Columns<'a> = Vec<Cow<'a, Column>>;
 impl Metric {
     /// A metric whose values are in trees' columns.
     pub fn counted(id: &'static str, title: &'static str, unit: Unit, extent: Extent, about: &'static str) -> Metric {
+        let (id, title, about) = (id.into(), title.into(), about.into());
+        Metric { id, title, unit, extent, is_additive: true, is_uncertain: false, about, source: Source::Unknown }
+    }
+
+    /// A metric of another tool's, whose values are in trees' columns.
+    pub(crate) fn imported(id: String, title: String, unit: Unit, extent: Extent) -> Metric {
+        let about = format!("What the file calls {title}.");
         let (id, title, about) = (id.into(), title.into(), about.into());
         Metric { id, title, unit, extent, is_additive: true, is_uncertain: false, about, source: Source::Unknown }
     }
@@ -295,6 +309,10 @@ impl Profile {
                 "Time that passed, without the profiler's own cost.",
             ),
         };
+        let in_column = |(at, metric): (usize, Metric)| metric.at(Source::Column(at));
+        if self.imported.is_some() {
+            return self.counted.iter().cloned().enumerate().map(in_column).collect();
+        }
         let mut metrics = vec![
             time.uncertain().at(Source::Time),
             Metric::counted("calls", "calls", Unit::Count, Own, "How often the method was entered.").at(Source::Calls),
@@ -307,7 +325,7 @@ impl Profile {
             columns.push(Metric::counted("cpu", "CPU time", NS, OwnAndTotal, about).uncertain());
         }
         columns.extend(self.counted.iter().cloned());
-        metrics.extend(columns.into_iter().enumerate().map(|(at, metric)| metric.at(Source::Column(at))));
+        metrics.extend(columns.into_iter().enumerate().map(in_column));
         metrics
     }
 

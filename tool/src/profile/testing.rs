@@ -92,6 +92,7 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
     let numbered =
         |(index, tree)| ThreadProfile { id: ThreadId(index as u64 + 1), name: format!("worker-{index}"), tree };
     Profile {
+        imported: None,
         counted: Vec::new(),
         target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into() },
         environment: Environment {

@@ -16,7 +16,9 @@ impl Chosen {
         let mut metrics: Vec<Metric> = options.metrics.iter().filter_map(|id| profile.metric(id)).collect();
         let is_usual = metrics.is_empty();
         if is_usual {
-            metrics = profile.metrics().into_iter().filter(|metric| metric.is_time() || metric.is_calls()).collect();
+            metrics = profile.metrics();
+            let is_usual = |metric: &Metric| profile.imported.is_some() || metric.is_time() || metric.is_calls();
+            metrics.retain(is_usual);
         }
         Chosen { metrics, is_usual }
     }

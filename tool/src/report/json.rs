@@ -41,6 +41,9 @@ struct Report<'a> {
     hotswap: Hotswap,
     waits: Vec<Wait<'a>>,
     threads: Vec<Thread<'a>>,
+    /// The format that it was read from, if another tool made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<&'a str>,
     /// What rows have.
     metrics: Vec<Metric>,
     #[serde(flatten)]
@@ -349,6 +352,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             .map(|wait| Wait { reason: &wait.reason, count: wait.count, duration_ns: wait.duration_ns })
             .collect(),
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
+        imported: profile.imported.as_deref(),
         metrics: profile.metrics(),
         calls,
         statistics: profile.statistics.iter().map(|statistics| Statistics::of(profile, statistics)).collect(),

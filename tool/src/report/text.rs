@@ -125,6 +125,9 @@ impl Section<'_> {
 pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let out = &mut Printable(out);
     let target = &profile.target;
+    if let Some(format) = &profile.imported {
+        return imported(profile, format, out);
+    }
     let seconds = profile.duration.as_secs_f64();
     let clock = match profile.clock.mode {
         ClockMode::Cpu => "cpu: all times are CPU time",
@@ -162,6 +165,17 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         )?;
     }
     Ok(())
+}
+
+/// What another tool recorded.
+fn imported(profile: &Profile, format: &str, out: &mut impl Write) -> io::Result<()> {
+    let started = profile.environment.started().map_or_else(String::new, |started| format!(", recorded {started}"));
+    let seconds = profile.duration.as_secs_f64();
+    let seconds = if seconds > 0.0 { format!(", {seconds:.1} s") } else { String::new() };
+    writeln!(out, "{}, {format}{started}{seconds}", printable(&profile.target.main))?;
+    let metrics: Vec<String> =
+        profile.metrics().iter().map(|metric| format!("{} ({})", metric.id, metric.unit.name())).collect();
+    writeln!(out, "what it counts: {}", printable(&metrics.join(", ")))
 }
 
 /// What became of a root.
@@ -228,6 +242,9 @@ fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()>
 /// What limits the truth of the numbers, with an empty line before it.
 pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let out = &mut Printable(out);
+    if profile.imported.is_some() {
+        return warnings(&profile.warnings, style, out);
+    }
     let events = &profile.events;
     let healed = match events.healed {
         0 => String::new(),

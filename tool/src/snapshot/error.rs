@@ -24,7 +24,7 @@ pub enum SnapshotError {
 }
 
 impl SnapshotError {
-    pub(super) fn unreadable(name: &str, damage: Damage) -> SnapshotError {
+    pub(crate) fn unreadable(name: &str, damage: Damage) -> SnapshotError {
         SnapshotError::Unreadable { name: name.to_owned(), damage }
     }
 }

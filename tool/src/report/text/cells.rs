@@ -57,7 +57,7 @@ impl Cells {
                 }
             }
         }
-        if view == View::Flat && chosen.is_usual() {
+        if view == View::Flat && chosen.is_usual() && profile.imported.is_none() {
             cells.push(Cell::PerCall(0));
         }
         let has_many = metrics.iter().filter(|metric| metric.extent == Extent::OwnAndTotal).count() > 1;

@@ -1,0 +1,57 @@
+//! Collapsed stacks: frames joined by semicolons, the root first, a space, and a number.
+
+use super::Builder;
+use super::build::SAMPLES;
+use crate::profile::Unit;
+
+/// What the kinds of frames are marked by, where they are.
+const MARKS: [&str; 5] = ["_[j]", "_[i]", "_[k]", "_[0]", "_[1]"];
+
+/// Whether it is a stack with a weight.
+pub(super) fn is_line(line: &str) -> bool {
+    line.trim_end().rsplit_once(' ').is_some_and(|(stack, weight)| !stack.is_empty() && weight.parse::<f64>().is_ok())
+}
+
+pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
+    let text = str::from_utf8(bytes).map_err(|error| format!("it is no UTF-8 from byte {} on", error.valid_up_to()))?;
+    let mut builder = Builder::default();
+    let metric = builder.metric(SAMPLES, Unit::Count);
+    for (line, number) in text.lines().zip(1..) {
+        let line = line.trim_end();
+        if line.is_empty() {
+            continue;
+        }
+        let parts = line.rsplit_once(' ').and_then(|(stack, weight)| Some((stack, weight.parse::<f64>().ok()?)));
+        let Some((stack, weight)) = parts.filter(|(_, weight)| *weight >= 0.0) else {
+            return Err(format!("line {number} does not end in a space and a number"));
+        };
+        let mut frames: Vec<&str> = stack.split(';').collect();
+        let thread = frames.first().and_then(|first| thread(first));
+        if thread.is_some() {
+            frames.remove(0);
+        }
+        let thread = builder.thread(thread);
+        let stack: Vec<_> = frames
+            .into_iter()
+            .map(|frame| {
+                let name = name(frame);
+                builder.method(&name, &name)
+            })
+            .collect();
+        builder.add_stack(thread, stack, [(metric, weight.round() as u64)]);
+    }
+    Ok(builder)
+}
+
+/// Of a frame that stands for a thread: `[main tid=31]`.
+fn thread(frame: &str) -> Option<&str> {
+    let inner = frame.strip_prefix('[')?.strip_suffix(']')?;
+    inner.contains("tid=").then_some(inner)
+}
+
+/// A frame's name: of a class as Java writes it (`com/acme/Shop.checkout` is `com.acme.Shop.checkout`), without a mark.
+fn name(frame: &str) -> String {
+    let frame = MARKS.iter().find_map(|mark| frame.strip_suffix(mark)).unwrap_or(frame);
+    let is_internal = !frame.contains(' ') && frame.rfind('/').is_some_and(|slash| frame[slash..].contains('.'));
+    if is_internal { frame.replace('/', ".") } else { frame.to_owned() }
+}
