@@ -205,7 +205,7 @@ impl Constants {
         types.value(class, from, fuel, &mut |name, value| match (name, value) {
             (Name::Characters | Name::Other, Value::Text(value)) => text = Some(value),
             (Name::Type, Value::Constant(key)) => method.class = key,
-            (Name::ClassName, Value::Constant(key)) => method.name = key,
+            (Name::Symbol, Value::Constant(key)) => method.name = key,
             (Name::Descriptor, Value::Constant(key)) => method.descriptor = key,
             (Name::Truncated, Value::Number(cut)) => stack.is_cut = cut != 0,
             (Name::Method, Value::Constant(key)) => stack.methods.push(key),

@@ -30,7 +30,7 @@ pub(super) enum Name {
     Truncated,
     Method,
     Type,
-    ClassName,
+    Symbol,
     Descriptor,
     Characters,
     /// Some other.
@@ -47,7 +47,7 @@ impl Name {
             "truncated" => Name::Truncated,
             "method" => Name::Method,
             "type" => Name::Type,
-            "name" => Name::ClassName,
+            "name" => Name::Symbol,
             "descriptor" => Name::Descriptor,
             "string" => Name::Characters,
             _ => Name::Other,
