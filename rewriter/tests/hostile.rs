@@ -5,19 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use headwater_rewriter::{ClassFile, Rewritten, call_sites, constant_sites, instrument, reassemble};
+use headwater_tests::mutation::Sample;
+use headwater_tests::random::Random;
 use headwater_tests::{class_files, compile, jdks};
 
 #[path = "support/assembly.rs"]
 mod assembly;
-#[path = "support/mutation.rs"]
-mod mutation;
-#[path = "support/random.rs"]
-mod random;
 mod support;
 
 use assembly::assembled;
-use mutation::Sample;
-use random::Random;
 use support::{PROBES, all_methods, all_places};
 
 /// Everything that the product does with a class file. True when it could be read.

@@ -5,18 +5,16 @@ use std::fmt::Write;
 
 use headwater_rewriter::{ClassFile, Error};
 use headwater_tests::jdks;
+use headwater_tests::random::Random;
 use krakatau2::{AssemblerOptions, assemble};
 
 #[path = "support/assembly.rs"]
 mod assembly;
 #[path = "support/comparison.rs"]
 mod comparison;
-#[path = "support/random.rs"]
-mod random;
 
 use assembly::assembled;
 use comparison::{Program, check};
-use random::Random;
 
 /// Locals 1 to 8 of every block: a value, how many blocks may still run, and one of each other kind. Local 0 is `this`, or
 /// the parameter; those above are the subroutines'.

@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
+use headwater_tests::random::Random;
 use headwater_tests::{Scratch, compile_text, jdks};
 
 #[path = "support/comparison.rs"]
 mod comparison;
-#[path = "support/random.rs"]
-mod random;
 
 use comparison::{Program, check};
-use random::Random;
 
 /// How many classes there are.
 const CLASSES: usize = 200;

@@ -15,7 +15,10 @@ pub mod appearing;
 pub mod counting;
 mod jdk;
 pub mod load;
+pub mod mutation;
 mod patience;
+pub mod random;
+pub mod recording;
 pub mod terminal;
 pub mod tomcat;
 

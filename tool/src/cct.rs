@@ -337,6 +337,35 @@ impl Cct {
         NodeId(id)
     }
 
+    /// The tree without the nodes of some methods and what is below them, where each node is in it, and how many calls those had; `None` if there
+    /// are no such nodes.
+    pub fn only(&self, keep: impl Fn(MethodId) -> bool) -> Option<(Cct, Vec<Option<NodeId>>, u64)> {
+        if self.nodes.iter().skip(1).all(|node| keep(node.method())) {
+            return None;
+        }
+        let (mut kept, mut calls) = (Cct::new(), 0_u64);
+        let mut places = vec![None; self.nodes.len()];
+        places[0] = Some(NodeId::TOP);
+        for (index, node) in self.nodes.iter().enumerate().skip(1) {
+            let Some(parent) = places[node.parent as usize] else { continue };
+            if !keep(node.method()) {
+                calls = calls.saturating_add(node.calls);
+                continue;
+            }
+            let place = kept.find_child(parent, node.key);
+            let same = kept.node_mut(place);
+            (same.calls, same.self_measured_ns) = (node.calls, node.self_measured_ns);
+            kept.rest[place.index()].thrown = self.rest[index].thrown;
+            places[index] = Some(place);
+        }
+        for (index, samples) in &self.cpu {
+            if let Some(place) = places[*index as usize] {
+                kept.add_cpu(place, *samples);
+            }
+        }
+        Some((kept, places, calls))
+    }
+
     /// Adds this tree's counts and times to another; where in that each of the nodes is, by its index.
     pub fn merge_into(&self, other: &mut Cct) -> Vec<NodeId> {
         let mut places = vec![NodeId::TOP; self.nodes.len()];

@@ -28,6 +28,7 @@ mod samples;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod unknown;
 
 pub use controls::Controls;
 pub use invocations::{Invocations, PairCost, Statistics, Summary};

@@ -218,7 +218,7 @@ impl Live {
             if !paused {
                 decoder.finish(now_ns);
             }
-            assemble::profile(facts, &decoder, target, mode, calibration, &Undisturbed::default(), duration)
+            assemble::profile(facts, &mut decoder, target, mode, calibration, &Undisturbed::default(), duration)
         });
         Ok(self.serve_until(assembled).await?.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
     }
@@ -293,9 +293,10 @@ impl Live {
         };
         let facts = Facts::of(&self.session, &self.settings, step_ns);
         let unmatched = profiling::unmatched(&self.session, &self.settings);
+        let mut decoder = end.decoder;
         let mut profile = assemble::profile(
             facts,
-            &end.decoder,
+            &mut decoder,
             self.target,
             self.settings.clock,
             calibration,

@@ -13,7 +13,7 @@ use crate::jvm::{self, TargetError};
 
 mod read;
 
-pub use read::{FrameIndex, ReadError, Sample, Samples};
+pub use read::{FrameIndex, ReadError, Sample, Samples, samples};
 
 /// What our recordings are called in the target.
 const NAME: &str = "headwater";
@@ -103,7 +103,7 @@ impl Recording {
         if bytes.is_empty() {
             return Err(RecorderError::Declined { what: "write its recording", answer: one_line(&answer) });
         }
-        Ok(read::samples(bytes)?)
+        Ok(samples(&bytes)?)
     }
 
     fn stop(&mut self) -> Result<String, AttachError> {

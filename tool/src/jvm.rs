@@ -5,7 +5,7 @@
 //! processes; [`crate::attach`] does.
 
 mod command_line;
-mod perfdata;
+pub(crate) mod perfdata;
 pub(crate) mod process;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -23,6 +23,7 @@ pub mod drain;
 pub mod engine;
 pub mod export;
 pub mod flight_recorder;
+pub mod foreign;
 pub mod import;
 pub mod jvm;
 pub mod link;

@@ -22,7 +22,7 @@ use crate::threads::waits::{Supertypes, WaitGraph, uninitialised};
 use crate::threads::{Dump, Kind, LockIndex, Thread, ThreadIndex, WaitKind, read, virtual_threads};
 
 mod cpu;
-mod heap;
+pub(crate) mod heap;
 
 /// What our directories' names in the target's /tmp begin with; its pid follows.
 pub(crate) const DIRECTORY_PREFIX: &str = "headwater-threads-";
@@ -192,7 +192,7 @@ fn take(jvm: &Jvm, wanted: Wanted, interrupted: &AtomicBool) -> Result<Taken, Du
     Ok(Taken { jvm: jvm.clone(), dump, waits, deadlocks, cpu, warnings })
 }
 
-fn find(dump: &Dump, supertypes: &Supertypes) -> (WaitGraph, Vec<Deadlock>) {
+pub(crate) fn find(dump: &Dump, supertypes: &Supertypes) -> (WaitGraph, Vec<Deadlock>) {
     let waits = WaitGraph::of(dump, supertypes);
     let deadlocks = deadlocks(&waits);
     (waits, deadlocks)
@@ -310,7 +310,7 @@ fn supertypes(host: &TargetHost, dump: &Dump) -> Supertypes {
 }
 
 /// From `|  |--a.b.C/0x..` and `|  implements a.b.I/0x.. (declared intf)`: all but the class itself.
-fn supertypes_of(class: &str, answer: &str) -> FxHashSet<String> {
+pub(crate) fn supertypes_of(class: &str, answer: &str) -> FxHashSet<String> {
     let names = answer.lines().filter_map(|line| {
         let text = line.trim_start_matches(['|', ' ', '-']);
         let text = text.strip_prefix("implements ").unwrap_or(text);

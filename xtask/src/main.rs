@@ -1,4 +1,4 @@
-//! The project's chores, executable: `cargo xtask demo | test | jvms | bench | tutorial | runtime | web | rewrite | corpus | zoo | chaos`.
+//! The project's chores, executable: `cargo xtask demo | test | jvms | bench | tutorial | runtime | web | rewrite | corpus | zoo | chaos | fuzz`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -12,6 +12,7 @@ mod class_tree;
 mod consumers;
 mod corpus;
 mod demo;
+mod fuzz;
 mod jar;
 mod jvms;
 mod libraries;
@@ -107,6 +108,8 @@ enum Command {
     Zoo(zoo::Arguments),
     /// Profile a program that checks itself while tool, program and machine fail, and look that it is unharmed
     Chaos(chaos::Arguments),
+    /// Give every reader of foreign bytes changed samples: none may panic, hang, or take memory out of proportion
+    Fuzz(fuzz::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -129,6 +132,7 @@ fn main() -> ExitCode {
         }
         Command::Zoo(arguments) => zoo::run(&arguments),
         Command::Chaos(arguments) => chaos::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,10 @@
 //! `cargo xtask test`: everything. The end-to-end tests need a JDK and Tomcat's libraries, and the tool's binary; the exports'
-//! tests need their readers; of the corpus a sample is linked, and of the end-to-end tests some are run on JVMs that are not installed. A few runs of `cargo xtask chaos` come first.
+//! tests need their readers; of the corpus a sample is linked, and of the end-to-end tests some are run on JVMs that are not installed. Each reader is given some inputs by `cargo xtask fuzz`, and `cargo xtask chaos` makes a few runs.
 
 use crate::chaos;
 use crate::consumers;
 use crate::corpus::{self, Extent};
+use crate::fuzz;
 use crate::jvms;
 use crate::libraries;
 use crate::machine::{call, cargo, ensure_tomcat, jdk};
@@ -25,6 +26,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     call(cargo().args(["build", "--package", "headwater"]))?;
     call(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(arguments))?;
     if is_whole {
+        fuzz::run_short()?;
         chaos::run_short(&pinned::target()?.join("debug/headwater"))?;
         // How chunks pass between target and tool, in every order that memory accesses can have.
         let model = ["test", "--package", "headwater-protocol", "--lib", "--release", "--target-dir", "target/loom"];

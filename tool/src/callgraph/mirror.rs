@@ -291,7 +291,8 @@ impl Mirrors {
         if self.get(key).name.is_empty() {
             self.by_name.entry(name.clone()).or_default().push(key);
         }
-        let super_class = info.super_class.map(|id| self.key_of(id));
+        // A JVM has no class that extends itself; a target that lies is not followed in circles.
+        let super_class = info.super_class.map(|id| self.key_of(id)).filter(|at| !self.extends(*at, key));
         let interfaces: Vec<ClassKey> = info.interfaces.iter().map(|id| self.key_of(*id)).collect();
         for supertype in super_class.iter().chain(&interfaces) {
             self.get_mut(*supertype).subtypes.push(key);
@@ -310,6 +311,11 @@ impl Mirrors {
             self.by_host.entry(host).or_default().push(key);
         }
         key
+    }
+
+    /// Whether a class is another, or extends it, directly or not.
+    fn extends(&self, class: ClassKey, other: ClassKey) -> bool {
+        std::iter::successors(Some(class), |key| self.get(*key).super_class).any(|key| key == other)
     }
 
     /// A class that was loaded when we came.
@@ -418,5 +424,29 @@ impl Mirror {
             methods: None,
             super_names: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_that_extend_one_another_end_somewhere() {
+        let class = |id: u64, super_class: u64| ClassInfo {
+            id: ClassId(id),
+            name: format!("C{id}"),
+            loader: LoaderId(2),
+            super_class: Some(ClassId(super_class)),
+            interfaces: vec![ClassId(super_class)],
+            access: 1,
+            initialized: true,
+            modifiable: true,
+        };
+        let mut mirrors = Mirrors::default();
+        let keys = [(1, 2), (2, 3), (3, 1), (4, 4)].map(|(id, super_class)| mirrors.linked(class(id, super_class)));
+        let supers = keys.map(|key| mirrors.get(key).super_class);
+        assert_eq!(supers, [Some(keys[1]), Some(keys[2]), None, None]);
+        assert_eq!(mirrors.supertypes(keys[0]).len(), 3);
     }
 }

@@ -73,7 +73,7 @@ pub fn placed<'a>(
     let middle = from_ns + (to_ns - from_ns) / 2;
     for sample in samples.stacks.iter().filter(|sample| (from_ns..=to_ns).contains(&sample.at_ns)) {
         let (mut at, mut is_seen) = (NodeId::TOP, true);
-        for frame in &sample.frames {
+        for frame in sample.frames.iter() {
             match find(at, frame) {
                 Some(callee) => at = callee,
                 None if at != NodeId::TOP && has_probes(frame) => {

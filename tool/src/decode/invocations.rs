@@ -229,6 +229,11 @@ impl Recorder {
         self.by_method[index].get_or_insert_default().record(invocation.duration_ns, invocation.pairs);
     }
 
+    pub(super) fn retain(&mut self, keep: impl Fn(MethodId) -> bool) {
+        let others = self.by_method.iter_mut().enumerate().filter(|(index, _)| !keep(MethodId(*index as u32)));
+        others.for_each(|(_, invocations)| *invocations = None);
+    }
+
     pub(super) fn all(&self) -> impl Iterator<Item = (MethodId, &Invocations)> {
         let known = self.by_method.iter().enumerate();
         known.filter_map(|(index, invocations)| Some((MethodId(index as u32), invocations.as_deref()?)))

@@ -35,6 +35,19 @@ pub(super) struct Ended {
     below: Below,
 }
 
+impl Began {
+    /// The same where nodes are in other places; `None` where its root is not any more.
+    pub(super) fn moved(self, place: impl FnOnce(NodeId) -> Option<NodeId>) -> Option<Began> {
+        Some(Began { root: place(self.root)?, ..self })
+    }
+}
+
+impl Ended {
+    pub(super) fn method(self) -> MethodId {
+        self.method
+    }
+}
+
 impl Thread {
     /// The root call that the thread is in began before.
     pub(super) fn begin_part(&mut self) {

@@ -115,16 +115,18 @@ pub(crate) fn probes(mode: ClockMode, uses_tsc: bool, calibration: Calibration) 
     Probes { clock, idle_ns: calibration.outside_ns, timing_ns: calibration.control_ns }
 }
 
-/// The profile of what was decoded; `facts` must not be older than the decoder.
+/// The profile of what was decoded; `facts` must not be older than the decoder, which is of no more use.
 pub(crate) fn profile(
     facts: Facts,
-    decoder: &Decoder,
+    decoder: &mut Decoder,
     target: Target,
     mode: ClockMode,
     calibration: Calibration,
     undisturbed: &Undisturbed,
     duration: Duration,
 ) -> Profile {
+    let meaningless = decoder.unknown().saturating_add(decoder.forget_unknown(facts.methods.len()));
+    let decoder = &*decoder;
     let Probes { clock, timing_ns, .. } = probes(mode, facts.uses_tsc, calibration);
     let clock = Clock { step_ns: facts.step_ns, queued: decoder.scheduled().queued(), ..clock };
     let mut all = Cct::new();
@@ -155,7 +157,7 @@ pub(crate) fn profile(
     counters::count(&mut merged, &all, facts.counting);
     let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };
     let controls = controls(&merged, &references, held_out);
-    let mut warnings = warnings(&facts, decoder);
+    let mut warnings = warnings(&facts, decoder, meaningless);
     warnings.extend(basis.warnings());
     let budget = facts.governor.as_ref().map(|governor| {
         // What a pair costs in the mean, by how much longer the roots' calls took.
@@ -426,7 +428,7 @@ fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Option
     ))
 }
 
-fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
+fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Vec<String> {
     let mut warnings = Vec::new();
     let late = facts.discovery.late;
     if late > 0 {
@@ -459,8 +461,8 @@ fn warnings(facts: &Facts, decoder: &Decoder) -> Vec<String> {
             decoder.lost_handovers()
         ));
     }
-    if decoder.unknown() > 0 {
-        warnings.push(format!("event words had no meaning ({})", count(decoder.unknown())));
+    if meaningless > 0 {
+        warnings.push(format!("event words had no meaning ({})", count(meaningless)));
     }
     warnings
 }

@@ -30,11 +30,12 @@ pub struct HotswapTotals {
 
 impl HotswapTotals {
     fn add(&mut self, result: &HotswapResult) {
+        // What a target says may be anything.
         self.batches += 1;
-        self.classes += u64::from(result.classes);
-        self.pause_ns_total += result.pause_ns;
+        self.classes = self.classes.saturating_add(u64::from(result.classes));
+        self.pause_ns_total = self.pause_ns_total.saturating_add(result.pause_ns);
         self.pause_ns_max = self.pause_ns_max.max(result.pause_ns);
-        self.total_ns += result.total_ns;
+        self.total_ns = self.total_ns.saturating_add(result.total_ns);
     }
 }
 

@@ -1,7 +1,7 @@
 //! How much of a heap is used, by `GC.heap_info`, which each collector writes in its own way.
 
 /// The bytes in use; `None` if nothing is said that is understood.
-pub(super) fn used_bytes(info: &str) -> Option<u64> {
+pub(crate) fn used_bytes(info: &str) -> Option<u64> {
     let mut used = None;
     for line in info.lines().filter(|line| !line.contains("Metaspace") && !line.contains("class space")) {
         let words: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).collect();

@@ -1,0 +1,101 @@
+use headwater_tests::recording::recording;
+
+use super::*;
+
+const RUN: [&str; 3] = ["a/b/C", "run", "()V"];
+const DEEP: [&str; 3] = ["a/b/C", "deep", "(ILjava/lang/String;)V"];
+
+#[test]
+fn samples_have_their_time_thread_and_stack() {
+    let samples = samples(&recording(4711, &[(5_000, &[DEEP, RUN]), (7_000, &[RUN])])).expect("a recording");
+    assert_eq!(samples.methods, ["a.b.C.run()V", "a.b.C.deep(ILjava/lang/String;)V"]);
+    let told = |sample: &Sample| {
+        (sample.at_ns, sample.thread, sample.frames.iter().map(|frame| frame.0).collect::<Vec<_>>(), sample.is_cut)
+    };
+    let expected = [(5_000, 4711, vec![0, 1], false), (7_000, 4711, vec![0], false)];
+    assert_eq!(samples.stacks.iter().map(told).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn chunks_follow_one_another_with_constants_of_their_own() {
+    let chunks = [recording(1, &[(1_000, &[RUN])]), recording(2, &[(2_000, &[DEEP])])].concat();
+    let samples = samples(&chunks).expect("a recording");
+    assert_eq!(samples.methods.len(), 2);
+    assert_eq!(samples.stacks.iter().map(|sample| sample.thread).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn what_is_no_recording_is_refused() {
+    let chunk = recording(1, &[(1_000, &[RUN])]);
+    let at = |bytes: &[u8]| match samples(bytes) {
+        Err(ReadError::NoChunk { at }) => Some(at),
+        _ => None,
+    };
+    assert_eq!(samples(&[]), Ok(Samples::default()));
+    assert_eq!(at(&chunk[..67]), Some(0));
+    assert_eq!(at(&[&chunk[..], &chunk[..40]].concat()), Some(chunk.len()));
+    for size in [0_i64, -1, chunk.len() as i64 + 1, i64::MAX] {
+        let mut wrong = chunk.clone();
+        wrong[8..16].copy_from_slice(&size.to_be_bytes());
+        assert_eq!(at(&wrong), Some(0), "{size}");
+    }
+}
+
+#[test]
+fn every_truncation_and_every_changed_byte_is_survived() {
+    let chunk = recording(1, &[(1_000, &[DEEP, RUN])]);
+    for at in 68..chunk.len() {
+        let mut cut = chunk[..at].to_vec();
+        cut[8..16].copy_from_slice(&(at as i64).to_be_bytes());
+        // Events may be missing at the end: that is for others to notice.
+        let _ = samples(&cut);
+        for value in [0, 1, 0x7F, 0x80, 0xFF, chunk[at] ^ 1] {
+            let mut changed = chunk.clone();
+            changed[at] = value;
+            let _ = samples(&changed);
+        }
+    }
+}
+
+#[test]
+fn values_without_content_are_not_read_for_ever() {
+    // Each class has four fields of the next one, and the last has none: 4^12 values, and not a byte.
+    let element = |name: u8, attributes: &[u8], children: u8| {
+        [&[name, attributes.len() as u8 / 2][..], attributes, &[children]].concat()
+    };
+    let strings: [&[u8]; 7] = [b"root", b"class", b"field", b"id", b"name", b"class", b"jdk.ExecutionSample"];
+    let mut words: Vec<Vec<u8>> = strings.map(<[u8]>::to_vec).to_vec();
+    words.extend((0..14).map(|class: u8| class.to_string().into_bytes()));
+    let number = |class: u8| 7 + class;
+    let mut tree = element(0, &[], 13);
+    for class in 0..13 {
+        let name = if class == 0 { 6 } else { number(class) };
+        let fields = if class == 12 { 0 } else { 4 };
+        tree.extend(element(1, &[3, number(class), 4, name], fields));
+        for _ in 0..fields {
+            tree.extend(element(2, &[5, number(class + 1)], 0));
+        }
+    }
+    let mut metadata = vec![0, 0, 0, 0, words.len() as u8];
+    words.iter().for_each(|word| metadata.extend([&[3, word.len() as u8], &word[..]].concat()));
+    metadata.extend(tree);
+    let size = metadata.len() + 4;
+    let padded = [size as u8 | 0x80, (size >> 7) as u8 | 0x80, 0x80, 0];
+    let mut chunk = b"FLR\0\0\x02\0\x01".to_vec();
+    for field in [(68 + size + 2) as i64, 0, 68, 0, 0, 0, 1] {
+        chunk.extend(field.to_be_bytes());
+    }
+    chunk.extend([0, 0, 0, 1]);
+    chunk.extend([&padded[..], &metadata, &[2, 0]].concat());
+    // An event of type 0 is passed over; a sample is of class 0 too.
+    assert_eq!(samples(&chunk), Err(ReadError::Format("it has more values than bytes")));
+}
+
+#[test]
+fn names_are_no_longer_than_a_recording_has_room_for() {
+    let long = "x".repeat(10_000);
+    let names: Vec<String> = (0..100).map(|number| format!("m{number}")).collect();
+    let stack: Vec<[&str; 3]> = names.iter().map(|name| [long.as_str(), name, "()V"]).collect();
+    let samples = samples(&recording(1, &[(1_000, &stack)]));
+    assert_eq!(samples, Err(ReadError::Format("its methods' names are too long")));
+}

@@ -1,0 +1,103 @@
+//! Every reader of what others write, each as one function: for `cargo xtask fuzz`, which gives them anything.
+//!
+//! What was read is shown as the commands show it: a number that is believed may do its harm only there. All functions say whether there was
+//! something that could be understood.
+
+use std::io;
+use std::time::Duration;
+
+use headwater_protocol::message::Calibration;
+
+use crate::decode::Decoder;
+use crate::export::{self, Format};
+use crate::flight_recorder;
+use crate::jvm::Jvm;
+use crate::jvm::perfdata::PerfData;
+use crate::page;
+use crate::profile::{ClockMode, Profile, Target};
+use crate::profiling::assemble::{self, Facts};
+use crate::profiling::{Settings, Undisturbed};
+use crate::report::{self, Options, Trees, View, text, threads};
+use crate::script::{Script, Target as ScriptTarget};
+use crate::session::Session;
+use crate::snapshot;
+use crate::thread_dump::{self, Taken, heap};
+use crate::threads::{read, virtual_threads};
+
+const FORMATS: [Format; 8] = [
+    Format::Collapsed,
+    Format::Svg,
+    Format::Pprof,
+    Format::Speedscope,
+    Format::Firefox,
+    Format::Callgrind,
+    Format::Csv,
+    Format::OpenMetrics,
+];
+
+/// A session script, as it is checked before anything is done.
+pub fn script(text: &str) -> bool {
+    Script::parse("script", text, &[], ScriptTarget::Given).is_ok_and(|script| script.len() > 0)
+}
+
+/// The file in which a JVM publishes its performance data.
+pub fn perf_data(bytes: &[u8]) -> bool {
+    PerfData::parse(bytes).is_ok_and(|data| data.string("sun.rt.javaCommand").is_some())
+}
+
+/// A recording of the JVM's flight recorder.
+pub fn recording(bytes: &[u8]) -> bool {
+    flight_recorder::samples(bytes).is_ok_and(|samples| !samples.stacks.is_empty())
+}
+
+/// What a JVM says of its threads: HotSpot's own dump, and what it tells of virtual threads.
+pub fn threads(text: &str, json: &[u8]) -> bool {
+    let mut dump = read::read(text);
+    let is_told = virtual_threads::add(&mut dump, json).is_ok();
+    let is_understood = !dump.threads.is_empty() && is_told;
+    let jvm = Jvm { pid: 1, main: String::new(), arguments: String::new(), java_version: None, uid: 0, vm_pid: 1 };
+    let (waits, deadlocks) = thread_dump::find(&dump, &Default::default());
+    let taken = Taken { jvm, dump, waits, deadlocks, cpu: None, warnings: Vec::new() };
+    shown(threads::write_text(&taken, threads::Depth(None), &text::Style::default(), &mut io::sink()));
+    shown(threads::json::write_json(&taken, &mut io::sink()));
+    is_understood
+}
+
+/// Smaller answers of a JVM: how much of its heap is used, which classes extend which.
+pub fn answers(text: &str) -> bool {
+    heap::used_bytes(text).is_some() | !thread_dump::supertypes_of("a.b.C", text).is_empty()
+}
+
+/// A profile from a file, and all that is made of it.
+pub fn snapshot(bytes: &[u8]) -> bool {
+    let Ok(profile) = snapshot::read(&mut &bytes[..]) else { return false };
+    show(&profile);
+    true
+}
+
+/// The profile of a session that has ended, with what was decoded, and all that is made of it.
+pub fn profile(session: &Session, settings: &Settings, decoder: &mut Decoder, calibration: Calibration) {
+    let facts = Facts::of(session, settings, None);
+    let target = Target { pid: 1, main: String::new(), jdk: String::new() };
+    let undisturbed = Undisturbed::default();
+    let duration = Duration::from_secs(1);
+    show(&assemble::profile(facts, decoder, target, ClockMode::Exact, calibration, &undisturbed, duration));
+}
+
+fn show(profile: &Profile) {
+    for (view, trees) in [(View::Tree, Trees::Merged), (View::Callers, Trees::Merged), (View::Flat, Trees::PerThread)] {
+        let options = Options { view, trees, ..Options::default() };
+        let style = text::Style { provenance: true, verbose: true, ..text::Style::default() };
+        shown(text::write(profile, &options, &style, &mut io::sink()));
+        shown(report::json::write(profile, &options, &mut io::sink()));
+    }
+    for format in FORMATS {
+        shown(export::write(format, profile, Trees::Merged, &mut io::sink()));
+    }
+    shown(page::write_profile(profile, &mut io::sink()));
+}
+
+/// A sink takes everything; what a format has no way to say is an error of its own.
+fn shown(result: io::Result<()>) {
+    drop(result);
+}
