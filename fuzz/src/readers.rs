@@ -13,8 +13,19 @@ mod snapshot;
 mod text;
 
 /// All of them.
-pub(crate) const NAMES: [&str; 10] =
-    ["messages", "session", "events", "snapshot", "script", "recording", "threads", "answers", "perf-data", "classes"];
+pub(crate) const NAMES: [&str; 11] = [
+    "messages",
+    "session",
+    "events",
+    "snapshot",
+    "import",
+    "script",
+    "recording",
+    "threads",
+    "answers",
+    "perf-data",
+    "classes",
+];
 
 /// One of them.
 pub(crate) trait Reader {
@@ -33,6 +44,7 @@ pub(crate) fn named(name: &str, samples: &Path) -> Option<Box<dyn Reader>> {
         "session" => Box::new(session::Sessions::new(&files(&samples.join("classes")))),
         "events" => Box::new(events::Events::new()),
         "snapshot" => Box::new(snapshot::Snapshots::new(&files(&samples.join("snapshots")))),
+        "import" => Box::new(text::Bytes::of_imports()),
         "script" => Box::new(text::Bytes::of_scripts()),
         "recording" => Box::new(text::Bytes::of_recordings(files(&samples.join("recordings")))),
         "threads" => Box::new(text::Threads::new()),

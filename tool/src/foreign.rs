@@ -11,6 +11,7 @@ use headwater_protocol::message::Calibration;
 use crate::decode::Decoder;
 use crate::export::{self, Format};
 use crate::flight_recorder;
+use crate::import;
 use crate::jvm::Jvm;
 use crate::jvm::perfdata::PerfData;
 use crate::page;
@@ -75,6 +76,13 @@ pub fn snapshot(bytes: &[u8]) -> bool {
     true
 }
 
+/// Another tool's profile, and all that is made of it.
+pub fn import(mut bytes: &[u8]) -> bool {
+    let Ok(profile) = import::read("file", &mut bytes) else { return false };
+    show(&profile);
+    profile.imported.is_some()
+}
+
 /// The profile of a session that has ended, with what was decoded, and all that is made of it.
 pub fn profile(session: &Session, settings: &Settings, decoder: &mut Decoder, calibration: Calibration) {
     let facts = Facts::of(session, settings, None);
@@ -92,7 +100,7 @@ fn show(profile: &Profile) {
         shown(report::json::write(profile, &options, &mut io::sink()));
     }
     for format in FORMATS {
-        shown(export::write(format, profile, Trees::Merged, &mut io::sink()));
+        shown(export::write(format, profile, &Options::default(), &mut io::sink()));
     }
     shown(page::write_profile(profile, &mut io::sink()));
 }

@@ -1,4 +1,4 @@
-//! Profiles of other tools: collapsed stacks, pprof and speedscope's JSON become a [`Profile`], with the views, exports, comparisons and the
+//! Profiles of other tools: collapsed stacks, pprof, speedscope's JSON and recordings of the JDK's flight recorder become a [`Profile`], with the views, exports, comparisons and the
 //! page of one. A file is known by what is in it, not by its name.
 //!
 //! What such a file counts are the profile's metrics; of calls, times and a JVM it knows nothing, unless that is what it counts.
@@ -16,6 +16,7 @@ use build::Builder;
 mod build;
 mod collapsed;
 mod pprof;
+mod recording;
 mod speedscope;
 
 /// No file of another tool is larger, unpacked: what it says must not make us ask for all memory.
@@ -53,6 +54,7 @@ pub enum ImportError {
 enum Format {
     Collapsed,
     Pprof,
+    Recording,
     Speedscope,
 }
 
@@ -61,6 +63,7 @@ impl Format {
         match self {
             Format::Collapsed => "collapsed stacks",
             Format::Pprof => "pprof",
+            Format::Recording => "a recording of the flight recorder",
             Format::Speedscope => "speedscope's JSON",
         }
     }
@@ -72,6 +75,9 @@ impl Format {
             && begins.len() > usize::from(*length)
         {
             return Some(Format::Pprof);
+        }
+        if begins.starts_with(b"FLR\0") {
+            return Some(Format::Recording);
         }
         let text = match str::from_utf8(begins) {
             Ok(text) => text,
@@ -140,6 +146,7 @@ fn parse(name: &str, format: Format, bytes: &[u8]) -> Result<Profile, ImportErro
     let builder = match format {
         Format::Collapsed => collapsed::read(bytes),
         Format::Pprof => pprof::read(bytes),
+        Format::Recording => recording::read(bytes),
         Format::Speedscope => speedscope::read(bytes),
     };
     let title = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());

@@ -12,8 +12,19 @@ use headwater_tests::{Jdk, class_files, compile, java, jdks};
 use crate::machine::{call, cargo};
 use crate::pinned;
 
-const READERS: [&str; 10] =
-    ["messages", "session", "events", "snapshot", "script", "recording", "threads", "answers", "perf-data", "classes"];
+const READERS: [&str; 11] = [
+    "messages",
+    "session",
+    "events",
+    "snapshot",
+    "import",
+    "script",
+    "recording",
+    "threads",
+    "answers",
+    "perf-data",
+    "classes",
+];
 /// For CI: some seconds each, in a debug build.
 const SHORT: u64 = 2_000;
 /// A snapshot that an old version wrote.
@@ -23,7 +34,7 @@ const SOURCES: [&str; 4] = ["Counter.java", "Counting.java", "CompileLoop.java",
 /// What is run.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only this one: messages, session, events, snapshot, script, recording, threads, answers, perf-data or classes
+    /// Only this one: messages, session, events, snapshot, import, script, recording, threads, answers, perf-data or classes
     name: Option<String>,
     /// How many inputs each is given
     #[arg(long, value_name = "N", default_value_t = 100_000)]

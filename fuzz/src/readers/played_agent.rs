@@ -265,6 +265,7 @@ impl<'a> Agent<'a> {
             Command::Detach => Reply::Detached { hotswap: HotswapResult::default() },
             Command::Reveal(_)
             | Command::Watch { .. }
+            | Command::Count(_)
             | Command::Record
             | Command::FollowOpen { .. }
             | Command::Release => Reply::Done,

@@ -85,6 +85,7 @@ fn settings(random: &mut Random) -> Settings {
         clock_source: ClockChoice::Auto,
         control: None,
         statistics: Default::default(),
+        counting: Default::default(),
         budget: None,
         bare: BareTiming::Off,
         buffer_bytes: 0,

@@ -42,6 +42,23 @@ impl Bytes {
         Bytes { samples, one_in: 200, read: foreign::recording, most_bytes: (1 << 20, 200) }
     }
 
+    pub(crate) fn of_imports() -> Bytes {
+        const IMPORTS: [&[u8]; 4] = [
+            b"[main tid=7];java/lang/Thread.run_[j];com/acme/Shop.sell_[i];memcpy 3\na;b;c 12\na;b 1.5\n",
+            br#"{"$schema":"speedscope","exporter":"headwater 1","shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"evented","name":"[x]: y","unit":"bytes","startValue":0,"endValue":9,"events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":2},{"type":"C","frame":1,"at":5},{"type":"C","frame":0,"at":9}]}]}"#,
+            br#"{"$schema":"speedscope","shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","name":"x","unit":"seconds","startValue":0,"endValue":3,"samples":[[0],[0,0]],"weights":[1.5,2]}]}"#,
+            // Two kinds of samples, a sample, two locations, a function, texts.
+            b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x02\x12\x08\x0a\x02\x02\x01\x12\x02\x07\x09\x22\x06\x08\x01\x22\x02\x08\x01\x22\x06\x08\x02\x22\x02\x08\x01\x2a\x04\x08\x01\x10\x03\x32\x00\x32\x03cpu\x32\x05bytes\x32\x05alloc",
+        ];
+        Bytes {
+            samples: IMPORTS.map(<[u8]>::to_vec).to_vec(),
+            one_in: 1,
+            read: foreign::import,
+            // The page, and the template of the flame graph.
+            most_bytes: (16 << 20, 20_000),
+        }
+    }
+
     pub(crate) fn of_answers() -> Bytes {
         const ANSWERS: [&str; 3] = [
             " garbage-first heap   total 387072K, used 3456K [0x00000006, 0x00000008)\n  region size 2048K, 2 young (4096K), 0 survivors (0K)\n \

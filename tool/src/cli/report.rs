@@ -25,7 +25,7 @@ Exit codes: 0 done, 1 the file cannot be read or has no such thread or method, 2
 /// Which snapshot, and what of it.
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// A snapshot (.hw), or collapsed stacks, pprof or speedscope's JSON of any tool; - is standard input
+    /// A snapshot (.hw), or collapsed stacks, pprof, speedscope's JSON or a flight recording (.jfr); - is standard input
     file: PathBuf,
     #[command(flatten)]
     output: Output,

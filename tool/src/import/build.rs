@@ -161,7 +161,11 @@ impl Builder {
             .zip(1..)
             .map(|((name, growing), id)| ThreadProfile { id: ThreadId(id), name, tree: growing.finish(&metrics) })
             .collect();
-        let merged = walk::sum(threads.iter().map(|thread| &thread.tree));
+        let mut merged = walk::sum(threads.iter().map(|thread| &thread.tree));
+        // The number of all samples scatters by less than the sum of what those of threads do.
+        for (column, _) in merged.counted.iter_mut().zip(&metrics).filter(|(_, metric)| metric.is_uncertain) {
+            *column = Column::of_samples(&merged.nodes, column.amounts().iter().map(|amount| amount.own));
+        }
         let merged = if merged.nodes.is_empty() { Growing::default().finish(&metrics) } else { merged };
         let mut profile = Profile {
             target: Target { main: printable(title).into_owned(), ..Target::default() },

@@ -187,3 +187,25 @@ fn damaged_files_are_refused_or_read_and_never_a_panic() {
         }
     }
 }
+
+#[test]
+fn a_flight_recording_has_samples_of_threads() {
+    let stack = [["a/b/C", "deep", "(ILjava/lang/String;)V"], ["a/b/C", "run", "()V"]];
+    let bytes = headwater_tests::recording::recording(
+        4711,
+        &[(5_000_000_000, &stack), (7_000_000_000, &stack[1..]), (9_000_000_000, &stack)],
+    );
+    let profile = imported(&bytes);
+    let stacks = by_stack(&profile, &profile.merged, "samples");
+    let stack = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect::<Vec<_>>();
+    assert_eq!(stacks[&stack(&["a.b.C.run()", "a.b.C.deep(int, String)"])], 2);
+    assert_eq!(stacks[&stack(&["a.b.C.run()"])], 1);
+    assert_eq!(profile.threads.iter().map(|thread| &*thread.name).collect::<Vec<_>>(), ["tid=4711"]);
+    assert_eq!(profile.duration.as_secs(), 4);
+    // Two of three samples are 2 ± 1.4.
+    let metric = profile.metric("samples").expect("samples");
+    let columns = profile.columns(&profile.merged);
+    let root = metric.at_node(&profile.merged, &columns, NodeIndex(0));
+    assert_eq!((root.total, root.total_error, metric.is_uncertain), (3, 1, true));
+    assert!(complaint(&headwater_tests::recording::recording(1, &[])).contains("it has no execution samples"));
+}
