@@ -24,6 +24,7 @@ mod profile_options;
 pub(crate) mod progress;
 pub(crate) mod region;
 mod report;
+mod sample;
 mod session;
 mod shell;
 pub(crate) mod threads;
@@ -100,6 +101,7 @@ async fn execute(command: Command) -> ExitCode {
         Command::Man { directory } => shell::manual(&directory),
         Command::Doctor { target, format } => doctor::run(&target, format),
         Command::Region(arguments) => region::run(&arguments, interrupted()).await,
+        Command::Sample(arguments) => sample::run(&arguments, interrupted()).await,
         Command::Threads(arguments) => threads::run(&arguments, interrupted()).await,
         Command::Top(arguments) => top::run(&arguments, interrupted()).await,
         Command::Report(arguments) => report::run(&arguments),

@@ -13,10 +13,10 @@ use crate::profile::Profile;
 use crate::snapshot::{self, SnapshotError};
 use build::Builder;
 
-mod build;
+pub(crate) mod build;
 mod collapsed;
 mod pprof;
-mod recording;
+pub(crate) mod recording;
 mod speedscope;
 
 /// No file of another tool is larger, unpacked: what it says must not make us ask for all memory.

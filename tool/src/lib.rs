@@ -36,6 +36,7 @@ pub mod profiling;
 pub mod pulse;
 pub mod report;
 mod rights;
+pub mod sampling;
 mod script;
 pub mod session;
 pub mod snapshot;

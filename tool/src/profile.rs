@@ -421,6 +421,9 @@ pub struct Profile {
     /// How the invocations of single methods spread, where that was recorded: at most one for each method name.
     #[serde(default)]
     pub statistics: Vec<MethodStatistics>,
+    /// What else is known of it, for the top of a report.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// What the reader should know before trusting the numbers.
     pub warnings: Vec<String>,
 }

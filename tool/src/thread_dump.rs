@@ -21,7 +21,7 @@ use crate::threads::deadlocks::{Deadlock, deadlocks};
 use crate::threads::waits::{Supertypes, WaitGraph, uninitialised};
 use crate::threads::{Dump, Kind, LockIndex, Thread, ThreadIndex, WaitKind, read, virtual_threads};
 
-mod cpu;
+pub(crate) mod cpu;
 pub(crate) mod heap;
 
 /// What our directories' names in the target's /tmp begin with; its pid follows.
@@ -139,6 +139,17 @@ pub(crate) async fn take_unless(
     };
     // It has panicked, or the program is ending.
     taken.unwrap_or(Err(DumpError::Interrupted))
+}
+
+/// All threads by name, and nothing else of them.
+pub(crate) fn names(jvm: &Jvm) -> Result<Vec<Thread>, DumpError> {
+    let host = TargetHost::of(jvm)?;
+    let text = attach::thread_dump(&host, "-e")?;
+    let dump = read::read(&text);
+    if dump.threads.is_empty() {
+        return Err(DumpError::NoDump { pid: host.pid(), answer: text.chars().take(80).collect() });
+    }
+    Ok(dump.threads)
 }
 
 /// Takes a dump of all threads. Blocks for the window and as long as the JVM takes; `interrupted` ends it between two steps.

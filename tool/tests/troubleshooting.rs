@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is only ever a part of another message, which has the heading.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "column N: N",
     "N N",
     "at offset N: expected N",
@@ -26,12 +26,14 @@ const PARTS: [&str; 14] = [
     "the callees of method ",
     // Of threads in a report.
     "virtual threads that are not told apart",
+    // Of threads in samples.
+    "threads that have ended",
     // A blank line, before suggestions.
     "",
 ];
 
 /// Where texts are help, findings with their remedies, or parts of other messages.
-const ELSEWHERE: [&str; 7] = [
+const ELSEWHERE: [&str; 8] = [
     "tool/src/top/draw.rs",
     "tool/src/cli/arguments.rs",
     "tool/src/doctor.rs",
@@ -39,6 +41,8 @@ const ELSEWHERE: [&str; 7] = [
     "tool/src/jvm/process.rs",
     "tool/src/attach/transport.rs",
     "tool/src/snapshot/columns.rs",
+    // What metrics mean.
+    "tool/src/profiling/counters.rs",
 ];
 
 /// Headings of this section are for what others say, and for lines of reports.

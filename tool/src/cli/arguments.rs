@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::profile_options::OneProfile;
-use super::{diff, region, report, threads, top};
+use super::{diff, region, report, sample, threads, top};
 use crate::script::Setting;
 
 const EXAMPLES: &str = "\
@@ -19,6 +19,7 @@ Examples:
   headwater report run.hw --view callers --focus com.acme.Cart
   headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%'
   headwater attach shop.jar
+  headwater sample shop.jar -d 30s
   headwater threads shop.jar
   headwater doctor shop.jar
 
@@ -152,6 +153,9 @@ pub(super) enum Command {
     /// Show all threads at one moment: what each does, who waits for whom, deadlocks; loads nothing into the JVM
     #[command(after_help = threads::EXAMPLES)]
     Threads(threads::ThreadsArgs),
+    /// Sample all threads: where the CPU time of the whole JVM goes, without a root; loads nothing into the JVM
+    #[command(after_help = sample::EXAMPLES)]
+    Sample(sample::SampleArgs),
     /// Look at a saved profile again, in any view and format
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),

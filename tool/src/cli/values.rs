@@ -10,6 +10,12 @@ pub(super) fn tick_period(text: &str) -> Result<Duration, String> {
     if range.contains(&period) { Ok(period) } else { Err("give a time from 10us to 1s".to_owned()) }
 }
 
+pub(super) fn sample_period(text: &str) -> Result<Duration, String> {
+    let range = Duration::from_millis(1)..=Duration::from_secs(1);
+    let period = duration(text)?;
+    if range.contains(&period) { Ok(period) } else { Err("give a time from 1ms to 1s".to_owned()) }
+}
+
 pub(super) fn bare_timing(text: &str) -> Result<BareTiming, String> {
     match text {
         "auto" => Ok(BareTiming::Auto),

@@ -12,7 +12,7 @@ use crate::profile::{
 };
 
 /// What samples are called whose number says how uncertain it is.
-pub(super) const SAMPLES: &str = "samples";
+pub(crate) const SAMPLES: &str = "samples";
 
 /// A tree that is being made.
 #[derive(Default)]
@@ -42,11 +42,11 @@ impl Growing {
         own[node.0] = own[node.0].saturating_add(value);
     }
 
-    fn finish(self, metrics: &[Metric]) -> Tree {
+    fn finish(self, metrics: &[Metric], grains: &[u64]) -> Tree {
         let of = |(at, metric): (usize, &Metric)| {
             let own = self.own.get(at).map(Vec::as_slice).unwrap_or_default().iter().copied();
             match metric.is_uncertain {
-                true => Column::of_samples(&self.nodes, own),
+                true => Column::of_samples(&self.nodes, own, grains[at]),
                 false => Column::of(&self.nodes, own.map(|value| (value, 0))),
             }
         };
@@ -57,29 +57,31 @@ impl Growing {
 
 /// A metric of a profile that is being made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct MetricIndex(usize);
+pub(crate) struct MetricIndex(usize);
 
 /// A thread of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ThreadIndex(usize);
+pub(crate) struct ThreadIndex(usize);
 
 /// A profile that is being made.
 #[derive(Default)]
-pub(super) struct Builder {
+pub(crate) struct Builder {
     methods: Vec<MethodName>,
     known: FxHashMap<String, MethodIndex>,
     metrics: Vec<Metric>,
+    /// Of each, what a sample stands for, where it is by samples.
+    grains: Vec<u64>,
     threads: Vec<(String, Growing)>,
     by_thread: FxHashMap<String, ThreadIndex>,
     /// When it was recorded, in seconds since 1970, and how long.
-    pub(super) recorded: (u64, Duration),
+    pub(crate) recorded: (u64, Duration),
     /// Whether threads are told apart.
     has_threads: bool,
 }
 
 impl Builder {
     /// A method by its name for machines, or what stands for that, and its name for people.
-    pub(super) fn method(&mut self, machine: &str, display: &str) -> MethodIndex {
+    pub(crate) fn method(&mut self, machine: &str, display: &str) -> MethodIndex {
         if let Some(known) = self.known.get(machine) {
             return *known;
         }
@@ -90,30 +92,42 @@ impl Builder {
     }
 
     /// A metric by its name.
-    pub(super) fn metric(&mut self, title: &str, unit: Unit) -> MetricIndex {
+    pub(crate) fn metric(&mut self, title: &str, unit: Unit) -> MetricIndex {
+        self.metric_called(&Builder::id(title), title, unit)
+    }
+
+    /// A metric by its name, with such an id, if that is free.
+    pub(crate) fn metric_called(&mut self, id: &str, title: &str, unit: Unit) -> MetricIndex {
         if let Some(known) = self.metrics.iter().position(|metric| metric.title == title && metric.unit == unit) {
             return MetricIndex(known);
         }
-        let id = self.free_id(title);
+        let is_taken = |id: &str| self.metrics.iter().any(|metric| metric.id == id);
+        let numbered = (2..).map(|number| format!("{id}-{number}"));
+        let id = std::iter::once(id.to_owned()).chain(numbered).find(|id| !is_taken(id)).unwrap_or_default();
         let metric = Metric::imported(id, title.to_owned(), unit, Extent::OwnAndTotal);
-        self.metrics.push(if unit == Unit::Count && title == SAMPLES { metric.uncertain() } else { metric });
+        let is_of_samples = unit == Unit::Count && title == SAMPLES;
+        self.metrics.push(if is_of_samples { metric.uncertain() } else { metric });
+        self.grains.push(u64::from(is_of_samples));
         MetricIndex(self.metrics.len() - 1)
     }
 
     /// An id that is made of a title.
-    fn free_id(&self, title: &str) -> String {
+    fn id(title: &str) -> String {
         const LONGEST: usize = 32;
         let letters = title.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
         let id: String = letters.take(LONGEST).collect();
         let id = id.trim_matches('-').to_owned();
-        let id = if id.is_empty() { "weight".to_owned() } else { id };
-        let is_taken = |id: &str| self.metrics.iter().any(|metric| metric.id == id);
-        let numbered = (2..).map(|number| format!("{id}-{number}"));
-        std::iter::once(id.clone()).chain(numbered).find(|id| !is_taken(id)).unwrap_or(id)
+        if id.is_empty() { "weight".to_owned() } else { id }
+    }
+
+    /// A metric is by samples, each of which stands for so much.
+    pub(crate) fn grain(&mut self, metric: MetricIndex, grain: u64) {
+        self.grains[metric.0] = grain;
+        self.metrics[metric.0].is_uncertain = true;
     }
 
     /// A thread by its name; `None` where threads are not told apart.
-    pub(super) fn thread(&mut self, name: Option<&str>) -> ThreadIndex {
+    pub(crate) fn thread(&mut self, name: Option<&str>) -> ThreadIndex {
         self.has_threads |= name.is_some();
         let name = name.unwrap_or_default();
         if let Some(known) = self.by_thread.get(name) {
@@ -126,17 +140,17 @@ impl Builder {
     }
 
     /// A node below another, or a root.
-    pub(super) fn child(&mut self, thread: ThreadIndex, parent: Option<NodeIndex>, method: MethodIndex) -> NodeIndex {
+    pub(crate) fn child(&mut self, thread: ThreadIndex, parent: Option<NodeIndex>, method: MethodIndex) -> NodeIndex {
         self.threads[thread.0].1.child(parent, method)
     }
 
     /// Adds to what a node has itself.
-    pub(super) fn add(&mut self, thread: ThreadIndex, node: NodeIndex, metric: MetricIndex, value: u64) {
+    pub(crate) fn add(&mut self, thread: ThreadIndex, node: NodeIndex, metric: MetricIndex, value: u64) {
         self.threads[thread.0].1.add(node, metric.0, value);
     }
 
     /// Adds a whole stack, the root first.
-    pub(super) fn add_stack(
+    pub(crate) fn add_stack(
         &mut self,
         thread: ThreadIndex,
         stack: impl IntoIterator<Item = MethodIndex>,
@@ -151,22 +165,27 @@ impl Builder {
         }
     }
 
-    pub(super) fn finish(mut self, title: &str, format: &str) -> Profile {
+    pub(crate) fn finish(mut self, title: &str, format: &str) -> Profile {
         tell_apart(&mut self.methods);
-        let metrics = self.metrics;
+        let (metrics, grains) = (self.metrics, self.grains);
         let is_told_apart = self.has_threads;
         let threads: Vec<ThreadProfile> = self
             .threads
             .into_iter()
             .zip(1..)
-            .map(|((name, growing), id)| ThreadProfile { id: ThreadId(id), name, tree: growing.finish(&metrics) })
+            .map(|((name, growing), id)| ThreadProfile {
+                id: ThreadId(id),
+                name,
+                tree: growing.finish(&metrics, &grains),
+            })
             .collect();
         let mut merged = walk::sum(threads.iter().map(|thread| &thread.tree));
         // The number of all samples scatters by less than the sum of what those of threads do.
-        for (column, _) in merged.counted.iter_mut().zip(&metrics).filter(|(_, metric)| metric.is_uncertain) {
-            *column = Column::of_samples(&merged.nodes, column.amounts().iter().map(|amount| amount.own));
+        for (at, column) in merged.counted.iter_mut().enumerate().filter(|(at, _)| metrics[*at].is_uncertain) {
+            let own: Vec<u64> = column.amounts().iter().map(|amount| amount.own).collect();
+            *column = Column::of_samples(&merged.nodes, own, grains[at]);
         }
-        let merged = if merged.nodes.is_empty() { Growing::default().finish(&metrics) } else { merged };
+        let merged = if merged.nodes.is_empty() { Growing::default().finish(&metrics, &grains) } else { merged };
         let mut profile = Profile {
             target: Target { main: printable(title).into_owned(), ..Target::default() },
             imported: Some(format.to_owned()),
@@ -184,7 +203,7 @@ impl Builder {
 }
 
 /// A unit of another tool, and how many of ours it is.
-pub(super) fn unit(name: &str) -> (Unit, f64) {
+pub(crate) fn unit(name: &str) -> (Unit, f64) {
     match name {
         "nanoseconds" | "nanosecond" | "ns" => (Unit::Nanoseconds, 1.0),
         "microseconds" | "microsecond" | "us" => (Unit::Nanoseconds, 1e3),
@@ -198,7 +217,7 @@ pub(super) fn unit(name: &str) -> (Unit, f64) {
 }
 
 /// A value in one of our units.
-pub(super) fn scaled(value: f64, factor: f64) -> u64 {
+pub(crate) fn scaled(value: f64, factor: f64) -> u64 {
     // Saturates, and makes nothing of what is no number.
     (value * factor).round() as u64
 }

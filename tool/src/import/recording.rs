@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Builder;
 use super::build::SAMPLES;
-use crate::flight_recorder;
+use crate::flight_recorder::{self, Samples};
 use crate::pattern;
 use crate::profile::{MethodIndex, Unit};
 
@@ -15,16 +15,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     }
     let mut builder = Builder::default();
     let metric = builder.metric(SAMPLES, Unit::Count);
-    let methods: Vec<MethodIndex> = samples
-        .methods
-        .iter()
-        .map(|machine| match machine.as_str() {
-            "" => builder.method("[unknown]", "[unknown]"),
-            machine => builder.method(machine, &display_name(machine)),
-        })
-        .collect();
-    // Of a stack that is cut, what is left stands below what is not known.
-    let cut = builder.method("[deeper than was recorded]", "[deeper than was recorded]");
+    let methods = methods(&mut builder, &samples);
+    let cut = cut(&mut builder);
     for sample in &samples.stacks {
         let thread = builder.thread(Some(&format!("tid={}", sample.thread)));
         let frames = sample.frames.iter().filter_map(|frame| methods.get(frame.0 as usize).copied());
@@ -35,6 +27,20 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     let positive = |ns: i64| u64::try_from(ns).unwrap_or(0);
     builder.recorded = (positive(first) / 1_000_000_000, Duration::from_nanos(positive(last.saturating_sub(first))));
     Ok(builder)
+}
+
+/// The methods of samples, in their order.
+pub(crate) fn methods(builder: &mut Builder, samples: &Samples) -> Vec<MethodIndex> {
+    let method = |machine: &String| match machine.as_str() {
+        "" => builder.method("[unknown]", "[unknown]"),
+        machine => builder.method(machine, &display_name(machine)),
+    };
+    samples.methods.iter().map(method).collect()
+}
+
+/// What is above a stack that is cut.
+pub(crate) fn cut(builder: &mut Builder) -> MethodIndex {
+    builder.method("[deeper than was recorded]", "[deeper than was recorded]")
 }
 
 /// A method's name for people.

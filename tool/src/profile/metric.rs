@@ -142,10 +142,11 @@ impl Column {
         Column { amounts }
     }
 
-    /// Of samples, whose number scatters by its square root.
-    pub(crate) fn of_samples(nodes: &[Node], own: impl IntoIterator<Item = u64>) -> Column {
-        let mut column = Column::of(nodes, own.into_iter().map(|own| (own, own.isqrt())));
-        column.amounts.iter_mut().for_each(|amount| amount.total_error = amount.total.isqrt());
+    /// Of samples, each of which stands for so much: their number scatters by its square root.
+    pub(crate) fn of_samples(nodes: &[Node], own: impl IntoIterator<Item = u64>, grain: u64) -> Column {
+        let error = |value: u64| value.saturating_mul(grain).isqrt();
+        let mut column = Column::of(nodes, own.into_iter().map(|own| (own, error(own))));
+        column.amounts.iter_mut().for_each(|amount| amount.total_error = error(amount.total));
         column
     }
 

@@ -93,6 +93,7 @@ pub(crate) fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Pr
         |(index, tree)| ThreadProfile { id: ThreadId(index as u64 + 1), name: format!("worker-{index}"), tree };
     Profile {
         imported: None,
+        notes: Vec::new(),
         counted: Vec::new(),
         target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into() },
         environment: Environment {

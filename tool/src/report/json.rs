@@ -44,6 +44,8 @@ struct Report<'a> {
     /// The format that it was read from, if another tool made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
     /// What rows have.
     metrics: Vec<Metric>,
     #[serde(flatten)]
@@ -353,6 +355,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             .collect(),
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
         imported: profile.imported.as_deref(),
+        notes: &profile.notes,
         metrics: profile.metrics(),
         calls,
         statistics: profile.statistics.iter().map(|statistics| Statistics::of(profile, statistics)).collect(),

@@ -172,10 +172,13 @@ fn imported(profile: &Profile, format: &str, out: &mut impl Write) -> io::Result
     let started = profile.environment.started().map_or_else(String::new, |started| format!(", recorded {started}"));
     let seconds = profile.duration.as_secs_f64();
     let seconds = if seconds > 0.0 { format!(", {seconds:.1} s") } else { String::new() };
-    writeln!(out, "{}, {format}{started}{seconds}", printable(&profile.target.main))?;
+    let target = &profile.target;
+    let jvm = if target.pid > 0 { format!(" (pid {}, JDK {})", target.pid, target.jdk) } else { String::new() };
+    writeln!(out, "{}{jvm}, {format}{started}{seconds}", printable(&target.main))?;
     let metrics: Vec<String> =
         profile.metrics().iter().map(|metric| format!("{} ({})", metric.id, metric.unit.name())).collect();
-    writeln!(out, "what it counts: {}", printable(&metrics.join(", ")))
+    writeln!(out, "what it counts: {}", printable(&metrics.join(", ")))?;
+    profile.notes.iter().try_for_each(|note| writeln!(out, "{}", printable(note)))
 }
 
 /// What became of a root.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
 
@@ -40,6 +40,38 @@ pub(super) fn window(pid: u32, window: Duration, interrupted: &AtomicBool) -> Op
     let process_ns = fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|stat| of_stat(&stat))?;
     let window = if window.is_zero() { window } else { begin.elapsed() };
     (!after.is_empty()).then_some(Times { tasks, window, before, after, process_ns })
+}
+
+/// What all threads of a process have used up to a moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reading {
+    /// When, in ns since 1970.
+    pub(crate) at_ns: i64,
+    /// By thread.
+    pub(crate) threads: BTreeMap<u32, u64>,
+    /// By all of it, threads that have ended included.
+    pub(crate) process_ns: u64,
+}
+
+impl Reading {
+    /// Now; nothing of a process that is gone.
+    pub(crate) fn now(pid: u32) -> Reading {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let threads = times(&PathBuf::from(format!("/proc/{pid}/task")));
+        let process = fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|stat| of_stat(&stat));
+        Reading {
+            at_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            threads,
+            process_ns: process.unwrap_or_default(),
+        }
+    }
+
+    /// With threads by the numbers that they have in their own pid namespace; those that are gone have none.
+    pub(crate) fn by_inner_numbers(&mut self, pid: u32) {
+        let tasks = PathBuf::from(format!("/proc/{pid}/task"));
+        let inner = |(ours, ns): (u32, u64)| Some((inner_number(&tasks, ours)?, ns));
+        self.threads = std::mem::take(&mut self.threads).into_iter().filter_map(inner).collect();
+    }
 }
 
 impl Times {

@@ -1,0 +1,78 @@
+//! `headwater sample`: all threads, without a root and without an agent.
+
+use headwater_tests::{Jdk, Process, Scratch, compile, java, jdks, read_report, run_headwater};
+use serde_json::Value;
+
+fn burning(jdk: &Jdk) -> (Scratch, Process) {
+    let classes = compile(jdk, &["Burning.java"]);
+    let mut target = java(jdk, &classes, &["-Xverify:all"], &["Burning"]);
+    target.await_line("READY");
+    (classes, target)
+}
+
+fn finish(mut target: Process, jdk: &Jdk) {
+    target.say("q");
+    assert_eq!(target.await_line("RESULT "), "RESULT true", "JDK {}", jdk.version);
+    assert!(target.finish().status.success(), "JDK {}", jdk.version);
+}
+
+/// Sums of a metric over the nodes of each method.
+fn of(report: &Value, method: &str, metric: &str, part: &str) -> u64 {
+    let nodes = report["nodes"].as_array().expect("nodes").iter();
+    let named = nodes.filter(|node| node["method"].as_str().is_some_and(|name| name.starts_with(method)));
+    named.filter_map(|node| node["metrics"][metric][part].as_u64()).sum()
+}
+
+#[test]
+fn what_burns_is_found_and_all_of_it_is_accounted_for() {
+    for jdk in jdks() {
+        let version = jdk.version;
+        let (_classes, target) = burning(&jdk);
+        let pid = target.pid().to_string();
+        let out = Scratch::new("report");
+        let (snapshot, json) = (out.file("all.hw"), out.file("all.json"));
+        let name = snapshot.to_string_lossy().into_owned();
+        let sampled = run_headwater(&["sample", &pid, "-d", "3s", "-o", &name]);
+        assert!(sampled.status.success(), "JDK {version}: {}", String::from_utf8_lossy(&sampled.stderr));
+        // Nothing of ours is in it.
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("its maps");
+        assert!(!maps.contains("agent.so"), "JDK {version}");
+        let written = run_headwater(&["report", &name, "-o", &json.to_string_lossy()]);
+        assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+        let report = read_report(&json);
+        for method in ["Burning.hot()", "Burning.warm()", "Burning.compute("] {
+            assert!(of(&report, method, "cpu", "total") > 0, "JDK {version}: {method} is missing: {report:#}");
+        }
+        assert!(of(&report, "Burning.compute(", "samples", "total") > 0, "JDK {version}");
+        let nodes = report["nodes"].as_array().expect("nodes");
+        let own: u64 = nodes.iter().filter_map(|node| node["metrics"]["cpu"]["self"].as_u64()).sum();
+        let roots = nodes.iter().filter(|node| node["parent"].is_null());
+        let total: u64 = roots.filter_map(|node| node["metrics"]["cpu"]["total"].as_u64()).sum();
+        assert_eq!(own, total, "JDK {version}");
+        let threads: Vec<&str> = report["threads"]
+            .as_array()
+            .expect("threads")
+            .iter()
+            .filter_map(|thread| thread["name"].as_str())
+            .collect();
+        assert!(threads.contains(&"burner"), "JDK {version}: {threads:?}");
+        let text = run_headwater(&["report", &name, "--view", "flat", "--thread", "burner"]);
+        let text = String::from_utf8_lossy(&text.stdout).into_owned();
+        assert!(text.contains("CPU time of the process") && text.contains("Burning.compute(int)"), "{text}");
+        assert!(!text.contains("Burning.warm"), "{text}");
+        finish(target, &jdk);
+    }
+}
+
+#[test]
+fn a_program_that_is_gone_and_a_period_that_is_none_are_named() {
+    let jdk = &jdks()[0];
+    let (_classes, target) = burning(jdk);
+    let pid = target.pid().to_string();
+    let refused = run_headwater(&["sample", &pid, "--every", "5s"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("give a time from 1ms to 1s"));
+    finish(target, jdk);
+    let gone = run_headwater(&["sample", &pid]);
+    assert_eq!(gone.status.code(), Some(3), "{}", String::from_utf8_lossy(&gone.stderr));
+}

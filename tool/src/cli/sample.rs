@@ -1,0 +1,60 @@
+//! `headwater sample`: where the CPU time of a whole JVM goes.
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::output::{Origin, Output};
+use super::values::sample_period;
+use super::{duration, fail};
+use crate::jvm;
+use crate::sampling::{self, Wanted};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  headwater sample 4711
+  headwater sample shop.jar -d 30s --view flat
+  headwater sample shop.jar -d 1m -o shop.html
+  headwater sample shop.jar -o before.hw; headwater sample shop.jar -o after.hw; headwater diff before.hw after.hw
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission.";
+
+/// Which JVM, for how long, and what is shown.
+#[derive(Debug, Args)]
+pub(super) struct SampleArgs {
+    /// A pid, or a unique part of the main class or jar name
+    target: String,
+    /// For how long; Ctrl-C ends it before
+    #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    duration: Duration,
+    /// How often threads that run Java code are looked at, 1ms to 1s
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = sample_period)]
+    every: Duration,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(super) async fn run(arguments: &SampleArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
+    let SampleArgs { target, duration, every, output } = arguments;
+    let jvm = match jvm::resolve(target) {
+        Ok(jvm) => jvm,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    if let Err(error) = output.check() {
+        return fail(2, &error);
+    }
+    let profile = match sampling::take(jvm, Wanted { duration: *duration, every: *every }, interrupt).await {
+        Ok(profile) => profile,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    if let Err(nothing) = output.check_selection(&profile) {
+        return fail(1, &nothing.to_string());
+    }
+    match output.write(&profile, Origin::Recording) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => fail(1, &format!("the samples could not be written: {error}")),
+    }
+}
