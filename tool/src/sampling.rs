@@ -50,7 +50,7 @@ pub enum SampleError {
     #[error(transparent)]
     Attach(#[from] AttachError),
     /// Its recorder samples nothing.
-    #[error("{0}; sampling needs the JVM's flight recorder (module jdk.jfr)")]
+    #[error("nothing could be sampled: {0}")]
     Recorder(#[from] RecorderError),
     /// It does not tell of its threads.
     #[error(transparent)]
@@ -216,12 +216,13 @@ impl Sampled {
                     put(stack(&self.samples.stacks[*sample]), &[(number, 1)], &mut builder);
                 }
                 if places.is_empty() && part.cpu_ns > 0 {
-                    let what = match known.map(|thread| thread.kind) {
-                        Some(Kind::Java | Kind::Virtual) => {
+                    // Compilers are Java threads to the JVM, without a stack.
+                    let what = match known.map(|thread| thread.kind == Kind::Java && !thread.stack.is_empty()) {
+                        Some(true) => {
                             unplaced += part.cpu_ns;
                             "[no Java code seen]".to_owned()
                         }
-                        Some(_) => format!("[JVM: {}]", group(&name)),
+                        Some(false) => format!("[JVM: {}]", group(&name)),
                         None => "[threads that have ended]".to_owned(),
                     };
                     let frame = builder.method(&what, &what);

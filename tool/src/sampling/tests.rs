@@ -1,13 +1,17 @@
 use super::*;
 use crate::flight_recorder::FrameIndex;
 use crate::profile::NodeIndex;
+use crate::threads::Frame;
 
 fn reading(at_ns: i64, threads: &[(u32, u64)], process_ns: u64) -> Reading {
     Reading { at_ns, threads: threads.iter().copied().collect(), process_ns }
 }
 
 fn thread(name: &str, kind: Kind, os_id: u32) -> Thread {
-    Thread { os_id: Some(os_id), ..Thread::named(name, kind) }
+    // Compilers have no stacks.
+    let frame = Frame { method: "a.C.run".to_owned(), source: "C.java:1".to_owned() };
+    let stack = if name.starts_with("C2") { Vec::new() } else { vec![frame] };
+    Thread { os_id: Some(os_id), stack, ..Thread::named(name, kind) }
 }
 
 fn sampled(readings: Vec<Reading>, stacks: &[(i64, u32, &[u32])], threads: Vec<Thread>) -> Profile {
@@ -71,14 +75,14 @@ fn all_that_the_process_took_is_somewhere() {
         vec![
             thread("worker", Kind::Java, 7),
             thread("in native code", Kind::Java, 8),
-            thread("GC Thread#1", Kind::Vm, 9),
+            thread("C2 CompilerThread0", Kind::Java, 9),
         ],
     );
     let own = own(&profile);
     assert_eq!(own.values().map(|(cpu, _)| cpu).sum::<u64>(), 550, "{own:?}");
     // A second in which it was not seen is where it was before.
     assert_eq!((own["a.C.hot(int)"].0, own["a.C.cold()"].0), (50, 52));
-    assert_eq!((own["[no Java code seen]"].0, own["[JVM: GC Thread]"].0), (80, 300));
+    assert_eq!((own["[no Java code seen]"].0, own["[JVM: C2 CompilerThread]"].0), (80, 300));
     // 30 and 5 of threads that the dump does not know any more, and 33 of those that nobody has seen.
     assert_eq!(own["[threads that have ended]"].0, 68);
     assert!(profile.notes.iter().any(|note| note.contains("no Java code was seen")), "{:?}", profile.notes);
