@@ -288,8 +288,9 @@ impl CallGraph {
     pub fn keep_only_roots(&mut self) -> Vec<ClassId> {
         self.roots_only = true;
         self.to_hotswap.clear();
-        let is_other =
-            |method: &&MethodRecord| method.refused.is_none() && !method.is_native && method.root_of.is_empty();
+        let is_other = |method: &&MethodRecord| {
+            method.handed_out && method.refused.is_none() && !method.is_native && method.root_of.is_empty()
+        };
         let others = self.methods.iter().filter(is_other).map(|method| method.key);
         let others = others.chain(self.reflection.probed.iter().copied()).chain(self.natives.probed());
         let others = others.chain(self.passed());
@@ -297,6 +298,12 @@ impl CallGraph {
         classes.sort_unstable();
         classes.dedup();
         classes
+    }
+
+    /// Whether a class has a root.
+    pub fn has_root(&self, class: ClassId) -> bool {
+        let methods = self.mirrors.by_id(class).and_then(|key| self.by_class.get(&key)).into_iter().flatten();
+        methods.filter_map(|id| self.record(*id)).any(|method| !method.root_of.is_empty())
     }
 
     /// A class has been linked; none of its code has run yet.

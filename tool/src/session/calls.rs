@@ -71,6 +71,7 @@ impl Session {
 
     /// Serves what comes, for so long.
     async fn serve_for(&mut self, time: Duration) -> Result<(), SessionError> {
+        self.spent.add("wait", time);
         let until = tokio::time::Instant::now() + time;
         while let Ok(event) = tokio::time::timeout_at(until, self.next_event()).await {
             self.serve(event?).await?;
