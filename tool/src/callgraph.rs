@@ -231,6 +231,7 @@ impl CallGraph {
     /// The methods that a class declares; none when the target cannot tell.
     pub fn add_methods(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
         self.ahead.knows_calls |= methods.iter().any(|method| method.calls.is_some());
+        self.reachable.opaque.asked.clear();
         self.mirrors.set_methods(class, methods);
     }
 
@@ -335,6 +336,7 @@ impl CallGraph {
 
     fn begin(&mut self, work: Work) -> Step {
         let known = self.methods.len();
+        self.reachable.opaque.asked.clear();
         match &work {
             Work::Roots => {
                 self.select_roots();

@@ -44,6 +44,7 @@ pub use spent::Spent;
 
 use batch_cost::BatchCost;
 use budget::Budget;
+use calls::Looks;
 use gentle::{Allowance, PATIENCE};
 use questions::Pending;
 use spent::Account;
@@ -285,13 +286,18 @@ impl Session {
 
     /// Learns which methods have been called before; where the JVM does not tell, at least which its JIT compiler has compiled.
     async fn learn_what_runs(&mut self) -> Result<(), SessionError> {
+        let mut looks = Looks::default();
         for part in self.graph.worth_listing().chunks(LIST_AT_ONCE) {
             self.list_methods(part.to_vec()).await?;
             // Who has linked a class meanwhile has waited long enough.
             self.turn().await?;
+            // The roots are known by now, and what takes time passes the time between two looks.
+            if self.allowance.is_some() && self.graph.knows_what_was_called() {
+                self.look_once_more(&mut looks).await?;
+            }
         }
         if self.graph.knows_what_was_called() {
-            return self.learn_what_is_stale().await;
+            return self.learn_what_is_stale(looks).await;
         }
         match self.command(Command::ListCompiled, "list compiled methods").await? {
             Reply::Compiled(classes) => {
