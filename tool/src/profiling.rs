@@ -143,7 +143,7 @@ pub async fn attach(
     observer(Stage::Attaching);
     let begun = Instant::now();
     let mut attached = unless(interrupt.as_mut(), connect(jvm, settings)).await?;
-    attached.session().spend("load the agent", begun.elapsed());
+    attached.session().spend("attach", begun.elapsed());
     conduct(attached, settings, interrupt, observer, Start::Running).await
 }
 

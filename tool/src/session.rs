@@ -54,7 +54,7 @@ const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 /// Classes whose methods are asked for in one message: what happens meanwhile is seen to afterwards.
 const LIST_AT_ONCE: usize = 1_000;
 /// What takes the tool time while commands are executed.
-const REWRITING: &str = "rewrite class files";
+const REWRITING: &str = "rewrite classes";
 /// What a session has to see to next.
 #[derive(Debug)]
 pub enum Event {
