@@ -229,16 +229,17 @@ impl Classes {
         invocations: Option<&Invocations>,
         stale: &Stale,
     ) -> Result<Vec<MethodInfo>, Error> {
-        let method = |id| {
+        let methods = self.jvmti.methods(class)?;
+        let counted = invocations.map(|invocations| invocations.look(&methods));
+        if let Some(counted) = &counted {
+            stale.look(id, &methods, counted);
+        }
+        let method = |(at, id): (usize, jmethodID)| {
             let (name, descriptor) = self.jvmti.method_name(id)?;
-            let calls = invocations.and_then(|invocations| invocations.of(id));
+            let calls = counted.as_ref().and_then(|counted| Some(counted[at]?.calls));
             Ok(MethodInfo { name, descriptor, access: self.jvmti.method_modifiers(id)? as u16, calls })
         };
-        let methods = self.jvmti.methods(class)?;
-        if let Some(invocations) = invocations {
-            stale.look(id, &methods, invocations);
-        }
-        methods.into_iter().map(method).collect()
+        methods.into_iter().enumerate().map(method).collect()
     }
 
     /// Compares each tag that there is with each of these.

@@ -15,6 +15,19 @@ const FLAGS: u32 = 1;
 /// The one field of a profile next to its counters that is described: four counters of four bytes lie before it, the first that of calls.
 const BEFORE_TRAPS: u64 = 16;
 
+/// Sizes, in bytes.
+const WORD: u64 = 8;
+const COUNTER: u64 = 4;
+
+/// What HotSpot has counted of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// How often it has been called, at least, since its class was loaded or changed: once it is compiled for good, nothing is counted any more.
+    pub calls: u32,
+    /// It has compiled code.
+    pub is_compiled: bool,
+}
+
 /// Where HotSpot counts.
 #[derive(Debug)]
 pub struct Invocations {
@@ -43,34 +56,49 @@ impl Invocations {
         let memory = Memory::open()?;
         let layout = Layout::find(&memory)?;
         let invocations = Invocations { memory, layout };
-        invocations.of(called).is_some_and(|calls| calls > 0).then_some(invocations)
+        let looked = invocations.look(&[called]);
+        looked[0].is_some_and(|counted| counted.calls > 0).then_some(invocations)
     }
 
-    /// How often a method has been called, at least, since its class was loaded or changed: once it is compiled for good, nothing is counted any more.
-    /// `None` when that cannot be read.
-    pub fn of(&self, method: jmethodID) -> Option<u32> {
-        // A method's id is the address of a pointer to it.
-        let method = self.memory.word(method as u64)?;
+    /// What is counted of these methods; `None` of one of which that cannot be read.
+    pub fn look(&self, methods: &[jmethodID]) -> Vec<Option<Counted>> {
         let Layout { method_counters, method_data, code, counter, profiled } = self.layout;
-        let interpreted = self.counted(method + method_counters, counter)?;
-        let profiled = self.counted(method + method_data, profiled)?;
-        let is_compiled = self.memory.word(method + code)? != 0;
-        Some(interpreted.saturating_add(profiled).max(u32::from(is_compiled)))
-    }
-
-    /// How often a method that is not compiled has been called; `None` also for one that is.
-    pub fn uncompiled(&self, method: jmethodID) -> Option<u32> {
-        let calls = self.of(method)?;
-        let method = self.memory.word(method as u64)?;
-        (self.memory.word(method + self.layout.code)? == 0).then_some(calls)
-    }
-
-    /// The calls that a structure has counted, if there is one. That there is one says little: code that has been inlined has one.
-    fn counted(&self, pointer: u64, counter: u64) -> Option<u32> {
-        match self.memory.word(pointer)? {
+        let first = method_counters.min(method_data).min(code);
+        let span = method_counters.max(method_data).max(code) + WORD - first;
+        // A method's id is the address of a pointer to it.
+        let ids: Vec<u64> = methods.iter().map(|id| *id as u64).collect();
+        let addresses = self.memory.words(&ids);
+        let parts: Vec<u64> = addresses.iter().map(|at| at.map_or(0, |at| at.saturating_add(first))).collect();
+        let parts = self.memory.pieces(&parts, span as usize);
+        let word = |part: &[u8], field: u64| {
+            let at = (field - first) as usize;
+            part.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes)
+        };
+        // What the interpreter counts with and what profiling code does, of each method: there may be none.
+        let structures: Vec<Option<[u64; 2]>> = parts
+            .iter()
+            .map(|part| part.as_ref().and_then(|part| Some([word(part, method_counters)?, word(part, method_data)?])))
+            .collect();
+        let counters = [counter, profiled];
+        let counted: Vec<u64> = structures
+            .iter()
+            .flatten()
+            .flat_map(|structures| structures.iter().zip(counters))
+            .filter(|(structure, _)| **structure != 0)
+            .map(|(structure, counter)| structure.saturating_add(counter))
+            .collect();
+        let mut counted = self.memory.pieces(&counted, COUNTER as usize).into_iter();
+        let mut next = |structure: u64| match structure {
             0 => Some(0),
-            structure => Some(u32::from_ne_bytes(self.memory.read(structure + counter)?) >> FLAGS),
-        }
+            _ => counted.next().flatten()?.first_chunk().map(|count| u32::from_ne_bytes(*count) >> FLAGS),
+        };
+        let looked = structures.into_iter().zip(&parts).map(|(structures, part)| {
+            let [interpreted, profiled] = structures?.map(&mut next);
+            let is_compiled = word(part.as_ref()?, code)? != 0;
+            let calls = interpreted?.saturating_add(profiled?).max(u32::from(is_compiled));
+            Some(Counted { calls, is_compiled })
+        });
+        looked.collect()
     }
 }
 
@@ -120,16 +148,30 @@ mod tests {
             ([0, 0, 1], 1),
         ] {
             let pointer = method.as_ptr();
-            assert_eq!(invocations().of(&raw const pointer as jmethodID), Some(calls), "{method:?}");
-            let uncompiled = (method[2] == 0).then_some(calls);
-            assert_eq!(invocations().uncompiled(&raw const pointer as jmethodID), uncompiled, "{method:?}");
+            let counted = Counted { calls, is_compiled: method[2] != 0 };
+            assert_eq!(invocations().look(&[&raw const pointer as jmethodID]), [Some(counted)], "{method:?}");
+        }
+    }
+
+    #[test]
+    fn of_many_methods_each_has_its_own() {
+        let counters: Vec<[u32; 2]> = (0..3_000).map(|calls| [0, calls << FLAGS]).collect();
+        let methods: Vec<[u64; 3]> = counters.iter().map(|counters| [counters.as_ptr() as u64, 0, 0]).collect();
+        let pointers: Vec<u64> = methods.iter().map(|method| method.as_ptr() as u64).collect();
+        let mut ids: Vec<jmethodID> = pointers.iter().map(|pointer| std::ptr::from_ref(pointer) as jmethodID).collect();
+        let nowhere = 8_u64;
+        ids[7] = nowhere as jmethodID;
+        ids[2_000] = &raw const nowhere as jmethodID;
+        for (calls, counted) in invocations().look(&ids).into_iter().enumerate() {
+            let is_readable = calls != 7 && calls != 2_000;
+            assert_eq!(counted, is_readable.then_some(Counted { calls: calls as u32, is_compiled: false }), "{calls}");
         }
     }
 
     #[test]
     fn what_is_no_method_has_no_calls() {
         let nowhere = 8_u64;
-        assert_eq!(invocations().of(nowhere as jmethodID), None);
-        assert_eq!(invocations().of(&raw const nowhere as jmethodID), None);
+        assert_eq!(invocations().look(&[nowhere as jmethodID]), [None]);
+        assert_eq!(invocations().look(&[&raw const nowhere as jmethodID]), [None]);
     }
 }

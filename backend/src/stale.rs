@@ -13,7 +13,7 @@ use headwater_protocol::ClassId;
 use headwater_protocol::message::MethodInfo;
 use jni::sys::jmethodID;
 
-use crate::invocations::Invocations;
+use crate::invocations::{Counted, Invocations};
 use crate::jvmti::Jvmti;
 
 /// From so many calls on HotSpot compiles a method (`Tier3InvocationThreshold`), or its callers with it.
@@ -37,6 +37,11 @@ struct Id(jmethodID);
 // SAFETY: method ids may be used in every thread.
 unsafe impl Send for Id {}
 
+/// How often a method that is not compiled has been called.
+fn uncompiled(counted: Option<Counted>) -> Option<u32> {
+    counted.filter(|counted| !counted.is_compiled).map(|counted| counted.calls)
+}
+
 impl Stale {
     /// Remembers counts from now on.
     pub fn begin(&self) {
@@ -47,14 +52,14 @@ impl Stale {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The methods of a class are being told.
-    pub fn look(&self, class: ClassId, methods: &[jmethodID], invocations: &Invocations) {
+    /// The methods of a class are being told, with what is counted of them.
+    pub fn look(&self, class: ClassId, methods: &[jmethodID], counted: &[Option<Counted>]) {
         let mut looked = self.lock();
         let Some(Looked { classes, methods: known }) = &mut *looked else { return };
         if !classes.insert(class) {
             return;
         }
-        let counts = methods.iter().filter_map(|id| Some((*id, invocations.uncompiled(*id)?)));
+        let counts = methods.iter().zip(counted).filter_map(|(id, counted)| Some((*id, uncompiled(*counted)?)));
         let few = counts.filter(|(_, calls)| (1..COMPILED_FROM).contains(calls));
         known.extend(few.map(|(id, calls)| (class, Id(id), calls)));
     }
@@ -63,8 +68,10 @@ impl Stale {
     pub fn take(&self, jvmti: Jvmti, invocations: &Invocations) -> Vec<(ClassId, Vec<MethodInfo>)> {
         let methods = self.lock().take().unwrap_or_default().methods;
         let mut stale: Vec<(ClassId, Vec<MethodInfo>)> = Vec::new();
-        for (class, Id(id), calls) in methods {
-            if invocations.uncompiled(id) != Some(calls) {
+        let ids: Vec<jmethodID> = methods.iter().map(|(_, Id(id), _)| *id).collect();
+        let counted = invocations.look(&ids);
+        for ((class, Id(id), calls), counted) in methods.into_iter().zip(counted) {
+            if uncompiled(counted) != Some(calls) {
                 continue;
             }
             let (Ok((name, descriptor)), Ok(access)) = (jvmti.method_name(id), jvmti.method_modifiers(id)) else {

@@ -1,12 +1,12 @@
 //! What HotSpot tells debuggers about itself: where in memory its structures' fields are (`gHotSpotVMStructs`), and
 //! what its constants are (`gHotSpotVMIntConstants`), both exported by `libjvm.so`.
 //!
-//! Everything is read through `/proc/self/mem`: an address that leads nowhere then is an error and no crash. In a JVM that is made otherwise
+//! Everything is read through `/proc/self/mem`, or `process_vm_readv`: an address that leads nowhere then is an error and no crash. In a JVM that is made otherwise
 //! nothing is found, and whoever asks does without.
 //!
 //! Why so, and at what cost: docs/decisions/agent.md.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -14,6 +14,8 @@ use std::os::unix::fs::FileExt;
 const LIBRARY: &CStr = c"libjvm.so";
 /// More fields, or constants, than any JVM describes: the table's end must have been missed.
 const MOST_FIELDS: u64 = 20_000;
+/// The kernel reads at so many places at once (`UIO_MAXIOV`).
+const AT_ONCE: usize = 1024;
 /// Longer than any name that is looked for.
 const LONGEST_NAME: usize = 64;
 
@@ -53,6 +55,30 @@ impl Memory {
     /// A pointer, or another word of its size.
     pub fn word(&self, at: u64) -> Option<u64> {
         self.read(at).map(u64::from_ne_bytes)
+    }
+
+    /// A word at each of these places, as far as there are any.
+    pub fn words(&self, at: &[u64]) -> Vec<Option<u64>> {
+        let word = |piece: Option<Vec<u8>>| piece?.first_chunk().copied().map(u64::from_ne_bytes);
+        self.pieces(at, size_of::<u64>()).into_iter().map(word).collect()
+    }
+
+    /// So many bytes at each of these places, as far as there are any: many places take hardly more time than one.
+    pub fn pieces(&self, at: &[u64], length: usize) -> Vec<Option<Vec<u8>>> {
+        let mut pieces = Vec::with_capacity(at.len());
+        for mut places in at.chunks(AT_ONCE) {
+            while !places.is_empty() {
+                let read = read_at_once(places, length);
+                pieces.extend(read.chunks_exact(length).map(|piece| Some(piece.to_vec())));
+                places = &places[read.len() / length..];
+                // The first that was not read leads nowhere, or must not be read so here.
+                if let Some((place, others)) = places.split_first() {
+                    pieces.push(self.bytes(*place, length));
+                    places = others;
+                }
+            }
+        }
+        pieces
     }
 
     /// A string of C's, or so much of it that it is none of those that are looked for.
@@ -118,8 +144,22 @@ impl Memory {
     }
 }
 
+/// So many bytes at each of the first of these places, up to one that cannot be read; at most [`AT_ONCE`] places.
+fn read_at_once(places: &[u64], length: usize) -> Vec<u8> {
+    let mut bytes = vec![0_u8; places.len() * length];
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let there = |place: &u64| libc::iovec { iov_base: *place as *mut c_void, iov_len: length };
+    let there: Vec<libc::iovec> = places.iter().map(there).collect();
+    // SAFETY: the kernel writes into `bytes` only, no more than its length, and checks what it reads: an address that leads nowhere is an error.
+    let read = unsafe {
+        libc::process_vm_readv(libc::getpid(), &raw const here, 1, there.as_ptr(), there.len() as libc::c_ulong, 0)
+    };
+    bytes.truncate(usize::try_from(read).unwrap_or(0) / length * length);
+    bytes
+}
+
 /// The JVM's library, which is loaded already.
-struct Library(std::ptr::NonNull<std::ffi::c_void>);
+struct Library(std::ptr::NonNull<c_void>);
 
 impl Library {
     fn open() -> Option<Library> {
@@ -155,6 +195,21 @@ mod tests {
         let here = 0x1234_5678_u64;
         assert_eq!(memory.word(&raw const here as u64), Some(here));
         assert_eq!(memory.text(c"a name".as_ptr() as u64).as_deref(), Some(&b"a name"[..]));
+    }
+
+    #[test]
+    fn many_places_are_read_and_those_that_lead_nowhere_are_missing() {
+        let memory = Memory::open().expect("the process's memory");
+        let here: Vec<u64> = (0..2_500).collect();
+        let mut places: Vec<u64> = here.iter().map(|word| &raw const *word as u64).collect();
+        for nowhere in [0, 700, 1_023, 1_024, 2_499] {
+            places[nowhere] = 8;
+        }
+        let words = memory.words(&places);
+        for (word, (place, read)) in here.iter().zip(places.iter().zip(words)) {
+            assert_eq!(read, (*place != 8).then_some(*word));
+        }
+        assert_eq!(memory.words(&[]), []);
     }
 
     #[test]

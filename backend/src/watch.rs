@@ -61,8 +61,10 @@ impl State {
         };
         for class in &looked_at {
             let Some(methods) = self.methods.get_mut(class) else { continue };
+            let ids: Vec<jmethodID> = methods.iter().map(|method| method.id.0).collect();
+            let mut counted = invocations.look(&ids).into_iter();
             // Of one whose calls cannot be read any more the class is gone.
-            methods.retain_mut(|method| match invocations.of(method.id.0) {
+            methods.retain_mut(|method| match counted.next().flatten().map(|counted| counted.calls) {
                 Some(calls) if calls == method.calls => true,
                 // Its class has been given other code, and counting has begun anew.
                 Some(0) => {
@@ -105,7 +107,7 @@ impl Watch {
                 let reference = MethodRef { class: id, name, descriptor };
                 if wanted.contains(&reference) {
                     let MethodRef { name, descriptor, .. } = reference;
-                    let calls = invocations.of(method).unwrap_or(0);
+                    let calls = invocations.look(&[method])[0].map_or(0, |counted| counted.calls);
                     found.push((id, Watched { id: Id(method), calls, name, descriptor }));
                 }
             }

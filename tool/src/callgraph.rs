@@ -231,6 +231,7 @@ impl CallGraph {
     /// The methods that a class declares; none when the target cannot tell.
     pub fn add_methods(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
         self.ahead.knows_calls |= methods.iter().any(|method| method.calls.is_some());
+        self.reachable.opaque.asked.clear();
         self.mirrors.set_methods(class, methods);
     }
 
@@ -288,8 +289,9 @@ impl CallGraph {
     pub fn keep_only_roots(&mut self) -> Vec<ClassId> {
         self.roots_only = true;
         self.to_hotswap.clear();
-        let is_other =
-            |method: &&MethodRecord| method.refused.is_none() && !method.is_native && method.root_of.is_empty();
+        let is_other = |method: &&MethodRecord| {
+            method.handed_out && method.refused.is_none() && !method.is_native && method.root_of.is_empty()
+        };
         let others = self.methods.iter().filter(is_other).map(|method| method.key);
         let others = others.chain(self.reflection.probed.iter().copied()).chain(self.natives.probed());
         let others = others.chain(self.passed());
@@ -297,6 +299,12 @@ impl CallGraph {
         classes.sort_unstable();
         classes.dedup();
         classes
+    }
+
+    /// Whether a class has a root.
+    pub fn has_root(&self, class: ClassId) -> bool {
+        let methods = self.mirrors.by_id(class).and_then(|key| self.by_class.get(&key)).into_iter().flatten();
+        methods.filter_map(|id| self.record(*id)).any(|method| !method.root_of.is_empty())
     }
 
     /// A class has been linked; none of its code has run yet.
@@ -328,6 +336,7 @@ impl CallGraph {
 
     fn begin(&mut self, work: Work) -> Step {
         let known = self.methods.len();
+        self.reachable.opaque.asked.clear();
         match &work {
             Work::Roots => {
                 self.select_roots();

@@ -2,7 +2,7 @@
 //! happens in between is the [`engine`](crate::engine)'s.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headwater_protocol::MethodId;
 use headwater_protocol::message::{Calibration, HotswapResult};
@@ -16,7 +16,7 @@ use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::report::units::{count, plural};
-use crate::session::{Estimate, Event, Session, SessionError};
+use crate::session::{Estimate, Event, Session, SessionError, Spent};
 use crate::ticker::{Ticker, monotonic_ns};
 
 pub(crate) mod assemble;
@@ -99,6 +99,8 @@ pub enum Stage {
     Estimated(Estimate),
     /// The roots are instrumented: what each pattern matches.
     RootsInstrumented(Vec<InstrumentedRoot>),
+    /// What took time until the roots were instrumented.
+    Attached(Vec<Spent>),
     /// Recording begins, for so long; afterwards the roots are timed and sampled without probes, for so long at most.
     Begins {
         /// Of the recording.
@@ -140,7 +142,9 @@ pub async fn attach(
 ) -> Result<Outcome, ProfileError> {
     tokio::pin!(interrupt);
     observer(Stage::Attaching);
-    let attached = unless(interrupt.as_mut(), connect(jvm, settings)).await?;
+    let begun = Instant::now();
+    let mut attached = unless(interrupt.as_mut(), connect(jvm, settings)).await?;
+    attached.session().spend("attach", begun.elapsed());
     conduct(attached, settings, interrupt, observer, Start::Running).await
 }
 
@@ -291,6 +295,7 @@ pub(crate) async fn prepare(
     if start == Start::Held {
         session.release().await?;
     }
+    observer(Stage::Attached(session.spent().to_vec()));
     // Last: who reads it may rely on what is recorded.
     observer(Stage::RootsInstrumented(instrumented));
     Ok(calibration)

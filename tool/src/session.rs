@@ -33,6 +33,7 @@ mod hotswaps;
 mod questions;
 mod recorded;
 mod rewriting;
+mod spent;
 #[cfg(test)]
 mod tests;
 
@@ -40,16 +41,21 @@ pub use error::SessionError;
 pub use gentle::Gentle;
 pub use hotswaps::HotswapTotals;
 pub use recorded::Recorded;
+pub use spent::Spent;
 
 use batch_cost::BatchCost;
 use budget::Budget;
+use calls::Looks;
 use gentle::{Allowance, PATIENCE};
 use questions::Pending;
+use spent::Account;
 
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 /// Classes whose methods are asked for in one message: what happens meanwhile is seen to afterwards.
 const LIST_AT_ONCE: usize = 1_000;
+/// What takes the tool time while commands are executed.
+const REWRITING: &str = "rewrite classes";
 /// What a session has to see to next.
 #[derive(Debug)]
 pub enum Event {
@@ -133,6 +139,7 @@ pub struct Session {
     /// Threads do not wait for now, on account of the limits.
     is_in_background: bool,
     recorded: Recorded,
+    spent: Account,
 }
 
 impl Session {
@@ -170,6 +177,7 @@ impl Session {
             allowance: None,
             is_in_background: false,
             recorded: Recorded::default(),
+            spent: Account::default(),
         }
     }
 
@@ -287,13 +295,18 @@ impl Session {
 
     /// Learns which methods have been called before; where the JVM does not tell, at least which its JIT compiler has compiled.
     async fn learn_what_runs(&mut self) -> Result<(), SessionError> {
+        let mut looks = Looks::default();
         for part in self.graph.worth_listing().chunks(LIST_AT_ONCE) {
             self.list_methods(part.to_vec()).await?;
             // Who has linked a class meanwhile has waited long enough.
             self.turn().await?;
+            // The roots are known by now, and what takes time passes the time between two looks.
+            if self.allowance.is_some() && self.graph.knows_what_was_called() {
+                self.look_once_more(&mut looks).await?;
+            }
         }
         if self.graph.knows_what_was_called() {
-            return self.learn_what_is_stale().await;
+            return self.learn_what_is_stale(looks).await;
         }
         match self.command(Command::ListCompiled, "list compiled methods").await? {
             Reply::Compiled(classes) => {
@@ -359,6 +372,8 @@ impl Session {
         self.allowance = None;
         let (totals, last_hotswap) = (self.totals, self.last_hotswap);
         let others = self.graph.keep_only_roots();
+        // What was to be instrumented and has not been is what it was.
+        self.left_over.retain(|class| self.graph.has_root(*class));
         // A part at a time: no pause is to be longer than those of the profile.
         self.hotswap_by_agent(others).await?;
         // Else they would be timed as the profile has left the compilers, not as the program runs without.
@@ -416,10 +431,13 @@ impl Session {
         let request = self.next_request;
         self.next_request += 1;
         self.send(&ToAgent::Command { request, command }).await?;
+        let (begun, rewriting) = (Instant::now(), self.spent.on(REWRITING));
         let deadline = tokio::time::Instant::now() + COMMAND_DEADLINE;
         loop {
             match self.receive_by(deadline, what).await? {
                 ToTool::Reply { request: answered, reply } if answered == request => {
+                    let rewriting = self.spent.on(REWRITING) - rewriting;
+                    self.spent.add(what, begun.elapsed().saturating_sub(rewriting));
                     return reply.map_err(|reason| SessionError::Agent { what, reason });
                 }
                 other => self.hear_meanwhile(other).await?,

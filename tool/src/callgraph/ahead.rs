@@ -320,7 +320,8 @@ impl CallGraph {
         self.ahead.knows_calls
     }
 
-    /// The classes whose methods should be known before any is selected, for what has been called tells what will be.
+    /// The classes whose methods should be known before any is selected, for what has been called tells what will be; first those that
+    /// may have roots.
     pub fn worth_listing(&self) -> Vec<ClassId> {
         if !self.options.look_ahead || self.options.scheme != Scheme::Lazy || self.roots_only {
             return Vec::new();
@@ -329,7 +330,10 @@ impl CallGraph {
             let is_admitted = self.options.admits_class(&mirror.name, mirror.loader, Caller::Application);
             mirror.linked && is_admitted && self.mirrors.methods(*key).is_none()
         });
-        unlisted.filter_map(|(_, mirror)| mirror.id).take(MOST_LISTED).collect()
+        let may_have_roots = |name: &str| self.options.roots.iter().any(|root| root.matches_class(name));
+        let (with_roots, others): (Vec<_>, Vec<_>) =
+            unlisted.map(|(_, mirror)| mirror).partition(|mirror| may_have_roots(&mirror.name));
+        with_roots.into_iter().chain(others).filter_map(|mirror| mirror.id).take(MOST_LISTED).collect()
     }
 
     /// The loaded classes that have methods which are roots, and how often these have been called, as far as it is known.

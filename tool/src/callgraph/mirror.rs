@@ -108,8 +108,10 @@ impl Mirror {
 
     /// Of a class that the JVM made for a lambda or a method reference: internal name of the class in whose code that stands.
     pub(super) fn lambda_host(&self) -> Option<&str> {
-        let (host, _) = self.name.rsplit_once("$$Lambda").filter(|_| !self.modifiable)?;
-        Some(host)
+        if self.modifiable {
+            return None;
+        }
+        self.name.rsplit_once("$$Lambda").map(|(host, _)| host)
     }
 
     /// The JDK made it for an instruction of somebody's code, and it has no code of the application's.

@@ -40,6 +40,8 @@ pub(super) struct Opaque {
     spares_idle: bool,
     /// The class loaders' are, at least.
     loaders: bool,
+    /// Who leaves the filter, too, once classes' methods have been told that were asked for on that account.
+    pub(super) asked: Vec<Caller>,
 }
 
 const CLASS_LOADER: &str = "java/lang/ClassLoader";
@@ -75,13 +77,17 @@ impl CallGraph {
         if self.reachable.opaque.callers.contains(&caller) {
             return;
         }
+        if self.reachable.opaque.asked.contains(&caller) {
+            // All classes would have to be looked at once more, for each method that leaves the filter, to find the same missing.
+            self.needs += 1;
+            return;
+        }
         self.expect_reflection();
         let needs_before = self.needs;
         self.reachable.opaque.spares_idle = self.ahead.knows_what_is_idle();
         self.expose_unnamed(self.mirrors.keys(), caller);
-        if self.needs == needs_before {
-            self.reachable.opaque.callers.push(caller);
-        }
+        let opaque = &mut self.reachable.opaque;
+        if self.needs == needs_before { &mut opaque.callers } else { &mut opaque.asked }.push(caller);
     }
 
     /// What never ran may run now, if the program does something new.

@@ -199,6 +199,19 @@ fn a_refused_class_is_left_alone_and_named() {
 }
 
 #[test]
+fn only_what_was_instrumented_gets_its_own_code_back_when_the_roots_are_timed() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square", "Disc"]);
+    jvm.enter("Main.root(LShape;)I");
+    // As if the limits had not let it be instrumented yet.
+    let area = jvm.ids["Disc.area()I"];
+    jvm.graph.methods.iter_mut().filter(|method| method.id == area).for_each(|method| method.handed_out = false);
+    let [main, square] = ["Main", "Square"].map(|name| jvm.classes[name].id);
+    let others = jvm.graph.keep_only_roots();
+    assert!(others.len() == 2 && others.contains(&main) && others.contains(&square), "{others:?}");
+    assert!(jvm.graph.has_root(main) && !jvm.graph.has_root(square));
+}
+
+#[test]
 fn hidden_classes_are_named_but_for_those_that_the_jvm_makes_for_code() {
     let source = "
         class Main { static void root(Runnable it) { it.run(); } static void called() { } }

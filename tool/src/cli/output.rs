@@ -27,7 +27,7 @@ pub struct Output {
     /// The report's format [default: of the file's extension, else text]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Show all warnings, not only the most important ones
+    /// Show all warnings, not only the most important ones; while attaching, say what took how long
     #[arg(long)]
     verbose: bool,
     #[command(flatten)]
@@ -167,6 +167,11 @@ impl Output {
     /// What is to be shown, nothing left out that the user does not say.
     pub(super) fn options(&self) -> Options {
         self.view.options(0.0)
+    }
+
+    /// Whether all is to be told, not only what is most important.
+    pub(super) fn is_verbose(&self) -> bool {
+        self.verbose
     }
 
     /// Whether it goes into a file.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::output::{Origin, Output};
 use super::profile_options::OneProfile;
-use super::progress::{Progress, Shown};
+use super::progress::{self, Progress, Shown};
 use super::{complain, fail};
 use crate::jvm;
 use crate::profile::Profile;
@@ -63,6 +63,7 @@ fn observe(stage: Stage, progress: &Progress, output: &Output) {
             progress.clear();
             let _ = output.write_so_far(&profile);
         }
+        Stage::Attached(spent) if output.is_verbose() => progress.say(&progress::spent(&spent)),
         other => progress.show(other),
     }
 }

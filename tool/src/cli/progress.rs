@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::printable::{printable, printable_lines};
 use crate::profiling::{InstrumentedRoot, Stage};
 use crate::report::units::{count, plural, time};
-use crate::session::Estimate;
+use crate::session::{Estimate, Spent};
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,8 @@ impl Progress {
             Stage::Detaching => self.wait("giving the original code back ..."),
             // The report itself is shown, not that it was made.
             Stage::SoFar(_) => {}
+            // Told to who wants to know everything.
+            Stage::Attached(_) => {}
             Stage::Detached(_) => self.live("detached"),
         }
     }
@@ -163,6 +165,16 @@ fn estimated(estimate: &Estimate) -> String {
         plural(methods as u64, "method", "methods"),
         time(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX))
     )
+}
+
+/// Of what took time until the roots were instrumented, what took longer than a blink.
+pub(super) fn spent(spent: &[Spent]) -> String {
+    const BLINK: Duration = Duration::from_millis(5);
+    let parts = spent.iter().filter(|spent| spent.time >= BLINK).map(|Spent { on, times, time }| {
+        let times = if *times == 1 { String::new() } else { format!(" ({times} times)") };
+        format!("{on}{times} {}", span(*time))
+    });
+    format!("what took time until now: {}", parts.collect::<Vec<_>>().join(", "))
 }
 
 /// What a pattern came to, which was given for `what`.

@@ -32,6 +32,22 @@ const BETWEEN: Duration = Duration::from_millis(30);
 /// Where threads are many, looks take long: no more are made then.
 const LOOKING: Duration = Duration::from_millis(40);
 
+/// How often it was looked where threads are below the roots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Looks {
+    rounds: u32,
+    took: Duration,
+    have_seen: bool,
+}
+
+impl Looks {
+    /// Where hardly ever anybody is there, waiting a little longer shows nobody.
+    fn are_worth_while(self) -> bool {
+        let enough = if self.have_seen { ROUNDS } else { ROUNDS / 3 + 1 };
+        self.rounds < enough && self.took < LOOKING
+    }
+}
+
 impl Session {
     /// Finds the threads that are inside the roots already, and instruments what they can call next: the threads, with the
     /// methods that they are in.
@@ -71,6 +87,7 @@ impl Session {
 
     /// Serves what comes, for so long.
     async fn serve_for(&mut self, time: Duration) -> Result<(), SessionError> {
+        self.spent.add("wait", time);
         let until = tokio::time::Instant::now() + time;
         while let Ok(event) = tokio::time::timeout_at(until, self.next_event()).await {
             self.serve(event?).await?;
@@ -95,12 +112,12 @@ impl Session {
     }
 
     /// Learns which methods have run, and not while the roots did: at the program's start, say.
-    pub(super) async fn learn_what_is_stale(&mut self) -> Result<(), SessionError> {
+    pub(super) async fn learn_what_is_stale(&mut self, looks: Looks) -> Result<(), SessionError> {
         if self.allowance.is_none() {
             return Ok(());
         }
         let (classes, before) = self.graph.calls_of_roots();
-        self.sample_below_roots().await?;
+        let are_seen = self.sample_below_roots(looks).await?;
         let mut waits = COMING.iter();
         loop {
             self.list_methods(classes.clone()).await?;
@@ -108,7 +125,11 @@ impl Session {
             if now.saturating_sub(before) >= ENOUGH_CALLS {
                 break;
             }
-            // A root that is compiled for good, or called no more, says nothing.
+            // Threads are in a root, and its calls are not counted: it is compiled for good.
+            if are_seen && now == before {
+                return Ok(());
+            }
+            // One that is called no more says nothing either.
             let Some(wait) = waits.next().filter(|_| before > 0) else { return Ok(()) };
             self.serve_for(*wait).await?;
         }
@@ -118,18 +139,26 @@ impl Session {
         Ok(())
     }
 
-    /// Looks where threads are below the roots: the limits allow so many hotswaps only, and what runs most is to be among the first.
-    async fn sample_below_roots(&mut self) -> Result<(), SessionError> {
-        let (mut looked, mut has_seen) = (Duration::ZERO, false);
-        for round in 0..ROUNDS {
-            let (seen, took) = self.look_below_roots().await?;
-            looked += took;
-            has_seen |= seen;
-            // Where hardly ever anybody is there, waiting a little longer shows nobody.
-            if looked >= LOOKING || round == ROUNDS / 3 && !has_seen {
-                break;
-            }
+    /// Looks where threads are below the roots, after what was seen already: the limits allow so many hotswaps only, and what runs most is to be
+    /// among the first. Whether any was there.
+    async fn sample_below_roots(&mut self, mut looks: Looks) -> Result<bool, SessionError> {
+        if looks.rounds == 0 {
+            self.look_once_more(&mut looks).await?;
+        }
+        while looks.are_worth_while() {
             self.serve_for(BETWEEN).await?;
+            self.look_once_more(&mut looks).await?;
+        }
+        Ok(looks.have_seen)
+    }
+
+    /// Looks a few times in a row, if that is still worth while.
+    pub(super) async fn look_once_more(&mut self, looks: &mut Looks) -> Result<(), SessionError> {
+        if looks.are_worth_while() {
+            let (has_seen, took) = self.look_below_roots().await?;
+            looks.rounds += 1;
+            looks.took += took;
+            looks.have_seen |= has_seen;
         }
         Ok(())
     }
@@ -178,5 +207,20 @@ impl Session {
             }
             other => Err(unexpected("list its threads' calls", &other)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_looked_often_where_somebody_is_and_looks_are_short() {
+        let often = Looks { rounds: ROUNDS - 1, have_seen: true, ..Looks::default() };
+        assert!(often.are_worth_while());
+        assert!(!Looks { rounds: ROUNDS, ..often }.are_worth_while());
+        assert!(!Looks { have_seen: false, ..often }.are_worth_while(), "nobody is there");
+        assert!(!Looks { took: LOOKING, ..often }.are_worth_while(), "there are too many threads");
+        assert!(Looks::default().are_worth_while());
     }
 }

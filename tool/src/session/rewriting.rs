@@ -1,9 +1,11 @@
 //! Class files in, class files out: what the call graph selected, put in by the rewriter.
 
+use std::time::Instant;
+
 use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
 use headwater_rewriter::{Around, Place, Probes, Refusal, Refused, Request, Rewritten};
 
-use super::Session;
+use super::{REWRITING, Session};
 use crate::callgraph::{Guarded, Invoker, Lines, Occasion, Selected, Told};
 
 /// What the probes call in the target.
@@ -23,6 +25,20 @@ const PROBES: Probes<'static> = Probes {
 impl Session {
     /// The new bytes of a class, or `None` where it stays as it is.
     pub(super) fn rewrite(
+        &mut self,
+        thread: Option<ThreadId>,
+        class: Option<ClassId>,
+        loader: LoaderId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Option<Vec<u8>> {
+        let begun = Instant::now();
+        let rewritten = self.rewritten(thread, class, loader, name, bytes);
+        self.spent.add(REWRITING, begun.elapsed());
+        rewritten
+    }
+
+    fn rewritten(
         &mut self,
         thread: Option<ThreadId>,
         class: Option<ClassId>,

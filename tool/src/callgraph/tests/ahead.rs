@@ -21,6 +21,16 @@ fn what_is_likely_to_be_entered_comes_in_the_same_batch() {
 }
 
 #[test]
+fn classes_with_roots_are_listed_first() {
+    let mut jvm = PlayedJvm::new(CHAIN, ahead());
+    jvm.classes.values_mut().for_each(|class| class.linked = true);
+    let infos = jvm.classes.keys().map(|name| jvm.info(name)).collect();
+    jvm.graph.add_classes(infos);
+    let listed = jvm.graph.worth_listing();
+    assert_eq!((listed[0], listed.len()), (jvm.classes["Main"].id, 5));
+}
+
+#[test]
 fn dear_batches_look_further_ahead() {
     let mut jvm = PlayedJvm::new(CHAIN, ahead());
     jvm.graph.set_batch_cost(Duration::from_millis(10));
