@@ -49,6 +49,8 @@ use questions::Pending;
 const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 /// Classes whose methods are asked for in one message: what happens meanwhile is seen to afterwards.
 const LIST_AT_ONCE: usize = 1_000;
+/// So much of a wrong answer is told.
+const LONGEST_REPLY: usize = 200;
 /// What a session has to see to next.
 #[derive(Debug)]
 pub enum Event {
@@ -437,5 +439,7 @@ async fn until(due: Option<Instant>) {
 }
 
 fn unexpected(what: &'static str, reply: &Reply) -> SessionError {
-    SessionError::Agent { what, reason: format!("it answered something else: {reply:?}") }
+    // It may be a list of all classes.
+    let reply: String = format!("{reply:?}").chars().take(LONGEST_REPLY).collect();
+    SessionError::Agent { what, reason: format!("it answered something else: {reply}") }
 }

@@ -11,7 +11,8 @@ const MOST_WORDS: [(&str, usize); 3] =
 const MOST_WORDS_OF_A_DECISION: usize = 600;
 
 const DECISIONS: &str = "docs/decisions";
-const CRATES: [&str; 8] = ["protocol", "rewriter", "runtime-java", "backend", "tool", "tests", "benches", "xtask"];
+const CRATES: [&str; 9] =
+    ["protocol", "rewriter", "runtime-java", "backend", "tool", "tests", "benches", "fuzz", "xtask"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -14,6 +14,7 @@ use crate::zoo;
 
 mod disk;
 mod draw;
+mod place;
 mod plan;
 mod record;
 mod run;
@@ -62,7 +63,7 @@ impl Arguments {
         let mut record = Record::default();
         for jdk in jdks().iter().filter(|jdk| self.jdk.is_none_or(|version| version == jdk.version)) {
             let logs = pinned::target()?.join(format!("chaos/jdk{}-seed{}", jdk.version, self.seed));
-            let compiled = Compiled::new(jdk);
+            let compiled = Compiled::new(jdk, &logs.join("program"))?;
             let has = |option: &&str| {
                 let java = Command::new(jdk.program("java")).args([option, "-version"]).output();
                 java.is_ok_and(|java| java.status.success())
