@@ -270,6 +270,10 @@ impl Course<'_> {
         if self.plan.fault.is_fatal() {
             // What a dead tool has left, any other removes.
             tool::list(self.bench.binary)?;
+            // But for what a recording goes on writing to, which `detach` ends.
+            if !tool::left_of(self.target.pid()).is_empty() {
+                tool::detach(self.bench.binary, self.target.pid())?;
+            }
         }
         let left = tool::left_in(self.plan.place, self.target.pid());
         if !left.is_empty() {

@@ -183,6 +183,13 @@ pub(super) fn list(binary: &Path) -> Result<(), String> {
     if is_done { Ok(()) } else { Err(format!("headwater list: {}", String::from_utf8_lossy(&list.stderr))) }
 }
 
+/// Has another tool see that nothing is left in a target.
+pub(super) fn detach(binary: &Path, pid: u32) -> Result<(), String> {
+    let detach = Command::new(binary).args(["detach", &pid.to_string()]).output().map_err(|error| error.to_string())?;
+    let is_done = detach.status.success();
+    if is_done { Ok(()) } else { Err(format!("headwater detach: {}", String::from_utf8_lossy(&detach.stderr))) }
+}
+
 /// What tools and agents have in /tmp for a target.
 pub(super) fn left_of(pid: u32) -> Vec<PathBuf> {
     let ours = [format!("headwater-{pid}-"), format!("headwater-samples-{pid}")];
