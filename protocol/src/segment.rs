@@ -7,6 +7,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 #[cfg(not(loom))]
+use rustix::fs::{MemfdFlags, SealFlags};
+
+#[cfg(not(loom))]
 use crate::PROTOCOL_VERSION;
 #[cfg_attr(loom, allow(unused_imports, reason = "a model is neither created in a file nor opened"))]
 use crate::layout::{
@@ -96,9 +99,12 @@ impl Segment {
     /// Creates an anonymous file of this shape and maps it. The file goes away with its last user.
     #[cfg(not(loom))]
     pub fn create(shape: Shape, recording: Recording) -> Result<(Segment, File), SegmentError> {
-        let fd = rustix::fs::memfd_create("headwater", rustix::fs::MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
-        let file = File::from(fd);
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = File::from(rustix::fs::memfd_create("headwater", flags).map_err(io::Error::from)?);
         file.set_len(shape.segment_bytes() as u64)?;
+        // The other process has the descriptor: of a file that it made shorter, a read would be the end of this one (SIGBUS).
+        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+            .map_err(io::Error::from)?;
         let segment = Segment { memory: Memory::map(&file, shape.segment_bytes())?, shape };
         segment.memory.u64_at(OFFSET_MAGIC).store(MAGIC, Ordering::Relaxed);
         segment.memory.u32_at(OFFSET_VERSION).store(PROTOCOL_VERSION, Ordering::Relaxed);
@@ -326,9 +332,20 @@ impl Segment {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
     use crate::layout::STATE_CLAIMED;
     use crate::word::Event;
+
+    #[test]
+    fn whoever_has_the_file_cannot_take_the_memory_away() {
+        let (segment, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
+        let bytes = segment.shape.segment_bytes() as u64;
+        assert!(file.set_len(0).is_err() && file.set_len(bytes - 1).is_err() && file.set_len(bytes + 1).is_err());
+        assert!(rustix::fs::fcntl_add_seals(&file, SealFlags::WRITE).is_err());
+        assert_eq!(segment.claims(), 0);
+    }
 
     /// What the Java side does, in Rust: claim, write, publish.
     fn write_chunk(segment: &Segment, thread: u64, base_ns: i64, words: &[u64], full: bool) -> usize {
@@ -469,9 +486,12 @@ mod tests {
     #[test]
     fn foreign_files_are_refused() {
         let (_, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
-        file.set_len(Shape::of(1).segment_bytes() as u64).unwrap();
-        assert!(matches!(Segment::open(&file), Err(SegmentError::Foreign(_))));
-        file.set_len(100).unwrap();
-        assert!(matches!(Segment::open(&file), Err(SegmentError::Foreign(_))));
+        let mut header = [0; 100];
+        file.read_exact_at(&mut header, 0).unwrap();
+        let foreign = File::from(rustix::fs::memfd_create("foreign", MemfdFlags::CLOEXEC).unwrap());
+        foreign.write_all_at(&header, 0).unwrap();
+        assert!(matches!(Segment::open(&foreign), Err(SegmentError::Foreign(_))));
+        foreign.set_len(Shape::of(1).segment_bytes() as u64).unwrap();
+        assert!(matches!(Segment::open(&foreign), Err(SegmentError::Foreign(_))));
     }
 }

@@ -20,7 +20,8 @@ const NAME: &str = "headwater";
 /// What their directories' names in the target's /tmp begin with; its pid follows.
 pub(crate) const DIRECTORY_PREFIX: &str = "headwater-samples-";
 const SETTINGS: &str = "samples.jfc";
-const RECORDED: &str = "samples.jfr";
+/// What the JVM writes when a recording is over; empty before.
+pub(crate) const RECORDED: &str = "samples.jfr";
 /// The JVM's own, which are used where a stack has no more.
 const DEFAULT_DEPTH: usize = 64;
 /// JFR keeps no deeper stacks.

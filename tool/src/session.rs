@@ -56,6 +56,8 @@ const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 const LIST_AT_ONCE: usize = 1_000;
 /// What takes the tool time while commands are executed.
 const REWRITING: &str = "rewrite classes";
+/// So much of a wrong answer is told.
+const LONGEST_REPLY: usize = 200;
 /// What a session has to see to next.
 #[derive(Debug)]
 pub enum Event {
@@ -464,5 +466,7 @@ async fn until(due: Option<Instant>) {
 }
 
 fn unexpected(what: &'static str, reply: &Reply) -> SessionError {
-    SessionError::Agent { what, reason: format!("it answered something else: {reply:?}") }
+    // It may be a list of all classes.
+    let reply: String = format!("{reply:?}").chars().take(LONGEST_REPLY).collect();
+    SessionError::Agent { what, reason: format!("it answered something else: {reply}") }
 }

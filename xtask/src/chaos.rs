@@ -12,8 +12,10 @@ use headwater_tests::jdks;
 use crate::pinned;
 use crate::zoo;
 
+mod cycles;
 mod disk;
 mod draw;
+mod place;
 mod plan;
 mod record;
 mod run;
@@ -26,7 +28,8 @@ use run::Bench;
 use target::Compiled;
 
 /// For CI: a tool that is killed, and one that is stopped, killed or interrupted.
-const SHORT: Arguments = Arguments { minutes: NonZeroU64::MAX, seed: 1, jdk: None, only: None, runs: Some(2) };
+const SHORT: Arguments =
+    Arguments { minutes: NonZeroU64::MAX, seed: 1, jdk: None, only: None, runs: Some(2), cycles: None };
 
 /// What is run.
 #[derive(Clone, Debug, Args)]
@@ -46,6 +49,9 @@ pub(crate) struct Arguments {
     /// At most so many runs
     #[arg(long, value_name = "N")]
     runs: Option<u64>,
+    /// Nothing goes wrong: one JVM is profiled so often, and what it has before and after is told
+    #[arg(long, value_name = "N", conflicts_with_all = ["only", "runs"])]
+    cycles: Option<u64>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
@@ -62,7 +68,11 @@ impl Arguments {
         let mut record = Record::default();
         for jdk in jdks().iter().filter(|jdk| self.jdk.is_none_or(|version| version == jdk.version)) {
             let logs = pinned::target()?.join(format!("chaos/jdk{}-seed{}", jdk.version, self.seed));
-            let compiled = Compiled::new(jdk);
+            let compiled = Compiled::new(jdk, &logs.join("program"))?;
+            if let Some(cycles) = self.cycles {
+                println!("{}", cycles::run(jdk, &compiled, binary, &logs, cycles)?);
+                continue;
+            }
             let has = |option: &&str| {
                 let java = Command::new(jdk.program("java")).args([option, "-version"]).output();
                 java.is_ok_and(|java| java.status.success())
@@ -90,6 +100,9 @@ impl Arguments {
                 eprintln!("chaos: JDK {}, run {number}: {plan}: {outcome:?}", jdk.version);
                 record.add(&plan, &outcome, &again);
             }
+        }
+        if self.cycles.is_some() {
+            return Ok(());
         }
         println!("{}", record.render());
         record.verdict()

@@ -108,6 +108,19 @@ final class Work {
         return without(depth + 1) + 1;
     }
 
+    /** Ten thousand frames, on a stack that has room for them. */
+    static int far(int n) {
+        int[] result = {0};
+        Thread thread = new Thread(null, () -> result[0] = deep(10_000 + n), "far", 256L << 20);
+        thread.start();
+        try {
+            thread.join();
+        } catch (InterruptedException nobodyDoes) {
+            throw new AssertionError(nobodyDoes);
+        }
+        return result[0];
+    }
+
     static int threads(int n) {
         AtomicInteger sum = new AtomicInteger();
         List<Thread> threads = new ArrayList<>();
@@ -165,7 +178,7 @@ final class Work {
         return loaded;
     }
 
-    private static byte[] bytes(String resource) {
+    static byte[] bytes(String resource) {
         try (InputStream in = Work.class.getResourceAsStream(resource)) {
             return in.readAllBytes();
         } catch (IOException impossible) {

@@ -69,13 +69,13 @@ pub(crate) fn remove_here() -> Vec<String> {
 
 /// Removes the directories of one user that have been left in a /tmp.
 fn directories(tmp: BorrowedFd<'_>, owner: u32, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
-    let left =
-        names(tmp).into_iter().filter(|name| is_wanted(name) && !is_needed(name) && remove_left(tmp, name, owner));
+    let left = names(tmp).into_iter().filter(|name| is_wanted(name) && remove_left(tmp, name, owner));
     left.map(|name| format!("/tmp/{name}")).collect()
 }
 
 fn remove_left(tmp: BorrowedFd<'_>, name: &str, owner: u32) -> bool {
-    shared_dir::hold_left(tmp, name, owner).is_some_and(|held| shared_dir::remove_directory(&held, tmp, name))
+    let held = shared_dir::hold_left(tmp, name, owner).filter(|held| !is_needed(held.as_fd(), name));
+    held.is_some_and(|held| shared_dir::remove_directory(&held, tmp, name))
 }
 
 /// The names in a /tmp that are as ours.
@@ -102,12 +102,14 @@ fn is_ours(name: &str) -> bool {
     }
 }
 
-/// Whether a directory is used though no tool holds it: by the flight recorder of a target that goes on recording for a while, or by a
-/// program that `headwater run` has started and whose further JVMs are to find the agent.
-fn is_needed(name: &str) -> bool {
+/// Whether a directory is used though no tool holds it: by the flight recorder of a target that goes on recording for a while, until it has
+/// written what it has; or by a program that `headwater run` has started and whose further JVMs are to find the agent.
+fn is_needed(directory: BorrowedFd<'_>, name: &str) -> bool {
     if let Some(rest) = name.strip_prefix(flight_recorder::DIRECTORY_PREFIX) {
         let pid = rest.split('-').next().unwrap_or_default();
-        return fs::exists(format!("/proc/{pid}")).unwrap_or(false);
+        let recorded = rustix::fs::statat(directory, flight_recorder::RECORDED, AtFlags::SYMLINK_NOFOLLOW);
+        let goes_on = recorded.is_ok_and(|file| file.st_size == 0);
+        return goes_on && fs::exists(format!("/proc/{pid}")).unwrap_or(false);
     }
     let file = format!("/{name}/{}", agent::FILE);
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -144,7 +146,24 @@ pub(crate) fn end_recording(host: &TargetHost) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use headwater_tests::Scratch;
+
     use super::*;
+
+    #[test]
+    fn what_a_recording_has_written_is_left_when_it_is_over() {
+        let tmp = Scratch::new("left-samples");
+        let name = format!("{}{}", flight_recorder::DIRECTORY_PREFIX, std::process::id());
+        let (directory, recorded) = (tmp.file(&name), tmp.file(&name).join(flight_recorder::RECORDED));
+        fs::create_dir(&directory).expect("a directory");
+        fs::write(&recorded, "").expect("a file");
+        let opened = fs::File::open(tmp.path()).expect("a directory");
+        let remove = || directories(opened.as_fd(), rustix::process::geteuid().as_raw(), |_| true);
+        assert_eq!(remove(), [""; 0], "the target lives, and has written nothing yet");
+        fs::write(&recorded, "samples").expect("a file");
+        assert_eq!(remove(), [format!("/tmp/{name}")]);
+        assert!(!directory.exists());
+    }
 
     #[test]
     fn only_names_that_tools_give_are_ours() {

@@ -24,6 +24,48 @@ pub(super) enum Fault {
     /// Garbage for the control socket, which is held for so long.
     Garbled(Duration),
     Target(Ending),
+    /// The target has no more of something, for some seconds.
+    Scarce(Scarce),
+}
+
+/// What a target has no more of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Scarce {
+    Heap,
+    Metaspace,
+    Threads,
+    Descriptors,
+}
+
+/// Where the target runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// Beside us.
+    Here,
+    /// In pid and mount namespaces of its own.
+    Namespaces,
+    /// Below another root.
+    Root,
+    /// As another user.
+    User,
+    /// Its `/tmp` has no room.
+    Full,
+    /// Nothing can be written to its `/tmp`.
+    ReadOnly,
+    /// Nothing can be executed from its `/tmp`.
+    NoExec,
+}
+
+impl Place {
+    /// Whether nobody else has its `/tmp`.
+    pub(super) fn has_own_tmp(self) -> bool {
+        matches!(self, Place::Root | Place::Full | Place::ReadOnly | Place::NoExec)
+    }
+
+    /// Whether the tool may say that nothing can be done there.
+    pub(super) fn may_refuse(self) -> bool {
+        matches!(self, Place::Full | Place::ReadOnly | Place::NoExec)
+    }
 }
 
 /// How the target ends.
@@ -62,6 +104,7 @@ pub(super) struct Plan {
     /// From the moment's begin to the fault.
     pub(super) delay: Duration,
     pub(super) output: Output,
+    pub(super) place: Place,
     /// Of the target's JVM.
     pub(super) java: Vec<&'static str>,
     /// Of `headwater profile`.
@@ -77,7 +120,11 @@ const ENDINGS: [Ending; 5] = [Ending::ExitInRoot, Ending::Halt, Ending::Exceptio
 pub(super) const COLLECTORS: [&str; 5] =
     ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC", "-XX:+UseZGC", "-XX:+UseShenandoahGC"];
 /// How many kinds of faults there are; [`fault`] knows them by number.
-const FAULTS: u64 = 18;
+const FAULTS: u64 = 22;
+const PLACES: [Place; 6] = [Place::Namespaces, Place::Root, Place::User, Place::Full, Place::ReadOnly, Place::NoExec];
+/// What stands for the AOT cache that this JDK can make of the target, and for a policy by which all may do all.
+pub(super) const AOT_CACHE: &str = "-XX:AOTCache=";
+pub(super) const POLICY: &str = "-Djava.security.policy==";
 
 impl Plan {
     /// The plan of a run.
@@ -86,7 +133,8 @@ impl Plan {
         // All kinds come equally often, each of them at all moments: only the order depends on the seed.
         let fault = fault((seed + run) % FAULTS, &mut draw);
         let moment = match fault {
-            Fault::Garbled(_) => Moment::Attach,
+            // A JVM that cannot start another thread dies when it is attached to: it is looked for before.
+            Fault::Garbled(_) | Fault::Scarce(Scarce::Threads) => Moment::Attach,
             _ => draw.one_of(&MOMENTS),
         };
         let delay = match moment {
@@ -96,12 +144,32 @@ impl Plan {
             Moment::After => draw.between(0, 1500),
             Moment::Detach => draw.between(0, 150),
         };
+        let place = match fault {
+            // The number of threads is limited for a user.
+            Fault::Scarce(Scarce::Threads) => Place::User,
+            // What is done to the socket is done here.
+            Fault::Garbled(_) => Place::Here,
+            _ if draw.once_in(3) => draw.one_of(&PLACES),
+            _ => Place::Here,
+        };
         let mut tool = vec!["-d".to_owned(), format!("{}ms", draw.between(2000, 3000).as_millis())];
         // Nothing is timed after what an interruption ends at once.
-        let bare = if moment == Moment::After { "auto" } else { draw.one_of(&["off", "auto"]) };
+        let bare = match (place, moment) {
+            // The flight recorder needs room.
+            (Place::Full | Place::ReadOnly, _) => "off",
+            (_, Moment::After) => "auto",
+            _ => draw.one_of(&["off", "auto"]),
+        };
         tool.extend(["--bare", bare, "--gentle", draw.one_of(&["on", "on", "off"])].map(str::to_owned));
         if draw.once_in(3) {
             tool.extend(["--root", "Web::handle"].map(str::to_owned));
+        }
+        let mut java = java(&mut draw);
+        match fault {
+            Fault::Scarce(Scarce::Metaspace) => java.push("-XX:MaxMetaspaceSize=48m"),
+            // It is to be short of it by what is taken, not by what is compiled with ten thousand frames.
+            Fault::Scarce(Scarce::Heap) => java.retain(|option| *option != "-Xcomp"),
+            _ => {}
         }
         let output = draw.one_of(&[Output::Text, Output::Snapshot, Output::Snapshot, Output::Json]);
         Plan {
@@ -109,7 +177,8 @@ impl Plan {
             moment,
             delay,
             output: if fault == Fault::FullDisk { Output::Snapshot } else { output },
-            java: java(&mut draw),
+            place,
+            java,
             tool,
             again: draw.once_in(4),
             garbage: draw.bytes(4096),
@@ -144,7 +213,11 @@ fn fault(kind: u64, draw: &mut Draw) -> Fault {
         13 => Fault::OutputClosed,
         14 => Fault::TwoTools,
         15 => Fault::Garbled(draw.between(0, 3000)),
-        _ => Fault::Target(draw.one_of(&ENDINGS)),
+        16..=17 => Fault::Target(draw.one_of(&ENDINGS)),
+        18 => Fault::Scarce(Scarce::Heap),
+        19 => Fault::Scarce(Scarce::Metaspace),
+        20 => Fault::Scarce(Scarce::Threads),
+        _ => Fault::Scarce(Scarce::Descriptors),
     }
 }
 
@@ -158,7 +231,9 @@ fn java(draw: &mut Draw) -> Vec<&'static str> {
         7..=8 => options.push("-XX:-TieredCompilation"),
         _ => {}
     }
-    for option in ["-Xss300k", "-XX:-UseCompressedOops", "-Xshare:off"] {
+    let others =
+        ["-Xss300k", "-XX:-UseCompressedOops", "-Xshare:off", "-XX:ReservedCodeCacheSize=8m", AOT_CACHE, POLICY];
+    for option in others {
         if draw.once_in(5) {
             options.push(option);
         }
@@ -189,6 +264,10 @@ impl Fault {
             Fault::Target(Ending::Exception) => "target: exception",
             Fault::Target(Ending::Terminated) => "target: SIGTERM",
             Fault::Target(Ending::Killed) => "target: SIGKILL",
+            Fault::Scarce(Scarce::Heap) => "target: out of heap",
+            Fault::Scarce(Scarce::Metaspace) => "target: out of metaspace",
+            Fault::Scarce(Scarce::Threads) => "target: no more threads",
+            Fault::Scarce(Scarce::Descriptors) => "target: no more descriptors",
         };
         name.to_owned()
     }
@@ -216,7 +295,8 @@ impl Fault {
             | Fault::FileLimit
             | Fault::FullDisk
             | Fault::OutputClosed
-            | Fault::TwoTools => &[0, 1, 3],
+            | Fault::TwoTools
+            | Fault::Scarce(_) => &[0, 1, 3],
             Fault::Target(_) => &[0, 3, 5],
         }
     }
@@ -226,10 +306,11 @@ impl fmt::Display for Plan {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             to,
-            "{:?} at {:?} + {:?}; {:?}; tool {}; java {}",
+            "{:?} at {:?} + {:?}; {:?}; {:?}; tool {}; java {}",
             self.fault,
             self.moment,
             self.delay,
+            self.place,
             self.output,
             self.tool.join(" "),
             self.java.join(" ")

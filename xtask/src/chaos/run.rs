@@ -1,14 +1,15 @@
 //! One run: a target, a tool, a fault, and what became of the target and of all that we had put there.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use headwater_tests::Jdk;
-use rustix::process::Signal;
+use rustix::process::{Resource, Rlimit, Signal};
 
 use super::disk::FullDisk;
-use super::plan::{COLLECTORS, Ending, Fault, Moment, Plan};
+use super::plan::{COLLECTORS, Ending, Fault, Moment, Plan, Scarce};
 use super::target::{Compiled, LOOK, Target};
 use super::tool::{self, Tool};
 use crate::class_tree;
@@ -63,6 +64,8 @@ struct Course<'c> {
     directory: PathBuf,
     target: Target,
     outcome: Outcome,
+    /// What the target is kept from having more of, and what it might have.
+    limited: Option<(Resource, Rlimit)>,
 }
 
 impl Bench<'_> {
@@ -74,17 +77,27 @@ impl Bench<'_> {
             fs::write(directory.join(name), text).map_err(|error| format!("{}: {error}", directory.display()))
         };
         write("plan.txt", &plan.to_string())?;
-        let target = Target::start(self.jdk, self.compiled, &self.options(plan), &directory)?;
+        // Whoever the target is run as may write there.
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777))
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        let target = Target::start(self.jdk, self.compiled, (plan.place, &self.options(plan)), &directory)?;
         let pid = target.pid();
-        let mut course =
-            Course { bench: self, plan, directory: directory.clone(), target, outcome: Outcome::default() };
+        let mut course = Course {
+            bench: self,
+            plan,
+            directory: directory.clone(),
+            target,
+            outcome: Outcome::default(),
+            limited: None,
+        };
         if let Err(harm) = course.go() {
             course.outcome.harm.push(harm);
         }
         let Course { mut target, mut outcome, .. } = course;
         write("target.log", &target.all_said())?;
         drop(target);
-        if directory.join(format!("hs_err_pid{pid}.log")).exists() {
+        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+        if entries.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().starts_with("hs_err_pid")) {
             outcome.harm.push("the JVM has crashed".to_owned());
         }
         // HotSpot's own, of one that could not remove it.
@@ -147,6 +160,15 @@ impl Course<'_> {
             tool.await_moment(if matches!(fault, Fault::Garbled(_)) { Moment::Attach } else { moment }, delay)?;
         match fault {
             Fault::Target(ending) => self.end_target(ending),
+            Fault::Scarce(what) => {
+                self.take(what)?;
+                let ended = tool.end();
+                if let Some((resource, limit)) = self.limited.take() {
+                    self.target.relieve(resource, limit);
+                }
+                self.target.ask("strict", "STRICT")?;
+                return ended;
+            }
             Fault::TwoTools => {
                 let mut other = Tool::start(self.bench.binary, self.target.pid(), self.plan, &self.directory);
                 let code = other.end();
@@ -157,6 +179,19 @@ impl Course<'_> {
             _ => tool.strike(self.plan, self.target.pid()),
         }
         tool.end()
+    }
+
+    /// The target has no more of something.
+    fn take(&mut self, what: Scarce) -> Result<(), String> {
+        self.target.ask("lenient", "LENIENT")?;
+        let (resource, has) = match what {
+            Scarce::Heap => return self.target.ask("heap", "TAKING").map(drop),
+            Scarce::Metaspace => return self.target.ask("metaspace", "TAKING").map(drop),
+            Scarce::Threads => (Resource::Nproc, self.target.count("task")),
+            Scarce::Descriptors => (Resource::Nofile, self.target.count("fd")),
+        };
+        self.limited = self.target.limit(resource, has).map(|limit| (resource, limit));
+        Ok(())
     }
 
     fn end_target(&mut self, ending: Ending) {
@@ -190,6 +225,7 @@ impl Course<'_> {
             Ok(code) if self.plan.fault.exit_codes().contains(code) => {}
             // What an interruption begins, at the moment of detaching, is a profile's usual end.
             Ok(130) if self.plan.moment == Moment::Detach => {}
+            Ok(1 | 3) if self.plan.place.may_refuse() => {}
             Ok(code) => self.outcome.faults.push(format!("{who}'s exit code is {code}")),
             Err(hang) => self.outcome.faults.push(hang.clone()),
         }
@@ -220,7 +256,7 @@ impl Course<'_> {
                 self.outcome.harm.push(what.to_owned());
             }
         }
-        if self.plan.again {
+        if self.plan.again && !self.plan.place.may_refuse() {
             self.profile_again();
         }
         let from = self.target.look()?;
@@ -234,6 +270,14 @@ impl Course<'_> {
         if self.plan.fault.is_fatal() {
             // What a dead tool has left, any other removes.
             tool::list(self.bench.binary)?;
+            // But for what a recording goes on writing to, which `detach` ends.
+            if !tool::left_of(self.target.pid()).is_empty() {
+                tool::detach(self.bench.binary, self.target.pid())?;
+            }
+        }
+        let left = tool::left_in(self.plan.place, self.target.pid());
+        if !left.is_empty() {
+            self.outcome.faults.push(format!("left in its /tmp: {left:?}"));
         }
         let wrong = self.target.ask("quit", "WRONG")?;
         if wrong != "0" {

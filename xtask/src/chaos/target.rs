@@ -2,11 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use headwater_tests::{Jdk, Process, Scratch, compile_directory, compile_library};
-use rustix::process::Signal;
+use headwater_tests::{Jdk, Process, compile_directory, compile_library};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+
+use super::place;
+use super::plan::{AOT_CACHE, POLICY, Place};
+use crate::class_tree;
+use crate::machine::call;
 
 /// How often it is looked for something that is to come.
 pub(super) const LOOK: Duration = Duration::from_millis(5);
@@ -18,16 +23,50 @@ const AGENT: &str = "Headwater agent";
 /// Its classes and its library.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    classes: Scratch,
+    classes: PathBuf,
     library: PathBuf,
+    policy: PathBuf,
+    /// Where the JDK can make one.
+    cache: Option<PathBuf>,
 }
 
 impl Compiled {
-    pub(super) fn new(jdk: &Jdk) -> Compiled {
-        let classes = compile_directory(jdk, "chaos");
-        let library = classes.file("libbytecodes.so");
+    /// Below a place that is not in `/tmp`: a target may have another one.
+    pub(super) fn new(jdk: &Jdk, place: &Path) -> Result<Compiled, String> {
+        let classes = place.join("classes");
+        class_tree::empty(place)?;
+        call(Command::new("cp").arg("-r").arg(compile_directory(jdk, "chaos").path()).arg(&classes))?;
+        let library = classes.join("libbytecodes.so");
         compile_library(jdk, "bytecodes.c", &library);
-        Compiled { classes, library }
+        let policy = classes.join("policy");
+        fs::write(&policy, "grant { permission java.security.AllPermission; };").expect("a file");
+        let mut compiled = Compiled { classes, library, policy, cache: None };
+        compiled.cache = compiled.make_cache(jdk);
+        Ok(compiled)
+    }
+
+    /// The AOT cache of a run of it.
+    fn make_cache(&self, jdk: &Jdk) -> Option<PathBuf> {
+        let cache = self.classes.join("chaos.aot");
+        let mut java = Command::new(jdk.program("java"));
+        java.arg(format!("-XX:AOTCacheOutput={}", cache.display())).arg("--enable-native-access=ALL-UNNAMED");
+        // A cache is of jars alone: these classes' own are not in it, the JDK's are.
+        java.arg("-cp").arg(&self.classes).arg("Chaos").arg(&self.library);
+        let java = java.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        java.is_ok_and(|status| status.success() && cache.exists()).then_some(cache)
+    }
+
+    /// An option as the JDK takes it, if it does.
+    fn option(&self, jdk: &Jdk, option: &str) -> Vec<String> {
+        match option {
+            AOT_CACHE => self.cache.iter().map(|cache| format!("{AOT_CACHE}{}", cache.display())).collect(),
+            // From 24 on there is none.
+            POLICY if jdk.version < 24 => {
+                vec!["-Djava.security.manager".to_owned(), format!("{POLICY}{}", self.policy.display())]
+            }
+            POLICY => Vec::new(),
+            other => vec![other.to_owned()],
+        }
     }
 }
 
@@ -35,6 +74,7 @@ impl Compiled {
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) process: Process,
+    pid: u32,
     pub(super) log: String,
 }
 
@@ -48,18 +88,30 @@ pub(super) struct Look {
 }
 
 impl Target {
-    pub(super) fn start(jdk: &Jdk, compiled: &Compiled, options: &[&str], directory: &Path) -> Result<Target, String> {
-        let mut java = Command::new(jdk.program("java"));
-        java.current_dir(directory).args(["-Xverify:all", "--enable-native-access=ALL-UNNAMED"]).args(options);
+    pub(super) fn start(
+        jdk: &Jdk,
+        compiled: &Compiled,
+        (place, options): (Place, &[&str]),
+        directory: &Path,
+    ) -> Result<Target, String> {
+        let mut java = place::command(place, &jdk.program("java"), directory);
+        java.current_dir(directory).args(["-Xverify:all", "--enable-native-access=ALL-UNNAMED"]);
+        java.args(options.iter().flat_map(|option| compiled.option(jdk, option)));
+        java.arg(format!("-XX:ErrorFile={}/hs_err_pid%p.log", directory.display()));
         java.args(["-XX:-CreateCoredumpOnCrash", "-Xmx256m", "-Dsun.net.httpserver.nodelay=true", "-cp"]);
-        java.arg(compiled.classes.path()).arg("Chaos").arg(&compiled.library);
-        let mut target = Target { process: Process::spawn(&mut java), log: String::new() };
+        java.arg(&compiled.classes).arg("Chaos").arg(&compiled.library);
+        let process = Process::spawn(&mut java);
+        let mut target = Target { pid: process.pid(), process, log: String::new() };
         target.answer("READY")?;
+        target.pid = place::pid_of(place, target.pid);
+        if place == Place::Full {
+            place::fill(&place::tmp(target.pid));
+        }
         Ok(target)
     }
 
     pub(super) fn pid(&self) -> u32 {
-        self.process.pid()
+        self.pid
     }
 
     /// What it answers to a command.
@@ -114,6 +166,11 @@ impl Target {
         (ticks(11) + ticks(12)) / 100.0
     }
 
+    /// How many of these it has: `task`, `fd`.
+    pub(super) fn count(&self, of: &str) -> u64 {
+        fs::read_dir(format!("/proc/{}/{of}", self.pid())).map_or(0, |all| all.count() as u64)
+    }
+
     /// Whether the agent has a thread in it.
     pub(super) fn has_agent(&self) -> bool {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).into_iter().flatten().flatten();
@@ -121,9 +178,22 @@ impl Target {
     }
 
     pub(super) fn signal(&mut self, signal: Signal) {
-        if self.process.is_alive() {
-            self.process.signal(signal);
+        if let Some(pid) = Pid::from_raw(self.pid.cast_signed()).filter(|_| self.process.is_alive()) {
+            // It may have ended just now.
+            let _ = kill_process(pid, signal);
         }
+    }
+
+    /// Lets it have no more of something than it has; a limit of its own is lowered, and may be raised again.
+    pub(super) fn limit(&self, resource: Resource, has: u64) -> Option<Rlimit> {
+        let limit = Rlimit { current: Some(has), maximum: None };
+        prlimit(Pid::from_raw(self.pid.cast_signed()), resource, limit).ok()
+    }
+
+    /// Lets it have as much again.
+    pub(super) fn relieve(&self, resource: Resource, limit: Rlimit) {
+        // Fails where it has just ended.
+        let _ = prlimit(Pid::from_raw(self.pid.cast_signed()), resource, limit);
     }
 
     /// Whether it ends in time.

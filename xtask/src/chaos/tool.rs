@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use headwater_tests::Process;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-use super::plan::{Fault, Moment, Output, Plan};
+use super::place;
+use super::plan::{Fault, Moment, Output, Place, Plan};
 use super::target::LOOK;
 
 /// No profile of a few seconds takes longer, on a machine however busy, with whatever stop.
@@ -85,7 +86,7 @@ impl Tool {
     /// Does to it what the plan has for it.
     pub(super) fn strike(&mut self, plan: &Plan, pid: u32) {
         match plan.fault {
-            Fault::Nothing | Fault::Target(_) | Fault::FullDisk | Fault::TwoTools => {}
+            Fault::Nothing | Fault::Target(_) | Fault::FullDisk | Fault::TwoTools | Fault::Scarce(_) => {}
             Fault::Killed => self.signal(Signal::KILL),
             Fault::StoppedAndContinued(time) => self.stop(time, Signal::CONT),
             Fault::StoppedAndKilled(time) => self.stop(time, Signal::KILL),
@@ -182,12 +183,29 @@ pub(super) fn list(binary: &Path) -> Result<(), String> {
     if is_done { Ok(()) } else { Err(format!("headwater list: {}", String::from_utf8_lossy(&list.stderr))) }
 }
 
+/// Has another tool see that nothing is left in a target.
+pub(super) fn detach(binary: &Path, pid: u32) -> Result<(), String> {
+    let detach = Command::new(binary).args(["detach", &pid.to_string()]).output().map_err(|error| error.to_string())?;
+    let is_done = detach.status.success();
+    if is_done { Ok(()) } else { Err(format!("headwater detach: {}", String::from_utf8_lossy(&detach.stderr))) }
+}
+
 /// What tools and agents have in /tmp for a target.
 pub(super) fn left_of(pid: u32) -> Vec<PathBuf> {
     let ours = [format!("headwater-{pid}-"), format!("headwater-samples-{pid}")];
     let trigger = format!(".attach_pid{pid}");
     let entries = fs::read_dir("/tmp").into_iter().flatten().flatten();
     let is_ours = |name: &str| name == trigger || ours.iter().any(|begin| name.starts_with(begin));
+    entries.filter(|entry| is_ours(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect()
+}
+
+/// What they have in the `/tmp` that a target has for itself.
+pub(super) fn left_in(place: Place, pid: u32) -> Vec<PathBuf> {
+    if !place.has_own_tmp() {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(place::tmp(pid)).into_iter().flatten().flatten();
+    let is_ours = |name: &str| name.starts_with("headwater-") || name.starts_with(".attach_pid");
     entries.filter(|entry| is_ours(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect()
 }
 
