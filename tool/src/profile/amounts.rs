@@ -34,7 +34,13 @@ impl Amounts {
 
     /// The same with a metric in the place of time.
     pub(crate) fn led_by(self, metric: &Metric) -> Amounts {
-        let Amount { own, total, own_error, total_error } = metric.of(&self);
+        let amount = metric.of(&self);
+        self.led(amount)
+    }
+
+    /// The same with this amount in the place of time.
+    pub(crate) fn led(self, amount: Amount) -> Amounts {
+        let Amount { own, total, own_error, total_error } = amount;
         Amounts { self_ns: own, total_ns: total, error_ns: own_error, total_error_ns: total_error, ..self }
     }
 

@@ -241,7 +241,15 @@ impl Metric {
 
     /// Whether its values are in columns, and not in fields of their own.
     pub fn is_column(&self) -> bool {
-        matches!(self.source, Source::Column(_))
+        self.column().is_some()
+    }
+
+    /// In which of the columns they are.
+    pub(crate) fn column(&self) -> Option<usize> {
+        match self.source {
+            Source::Column(at) => Some(at),
+            _ => None,
+        }
     }
 }
 

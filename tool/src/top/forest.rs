@@ -45,7 +45,8 @@ pub(super) struct Forest {
     incomplete: Vec<bool>,
     /// Stands in the place of time, everywhere here.
     metric: Metric,
-    columns: Vec<Column>,
+    /// Its values, if they are in a column.
+    column: Option<Column>,
     whole: u64,
 }
 
@@ -61,12 +62,12 @@ impl Forest {
         let cpu = tree.total_cpu();
         let columns = profile.columns(tree);
         let whole = metric.whole(tree, &columns);
-        let columns = columns.into_iter().map(Cow::into_owned).collect();
+        let column = metric.column().and_then(|at| columns.into_iter().nth(at)).map(Cow::into_owned);
         let incomplete = match trees {
             Trees::Merged => profile.incomplete_nodes(tree),
             Trees::PerThread => incomplete_below_threads(profile),
         };
-        Forest { children, keys, cpu, incomplete, metric, columns, whole, own, threads }
+        Forest { children, keys, cpu, incomplete, metric, column, whole, own, threads }
     }
 
     pub(super) fn tree<'a>(&'a self, profile: &'a Profile) -> &'a Tree {
@@ -114,9 +115,13 @@ impl Forest {
 
     /// Its numbers; `cpu` is of the total time.
     pub(super) fn amounts(&self, profile: &Profile, node: NodeIndex) -> Amounts {
-        let columns = self.columns.iter().map(|column| column.at(node)).collect();
+        // Without columns: rows are sorted by this, and there may be very many.
         let amounts = Amounts::of(&self.tree(profile).nodes[node.0], self.incomplete[node.0]);
-        Amounts { cpu: self.cpu[node.0], columns, ..amounts }.led_by(&self.metric)
+        let amounts = Amounts { cpu: self.cpu[node.0], ..amounts };
+        match &self.column {
+            Some(column) => amounts.led(column.at(node)),
+            None => amounts.led_by(&self.metric),
+        }
     }
 
     /// A node's children, or the roots, in the order that they are shown in.
