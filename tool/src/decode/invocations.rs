@@ -273,7 +273,7 @@ impl OpenInvocations {
     /// Time has passed.
     #[inline]
     pub(super) fn advance(&mut self, elapsed_ns: u64) {
-        self.clock_ns += elapsed_ns;
+        self.clock_ns = self.clock_ns.saturating_add(elapsed_ns);
     }
 
     /// A method is entered.

@@ -78,7 +78,8 @@ impl Thread {
 
     /// How many calls are open.
     pub(super) fn depth(&self) -> u64 {
-        self.tree.depth(self.top) - self.tree.depth(self.base)
+        // Of a target that lies the base may be beside the top.
+        self.tree.depth(self.top).saturating_sub(self.tree.depth(self.base))
     }
 
     /// What has passed since the latest event, less the pauses.

@@ -40,6 +40,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn times_that_no_clock_has_are_survived() {
+        let options = DecodeOptions { statistics: Statistics::Every, ..DecodeOptions::default() };
+        let mut decoder = Decoder::new(options);
+        let enter = Event::Enter { method: MethodId(1), time_ns: 1, root: true }.encode();
+        for base_ns in [0, i64::MAX - 9, i64::MIN, i64::MAX - 9, 0, i64::MAX - 9] {
+            decoder.words(&mut ChunkCursor::new(ThreadId(1), base_ns), &[enter]);
+        }
+        assert_eq!(decoder.roots_entered(), 6);
+    }
+
+    #[test]
     fn calls_of_methods_that_are_not_there_are_forgotten_with_all_below() {
         let options = DecodeOptions { statistics: Statistics::Every, ..DecodeOptions::default() };
         let mut decoder = Decoder::new(options);
