@@ -1,4 +1,4 @@
-//! What is counted beside calls: waiting for monitors, and classes. Off unless the tool asks, and then it costs nothing off.
+//! What is counted beside calls: waiting for monitors, and classes. Off unless the tool asks: then it costs nothing.
 //!
 //! The JVM tells of a wait on the thread that waits. Nothing is counted outside the call graph; the runtime knows whether a thread is in it.
 
@@ -22,15 +22,14 @@ const LOCKS: [EventKind; 2] = [EventKind::MonitorContendedEnter, EventKind::Moni
 const WAITS: [EventKind; 2] = [EventKind::MonitorWait, EventKind::MonitorWaited];
 
 impl Counters {
-    /// From now on this is counted, and nothing else.
+    /// From now on this is counted.
     pub fn count(&self, jvmti: Jvmti, what: Counting) -> Result<(), Error> {
         if what.locks || what.waits {
             jvmti.add_capabilities(&Capabilities::of(&[capability::MONITOR_EVENTS]))?;
         }
-        for (is_wanted, events) in [(what.locks, LOCKS), (what.waits, WAITS)] {
-            for event in events {
-                if is_wanted { jvmti.enable(event)? } else { jvmti.disable(event)? }
-            }
+        let wanted = [(what.locks, LOCKS), (what.waits, WAITS)].into_iter().filter(|(is_wanted, _)| *is_wanted);
+        for event in wanted.flat_map(|(_, events)| events) {
+            jvmti.enable(event)?;
         }
         self.classes.store(what.classes, Ordering::Release);
         Ok(())

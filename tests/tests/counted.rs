@@ -93,5 +93,8 @@ fn what_nobody_asks_for_is_not_counted() {
         assert!(ids.contains(&"waited") && ids.contains(&"waits"), "{ids:?}");
         assert!(!ids.contains(&"blocked") && !ids.contains(&"classes"), "{ids:?}");
         assert_eq!(of(&report, "await()V", "waits", "self"), TIMES, "JDK {}", jdk.version);
+        let (_out, report) = counted(&jdk, &[], &["--count", "classes"]);
+        assert_eq!(of(&report, "load()V", "classes", "self"), TIMES, "JDK {}", jdk.version);
+        assert!(!report["metrics"].to_string().contains("waited"), "{}", report["metrics"]);
     }
 }

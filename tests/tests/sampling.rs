@@ -23,6 +23,14 @@ fn of(report: &Value, method: &str, metric: &str, part: &str) -> u64 {
     named.filter_map(|node| node["metrics"][metric][part].as_u64()).sum()
 }
 
+/// CPU time of a process since its start: user and system time, in ticks.
+fn cpu_ns(pid: &str) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("its times");
+    let (_, fields) = stat.rsplit_once(')').expect("a name");
+    let ticks: u64 = fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("ticks")).sum();
+    ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second())
+}
+
 #[test]
 fn what_burns_is_found_and_all_of_it_is_accounted_for() {
     for jdk in jdks() {
@@ -32,7 +40,9 @@ fn what_burns_is_found_and_all_of_it_is_accounted_for() {
         let out = Scratch::new("report");
         let (snapshot, json) = (out.file("all.hw"), out.file("all.json"));
         let name = snapshot.to_string_lossy().into_owned();
+        let before = cpu_ns(&pid);
         let sampled = run_headwater(&["sample", &pid, "-d", "3s", "-o", &name]);
+        let taken = cpu_ns(&pid) - before;
         assert!(sampled.status.success(), "JDK {version}: {}", String::from_utf8_lossy(&sampled.stderr));
         // Nothing of ours is in it.
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("its maps");
@@ -49,6 +59,8 @@ fn what_burns_is_found_and_all_of_it_is_accounted_for() {
         let roots = nodes.iter().filter(|node| node["parent"].is_null());
         let total: u64 = roots.filter_map(|node| node["metrics"]["cpu"]["total"].as_u64()).sum();
         assert_eq!(own, total, "JDK {version}");
+        // What it burned before and after the samples is not in them; ticks are 10 ms.
+        assert!(own > 0 && own <= taken + 20_000_000, "JDK {version}: {own} of {taken}");
         let threads: Vec<&str> = report["threads"]
             .as_array()
             .expect("threads")

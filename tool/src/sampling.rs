@@ -7,7 +7,6 @@
 //! Why so, and at what cost: docs/decisions/sampling.md.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,8 +20,8 @@ use crate::import::recording;
 use crate::jvm::Jvm;
 use crate::profile::{MethodIndex, Profile, Unit};
 use crate::report::units::{count, plural, time};
+use crate::thread_dump;
 use crate::thread_dump::cpu::Reading;
-use crate::thread_dump::{self, DumpError};
 use crate::threads::{Kind, Thread};
 
 /// Stacks hold so many frames, where nobody has used the recorder before.
@@ -52,9 +51,6 @@ pub enum SampleError {
     /// Its recorder samples nothing.
     #[error("nothing could be sampled: {0}")]
     Recorder(#[from] RecorderError),
-    /// It does not tell of its threads.
-    #[error(transparent)]
-    Threads(#[from] DumpError),
     /// The user does not want it any more.
     #[error("interrupted before anything was sampled")]
     Interrupted,
@@ -67,7 +63,6 @@ impl SampleError {
             SampleError::Attach(error) | SampleError::Recorder(RecorderError::Attach(error)) => error.exit_code(),
             SampleError::Recorder(RecorderError::Target(error)) => error.exit_code(),
             SampleError::Recorder(_) => 1,
-            SampleError::Threads(error) => error.exit_code(),
             SampleError::Interrupted => 130,
         }
     }
@@ -79,17 +74,7 @@ pub(crate) async fn take(
     wanted: Wanted,
     interrupt: impl Future<Output = ()>,
 ) -> Result<Profile, SampleError> {
-    let is_enough = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&is_enough);
-    let mut taking = tokio::task::spawn_blocking(move || sample(&jvm, wanted, &seen));
-    let taken = tokio::select! {
-        taken = &mut taking => taken,
-        () = interrupt => {
-            is_enough.store(true, Ordering::Release);
-            taking.await
-        }
-    };
-    // It has panicked, or the program is ending.
+    let taken = thread_dump::until(interrupt, move |is_enough| sample(&jvm, wanted, is_enough)).await;
     taken.unwrap_or(Err(SampleError::Interrupted))
 }
 
@@ -109,10 +94,17 @@ fn sample(jvm: &Jvm, wanted: Wanted, is_enough: &AtomicBool) -> Result<Profile, 
     }
     readings.push(Reading::now(host.pid()));
     let samples = recording.finish()?;
-    let threads = thread_dump::names(jvm)?;
-    let mut sampled = Sampled { duration: begin.elapsed(), others, readings, samples, threads };
+    let duration = begin.elapsed();
+    // It may have ended since: what was sampled is shown all the same.
+    let (threads, unnamed) = match thread_dump::names(jvm) {
+        Ok(threads) => (threads, None),
+        Err(error) => (Vec::new(), Some(format!("threads' names are not known: {error}"))),
+    };
+    let mut sampled = Sampled { duration, others, readings, samples, threads };
     sampled.keep_inner_numbers(&host);
-    Ok(sampled.profile(jvm))
+    let mut profile = sampled.profile(jvm);
+    profile.notes.extend(unnamed);
+    Ok(profile)
 }
 
 /// What was seen of a JVM.
@@ -197,7 +189,7 @@ impl Sampled {
             let name = match (known, *thread) {
                 (_, VIRTUAL) => "virtual threads".to_owned(),
                 (Some(thread), _) => thread.name.clone(),
-                (None, number) => format!("thread that has ended, tid={number}"),
+                (None, number) => format!("tid={number}"),
             };
             let index = builder.thread(Some(&name));
             let put = |stack: Vec<MethodIndex>, values: &[(MetricIndex, u64)], builder: &mut Builder| {

@@ -126,19 +126,27 @@ pub(crate) async fn take_unless(
     wanted: Wanted,
     interrupt: impl Future<Output = ()>,
 ) -> Result<Taken, DumpError> {
-    let is_unwanted = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&is_unwanted);
-    let mut taking = tokio::task::spawn_blocking(move || take(&jvm, wanted, &seen));
-    let taken = tokio::select! {
-        taken = &mut taking => taken,
+    let taken = until(interrupt, move |is_unwanted| take(&jvm, wanted, is_unwanted)).await;
+    taken.unwrap_or(Err(DumpError::Interrupted))
+}
+
+/// Work that blocks, and that is told when `interrupt` is ready: what the JVM has been asked for is seen through, since nobody else would take it
+/// from it. `None` if it has panicked, or the program is ending.
+pub(crate) async fn until<T: Send + 'static>(
+    interrupt: impl Future<Output = ()>,
+    work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
+) -> Option<T> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_over);
+    let mut working = tokio::task::spawn_blocking(move || work(&seen));
+    let done = tokio::select! {
+        done = &mut working => done,
         () = interrupt => {
-            // What the JVM has been asked for is seen through: nobody else would take it from it.
-            is_unwanted.store(true, Ordering::Release);
-            taking.await
+            is_over.store(true, Ordering::Release);
+            working.await
         }
     };
-    // It has panicked, or the program is ending.
-    taken.unwrap_or(Err(DumpError::Interrupted))
+    done.ok()
 }
 
 /// All threads by name, and nothing else of them.
