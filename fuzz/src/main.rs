@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Args, Parser};
 use headwater_tests::random::Random;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -37,6 +37,15 @@ const MOST_FINDINGS: usize = 20;
 
 /// What is done.
 #[derive(Debug, Parser)]
+enum Command {
+    /// Names the readers, a line each
+    Readers,
+    /// Gives one of them its inputs
+    Read(Arguments),
+}
+
+/// What it is given.
+#[derive(Debug, Args)]
 struct Arguments {
     /// Which reader
     reader: String,
@@ -58,7 +67,13 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Command::parse() {
+        Command::Readers => {
+            println!("{}", readers::NAMES.join("\n"));
+            return ExitCode::SUCCESS;
+        }
+        Command::Read(arguments) => arguments,
+    };
     // A dump of its memory would say nothing that the input does not.
     let limits = [(Resource::As, MOST_MEMORY), (Resource::Core, 0)];
     for (resource, most) in limits {

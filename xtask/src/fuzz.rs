@@ -12,19 +12,6 @@ use headwater_tests::{Jdk, class_files, compile, java, jdks};
 use crate::machine::{call, cargo};
 use crate::pinned;
 
-const READERS: [&str; 11] = [
-    "messages",
-    "session",
-    "events",
-    "snapshot",
-    "import",
-    "script",
-    "recording",
-    "threads",
-    "answers",
-    "perf-data",
-    "classes",
-];
 /// For CI: some seconds each, in a debug build.
 const SHORT: u64 = 2_000;
 /// A snapshot that an old version wrote.
@@ -34,7 +21,7 @@ const SOURCES: [&str; 4] = ["Counter.java", "Counting.java", "CompileLoop.java",
 /// What is run.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only this one: messages, session, events, snapshot, import, script, recording, threads, answers, perf-data or classes
+    /// Only this one; a name that is none is answered with all of them
     name: Option<String>,
     /// How many inputs each is given
     #[arg(long, value_name = "N", default_value_t = 100_000)]
@@ -48,9 +35,6 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
-    if let Some(name) = arguments.name.as_deref().filter(|name| !READERS.contains(name)) {
-        return Err(format!("{name} is no reader: give one of {}", READERS.join(", ")));
-    }
     call(cargo().args(["build", "--package", "headwater-fuzz", "--profile", "fuzz"]))?;
     fuzz(arguments, &pinned::target()?.join("fuzz/headwater-fuzz"))
 }
@@ -63,13 +47,24 @@ pub(crate) fn run_short() -> Result<(), String> {
 }
 
 fn fuzz(arguments: &Arguments, binary: &Path) -> Result<(), String> {
+    let readers = readers(binary)?;
+    let wanted: Vec<&String> =
+        readers.iter().filter(|name| arguments.name.as_ref().is_none_or(|wanted| wanted == *name)).collect();
+    if let (true, Some(name)) = (wanted.is_empty(), &arguments.name) {
+        return Err(format!("{name} is no reader: give one of {}", readers.join(", ")));
+    }
     let place = pinned::target()?.join("fuzzing");
     let samples = samples(&place.join("samples"))?;
     let mut failed = Vec::new();
-    for name in READERS.into_iter().filter(|name| arguments.name.as_deref().is_none_or(|wanted| wanted == *name)) {
+    for name in wanted {
         let found = place.join("found");
         let mut fuzz = Command::new(binary);
-        fuzz.arg(name).args(["--inputs", &arguments.inputs.to_string(), "--seed", &arguments.seed.to_string()]);
+        fuzz.args(["read", name]).args([
+            "--inputs",
+            &arguments.inputs.to_string(),
+            "--seed",
+            &arguments.seed.to_string(),
+        ]);
         fuzz.arg("--samples").arg(&samples).arg("--found").arg(&found);
         fuzz.args(arguments.only.iter().flat_map(|only| ["--only".to_owned(), only.to_string()]));
         let status = fuzz.status().map_err(|error| format!("{}: {error}", binary.display()))?;
@@ -78,10 +73,23 @@ fn fuzz(arguments: &Arguments, binary: &Path) -> Result<(), String> {
             println!("{name}: dies of signal {signal} at --only {}", at.map_or(0, u64::from_le_bytes));
         }
         if !status.success() {
-            failed.push(name);
+            failed.push(name.as_str());
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("not as it is to be: {}", failed.join(", "))) }
+}
+
+/// What can be fuzzed: the program knows.
+fn readers(binary: &Path) -> Result<Vec<String>, String> {
+    let output = Command::new(binary).arg("readers").output();
+    let output = output.map_err(|error| format!("{}: {error}", binary.display()))?;
+    let names: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    // None would pass for all of them found in order.
+    if output.status.success() && !names.is_empty() {
+        Ok(names)
+    } else {
+        Err("it does not name its readers".to_owned())
+    }
 }
 
 /// Samples that only a JVM makes: class files, recordings, performance data; and snapshots. They are made once.
