@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use headwater::callgraph::{JdkMethods, Options, Scheme};
+use headwater::Scheme;
+use headwater::callgraph::{JdkMethods, Options};
 use headwater::clock_source::ClockChoice;
 use headwater::decode::{ChunkCursor, Statistics};
 use headwater::profile::ClockMode;

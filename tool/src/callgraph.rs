@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use headwater_protocol::message::{ClassInfo, MethodInfo};
 use headwater_protocol::{ClassId, MethodId};
+use headwater_terms::Scheme;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::{Deserialize, Serialize};
 
 use crate::pattern::MethodPattern;
 
@@ -83,18 +83,6 @@ use watched::Watched;
 
 /// Names the class initialiser.
 const CLINIT: (&str, &str) = ("<clinit>", "()V");
-
-/// When a method's callees are instrumented.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scheme {
-    /// When it is entered for the first time (JFluid's scheme B).
-    #[default]
-    Lazy,
-    /// As soon as it is instrumented itself, and its callees' classes are loaded (JFluid's scheme A).
-    Eager,
-    /// Every method that the filters admit is instrumented, called by a root or not.
-    Total,
-}
 
 /// What the call graph wants next.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,9 @@
 //! [`export`] hands it to other tools, [`page`] to a browser, [`snapshot`] keeps it, [`import`] reads those of others, and [`diff`] compares some. [`profiling`] leads through all of them,
 //! [`cli`] is the command line.
 
-pub mod agent;
+pub use headwater_agent as agent;
+pub use headwater_terms::{Scheme, pattern, printable};
+
 pub mod attach;
 pub mod budget;
 pub mod callgraph;
@@ -28,9 +30,7 @@ pub mod import;
 pub mod jvm;
 pub mod link;
 pub mod page;
-pub mod pattern;
 mod pprof;
-pub mod printable;
 pub mod profile;
 pub mod profiling;
 pub mod pulse;

@@ -13,9 +13,9 @@ use headwater_protocol::ThreadId;
 use headwater_protocol::message::Reveal;
 use serde::{Deserialize, Serialize};
 
-use crate::callgraph::Scheme;
 use crate::decode::Summary;
 use crate::printable::printable;
+use headwater_terms::Scheme;
 
 mod amounts;
 mod basis;

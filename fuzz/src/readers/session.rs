@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headwater::callgraph::{CallGraph, JdkMethods, Options, Scheme};
+use headwater::Scheme;
+use headwater::callgraph::{CallGraph, JdkMethods, Options};
 use headwater::clock_source::ClockChoice;
 use headwater::decode::{ChunkCursor, Decoder};
 use headwater::foreign;

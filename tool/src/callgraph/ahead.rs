@@ -19,11 +19,12 @@ use headwater_protocol::{ClassId, MethodId};
 use headwater_rewriter::Likelihood;
 use rustc_hash::FxHashSet;
 
+use super::CallGraph;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::record::MethodRecord;
 use super::roots::pattern_is_broad;
-use super::{CallGraph, Scheme};
+use headwater_terms::Scheme;
 
 /// From 0 to 1.
 pub(super) type Probability = f32;

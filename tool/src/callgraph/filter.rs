@@ -2,9 +2,10 @@
 
 use headwater_protocol::LoaderId;
 
+use super::PatternIndex;
 use super::lines::Lines;
-use super::{PatternIndex, Scheme};
 use crate::pattern::{ClassPattern, MethodPattern};
+use headwater_terms::Scheme;
 
 /// What of the JDK's core (the classes of the bootstrap and platform loaders) is instrumented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

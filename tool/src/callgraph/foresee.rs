@@ -12,11 +12,12 @@
 
 use headwater_rewriter::{CallKind, CallSite};
 
+use super::CallGraph;
 use super::ahead::{self, Callee, Probability};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::receivers::Spare;
-use super::{CallGraph, Scheme};
+use headwater_terms::Scheme;
 
 /// What has this probability is remembered for classes that are still to come: if one does come, it is likelier than that.
 const REMEMBERED: Probability = 0.1;

@@ -21,12 +21,13 @@ use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_rewriter::{CallSite, CallSites, ClassFile, Likelihood, call_sites};
 use rustc_hash::FxHashMap;
 
+use super::CallGraph;
 use super::ahead::Callee;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::receivers::Receivers;
 use super::select::Code;
-use super::{CallGraph, Scheme};
+use headwater_terms::Scheme;
 
 /// A probe before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

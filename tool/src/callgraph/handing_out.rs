@@ -4,7 +4,8 @@ use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_rewriter::ClassFile;
 
 use super::mirror::ClassKey;
-use super::{CallGraph, Lines, Scheme};
+use super::{CallGraph, Lines};
+use headwater_terms::Scheme;
 
 /// What a class file is rewritten for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

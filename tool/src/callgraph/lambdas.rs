@@ -15,12 +15,12 @@ use headwater_rewriter::Lambda;
 use rustc_hash::FxHashSet;
 
 use super::CallGraph;
-use super::Scheme;
 use super::ahead::{self, Callee};
 use super::hidden::Due;
 use super::mirror::{ClassKey, Signature};
 use super::outward::Leaving;
 use super::receivers::Spare;
+use headwater_terms::Scheme;
 
 impl CallGraph {
     /// The class that a lambda's class was made for.

@@ -16,11 +16,12 @@
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::CallGraph;
 use super::ahead::Probability;
 use super::callbacks::OBJECT;
 use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
-use super::{CallGraph, Scheme};
+use headwater_terms::Scheme;
 
 /// That code outside the filter calls a method of an object that the graph says nothing of: most belong to other parts of the program.
 pub(super) const UNNAMED: Probability = 0.002;

@@ -11,7 +11,8 @@ use super::filter::Caller;
 use super::mirror::{ClassKey, Declared, Signature};
 use super::reachable::{Reached, Target};
 use super::receivers::Spare;
-use super::{CLINIT, CallGraph, PatternIndex, Scheme};
+use super::{CLINIT, CallGraph, PatternIndex};
+use headwater_terms::Scheme;
 
 impl CallGraph {
     /// A virtual or interface call: every method that it runs on some loaded subtype; or but those that are spared because the

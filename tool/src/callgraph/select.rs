@@ -8,8 +8,9 @@ use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::receivers::Spare;
 use super::record::{Drop, MethodRecord};
-use super::{CallGraph, Lines, Scheme};
+use super::{CallGraph, Lines};
 use crate::pattern;
+use headwater_terms::Scheme;
 
 /// In whose code calls are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

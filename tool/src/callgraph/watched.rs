@@ -14,7 +14,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
-use super::{CallGraph, Scheme, Step, Work};
+use super::{CallGraph, Step, Work};
+use headwater_terms::Scheme;
 
 /// So many methods that have never run, and only code outside the filter can call, are instrumented all the same: that much costs next to nothing,
 /// and a program that has no more of them has all its calls counted from the first on.

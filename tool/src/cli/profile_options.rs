@@ -12,13 +12,14 @@ use headwater_protocol::word::Counting;
 use super::output::Output;
 use super::values::{bare_timing, duration, live_period, tick_period};
 use crate::budget::Limit;
-use crate::callgraph::{JdkMethods, Options, Scheme};
+use crate::callgraph::{JdkMethods, Options};
 use crate::clock_source::ClockChoice;
 use crate::decode::Statistics;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
 use crate::profiling::{BareTiming, Settings};
 use crate::session::Gentle;
+use headwater_terms::Scheme;
 
 /// How callees are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

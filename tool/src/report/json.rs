@@ -14,8 +14,8 @@ use super::chosen::Chosen;
 use super::names::Names;
 use super::prune::{ShownMethods, focused, shown_nodes};
 use super::{Options, View};
-use crate::callgraph::Scheme;
 use crate::profile::{ControlKind, Drift, Environment, Metric, NodeAmounts, NodeIndex, Profile, ThreadProfile, Tree};
+use headwater_terms::Scheme;
 
 mod budget;
 mod rows;

@@ -28,7 +28,7 @@ use glob::{Glob, Star};
 use names::{field_type, is_descriptor_list, parameter_types, result_type};
 
 /// What the names of the JDK's classes begin with.
-pub(crate) const JDK_PACKAGES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+pub const JDK_PACKAGES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
 
 /// Why a pattern could not be understood. Columns count characters from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
