@@ -12,68 +12,13 @@
 //!
 //! Why so, and at what cost: docs/decisions/overhead-budget.md.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
 mod governor;
 mod in_place;
 mod tally;
 #[cfg(test)]
 mod tests;
 
+pub use crate::profile::{Limit, LimitError};
 pub use governor::{Dropped, Governor, Probes, RootSum};
 pub use in_place::in_place;
 pub use tally::{MethodTally, RootTally, Tally};
-
-/// The largest budget that makes sense: by more no program can be slowed down and still be watched.
-const LARGEST_PERCENT: f64 = 1_000.0;
-
-/// How much longer the roots' calls may take, as a part of what they take without probes: 0.05 for 5 %.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-pub struct Limit(f64);
-
-impl Limit {
-    /// As a part of the time.
-    pub fn part(self) -> f64 {
-        self.0
-    }
-}
-
-/// Why a text is no budget.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LimitError {
-    /// It is no percentage.
-    #[error("`{0}` is no share of the time; give one in per cent, such as 5% or 0.5%")]
-    NoPercentage(String),
-    /// Nothing can be profiled for nothing.
-    #[error("the budget must be more than 0%: counting calls always costs something")]
-    Nothing,
-    /// It would never be reached.
-    #[error("a budget is at most {LARGEST_PERCENT}%; without --budget there is no limit")]
-    TooLarge,
-}
-
-impl FromStr for Limit {
-    type Err = LimitError;
-
-    /// A percentage with its sign: `5%`.
-    fn from_str(text: &str) -> Result<Limit, LimitError> {
-        let number = text.trim().strip_suffix('%').map(str::trim_end);
-        let percent = number.and_then(|number| number.parse::<f64>().ok()).filter(|percent| percent.is_finite());
-        match percent {
-            None => Err(LimitError::NoPercentage(text.to_owned())),
-            Some(percent) if percent <= 0.0 => Err(LimitError::Nothing),
-            Some(percent) if percent > LARGEST_PERCENT => Err(LimitError::TooLarge),
-            Some(percent) => Ok(Limit(percent / 100.0)),
-        }
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not 7.000000000000001.
-        write!(f, "{}%", (self.0 * 1e8).round() / 1e6)
-    }
-}

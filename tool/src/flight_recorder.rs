@@ -8,12 +8,10 @@
 
 use std::time::Duration;
 
+use headwater_jfr::{DEEPEST, ReadError, Samples, samples};
+
 use crate::attach::{AttachError, SharedDir, TargetHost, jcmd};
 use crate::jvm::{self, TargetError};
-
-mod read;
-
-pub use read::{FrameIndex, ReadError, Sample, Samples, samples};
 
 /// What our recordings are called in the target.
 const NAME: &str = "headwater";
@@ -24,8 +22,6 @@ const SETTINGS: &str = "samples.jfc";
 pub(crate) const RECORDED: &str = "samples.jfr";
 /// The JVM's own, which are used where a stack has no more.
 const DEFAULT_DEPTH: usize = 64;
-/// JFR keeps no deeper stacks.
-const DEEPEST: usize = 2048;
 /// What a recording may have on the target's disk.
 const MOST_MIB: u64 = 64;
 /// A recording that nobody ends goes on for so long beyond what was planned.

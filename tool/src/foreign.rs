@@ -10,20 +10,19 @@ use headwater_protocol::message::Calibration;
 
 use crate::decode::Decoder;
 use crate::export::{self, Format};
-use crate::flight_recorder;
 use crate::import;
-use crate::jvm::Jvm;
 use crate::jvm::perfdata::PerfData;
 use crate::page;
 use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
 use crate::profiling::{Settings, Undisturbed};
-use crate::report::{self, Options, Trees, View, text, threads};
+use crate::report::{self, Options, Trees, View, text};
 use crate::script::{Script, Target as ScriptTarget};
 use crate::session::Session;
 use crate::snapshot;
-use crate::thread_dump::{self, Taken, heap};
-use crate::threads::{read, virtual_threads};
+use crate::thread_dump::{self, heap};
+use crate::threads::report as threads_report;
+use crate::threads::{Taken, read, virtual_threads};
 
 const FORMATS: [Format; 8] = [
     Format::Collapsed,
@@ -48,7 +47,7 @@ pub fn perf_data(bytes: &[u8]) -> bool {
 
 /// A recording of the JVM's flight recorder.
 pub fn recording(bytes: &[u8]) -> bool {
-    flight_recorder::samples(bytes).is_ok_and(|samples| !samples.stacks.is_empty())
+    headwater_jfr::samples(bytes).is_ok_and(|samples| !samples.stacks.is_empty())
 }
 
 /// What a JVM says of its threads: HotSpot's own dump, and what it tells of virtual threads.
@@ -56,11 +55,10 @@ pub fn threads(text: &str, json: &[u8]) -> bool {
     let mut dump = read::read(text);
     let is_told = virtual_threads::add(&mut dump, json).is_ok();
     let is_understood = !dump.threads.is_empty() && is_told;
-    let jvm = Jvm { pid: 1, main: String::new(), arguments: String::new(), java_version: None, uid: 0, vm_pid: 1 };
     let (waits, deadlocks) = thread_dump::find(&dump, &Default::default());
-    let taken = Taken { jvm, dump, waits, deadlocks, cpu: None, warnings: Vec::new() };
-    shown(threads::write_text(&taken, threads::Depth(None), &text::Style::default(), &mut io::sink()));
-    shown(threads::json::write_json(&taken, &mut io::sink()));
+    let taken = Taken { pid: 1, main: String::new(), dump, waits, deadlocks, cpu: None, warnings: Vec::new() };
+    shown(threads_report::write_text(&taken, threads_report::Depth(None), &text::Style::default(), &mut io::sink()));
+    shown(threads_report::json::write_json(&taken, &mut io::sink()));
     is_understood
 }
 

@@ -7,7 +7,9 @@
 //! [`cli`] is the command line.
 
 pub use headwater_agent as agent;
+pub use headwater_profile::{diff, export, import, page, profile, report, snapshot, whole_file};
 pub use headwater_terms::{Scheme, pattern, printable};
+pub use headwater_threads as threads;
 
 pub mod attach;
 pub mod budget;
@@ -19,30 +21,20 @@ pub(crate) mod console;
 pub mod correction;
 pub mod cpu_share;
 pub mod decode;
-pub mod diff;
 pub(crate) mod doctor;
 pub mod drain;
 pub mod engine;
-pub mod export;
 pub mod flight_recorder;
 pub mod foreign;
-pub mod import;
 pub mod jvm;
 pub mod link;
-pub mod page;
-mod pprof;
-pub mod profile;
 pub mod profiling;
 pub mod pulse;
-pub mod report;
 mod rights;
 pub mod sampling;
 mod script;
 pub mod session;
-pub mod snapshot;
 pub mod thread_dump;
-pub mod threads;
 pub mod ticker;
 pub mod timing;
 pub mod top;
-pub mod whole_file;

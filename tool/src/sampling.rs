@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustc_hash::FxHashMap;
 
 use crate::attach::{AttachError, TargetHost};
-use crate::flight_recorder::{RecorderError, Recording, Sample, Samples};
+use crate::flight_recorder::{RecorderError, Recording};
 use crate::import::build::{Builder, MetricIndex, SAMPLES};
 use crate::import::recording;
 use crate::jvm::Jvm;
@@ -23,6 +23,7 @@ use crate::report::units::{count, plural, time};
 use crate::thread_dump;
 use crate::thread_dump::cpu::Reading;
 use crate::threads::{Kind, Thread};
+use headwater_jfr::{Sample, Samples};
 
 /// Stacks hold so many frames, where nobody has used the recorder before.
 const DEPTH: usize = 512;

@@ -19,7 +19,7 @@ use crate::jvm::Jvm;
 use crate::report::units::plural;
 use crate::threads::deadlocks::{Deadlock, deadlocks};
 use crate::threads::waits::{Supertypes, WaitGraph, uninitialised};
-use crate::threads::{Dump, Kind, LockIndex, Thread, ThreadIndex, WaitKind, read, virtual_threads};
+use crate::threads::{Cpu, Dump, Kind, LockIndex, Taken, Thread, ThreadIndex, WaitKind, read, virtual_threads};
 
 pub(crate) mod cpu;
 pub(crate) mod heap;
@@ -56,36 +56,6 @@ pub struct Wanted {
     pub window: Duration,
     /// Whether owners are looked for.
     pub owners: Owners,
-}
-
-/// All threads of a JVM.
-#[derive(Debug)]
-pub struct Taken {
-    /// Of which JVM.
-    pub jvm: Jvm,
-    /// Its threads, those included that only the operating system knows.
-    pub dump: Dump,
-    /// Who waits for whom.
-    pub waits: WaitGraph,
-    /// Who waits for himself.
-    pub deadlocks: Vec<Deadlock>,
-    /// What the processors did for it.
-    pub cpu: Option<Cpu>,
-    /// What could not be found out; sentences.
-    pub warnings: Vec<String>,
-}
-
-/// What the process has used of the processors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cpu {
-    /// In so long before the dump.
-    pub window: Duration,
-    /// By all threads that were there at its end.
-    pub recent_ns: u64,
-    /// The same since their starts.
-    pub threads_ns: u64,
-    /// Since its start by the whole process, threads that have ended included.
-    pub process_ns: u64,
 }
 
 /// Why there is no dump.
@@ -208,7 +178,7 @@ fn take(jvm: &Jvm, wanted: Wanted, interrupted: &AtomicBool) -> Result<Taken, Du
         say_owners(&dump, &waits, heap, &mut warnings);
     }
     let deadlocks = confirmed(&host, &text, &dump, deadlocks, &supertypes);
-    Ok(Taken { jvm: jvm.clone(), dump, waits, deadlocks, cpu, warnings })
+    Ok(Taken { pid: jvm.pid, main: jvm.main.clone(), dump, waits, deadlocks, cpu, warnings })
 }
 
 pub(crate) fn find(dump: &Dump, supertypes: &Supertypes) -> (WaitGraph, Vec<Deadlock>) {

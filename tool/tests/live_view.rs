@@ -14,9 +14,13 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
+#[path = "../profile/tests/support/mod.rs"]
 mod support;
 
 use support::{check, node, profile, recursive};
+
+/// Where the golden files are.
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 
 const LOOK: Look = Look {
     shape: Shape::Tree,

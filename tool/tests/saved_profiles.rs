@@ -7,9 +7,13 @@ use headwater::profile::{Profile, Root};
 use headwater::snapshot;
 use headwater_tests::Scratch;
 
+#[path = "../profile/tests/support/mod.rs"]
 mod support;
 
 use support::{check, node, profile, recursive};
+
+/// Where the golden files are.
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/profile/tests/golden");
 
 /// Two snapshots in a directory, and the binary run there.
 struct Saved(Scratch);
@@ -209,7 +213,7 @@ fn what_is_no_snapshot_is_refused() {
 
 #[test]
 fn the_first_layout_can_be_read_for_ever() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/layout-1.hw");
+    let file = Path::new(GOLDEN).join("layout-1.hw");
     if !file.exists() && std::env::var_os("HEADWATER_GOLDEN").is_some_and(|value| value == "write") {
         snapshot::save(&profile(), &file).expect("the golden file");
     }

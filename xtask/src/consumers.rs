@@ -32,7 +32,7 @@ pub(crate) fn ensure_installed() -> Result<(), String> {
     web::ensure_installed()
 }
 
-/// Installs what `tool/tests/consumers/package-lock.json` pins.
+/// Installs what `tool/profile/tests/consumers/package-lock.json` pins.
 fn ensure_npm_packages() -> Result<(), String> {
-    pinned::npm(&root().join("tool/tests/consumers"), &pinned::target()?.join("consumers"))
+    pinned::npm(&root().join("tool/profile/tests/consumers"), &pinned::target()?.join("consumers"))
 }

@@ -15,7 +15,7 @@ use crate::pinned;
 /// For CI: some seconds each, in a debug build.
 const SHORT: u64 = 2_000;
 /// A snapshot that an old version wrote.
-const OLD_SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tool/tests/golden/layout-1.hw");
+const OLD_SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tool/profile/tests/golden/layout-1.hw");
 const SOURCES: [&str; 4] = ["Counter.java", "Counting.java", "CompileLoop.java", "Linkage.java"];
 
 /// What is run.

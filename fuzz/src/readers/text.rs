@@ -103,15 +103,15 @@ pub(crate) struct Threads {
 impl Threads {
     pub(crate) fn new() -> Threads {
         let texts: [&[u8]; 5] = [
-            include_bytes!("../../../tool/src/threads/tests/jdk11.txt"),
-            include_bytes!("../../../tool/src/threads/tests/jdk17.txt"),
-            include_bytes!("../../../tool/src/threads/tests/jdk21.txt"),
-            include_bytes!("../../../tool/src/threads/tests/jdk25.txt"),
-            include_bytes!("../../../tool/src/threads/tests/hostile.txt"),
+            include_bytes!("../../../tool/threads/src/tests/jdk11.txt"),
+            include_bytes!("../../../tool/threads/src/tests/jdk17.txt"),
+            include_bytes!("../../../tool/threads/src/tests/jdk21.txt"),
+            include_bytes!("../../../tool/threads/src/tests/jdk25.txt"),
+            include_bytes!("../../../tool/threads/src/tests/hostile.txt"),
         ];
         let jsons: [&[u8]; 2] = [
-            include_bytes!("../../../tool/src/threads/tests/jdk21.json"),
-            include_bytes!("../../../tool/src/threads/tests/jdk25.json"),
+            include_bytes!("../../../tool/threads/src/tests/jdk21.json"),
+            include_bytes!("../../../tool/threads/src/tests/jdk25.json"),
         ];
         Threads { texts: texts.map(<[u8]>::to_vec).to_vec(), jsons: jsons.map(<[u8]>::to_vec).to_vec() }
     }

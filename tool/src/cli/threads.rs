@@ -11,10 +11,11 @@ use super::output::{parent_exists, terminal_width, wants_color};
 use super::{complain, duration, fail};
 use crate::jvm;
 use crate::report::text::Style;
-use crate::report::threads::json::write_json;
-use crate::report::threads::{Depth, write_text};
 use crate::report::units::plural;
-use crate::thread_dump::{self, Owners, Taken, Wanted};
+use crate::thread_dump::{self, Owners, Wanted};
+use crate::threads::Taken;
+use crate::threads::report::json::write_json;
+use crate::threads::report::{Depth, write_text};
 use crate::whole_file::write_whole;
 
 pub(super) const EXAMPLES: &str = "\

@@ -9,7 +9,8 @@ use super::{Console, Event, Failure, State, is_broken_pipe, not_attached, show};
 use crate::cli::output::{Origin, Output};
 use crate::pattern::{ClassPattern, display_name, java_name};
 use crate::profile::{MethodName, tell_apart};
-use crate::thread_dump::{self, DumpError, Taken, Wanted};
+use crate::thread_dump::{self, DumpError, Wanted};
+use crate::threads::Taken;
 
 impl Console {
     /// Writes a report of the profile up to now.

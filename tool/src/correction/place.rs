@@ -8,7 +8,7 @@ use headwater_protocol::MethodId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cct::{Cct, NodeId};
-use crate::flight_recorder::{FrameIndex, Samples};
+use headwater_jfr::{FrameIndex, Samples};
 
 /// Samples, by the nodes that were on top.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +100,7 @@ pub fn placed<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flight_recorder::Sample;
+    use headwater_jfr::Sample;
 
     #[test]
     fn a_stack_is_followed_from_its_root_through_what_has_no_probes() {

@@ -18,7 +18,7 @@ use crate::cct::{Cct, NodeId};
 use crate::correction::{
     MIN_CONTROLS, Placed, Reference, RootCalls, Wholes, correct, divided, placed, root_calls, wholes,
 };
-use crate::decode::{Decoder, FOLDED, Invocations, PairCost};
+use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Summary};
 use crate::profile::{
     AtLeast, Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap,
     MethodIndex, MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree,
@@ -353,7 +353,9 @@ fn statistics(facts: &Facts, decoder: &Decoder, merged: &Tree, clock: &Clock) ->
                 0 => calibrated,
                 calls => invocations.cost_in_place(calibrated, total_ns as f64 / calls as f64),
             };
-            Some(MethodStatistics::of(method, invocations.summary(cost)?))
+            let Summary { count, total_ns, min_ns, max_ns, mean_ns, sd_ns, p50_ns, p90_ns, p99_ns } =
+                invocations.summary(cost)?;
+            Some(MethodStatistics { method, count, total_ns, min_ns, max_ns, mean_ns, sd_ns, p50_ns, p90_ns, p99_ns })
         })
         .collect();
     statistics.sort_by_key(|statistics| statistics.method);

@@ -26,9 +26,10 @@ use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::decode::{Decoder, FOLDED};
 use crate::engine::serve_until;
-use crate::flight_recorder::{RecorderError, Recording, Samples};
+use crate::flight_recorder::{RecorderError, Recording};
 use crate::session::{Session, SessionError};
 use crate::timing::{Timed, Timing};
+use headwater_jfr::Samples;
 
 /// How often the times are looked at.
 const STEP: Duration = Duration::from_millis(50);

@@ -1,7 +1,7 @@
 use super::*;
-use crate::flight_recorder::FrameIndex;
 use crate::profile::NodeIndex;
 use crate::threads::Frame;
+use headwater_jfr::FrameIndex;
 
 fn reading(at_ns: i64, threads: &[(u32, u64)], process_ns: u64) -> Reading {
     Reading { at_ns, threads: threads.iter().copied().collect(), process_ns }

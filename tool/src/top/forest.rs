@@ -101,7 +101,7 @@ impl Forest {
         self.tree(profile).nodes[node.0].link.is_some()
     }
 
-    pub(super) fn has_children(&self, node: NodeIndex) -> bool {
+    pub fn has_children(&self, node: NodeIndex) -> bool {
         !self.children.below(Some(node)).is_empty()
     }
 
@@ -114,7 +114,7 @@ impl Forest {
     }
 
     /// Its numbers; `cpu` is of the total time.
-    pub(super) fn amounts(&self, profile: &Profile, node: NodeIndex) -> Amounts {
+    pub fn amounts(&self, profile: &Profile, node: NodeIndex) -> Amounts {
         // Without columns: rows are sorted by this, and there may be very many.
         let amounts = Amounts::of(&self.tree(profile).nodes[node.0], self.incomplete[node.0]);
         let amounts = Amounts { cpu: self.cpu[node.0], ..amounts };
@@ -125,7 +125,7 @@ impl Forest {
     }
 
     /// A node's children, or the roots, in the order that they are shown in.
-    pub(super) fn below(&self, profile: &Profile, above: Option<NodeIndex>, sort: Sort) -> Vec<NodeIndex> {
+    pub fn below(&self, profile: &Profile, above: Option<NodeIndex>, sort: Sort) -> Vec<NodeIndex> {
         let mut below = self.children.below(above).to_vec();
         below.sort_unstable_by(|a, b| self.compare(profile, *a, *b, sort));
         below

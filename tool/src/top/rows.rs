@@ -93,7 +93,7 @@ pub(super) fn tree_rows(shown: &Shown, sort: Sort, folds: &mut Folds) -> Vec<Row
     rows
 }
 
-pub(super) fn flat_lines(shown: &Shown, trees: Trees, sort: Sort) -> Vec<Line> {
+pub fn flat_lines(shown: &Shown, trees: Trees, sort: Sort) -> Vec<Line> {
     let Shown { profile, forest } = shown;
     let names = Names::of(profile);
     let of_tree = |thread: Option<usize>, tree: &Tree| {
@@ -115,7 +115,7 @@ pub(super) fn flat_lines(shown: &Shown, trees: Trees, sort: Sort) -> Vec<Line> {
     lines
 }
 
-pub(super) fn callers_lines(shown: &Shown, machine: Option<&String>, sort: Sort) -> Vec<Line> {
+pub fn callers_lines(shown: &Shown, machine: Option<&String>, sort: Sort) -> Vec<Line> {
     let Shown { profile, forest } = shown;
     let led = |amounts: &Amounts| amounts.clone().led_by(forest.metric());
     let stanzas = arcs::stanzas(profile, &profile.merged);

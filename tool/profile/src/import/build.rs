@@ -1,0 +1,224 @@
+//! Stacks with weights become trees.
+
+use std::time::Duration;
+
+use headwater_protocol::ThreadId;
+use rustc_hash::FxHashMap;
+
+use crate::profile::{
+    Column, Extent, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Target, ThreadProfile, Tree, Unit,
+    tell_apart, walk,
+};
+use headwater_terms::printable::printable;
+
+/// What samples are called whose number says how uncertain it is.
+pub const SAMPLES: &str = "samples";
+
+/// A tree that is being made.
+#[derive(Default)]
+struct Growing {
+    nodes: Vec<Node>,
+    places: FxHashMap<(Option<NodeIndex>, MethodIndex), NodeIndex>,
+    /// Of each metric, what each node has itself.
+    own: Vec<Vec<u64>>,
+}
+
+impl Growing {
+    fn child(&mut self, parent: Option<NodeIndex>, method: MethodIndex) -> NodeIndex {
+        *self.places.entry((parent, method)).or_insert_with(|| {
+            self.nodes.push(Node { parent, ..Node::empty(method) });
+            NodeIndex(self.nodes.len() - 1)
+        })
+    }
+
+    fn add(&mut self, node: NodeIndex, metric: usize, value: u64) {
+        if self.own.len() <= metric {
+            self.own.resize(metric + 1, Vec::new());
+        }
+        let own = &mut self.own[metric];
+        if own.len() <= node.0 {
+            own.resize(node.0 + 1, 0);
+        }
+        own[node.0] = own[node.0].saturating_add(value);
+    }
+
+    fn finish(self, metrics: &[Metric], grains: &[u64]) -> Tree {
+        let of = |(at, metric): (usize, &Metric)| {
+            let own = self.own.get(at).map(Vec::as_slice).unwrap_or_default().iter().copied();
+            match metric.is_uncertain {
+                true => Column::of_samples(&self.nodes, own, grains[at]),
+                false => Column::of(&self.nodes, own.map(|value| (value, 0))),
+            }
+        };
+        let counted = metrics.iter().enumerate().map(of).collect();
+        Tree { counted, ..Tree::of(self.nodes) }
+    }
+}
+
+/// A metric of a profile that is being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MetricIndex(usize);
+
+/// A thread of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadIndex(usize);
+
+/// A profile that is being made.
+#[derive(Default)]
+pub struct Builder {
+    methods: Vec<MethodName>,
+    known: FxHashMap<String, MethodIndex>,
+    metrics: Vec<Metric>,
+    /// Of each, what a sample stands for, where it is by samples.
+    grains: Vec<u64>,
+    threads: Vec<(String, Growing)>,
+    by_thread: FxHashMap<String, ThreadIndex>,
+    /// When it was recorded, in seconds since 1970, and how long.
+    pub recorded: (u64, Duration),
+    /// Whether threads are told apart.
+    has_threads: bool,
+}
+
+impl Builder {
+    /// A method by its name for machines, or what stands for that, and its name for people.
+    pub fn method(&mut self, machine: &str, display: &str) -> MethodIndex {
+        if let Some(known) = self.known.get(machine) {
+            return *known;
+        }
+        let method = MethodIndex(self.methods.len());
+        self.methods.push(MethodName { machine: machine.to_owned(), display: display.to_owned() });
+        self.known.insert(machine.to_owned(), method);
+        method
+    }
+
+    /// A metric by its name.
+    pub fn metric(&mut self, title: &str, unit: Unit) -> MetricIndex {
+        self.metric_called(&Builder::id(title), title, unit)
+    }
+
+    /// A metric by its name, with such an id, if that is free.
+    pub fn metric_called(&mut self, id: &str, title: &str, unit: Unit) -> MetricIndex {
+        if let Some(known) = self.metrics.iter().position(|metric| metric.title == title && metric.unit == unit) {
+            return MetricIndex(known);
+        }
+        let is_taken = |id: &str| self.metrics.iter().any(|metric| metric.id == id);
+        let numbered = (2..).map(|number| format!("{id}-{number}"));
+        let id = std::iter::once(id.to_owned()).chain(numbered).find(|id| !is_taken(id)).unwrap_or_default();
+        let metric = Metric::imported(id, title.to_owned(), unit, Extent::OwnAndTotal);
+        let is_of_samples = unit == Unit::Count && title == SAMPLES;
+        self.metrics.push(if is_of_samples { metric.uncertain() } else { metric });
+        self.grains.push(u64::from(is_of_samples));
+        MetricIndex(self.metrics.len() - 1)
+    }
+
+    /// An id that is made of a title.
+    fn id(title: &str) -> String {
+        const LONGEST: usize = 32;
+        let letters = title.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+        let id: String = letters.take(LONGEST).collect();
+        let id = id.trim_matches('-').to_owned();
+        if id.is_empty() { "weight".to_owned() } else { id }
+    }
+
+    /// A metric is by samples, each of which stands for so much.
+    pub fn grain(&mut self, metric: MetricIndex, grain: u64) {
+        self.grains[metric.0] = grain;
+        self.metrics[metric.0].is_uncertain = true;
+    }
+
+    /// A thread by its name; `None` where threads are not told apart.
+    pub fn thread(&mut self, name: Option<&str>) -> ThreadIndex {
+        self.has_threads |= name.is_some();
+        let name = name.unwrap_or_default();
+        if let Some(known) = self.by_thread.get(name) {
+            return *known;
+        }
+        let thread = ThreadIndex(self.threads.len());
+        self.threads.push((name.to_owned(), Growing::default()));
+        self.by_thread.insert(name.to_owned(), thread);
+        thread
+    }
+
+    /// A node below another, or a root.
+    pub(crate) fn child(&mut self, thread: ThreadIndex, parent: Option<NodeIndex>, method: MethodIndex) -> NodeIndex {
+        self.threads[thread.0].1.child(parent, method)
+    }
+
+    /// Adds to what a node has itself.
+    pub(crate) fn add(&mut self, thread: ThreadIndex, node: NodeIndex, metric: MetricIndex, value: u64) {
+        self.threads[thread.0].1.add(node, metric.0, value);
+    }
+
+    /// Adds a whole stack, the root first.
+    pub fn add_stack(
+        &mut self,
+        thread: ThreadIndex,
+        stack: impl IntoIterator<Item = MethodIndex>,
+        values: impl IntoIterator<Item = (MetricIndex, u64)>,
+    ) {
+        let mut at = None;
+        for method in stack {
+            at = Some(self.child(thread, at, method));
+        }
+        if let Some(node) = at {
+            values.into_iter().for_each(|(metric, value)| self.add(thread, node, metric, value));
+        }
+    }
+
+    /// The profile of all that was added.
+    pub fn finish(mut self, title: &str, format: &str) -> Profile {
+        tell_apart(&mut self.methods);
+        let (metrics, grains) = (self.metrics, self.grains);
+        let is_told_apart = self.has_threads;
+        let threads: Vec<ThreadProfile> = self
+            .threads
+            .into_iter()
+            .zip(1..)
+            .map(|((name, growing), id)| ThreadProfile {
+                id: ThreadId(id),
+                name,
+                tree: growing.finish(&metrics, &grains),
+            })
+            .collect();
+        let mut merged = walk::sum(threads.iter().map(|thread| &thread.tree));
+        // The number of all samples scatters by less than the sum of what those of threads do.
+        for (at, column) in merged.counted.iter_mut().enumerate().filter(|(at, _)| metrics[*at].is_uncertain) {
+            let own: Vec<u64> = column.amounts().iter().map(|amount| amount.own).collect();
+            *column = Column::of_samples(&merged.nodes, own, grains[at]);
+        }
+        let merged = if merged.nodes.is_empty() { Growing::default().finish(&metrics, &grains) } else { merged };
+        let mut profile = Profile {
+            target: Target { main: printable(title).into_owned(), ..Target::default() },
+            imported: Some(format.to_owned()),
+            duration: self.recorded.1,
+            called: self.methods.len(),
+            methods: self.methods,
+            counted: metrics,
+            threads: if is_told_apart { threads } else { Vec::new() },
+            merged,
+            ..Profile::default()
+        };
+        profile.environment.started_s = self.recorded.0;
+        profile
+    }
+}
+
+/// A unit of another tool, and how many of ours it is.
+pub(crate) fn unit(name: &str) -> (Unit, f64) {
+    match name {
+        "nanoseconds" | "nanosecond" | "ns" => (Unit::Nanoseconds, 1.0),
+        "microseconds" | "microsecond" | "us" => (Unit::Nanoseconds, 1e3),
+        "milliseconds" | "millisecond" | "ms" => (Unit::Nanoseconds, 1e6),
+        "seconds" | "second" | "s" => (Unit::Nanoseconds, 1e9),
+        "bytes" | "byte" | "b" => (Unit::Bytes, 1.0),
+        "kilobytes" | "kilobyte" | "kb" => (Unit::Bytes, 1024.0),
+        "megabytes" | "megabyte" | "mb" => (Unit::Bytes, 1024.0 * 1024.0),
+        _ => (Unit::Count, 1.0),
+    }
+}
+
+/// A value in one of our units.
+pub(crate) fn scaled(value: f64, factor: f64) -> u64 {
+    // Saturates, and makes nothing of what is no number.
+    (value * factor).round() as u64
+}

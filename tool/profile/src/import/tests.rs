@@ -1,0 +1,211 @@
+use std::collections::BTreeMap;
+
+use prost::Message;
+
+use super::*;
+use crate::export;
+use crate::profile::testing::{Random, profile_of, random_tree};
+use crate::profile::{Extent, NodeIndex, Tree};
+use crate::report::{Options, Trees};
+
+fn imported(bytes: &[u8]) -> Profile {
+    read("file", &mut &bytes[..]).expect("a profile")
+}
+
+fn complaint(bytes: &[u8]) -> String {
+    read("file", &mut &bytes[..]).expect_err("there is none").to_string()
+}
+
+/// What each stack has of a metric itself, by the names for people.
+fn by_stack(profile: &Profile, tree: &Tree, id: &str) -> BTreeMap<Vec<String>, u64> {
+    let metric = profile.metric(id).unwrap_or_else(|| panic!("no {id} in {:?}", profile.metrics()));
+    let columns = profile.columns(tree);
+    let mut stacks: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    for index in 0..tree.nodes.len() {
+        let mut stack = Vec::new();
+        let mut at = Some(NodeIndex(index));
+        while let Some(node) = at {
+            stack.push(profile.method_of(&tree.nodes[node.0]).display.clone());
+            at = tree.nodes[node.0].parent;
+        }
+        stack.reverse();
+        *stacks.entry(stack).or_default() += metric.at_node(tree, &columns, NodeIndex(index)).own;
+    }
+    stacks.retain(|_, own| *own > 0);
+    stacks
+}
+
+fn exported(format: export::Format, profile: &Profile, trees: Trees) -> Vec<u8> {
+    let mut out = Vec::new();
+    export::write(format, profile, &Options { trees, ..Options::default() }, &mut out).expect("memory takes it");
+    out
+}
+
+#[test]
+fn what_we_export_comes_back() {
+    for seed in 1..30 {
+        let trees = vec![random_tree(seed, 40, 5), random_tree(seed + 100, 40, 5)];
+        let profile = profile_of(random_tree(seed + 200, 80, 5), trees, 5);
+        if profile.merged.total_ns() == 0 || !profile.merged.has_cpu_samples() {
+            continue;
+        }
+        for (format, ids) in [
+            (export::Format::Pprof, &[("wall", "wall"), ("calls", "calls"), ("cpu", "cpu")][..]),
+            (export::Format::Speedscope, &[("wall", "wall-time"), ("cpu", "cpu-time")]),
+            (export::Format::Collapsed, &[("wall", "samples")]),
+        ] {
+            let back = imported(&exported(format, &profile, Trees::Merged));
+            assert!(back.threads.is_empty());
+            for (id, other) in ids {
+                let (expected, found) = (by_stack(&profile, &profile.merged, id), by_stack(&back, &back.merged, other));
+                assert_eq!(found, expected, "{format:?}, {id}, seed {seed}");
+            }
+            let back = imported(&exported(format, &profile, Trees::PerThread));
+            for (thread, other) in profile.threads.iter().zip(&back.threads) {
+                if !thread.tree.nodes.is_empty() {
+                    assert!(other.name.contains(&thread.name), "{format:?}: {}", other.name);
+                    let (expected, found) =
+                        (by_stack(&profile, &thread.tree, ids[0].0), by_stack(&back, &other.tree, ids[0].1));
+                    assert_eq!(found, expected, "{format:?}, seed {seed}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn collapsed_stacks_of_other_tools() {
+    let profile = imported(
+        b"[main tid=7];java/lang/Thread.run_[j];com/acme/Shop.sell_[i];memcpy 3\n\
+          [main tid=7];java/lang/Thread.run_[j] 2\n\n[GC tid=8];G1 Evacuation (young) 1\n",
+    );
+    let stacks = by_stack(&profile, &profile.merged, "samples");
+    let stack = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect::<Vec<_>>();
+    assert_eq!(stacks[&stack(&["java.lang.Thread.run", "com.acme.Shop.sell", "memcpy"])], 3);
+    assert_eq!(stacks[&stack(&["java.lang.Thread.run"])], 2);
+    assert_eq!(stacks[&stack(&["G1 Evacuation (young)"])], 1);
+    assert_eq!(profile.threads.iter().map(|thread| &*thread.name).collect::<Vec<_>>(), ["main tid=7", "GC tid=8"]);
+    let total = profile.metric("samples").expect("samples");
+    assert_eq!(
+        (total.whole(&profile.merged, &profile.columns(&profile.merged)), total.extent),
+        (6, Extent::OwnAndTotal)
+    );
+}
+
+#[test]
+fn speedscopes_samples_have_units() {
+    let profile = imported(
+        br#"{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"a"},{"name":"b"}]},
+            "profiles":[{"type":"sampled","name":"x","unit":"milliseconds","startValue":0,"endValue":3,
+            "samples":[[0],[0,1]],"weights":[1.5,2]}]}"#,
+    );
+    let stacks = by_stack(&profile, &profile.merged, "wall-time");
+    assert_eq!(stacks.values().copied().collect::<Vec<_>>(), [1_500_000, 2_000_000]);
+    assert!(profile.threads.is_empty(), "one profile is no thread");
+}
+
+#[test]
+fn pprofs_inlined_frames_are_frames_and_its_default_leads() {
+    use crate::pprof::{Function, Line, Location, Profile as File, Sample, ValueType};
+    let texts = ["", "alloc_space", "bytes", "cpu", "microseconds", "outer", "inlined", "leaf"];
+    let function = |id, name| Function { id, name, system_name: 0 };
+    let file = File {
+        sample_type: vec![ValueType { r#type: 1, unit: 2 }, ValueType { r#type: 3, unit: 4 }],
+        default_sample_type: 3,
+        sample: vec![Sample { location_id: vec![2, 1], value: vec![100, 7], label: Vec::new() }],
+        location: vec![
+            Location { id: 1, line: vec![Line { function_id: 2 }, Line { function_id: 1 }] },
+            Location { id: 2, line: vec![Line { function_id: 3 }] },
+        ],
+        function: vec![function(1, 5), function(2, 6), function(3, 7)],
+        string_table: texts.map(str::to_owned).to_vec(),
+        time_nanos: 1_700_000_000_000_000_000,
+        ..File::default()
+    };
+    let profile = imported(&file.encode_to_vec());
+    let ids: Vec<_> = profile.metrics().iter().map(|metric| metric.id.to_string()).collect();
+    assert_eq!(ids, ["cpu", "alloc-space"]);
+    let stack = ["outer", "inlined", "leaf"].map(str::to_owned).to_vec();
+    assert_eq!(by_stack(&profile, &profile.merged, "cpu")[&stack], 7_000);
+    assert_eq!(by_stack(&profile, &profile.merged, "alloc-space")[&stack], 100);
+    assert_eq!(profile.environment.started_s, 1_700_000_000);
+}
+
+#[test]
+fn what_makes_no_sense_is_named() {
+    let speedscope = |rest: &str| format!("{{\"x\":\"speedscope\",{rest}}}").into_bytes();
+    for (bytes, expected) in [
+        (b"a;b 3\na;b\n".to_vec(), "looks like collapsed stacks, but line 2 does not end in a space and a number"),
+        (b"a;b 3\na;b -3\n".to_vec(), "line 2 does not end in a space and a number"),
+        (speedscope(""), "looks like speedscope's JSON, but it is malformed"),
+        (
+            speedscope(
+                "\"shared\":{\"frames\":[]},\"profiles\":[{\"type\":\"sampled\",\"name\":\"x\",\"unit\":\"none\",\"samples\":[[3]],\"weights\":[1]}]",
+            ),
+            "it has no frame number 3",
+        ),
+        (vec![0x1F, 0x8B, 8, 0, 1], "looks like a gzip file, but it cannot be unpacked"),
+        (vec![0x0A, 0x04, 0x08, 0x01, 0x10, 0x02, 0x12, 0xFF], "looks like pprof, but its messages are malformed"),
+        (b"{\"schema\":\"headwater/1\"}".to_vec(), "is no snapshot: it looks like JSON"),
+        (b"".to_vec(), "is no snapshot: it is empty"),
+        (b"hello\n".to_vec(), "is no snapshot"),
+    ] {
+        let found = complaint(&bytes);
+        assert!(found.contains(expected) && found.starts_with("file "), "{found}");
+    }
+}
+
+#[test]
+fn damaged_files_are_refused_or_read_and_never_a_panic() {
+    let profile = profile_of(random_tree(5, 60, 5), vec![random_tree(6, 30, 5)], 5);
+    let mut random = Random::new(3);
+    for format in [export::Format::Pprof, export::Format::Speedscope, export::Format::Collapsed] {
+        let mut whole = exported(format, &profile, Trees::PerThread);
+        if format == export::Format::Pprof {
+            let mut unpacked = Vec::new();
+            GzDecoder::new(&whole[..]).read_to_end(&mut unpacked).expect("gzip");
+            whole = unpacked;
+        }
+        for _ in 0..2_000 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + random.below(4) {
+                let at = random.below(bytes.len() as u64) as usize;
+                match random.below(3) {
+                    0 => bytes[at] = random.draw() as u8,
+                    1 => bytes[at] ^= 1 << random.below(8),
+                    _ => bytes.truncate(at.max(1)),
+                }
+            }
+            // Whatever is read is a profile whose trees hold together.
+            if let Ok(profile) = read("file", &mut &bytes[..]) {
+                let metrics = profile.metrics();
+                let columns = profile.columns(&profile.merged);
+                metrics.iter().for_each(|metric| {
+                    metric.values(&profile.merged, &columns);
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flight_recording_has_samples_of_threads() {
+    let stack = [["a/b/C", "deep", "(ILjava/lang/String;)V"], ["a/b/C", "run", "()V"]];
+    let bytes = headwater_tests::recording::recording(
+        4711,
+        &[(5_000_000_000, &stack), (7_000_000_000, &stack[1..]), (9_000_000_000, &stack)],
+    );
+    let profile = imported(&bytes);
+    let stacks = by_stack(&profile, &profile.merged, "samples");
+    let stack = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect::<Vec<_>>();
+    assert_eq!(stacks[&stack(&["a.b.C.run()", "a.b.C.deep(int, String)"])], 2);
+    assert_eq!(stacks[&stack(&["a.b.C.run()"])], 1);
+    assert_eq!(profile.threads.iter().map(|thread| &*thread.name).collect::<Vec<_>>(), ["tid=4711"]);
+    assert_eq!(profile.duration.as_secs(), 4);
+    // Two of three samples are 2 ± 1.4.
+    let metric = profile.metric("samples").expect("samples");
+    let columns = profile.columns(&profile.merged);
+    let root = metric.at_node(&profile.merged, &columns, NodeIndex(0));
+    assert_eq!((root.total, root.total_error, metric.is_uncertain), (3, 1, true));
+    assert!(complaint(&headwater_tests::recording::recording(1, &[])).contains("it has no execution samples"));
+}

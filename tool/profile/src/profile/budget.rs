@@ -1,0 +1,120 @@
+//! The overhead that a profile was allowed to have, and what it gave up for that.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::MethodIndex;
+
+/// The largest budget that makes sense: by more no program can be slowed down and still be watched.
+const LARGEST_PERCENT: f64 = 1_000.0;
+
+/// How much longer the roots' calls may take, as a part of what they take without probes: 0.05 for 5 %.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+pub struct Limit(f64);
+
+impl Limit {
+    /// As a part of the time.
+    pub fn part(self) -> f64 {
+        self.0
+    }
+}
+
+/// Why a text is no budget.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    /// It is no percentage.
+    #[error("`{0}` is no share of the time; give one in per cent, such as 5% or 0.5%")]
+    NoPercentage(String),
+    /// Nothing can be profiled for nothing.
+    #[error("the budget must be more than 0%: counting calls always costs something")]
+    Nothing,
+    /// It would never be reached.
+    #[error("a budget is at most {LARGEST_PERCENT}%; without --budget there is no limit")]
+    TooLarge,
+}
+
+impl FromStr for Limit {
+    type Err = LimitError;
+
+    /// A percentage with its sign: `5%`.
+    fn from_str(text: &str) -> Result<Limit, LimitError> {
+        let number = text.trim().strip_suffix('%').map(str::trim_end);
+        let percent = number.and_then(|number| number.parse::<f64>().ok()).filter(|percent| percent.is_finite());
+        match percent {
+            None => Err(LimitError::NoPercentage(text.to_owned())),
+            Some(percent) if percent <= 0.0 => Err(LimitError::Nothing),
+            Some(percent) if percent > LARGEST_PERCENT => Err(LimitError::TooLarge),
+            Some(percent) => Ok(Limit(percent / 100.0)),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not 7.000000000000001.
+        write!(f, "{}%", (self.0 * 1e8).round() / 1e6)
+    }
+}
+
+/// The overhead budget, by the probes' cost as the profile found it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// What the probes may cost, as a part of the time that a root's calls take without them.
+    pub limit: Limit,
+    /// What they cost since methods were dropped last: the dearest root first. Those that have not run for long enough since are not
+    /// among them.
+    pub roots: Vec<RootOverhead>,
+    /// The methods that were dropped, in that order.
+    pub dropped: Vec<DroppedMethod>,
+    /// The hotswaps for that.
+    pub batches: u64,
+    /// How long they stopped the program.
+    pub pause_ns: u64,
+    /// The same, as a part of the recording.
+    pub pauses: f64,
+}
+
+/// What the probes of a root's calls cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RootOverhead {
+    /// The root.
+    pub root: MethodIndex,
+    /// All of them, as a part of the time that its calls take without.
+    pub overhead: f64,
+    /// Its own alone.
+    pub own: f64,
+    /// Nothing below it is left that could be dropped.
+    pub exhausted: bool,
+}
+
+/// A method that was not instrumented any more from some time on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DroppedMethod {
+    /// The method.
+    pub method: MethodIndex,
+    /// Its calls until then, in all contexts.
+    pub calls: u64,
+    /// Its self time until then.
+    pub self_ns: u64,
+    /// Uncertainty of that.
+    pub error_ns: u64,
+    /// What its probes cost, as a part of the time that its root's calls take without.
+    pub overhead: f64,
+    /// How long had been recorded; zero when what was recorded until then was cleared.
+    pub at: Duration,
+}
+
+impl Budget {
+    /// All that was spent: of the dearest root; `None` while no root has run for long enough.
+    pub fn overhead(&self) -> Option<f64> {
+        self.roots.first().map(|root| root.overhead + self.pauses)
+    }
+
+    /// Whether that is within the limit.
+    pub fn is_held(&self) -> Option<bool> {
+        self.overhead().map(|overhead| overhead <= self.limit.part())
+    }
+}

@@ -1,0 +1,434 @@
+//! What is known of each node of a tree: metrics, and the columns that hold them.
+//!
+//! Views, exports, comparisons and snapshots go over [`Profile::metrics`] and know none by its name. How one is added: docs/ARCHITECTURE.md.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ClockMode, CpuSamples, Node, NodeIndex, Profile, Tree};
+use crate::profile::Amounts;
+
+/// What a metric counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Time.
+    Nanoseconds,
+    /// Memory.
+    Bytes,
+    /// Work.
+    Bytecodes,
+}
+
+impl Unit {
+    /// As formats for machines have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Count => "count",
+            Unit::Nanoseconds => "nanoseconds",
+            Unit::Bytes => "bytes",
+            Unit::Bytecodes => "bytecodes",
+        }
+    }
+
+    /// What names of fields end in: `self_ns`, `self_bytes`.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Unit::Count => "",
+            Unit::Nanoseconds => "_ns",
+            Unit::Bytes => "_bytes",
+            Unit::Bytecodes => "_bytecodes",
+        }
+    }
+}
+
+/// Of what a metric can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// Of a method itself.
+    Own,
+    /// Also of it with what it calls.
+    OwnAndTotal,
+}
+
+/// What is counted or measured at each node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Its name for machines, of lower-case letters, digits and hyphens: `wall`.
+    pub id: Cow<'static, str>,
+    /// Its name for people: `wall time`.
+    pub title: Cow<'static, str>,
+    /// What it counts.
+    pub unit: Unit,
+    /// Of what it can be told.
+    pub extent: Extent,
+    /// Whether nodes' values add up to their method's, and threads' to the program's.
+    pub is_additive: bool,
+    /// Whether each value has an uncertainty.
+    pub is_uncertain: bool,
+    /// What it means, in one sentence.
+    pub about: Cow<'static, str>,
+    /// Where its values are.
+    #[serde(skip)]
+    source: Source,
+}
+
+/// Where the values of a metric are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Source {
+    Calls,
+    Thrown,
+    Time,
+    /// Among [`Profile::columns`] of a tree.
+    #[default]
+    Unknown,
+    Column(usize),
+}
+
+/// A value of a metric, of one method or node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// The method's own.
+    pub own: u64,
+    /// With what it calls.
+    pub total: u64,
+    /// Uncertainty of `own`: a standard deviation.
+    pub own_error: u64,
+    /// Uncertainty of `total`, at most.
+    pub total_error: u64,
+}
+
+impl Amount {
+    /// Adds another's.
+    pub fn add(&mut self, other: Amount) {
+        self.add_own(other);
+        self.add_total(other);
+    }
+
+    /// Adds what another has itself.
+    pub(crate) fn add_own(&mut self, other: Amount) {
+        self.own = self.own.saturating_add(other.own);
+        self.own_error = self.own_error.saturating_add(other.own_error);
+    }
+
+    /// Adds what another has with what it calls.
+    pub(crate) fn add_total(&mut self, other: Amount) {
+        self.total = self.total.saturating_add(other.total);
+        self.total_error = self.total_error.saturating_add(other.total_error);
+    }
+}
+
+/// A metric's value at each node of a tree. Totals follow from what nodes have themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    amounts: Vec<Amount>,
+}
+
+impl Column {
+    /// Of a tree with these nodes: what each has itself, and the uncertainty of that.
+    pub fn of(nodes: &[Node], own: impl IntoIterator<Item = (u64, u64)>) -> Column {
+        let own = own.into_iter().map(|(own, own_error)| Amount { own, total: own, own_error, total_error: own_error });
+        let mut amounts: Vec<Amount> = own.chain(std::iter::repeat(Amount::default())).take(nodes.len()).collect();
+        for index in (0..nodes.len()).rev() {
+            if let Some(NodeIndex(caller)) = nodes[index].caller() {
+                let amount = amounts[index];
+                amounts[caller].add_total(amount);
+            }
+        }
+        Column { amounts }
+    }
+
+    /// Of samples, each of which stands for so much: their number scatters by its square root.
+    pub(crate) fn of_samples(nodes: &[Node], own: impl IntoIterator<Item = u64>, grain: u64) -> Column {
+        let error = |value: u64| value.saturating_mul(grain).isqrt();
+        let mut column = Column::of(nodes, own.into_iter().map(|own| (own, error(own))));
+        column.amounts.iter_mut().for_each(|amount| amount.total_error = error(amount.total));
+        column
+    }
+
+    /// A node's.
+    pub fn at(&self, node: NodeIndex) -> Amount {
+        self.amounts[node.0]
+    }
+
+    /// Every node's.
+    pub fn amounts(&self) -> &[Amount] {
+        &self.amounts
+    }
+}
+
+/// All columns of a tree, in the order in which [`Profile::metrics`] has those metrics.
+pub type Columns<'a> = Vec<Cow<'a, Column>>;
+
+impl Metric {
+    /// A metric whose values are in trees' columns.
+    pub fn counted(id: &'static str, title: &'static str, unit: Unit, extent: Extent, about: &'static str) -> Metric {
+        let (id, title, about) = (id.into(), title.into(), about.into());
+        Metric { id, title, unit, extent, is_additive: true, is_uncertain: false, about, source: Source::Unknown }
+    }
+
+    /// A metric of another tool's, whose values are in trees' columns.
+    pub(crate) fn imported(id: String, title: String, unit: Unit, extent: Extent) -> Metric {
+        let about = format!("What the file calls {title}.");
+        let (id, title, about) = (id.into(), title.into(), about.into());
+        Metric { id, title, unit, extent, is_additive: true, is_uncertain: false, about, source: Source::Unknown }
+    }
+
+    /// The same, of which each value has an uncertainty.
+    pub fn uncertain(self) -> Metric {
+        Metric { is_uncertain: true, ..self }
+    }
+
+    fn at(self, source: Source) -> Metric {
+        Metric { source, ..self }
+    }
+
+    /// Its value, of all that is known of a method or node.
+    pub fn of(&self, amounts: &Amounts) -> Amount {
+        let exactly = |own| Amount { own, total: own, own_error: 0, total_error: 0 };
+        match self.source {
+            Source::Calls => exactly(amounts.calls),
+            Source::Thrown => exactly(amounts.thrown),
+            Source::Time => Amount {
+                own: amounts.self_ns,
+                total: amounts.total_ns,
+                own_error: amounts.error_ns,
+                total_error: amounts.total_error_ns,
+            },
+            Source::Column(at) => amounts.columns.get(at).copied().unwrap_or_default(),
+            Source::Unknown => Amount::default(),
+        }
+    }
+
+    /// Its value at a node of a tree with these columns.
+    pub fn at_node(&self, tree: &Tree, columns: &Columns<'_>, index: NodeIndex) -> Amount {
+        match self.source {
+            Source::Column(at) => columns.get(at).map(|column| column.at(index)).unwrap_or_default(),
+            _ => self.of(&Amounts::of(&tree.nodes[index.0], false)),
+        }
+    }
+
+    /// Its value at each node of a tree with these columns.
+    pub fn values(&self, tree: &Tree, columns: &Columns<'_>) -> Vec<Amount> {
+        (0..tree.nodes.len()).map(|index| self.at_node(tree, columns, NodeIndex(index))).collect()
+    }
+
+    /// Its value of a whole tree with these columns.
+    pub fn whole(&self, tree: &Tree, columns: &Columns<'_>) -> u64 {
+        let nodes = tree.nodes.iter().enumerate();
+        let values = nodes.map(|(index, node)| (node, self.at_node(tree, columns, NodeIndex(index))));
+        match self.extent {
+            Extent::Own => values.map(|(_, amount)| amount.own).sum(),
+            Extent::OwnAndTotal => {
+                values.filter(|(node, _)| node.caller().is_none()).map(|(_, amount)| amount.total).sum()
+            }
+        }
+    }
+
+    /// Whether it is what [`Node`] calls its time.
+    pub fn is_time(&self) -> bool {
+        self.source == Source::Time
+    }
+
+    /// Whether it counts calls: what its fields in formats for machines are called is older than other metrics are.
+    pub fn is_calls(&self) -> bool {
+        self.source == Source::Calls
+    }
+
+    /// Whether its values are in columns, and not in fields of their own.
+    pub fn is_column(&self) -> bool {
+        self.column().is_some()
+    }
+
+    /// In which of the columns they are.
+    pub fn column(&self) -> Option<usize> {
+        match self.source {
+            Source::Column(at) => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// Of what a metric is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A method itself.
+    Own,
+    /// It with what it calls.
+    Total,
+}
+
+/// A metric of methods themselves, or with what they call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// The metric's id.
+    pub id: Cow<'static, str>,
+    /// Of what.
+    pub part: Part,
+}
+
+impl Quantity {
+    /// Stands for whatever metric time is.
+    const TIME: &'static str = "time";
+    /// Time in methods themselves.
+    pub const SELF_TIME: Quantity = Quantity { id: Cow::Borrowed(Quantity::TIME), part: Part::Own };
+    /// Time in methods and what they call.
+    pub const TOTAL: Quantity = Quantity { id: Cow::Borrowed(Quantity::TIME), part: Part::Total };
+    /// Calls.
+    pub const CALLS: Quantity = Quantity { id: Cow::Borrowed("calls"), part: Part::Own };
+
+    /// Of a metric with this id.
+    pub fn of(id: &str, part: Part) -> Quantity {
+        Quantity { id: Cow::Owned(id.to_owned()), part }
+    }
+
+    /// Its place among metrics, the first of which is time; `None` if none of them has that part.
+    pub fn among(&self, metrics: &[Metric]) -> Option<usize> {
+        let is_meant = |(at, metric): (usize, &Metric)| {
+            let is_named = if self.id == Quantity::TIME { at == 0 } else { metric.id == self.id };
+            is_named && (self.part == Part::Own || metric.extent == Extent::OwnAndTotal)
+        };
+        metrics.iter().enumerate().find(|found| is_meant(*found)).map(|(at, _)| at)
+    }
+
+    /// Whether it is of time, whatever metric that is.
+    pub fn is_time(&self) -> bool {
+        self.id == Quantity::TIME
+    }
+}
+
+impl Profile {
+    /// What is known of each node: time first, then calls, then what else there is.
+    pub fn metrics(&self) -> Vec<Metric> {
+        use Extent::{Own, OwnAndTotal};
+        const NS: Unit = Unit::Nanoseconds;
+        let time = match self.clock.mode {
+            ClockMode::Cpu => {
+                Metric::counted("cpu", "CPU time", NS, OwnAndTotal, "Time in which the thread had a processor.")
+            }
+            ClockMode::Exact | ClockMode::Tick(_) => Metric::counted(
+                "wall",
+                "wall time",
+                NS,
+                OwnAndTotal,
+                "Time that passed, without the profiler's own cost.",
+            ),
+        };
+        let in_column = |(at, metric): (usize, Metric)| metric.at(Source::Column(at));
+        if self.imported.is_some() {
+            return self.counted.iter().cloned().enumerate().map(in_column).collect();
+        }
+        let mut metrics = vec![
+            time.uncertain().at(Source::Time),
+            Metric::counted("calls", "calls", Unit::Count, Own, "How often the method was entered.").at(Source::Calls),
+            Metric::counted("thrown", "exceptions", Unit::Count, Own, "How often an exception left the method.")
+                .at(Source::Thrown),
+        ];
+        let mut columns = Vec::new();
+        if self.has_sampled_cpu() {
+            let about = "Time in which the thread ran or could have, by samples of its state.";
+            columns.push(Metric::counted("cpu", "CPU time", NS, OwnAndTotal, about).uncertain());
+        }
+        columns.extend(self.counted.iter().cloned());
+        metrics.extend(columns.into_iter().enumerate().map(in_column));
+        metrics
+    }
+
+    /// A metric by its id.
+    pub fn metric(&self, id: &str) -> Option<Metric> {
+        self.metrics().into_iter().find(|metric| metric.id == id)
+    }
+
+    /// The metric that is first where nobody says.
+    pub fn time_metric(&self) -> Metric {
+        self.metrics().swap_remove(0)
+    }
+
+    /// Columns of a tree of this profile.
+    pub fn columns<'a>(&self, tree: &'a Tree) -> Columns<'a> {
+        let cpu = self.has_sampled_cpu().then(|| Cow::Owned(cpu_time(tree)));
+        let counted = (0..self.counted.len()).map(|at| match tree.counted.get(at) {
+            Some(column) => Cow::Borrowed(column),
+            None => Cow::Owned(Column::of(&tree.nodes, [])),
+        });
+        cpu.into_iter().chain(counted).collect()
+    }
+
+    /// Whether threads' states were sampled beside a wall clock.
+    fn has_sampled_cpu(&self) -> bool {
+        self.clock.mode != ClockMode::Cpu && self.merged.has_cpu_samples()
+    }
+}
+
+/// What of each node's self time its thread was running in: by its own samples, or where they are too few by those of the smallest part of
+/// the tree that it is in and that has enough, or of the whole.
+fn cpu_time(tree: &Tree) -> Column {
+    let totals = tree.total_cpu();
+    let mut whole = CpuSamples::default();
+    tree.nodes.iter().for_each(|node| whole.add(node.cpu));
+    let mut believed: Vec<CpuSamples> = Vec::with_capacity(tree.nodes.len());
+    for (node, total) in tree.nodes.iter().zip(totals) {
+        // Parents come before their children.
+        let above = node.parent.map_or(whole, |NodeIndex(parent)| believed[parent]);
+        believed.push(if total.samples >= CpuSamples::ENOUGH { total } else { above });
+    }
+    let own = tree.nodes.iter().zip(believed).map(|(node, believed)| {
+        let samples = if node.cpu.samples >= CpuSamples::ENOUGH { node.cpu } else { believed };
+        let Some(share) = samples.share() else { return (0, node.self_ns) };
+        let deviation = (share * (1.0 - share) / f64::from(samples.samples)).sqrt();
+        let error = (share * node.error_ns as f64).hypot(deviation * node.self_ns as f64);
+        ((share * node.self_ns as f64) as u64, error as u64)
+    });
+    Column::of(&tree.nodes, own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::testing::{profile_of, random_tree, with_links};
+
+    #[test]
+    fn totals_follow_from_what_nodes_have_themselves() {
+        for seed in 0..50 {
+            let tree = with_links(random_tree(seed, 100, 5), 7);
+            let column = Column::of(&tree.nodes, tree.nodes.iter().map(|node| (node.self_ns, node.error_ns)));
+            for (node, amount) in tree.nodes.iter().zip(column.amounts()) {
+                assert_eq!((amount.own, amount.total), (node.self_ns, node.total_ns));
+            }
+        }
+    }
+
+    #[test]
+    fn cpu_time_is_a_part_of_wall_time_and_as_much_as_was_seen_running() {
+        for seed in 0..50 {
+            let profile = profile_of(random_tree(seed, 100, 5), Vec::new(), 5);
+            let Some(cpu) = profile.metric("cpu") else { continue };
+            let columns = profile.columns(&profile.merged);
+            for (index, node) in profile.merged.nodes.iter().enumerate() {
+                let amount = cpu.at_node(&profile.merged, &columns, NodeIndex(index));
+                assert!(amount.own <= node.self_ns && amount.total <= node.total_ns);
+                if node.cpu.samples >= CpuSamples::ENOUGH {
+                    let expected = node.cpu.share().expect("samples") * node.self_ns as f64;
+                    assert_eq!(amount.own, expected as u64);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_fit_for_names_of_fields_and_each_metric_has_its_own() {
+        let mut profile = profile_of(random_tree(3, 100, 5), Vec::new(), 5);
+        profile.counted = vec![Metric::counted("made-up", "made up", Unit::Bytes, Extent::OwnAndTotal, "Nothing.")];
+        let metrics = profile.metrics();
+        let mut ids: Vec<&str> = metrics.iter().map(|metric| &*metric.id).collect();
+        assert_eq!(ids, ["wall", "calls", "thrown", "cpu", "made-up"]);
+        let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(ids.iter().all(|id| id.chars().all(is_fit)));
+        ids.dedup();
+        assert_eq!(ids.len(), metrics.len());
+    }
+}

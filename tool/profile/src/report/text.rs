@@ -1,0 +1,358 @@
+//! The profile as a text to be read: what was profiled, a view of its calls, and what limits its truth.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::belief;
+use super::chosen::Chosen;
+use super::units::{count, plural, time, times};
+use super::{Options, Trees, View, is_doubtful, share};
+use crate::profile::walk::Children;
+use crate::profile::{
+    Amounts, ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, OpenCalls, Profile, Root, Tree,
+};
+use headwater_terms::printable::{Printable, printable};
+
+pub mod budget;
+mod callers;
+mod cells;
+mod flat;
+pub mod lines;
+mod tree;
+
+use cells::Cells;
+use lines::{Emphasis, Lines};
+
+/// Reasons for which methods were skipped are shown with so many examples.
+const EXAMPLES: usize = 3;
+
+/// From this part of all calls on it is said at the top that they may be missing.
+const MUCH_IS_MISSING: f64 = 0.01;
+
+/// So many warnings at most, unless all are wanted.
+const MOST_WARNINGS: usize = 5;
+
+/// How the report looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal: longer lines are cut. `None` leaves them whole.
+    pub width: Option<usize>,
+    /// Emphasis by ANSI escape sequences.
+    pub color: bool,
+    /// Times in per cent of the roots' total time, instead of with their units.
+    pub percent: bool,
+    /// Also where and when the profile was recorded: for one that was read from a file.
+    pub provenance: bool,
+    /// All warnings, not only the most important ones.
+    pub verbose: bool,
+}
+
+/// Writes the report.
+pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    header(profile, style, out)?;
+    let chosen = Chosen::of(profile, options);
+    for (thread, tree) in options.sections(profile) {
+        match thread {
+            Some(thread) => writeln!(out, "\nthread {} \"{}\"", thread.id.0, thread.shown_name())?,
+            None if !options.threads.is_empty() => {
+                let names: Vec<String> = options.threads.iter().map(ToString::to_string).collect();
+                writeln!(out, "\nthreads {}", printable(&names.join(", ")))?;
+            }
+            None => {}
+        }
+        if tree.nodes.is_empty() {
+            continue;
+        }
+        writeln!(out)?;
+        let cells = Cells::of(profile, &tree, &chosen, options.view, style.percent);
+        let view = Section { profile, tree: &tree, children: Children::of(&tree), options, chosen: &chosen, cells };
+        let mut lines = Lines { style, out: &mut *out };
+        match options.view {
+            View::Tree => tree::write(&view, &mut lines)?,
+            View::Callers => callers::write(&view, &mut lines)?,
+            View::Flat => flat::write(&view, &mut lines)?,
+        }
+    }
+    if options.trees == Trees::PerThread && profile.threads.is_empty() && !profile.merged.nodes.is_empty() {
+        writeln!(out, "\nno threads are known")?;
+    }
+    footer(profile, style, out)
+}
+
+/// One tree of a report.
+struct Section<'a> {
+    profile: &'a Profile,
+    tree: &'a Tree,
+    children: Children,
+    options: &'a Options,
+    chosen: &'a Chosen,
+    cells: Cells,
+}
+
+impl Section<'_> {
+    /// What lines are ordered by, the largest first.
+    fn rank(&self, amounts: &Amounts) -> u64 {
+        self.chosen.rank(self.options, amounts)
+    }
+
+    /// How a line of a method stands out.
+    fn emphasis(&self, part: u64) -> Emphasis {
+        Emphasis::of_share(share(part, self.cells.whole()))
+    }
+
+    fn name(&self, method: MethodIndex) -> &str {
+        &self.profile.methods[method.0].display
+    }
+
+    /// A method's name, and until when its calls were recorded, if not to the end.
+    fn label(&self, method: MethodIndex, until: Option<Duration>) -> Cow<'_, str> {
+        match until {
+            None => self.name(method).into(),
+            Some(Duration::ZERO) => format!("{} (calls no longer recorded)", self.name(method)).into(),
+            Some(until) => format!("{} (calls until {:.1} s)", self.name(method), until.as_secs_f64()).into(),
+        }
+    }
+
+    /// The same for a line that stands for all methods of that name.
+    fn label_of_all(&self, method: MethodIndex) -> Cow<'_, str> {
+        self.label(method, self.profile.any_recorded_until(&self.profile.methods[method.0].machine))
+    }
+}
+
+/// What was profiled.
+pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let out = &mut Printable(out);
+    let target = &profile.target;
+    if let Some(format) = &profile.imported {
+        return imported(profile, format, out);
+    }
+    let seconds = profile.duration.as_secs_f64();
+    let clock = match profile.clock.mode {
+        ClockMode::Cpu => "cpu: all times are CPU time",
+        ClockMode::Exact | ClockMode::Tick(_) => profile.clock.source.name(),
+    };
+    writeln!(
+        out,
+        "{} (pid {}, JDK {}), {seconds:.1} s, clock {clock}",
+        printable(&target.main),
+        target.pid,
+        target.jdk
+    )?;
+    if let Some(line) = belief::line(profile) {
+        writeln!(out, "{line}")?;
+    }
+    if style.provenance {
+        provenance(&profile.environment, out)?;
+    }
+    let mut given = Vec::new();
+    for root in &profile.roots {
+        writeln!(out, "root {}: {}", printable(&root.pattern), state(profile, root))?;
+        // Once is enough for all roots of this kind.
+        if let Some(advice) = advice(root).filter(|advice| !given.contains(advice)) {
+            writeln!(out, "{advice}")?;
+            given.push(advice);
+        }
+    }
+    let missing = profile.missing_share();
+    if missing > MUCH_IS_MISSING {
+        writeln!(
+            out,
+            "about {:.0}% of the calls are missing, because the program did not wait until all methods were instrumented: >= marks \
+             counts that are too low\n  - record for longer\n  - where the program may be held up: --gentle off",
+            100.0 * missing
+        )?;
+    }
+    Ok(())
+}
+
+/// What another tool recorded.
+fn imported(profile: &Profile, format: &str, out: &mut impl Write) -> io::Result<()> {
+    let started = profile.environment.started().map_or_else(String::new, |started| format!(", recorded {started}"));
+    let seconds = profile.duration.as_secs_f64();
+    let seconds = if seconds > 0.0 { format!(", {seconds:.1} s") } else { String::new() };
+    let target = &profile.target;
+    let jvm = if target.pid > 0 { format!(" (pid {}, JDK {})", target.pid, target.jdk) } else { String::new() };
+    writeln!(out, "{}{jvm}, {format}{started}{seconds}", printable(&target.main))?;
+    let metrics: Vec<String> =
+        profile.metrics().iter().map(|metric| format!("{} ({})", metric.id, metric.unit.name())).collect();
+    writeln!(out, "what it counts: {}", printable(&metrics.join(", ")))?;
+    profile.notes.iter().try_for_each(|note| writeln!(out, "{}", printable(note)))
+}
+
+/// What became of a root.
+pub fn state(profile: &Profile, root: &Root) -> String {
+    let open = (root.open.threads > 0).then(|| inside(&root.open));
+    let methods = match profile.root_names(root).len() {
+        0 => return "no such method was loaded".to_owned(),
+        1 => String::new(),
+        methods => format!("{}, ", plural(methods as u64, "method", "methods")),
+    };
+    match (root.calls, open) {
+        (0, Some(open)) => format!("{methods}not entered since; {open}"),
+        (0, None) => format!("{methods}instrumented, but never entered"),
+        (calls, Some(open)) => format!("{methods}entered {}; {open}", times(calls)),
+        (calls, None) => format!("{methods}entered {}", times(calls)),
+    }
+}
+
+/// What to do about a root that nothing is known of.
+pub fn advice(root: &Root) -> Option<&'static str> {
+    if root.calls > 0 || root.open.threads > 0 {
+        return None;
+    }
+    Some(match root.methods.is_empty() {
+        true => {
+            "  - misspelt? `headwater attach`, then `methods PATTERN`, shows what is loaded\n  - loaded later? add --await-root"
+        }
+        false => {
+            "  - called seldom? record for longer\n  - called at start-up only? headwater run ... -- java ...\n  \
+             - overridden in a subclass? name the subclass's method, or *::method\n  - not called here? take a method that is: \
+             one that calls it, or main"
+        }
+    })
+}
+
+/// What became of calls that began before the profile.
+fn inside(open: &OpenCalls) -> String {
+    let threads = plural(open.threads as u64, "thread", "threads");
+    let before = format!("{threads} in it since before the profile");
+    let error = time(open.error_ns);
+    match (open.still, open.threads - open.still) {
+        (_, 0) => format!("{before}, still open"),
+        (0, _) => format!("{before}, returned (±{error})"),
+        (still, returned) => format!("{before}, {still} still open, {returned} returned (±{error})"),
+    }
+}
+
+fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()> {
+    let Environment { headwater, host, processors, command, .. } = environment;
+    let mut parts = Vec::new();
+    parts.extend(environment.started());
+    parts.extend((!host.is_empty()).then(|| format!("on {host}")));
+    parts.extend((*processors > 0).then(|| format!("({})", plural(*processors as u64, "processor", "processors"))));
+    parts.extend((!headwater.is_empty()).then(|| format!("by Headwater {headwater}")));
+    if !parts.is_empty() {
+        writeln!(out, "recorded {}", parts.join(" "))?;
+    }
+    if !command.is_empty() {
+        writeln!(out, "command  {}", command.join(" "))?;
+    }
+    Ok(())
+}
+
+/// What limits the truth of the numbers, with an empty line before it.
+pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let out = &mut Printable(out);
+    if profile.imported.is_some() {
+        return warnings(&profile.warnings, style, out);
+    }
+    let events = &profile.events;
+    let healed = match events.healed {
+        0 => String::new(),
+        n => format!(", {} healed", plural(n, "frame", "frames")),
+    };
+    writeln!(out, "\nevents    {} recorded, {} lost{healed}", count(events.recorded), count(events.lost))?;
+    writeln!(
+        out,
+        "methods   {} instrumented, {} called, {} skipped{}",
+        count(profile.instrumented as u64),
+        count(profile.called as u64),
+        count(profile.skipped.len() as u64),
+        trivial(profile.discovery.trivial)
+    )?;
+    skipped(profile, out)?;
+    budget::write(profile, out)?;
+    let clock = &profile.clock;
+    writeln!(
+        out,
+        "probes    {:.1} ns (±{:.1}) in the method and {:.1} ns (±{:.1}) in its caller, for each call",
+        clock.inner_ns, clock.inner_spread_ns, clock.outer_ns, clock.outer_spread_ns
+    )?;
+    if let Some(Drift { before_ns, after_ns }) = clock.drift {
+        writeln!(
+            out,
+            "          drifted from {before_ns:.1} ns before to {after_ns:.1} ns after the recording, in an empty method: the mean counts"
+        )?;
+    }
+    for control in &profile.controls {
+        let Control { kind, charged_ns, control_ns, error_ns, calls, .. } = *control;
+        let kind = match kind {
+            ControlKind::During => "control",
+            ControlKind::After => "held-out",
+        };
+        writeln!(
+            out,
+            "accuracy  {}: charged {} a call; {} {} (±{})",
+            printable(&profile.methods[control.root.0].display),
+            time(charged_ns as u64),
+            plural(calls, &format!("{kind} call"), &format!("{kind} calls")),
+            time(control_ns as u64),
+            time(error_ns as u64)
+        )?;
+    }
+    if let Some(period) = clock.mode.period() {
+        let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        writeln!(out, "times     by a clock that moves once in {}: sampled; counts are exact", time(period))?;
+    }
+    writeln!(out, "taken out of all times:")?;
+    let hotswap = &profile.hotswap;
+    writeln!(
+        out,
+        "hotswaps  {}, {}; paused {} altogether, {} at most",
+        plural(hotswap.batches, "batch", "batches"),
+        plural(hotswap.classes, "class", "classes"),
+        time(hotswap.pause_ns_total),
+        time(hotswap.pause_ns_max)
+    )?;
+    for wait in &profile.waits {
+        writeln!(out, "waits     {} for {}: {}", times(wait.count), wait.reason, time(wait.duration_ns))?;
+    }
+    if profile
+        .merged
+        .nodes
+        .iter()
+        .any(|node| is_doubtful(node.self_ns, node.error_ns) || is_doubtful(node.total_ns, node.total_error_ns))
+    {
+        writeln!(out, "< marks times of which only a bound is known: their uncertainty is larger")?;
+    }
+    if !profile.at_least.is_empty() {
+        writeln!(
+            out,
+            ">= marks counts of methods that may have been called before they were instrumented, and of what they call"
+        )?;
+    }
+    warnings(&profile.warnings, style, out)
+}
+
+/// The first are the most important ones.
+fn warnings(warnings: &[String], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let shown = if style.verbose || warnings.len() <= MOST_WARNINGS { warnings.len() } else { MOST_WARNINGS - 1 };
+    for warning in &warnings[..shown] {
+        writeln!(out, "warning: {warning}")?;
+    }
+    match warnings.len() - shown {
+        0 => Ok(()),
+        others => writeln!(out, "warning: and {}: --verbose shows all", plural(others as u64, "other", "others")),
+    }
+}
+
+/// The methods that were left alone because they are trivial, if there are any.
+fn trivial(methods: usize) -> String {
+    if methods == 0 { String::new() } else { format!(", {} trivial and left alone", count(methods as u64)) }
+}
+
+fn skipped(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for skipped in &profile.skipped {
+        by_reason.entry(&skipped.reason).or_default().push(&skipped.method);
+    }
+    for (reason, methods) in by_reason {
+        let more = if methods.len() > EXAMPLES { ", ..." } else { "" };
+        let examples = methods.iter().take(EXAMPLES).copied().collect::<Vec<_>>().join(", ");
+        let examples = printable(&examples);
+        writeln!(out, "          {} because {}: {examples}{more}", methods.len(), printable(reason))?;
+    }
+    Ok(())
+}
