@@ -7,34 +7,26 @@
 //! [`cli`] is the command line.
 
 pub use headwater_agent as agent;
+pub use headwater_analysis::{budget, cct, correction, cpu_share, decode, timing};
+pub use headwater_attach::{attach, flight_recorder, jvm};
+pub use headwater_callgraph as callgraph;
 pub use headwater_profile::{diff, export, import, page, profile, report, snapshot, whole_file};
 pub use headwater_terms::{Scheme, pattern, printable};
 pub use headwater_threads as threads;
 
-pub mod attach;
-pub mod budget;
-pub mod callgraph;
-pub mod cct;
 pub mod cli;
 pub mod clock_source;
 pub(crate) mod console;
-pub mod correction;
-pub mod cpu_share;
-pub mod decode;
 pub(crate) mod doctor;
 pub mod drain;
 pub mod engine;
-pub mod flight_recorder;
 pub mod foreign;
-pub mod jvm;
 pub mod link;
 pub mod profiling;
 pub mod pulse;
-mod rights;
 pub mod sampling;
 mod script;
 pub mod session;
 pub mod thread_dump;
 pub mod ticker;
-pub mod timing;
 pub mod top;

@@ -37,12 +37,27 @@ const ELSEWHERE: [&str; 8] = [
     "tool/src/top/draw.rs",
     "tool/src/cli/arguments.rs",
     "tool/src/doctor.rs",
-    "tool/src/jvm/perfdata.rs",
-    "tool/src/jvm/process.rs",
-    "tool/src/attach/transport.rs",
-    "tool/src/snapshot/columns.rs",
+    "tool/attach/src/jvm/perfdata.rs",
+    "tool/attach/src/jvm/process.rs",
+    "tool/attach/src/attach/transport.rs",
+    "tool/profile/src/snapshot/columns.rs",
     // What metrics mean.
     "tool/src/profiling/counters.rs",
+];
+
+/// Where messages are made.
+const SOURCES: [&str; 11] = [
+    "tool/src",
+    "tool/terms/src",
+    "tool/profile/src",
+    "tool/jfr/src",
+    "tool/threads/src",
+    "tool/attach/src",
+    "tool/callgraph/src",
+    "tool/analysis/src",
+    "backend/src",
+    "protocol/src",
+    "rewriter/src",
 ];
 
 /// Headings of this section are for what others say, and for lines of reports.
@@ -169,7 +184,7 @@ fn is_message(file: &str, literal: &Literal<'_>) -> bool {
 fn messages() -> Vec<(String, String)> {
     let root = root();
     let mut found = Vec::new();
-    for part in ["tool/src", "backend/src", "protocol/src", "rewriter/src"] {
+    for part in SOURCES {
         let mut files = Vec::new();
         sources(&root.join(part), &mut files);
         for path in files {

@@ -4,13 +4,17 @@
 //! recorded. [`snapshot`] keeps it in a file, [`import`] reads those of other tools, [`report`] shows it as text or JSON, [`diff`]
 //! compares some, [`export`] hands it to other tools, [`page`] to a browser.
 //!
-//! ```no_run
+//! ```
 //! use headwater_profile::import;
-//! use headwater_profile::report::{self, Options};
+//! use headwater_profile::report::{Options, View, text};
 //!
-//! let mut file = std::fs::File::open("profile.hw")?;
-//! let profile = import::read("profile.hw", &mut file)?;
-//! report::json::write(&profile, &Options::default(), &mut std::io::stdout())?;
+//! // Or a file: a profile of ours, pprof, speedscope, a flight recording.
+//! let stacks = "main;handle;parse 3\nmain;handle 1\n";
+//! let profile = import::read("stacks", &mut stacks.as_bytes())?;
+//!
+//! let mut report = Vec::new();
+//! text::write(&profile, &Options { view: View::Flat, ..Options::default() }, &text::Style::default(), &mut report)?;
+//! assert!(String::from_utf8(report)?.contains("parse"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

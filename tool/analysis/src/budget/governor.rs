@@ -1,0 +1,343 @@
+//! The governor: what the probes cost just now, and which methods are dropped to keep that within the budget.
+//!
+//! A method is dropped for what its probes cost, and kept for what it tells: its own time. So the methods with the most cost for
+//! the least time go first, and no more of them than needed. Where all together would not be enough, only those go whose probes cost more than
+//! they take themselves: nothing else is given up in vain. Roots are never dropped: without them there is no profile.
+//!
+//! What a drop brings is known beforehand, because the time without probes stays the same. It is still looked at what came of it
+//! before the next one: not at once, since code that was given back is compiled anew. Nothing that was dropped comes back: a method
+//! with a gap in its counts would tell nothing.
+
+use std::time::Duration;
+
+use headwater_protocol::MethodId;
+use rustc_hash::FxHashMap;
+
+use super::{Limit, RootTally, Tally, in_place};
+use crate::correction::{Reference, RootCalls};
+use headwater_profile::profile::Clock;
+
+/// A root that has run for less than this is not judged, in measured ns of all threads.
+const EVIDENCE_NS: f64 = 50e6;
+/// What is older than so much of a root's time counts half.
+const WINDOW_NS: f64 = 500e6;
+/// For so long after a drop nothing is judged.
+const SETTLING: Duration = Duration::from_millis(300);
+/// Who must drop at all aims lower than the limit, so that scatter does not make him drop again and again.
+const AIM: f64 = 0.8;
+/// So much of the limit the pauses of hotswaps may take that are made to keep to it.
+const HOTSWAPS: f64 = 0.5;
+/// A method whose probes take less than this part of the limit brings nothing.
+const LEAST_COST: f64 = 0.01;
+/// However little time a method takes, it tells as much as this part of its root's.
+const LEAST_TOLD: f64 = 1e-3;
+/// The root's time without probes is taken for at least this part of the measured time: probes may cost less in their place than they
+/// were calibrated to.
+const LEAST_BARE: f64 = 0.05;
+
+/// What a probe pair costs, and what is needed to correct that by control invocations.
+#[derive(Clone, Copy, Debug)]
+pub struct Probes {
+    /// As calibrated.
+    pub clock: Clock,
+    /// Of a pair while nothing is recorded, in ns.
+    pub idle_ns: f64,
+    /// What timing a call adds to it, in ns.
+    pub timing_ns: f64,
+}
+
+/// What is known of a root's latest calls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RootSum {
+    /// The root.
+    pub root: MethodId,
+    /// Its calls from outside.
+    pub calls: f64,
+    /// Its own calls and all below.
+    pub pairs: f64,
+    /// Of these, calls of the root itself.
+    pub own_pairs: f64,
+    /// Time as measured, probes included.
+    pub measured_ns: f64,
+    /// What its threads waited for room for their events.
+    pub waited_ns: f64,
+    /// Nothing that is left below it could be dropped.
+    pub exhausted: bool,
+}
+
+impl RootSum {
+    /// What the root's calls take without probes, in ns.
+    fn bare_ns(&self, clock: &Clock) -> f64 {
+        let pair_ns = clock.inner_ns + clock.outer_ns;
+        let inside_ns = self.pairs * pair_ns - self.calls * clock.outer_ns;
+        (self.measured_ns - inside_ns).max(LEAST_BARE * self.measured_ns)
+    }
+
+    /// What so many of its pairs cost, as a part of the time without any: probes, and waiting for room for events.
+    fn overhead_of(&self, pairs: f64, clock: &Clock) -> f64 {
+        let waited_ns = if self.pairs > 0.0 { self.waited_ns / self.pairs } else { 0.0 };
+        pairs * (clock.inner_ns + clock.outer_ns + waited_ns) / self.bare_ns(clock)
+    }
+
+    /// What the probes cost, as a part of the time without them.
+    pub fn overhead(&self, clock: &Clock) -> f64 {
+        self.overhead_of(self.pairs, clock)
+    }
+
+    /// The part of that which is the root's own.
+    pub fn own_overhead(&self, clock: &Clock) -> f64 {
+        self.overhead_of(self.own_pairs, clock)
+    }
+}
+
+/// A method that was dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dropped {
+    /// The method.
+    pub method: MethodId,
+    /// What its probes cost then, as a part of its root's time without probes.
+    pub overhead: f64,
+    /// When it was restored: how long had been recorded. Zero when that was forgotten since.
+    pub at: Duration,
+}
+
+/// A method whose class has not been hotswapped yet.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    method: MethodId,
+    overhead: f64,
+}
+
+/// The state machine. Times are how long has been recorded.
+#[derive(Clone, Debug)]
+pub struct Governor {
+    limit: Limit,
+    probes: Probes,
+    /// As far as it was added to the windows.
+    seen: Tally,
+    windows: FxHashMap<MethodId, RootTally>,
+    exhausted: Vec<MethodId>,
+    due: Vec<Due>,
+    dropped: Vec<Dropped>,
+    settled: Duration,
+    batches: u64,
+    paused_ns: u64,
+}
+
+impl Governor {
+    /// Nothing recorded yet.
+    pub fn new(limit: Limit, probes: Probes) -> Governor {
+        Governor {
+            limit,
+            probes,
+            seen: Tally::default(),
+            windows: FxHashMap::default(),
+            exhausted: Vec::new(),
+            due: Vec::new(),
+            dropped: Vec::new(),
+            settled: Duration::ZERO,
+            batches: 0,
+            paused_ns: 0,
+        }
+    }
+
+    /// Takes in what has been decoded since the last tally.
+    pub fn observe(&mut self, tally: Tally, now: Duration) {
+        if now >= self.settled {
+            self.add_to_windows(&tally);
+        }
+        self.seen = tally;
+    }
+
+    fn add_to_windows(&mut self, tally: &Tally) {
+        let mut latest = tally.roots.clone();
+        for (root, latest) in &mut latest {
+            // Fewer than before: they were cleared.
+            if let Some(seen) = self.seen.roots.get(root).filter(|seen| seen.pairs <= latest.pairs) {
+                latest.add(seen, -1.0);
+            }
+        }
+        let waited_ns = match tally.waited_ns - self.seen.waited_ns {
+            cleared if cleared < 0.0 => tally.waited_ns,
+            latest => latest,
+        };
+        // Every event fills the buffer, whosever it is.
+        let pairs: f64 = latest.values().map(|root| root.pairs).sum();
+        for (root, mut latest) in latest {
+            latest.waited_ns = if pairs > 0.0 { waited_ns * latest.pairs / pairs } else { 0.0 };
+            let window = self.windows.entry(root).or_default();
+            window.add(&latest, 1.0);
+            if window.measured_ns > 2.0 * WINDOW_NS {
+                window.scale(0.5);
+            }
+        }
+    }
+
+    /// What a probe pair costs, as far as is known: as calibrated, corrected by control invocations if there are some.
+    pub fn clock(&self) -> Clock {
+        let Probes { clock, idle_ns, timing_ns } = self.probes;
+        let reference = Reference { times: &self.seen.controls, idle_ns, timing_ns };
+        let called = self.seen.roots.iter().filter(|(_, all)| all.calls > 0.0);
+        let roots = called.map(|(method, all)| RootCalls {
+            method: *method,
+            calls: all.calls,
+            calls_variance: 0.0,
+            pairs: all.pairs,
+            measured_ns: all.measured_ns,
+        });
+        in_place(roots, &clock, reference).unwrap_or(clock)
+    }
+
+    /// The roots that have run for long enough since the last drop, the dearest first.
+    pub fn roots(&self) -> Vec<RootSum> {
+        let known = self.windows.iter().filter(|(_, window)| window.measured_ns >= EVIDENCE_NS);
+        let mut roots: Vec<RootSum> = known.map(|(root, window)| self.sum(*root, window)).collect();
+        let clock = self.clock();
+        roots.sort_by(|a, b| b.overhead(&clock).total_cmp(&a.overhead(&clock)).then(a.root.cmp(&b.root)));
+        roots
+    }
+
+    fn sum(&self, root: MethodId, window: &RootTally) -> RootSum {
+        RootSum {
+            root,
+            calls: window.calls,
+            pairs: window.pairs,
+            own_pairs: window.methods.get(&root).map_or(0.0, |method| method.calls),
+            measured_ns: window.measured_ns,
+            waited_ns: window.waited_ns,
+            exhausted: self.exhausted.contains(&root),
+        }
+    }
+
+    /// The methods to be dropped now, if any; `batch` is what the hotswap for it is expected to stop the program.
+    pub fn decide(&mut self, now: Duration, batch: Duration, can_go: impl Fn(MethodId) -> bool) -> Vec<MethodId> {
+        if !self.due.is_empty() || now < self.settled {
+            return Vec::new();
+        }
+        let part_of_now = |ns: f64| ns / now.as_nanos().max(1) as f64;
+        let limit = self.limit.part();
+        let hotswaps = part_of_now(self.paused_ns as f64);
+        let with_another = part_of_now(self.paused_ns as f64 + batch.as_nanos() as f64);
+        if with_another > HOTSWAPS * limit {
+            return Vec::new();
+        }
+        let clock = self.clock();
+        let mut due: Vec<Due> = Vec::new();
+        for root in self.roots() {
+            if root.overhead(&clock) + hotswaps <= limit {
+                continue;
+            }
+            let aim = AIM * limit - with_another;
+            let (chosen, excess) = self.choose(root, aim, &clock, &due, &can_go);
+            if chosen.is_empty() && excess > 0.0 && due.is_empty() && !root.exhausted {
+                self.exhausted.push(root.root);
+            }
+            due.extend(chosen);
+        }
+        self.due = due;
+        self.due.iter().map(|due| due.method).collect()
+    }
+
+    /// What is to go so that a root's overhead is no more than `aim`, beside what goes already; and what is then still too much.
+    fn choose(
+        &self,
+        root: RootSum,
+        aim: f64,
+        clock: &Clock,
+        going: &[Due],
+        can_go: &impl Fn(MethodId) -> bool,
+    ) -> (Vec<Due>, f64) {
+        struct Candidate {
+            due: Due,
+            score: f64,
+        }
+        let Some(window) = self.windows.get(&root.root) else { return (Vec::new(), 0.0) };
+        let bare_ns = root.bare_ns(clock);
+        let goes = |method: MethodId| going.iter().any(|due| due.method == method);
+        let mut excess = root.overhead(clock) - aim;
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for (method, tally) in &window.methods {
+            let overhead = root.overhead_of(tally.calls, clock);
+            if goes(*method) {
+                excess -= overhead;
+            } else if *method != root.root && overhead >= LEAST_COST * self.limit.part() && can_go(*method) {
+                let own_ns = tally.self_ns - tally.calls * clock.inner_ns - tally.calls_made * clock.outer_ns;
+                let told = own_ns.max(0.0) / bare_ns + LEAST_TOLD;
+                candidates.push(Candidate { due: Due { method: *method, overhead }, score: overhead / told });
+            }
+        }
+        // What can never be enough is done as far as it takes nothing away: whose probes cost more than its time.
+        if candidates.iter().map(|candidate| candidate.due.overhead).sum::<f64>() < excess {
+            candidates.retain(|candidate| candidate.score >= 1.0);
+        }
+        candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.due.method.cmp(&b.due.method)));
+        let mut chosen = Vec::new();
+        for candidate in candidates {
+            if excess <= 0.0 {
+                break;
+            }
+            excess -= candidate.due.overhead;
+            chosen.push(candidate.due);
+        }
+        // What was chosen early may not be needed beside what was chosen late; the one that tells most is kept first.
+        for index in (0..chosen.len()).rev() {
+            if excess + chosen[index].overhead <= 0.0 {
+                excess += chosen[index].overhead;
+                chosen.remove(index);
+            }
+        }
+        (chosen, excess)
+    }
+
+    /// A method was restored.
+    pub fn dropped(&mut self, method: MethodId, now: Duration) {
+        let Some(index) = self.due.iter().position(|due| due.method == method) else { return };
+        let Due { method, overhead } = self.due.remove(index);
+        self.dropped.push(Dropped { method, overhead, at: now });
+        // What was measured with it says nothing any more.
+        self.windows.clear();
+        self.exhausted.clear();
+        self.settled = now + SETTLING;
+    }
+
+    /// A method keeps its probes after all.
+    pub fn stays(&mut self, method: MethodId) {
+        self.due.retain(|due| due.method != method);
+    }
+
+    /// A hotswap for a drop has stopped the program.
+    pub fn paused(&mut self, pause_ns: u64) {
+        self.batches += 1;
+        self.paused_ns += pause_ns;
+    }
+
+    /// All that was recorded is forgotten; what was dropped stays so.
+    pub fn clear(&mut self) {
+        self.seen = Tally::default();
+        self.windows.clear();
+        self.exhausted.clear();
+        self.settled = Duration::ZERO;
+        (self.batches, self.paused_ns) = (0, 0);
+        self.dropped.iter_mut().for_each(|dropped| dropped.at = Duration::ZERO);
+    }
+
+    /// What it is to keep to.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// What was dropped, in that order.
+    pub fn all_dropped(&self) -> &[Dropped] {
+        &self.dropped
+    }
+
+    /// Hotswaps by which methods were dropped, since recording began or was cleared.
+    pub fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// How long they stopped the program.
+    pub fn paused_ns(&self) -> u64 {
+        self.paused_ns
+    }
+}

@@ -1,0 +1,307 @@
+//! Which methods are dropped, in which order, and when none is.
+
+use std::time::Duration;
+
+use headwater_protocol::MethodId;
+use headwater_protocol::ThreadId;
+use headwater_protocol::word::Event;
+use rustc_hash::FxHashMap;
+
+use super::*;
+use crate::decode::{ChunkCursor, Controls, DecodeOptions, Decoder};
+use headwater_profile::profile::{Clock, ClockMode, ClockSource};
+
+const ROOT: MethodId = MethodId(1);
+const BATCH: Duration = Duration::from_millis(1);
+const CLOCK: Clock = Clock {
+    mode: ClockMode::Exact,
+    source: ClockSource::NanoTime,
+    inner_ns: 25.0,
+    inner_spread_ns: 0.0,
+    outer_ns: 25.0,
+    outer_spread_ns: 0.0,
+    step_ns: None,
+    queued: None,
+    drift: None,
+};
+const PROBES: Probes = Probes { clock: CLOCK, idle_ns: 3.0, timing_ns: 0.0 };
+
+/// A method below the root: its number, how often it was called, and its own time without probes, in ms.
+type Below = (u32, u64, u64);
+
+/// So much of one root, called a thousand times; everything else is called by it.
+fn tally_of(root: MethodId, own_ms: u64, below: &[Below]) -> Tally {
+    const CALLS: f64 = 1_000.0;
+    let made: f64 = below.iter().map(|(_, calls, _)| *calls as f64).sum();
+    let mut methods = FxHashMap::default();
+    let own = own_ms as f64 * 1e6 + CALLS * CLOCK.inner_ns + made * CLOCK.outer_ns;
+    methods.insert(root, MethodTally { calls: CALLS, calls_made: made, self_ns: own });
+    for &(method, calls, own_ms) in below {
+        let calls = calls as f64;
+        let self_ns = own_ms as f64 * 1e6 + calls * CLOCK.inner_ns;
+        methods.insert(MethodId(method), MethodTally { calls, calls_made: 0.0, self_ns });
+    }
+    let measured_ns = methods.values().map(|method| method.self_ns).sum();
+    let tally = RootTally { calls: CALLS, pairs: CALLS + made, measured_ns, methods, ..RootTally::default() };
+    Tally { roots: FxHashMap::from_iter([(root, tally)]), ..Tally::default() }
+}
+
+fn tally(own_ms: u64, below: &[Below]) -> Tally {
+    tally_of(ROOT, own_ms, below)
+}
+
+fn governor(limit: &str) -> Governor {
+    Governor::new(limit.parse().expect("a limit"), PROBES)
+}
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn all(_: MethodId) -> bool {
+    true
+}
+
+fn ids(methods: &[MethodId]) -> Vec<u32> {
+    methods.iter().map(|method| method.0).collect()
+}
+
+/// What is dropped after a second that went like this.
+fn decided(limit: &str, own_ms: u64, below: &[Below]) -> Vec<u32> {
+    let mut governor = governor(limit);
+    governor.observe(tally(own_ms, below), s(1));
+    ids(&governor.decide(s(1), BATCH, all))
+}
+
+#[test]
+fn a_budget_is_a_percentage() {
+    for (text, part) in [("5%", 0.05), (" 0.5 % ", 0.005), ("100%", 1.0), ("1e1%", 0.1)] {
+        assert!((text.parse::<Limit>().expect(text).part() - part).abs() < 1e-12, "{text}");
+    }
+    assert_eq!("7%".parse::<Limit>().map(|limit| limit.to_string()), Ok("7%".to_owned()));
+    for text in ["", "%", "5", "0.05", "five%", "5%%", "nan%", "inf%", "5 ms"] {
+        assert_eq!(text.parse::<Limit>(), Err(LimitError::NoPercentage(text.to_owned())));
+    }
+    assert_eq!("0%".parse::<Limit>(), Err(LimitError::Nothing));
+    assert_eq!("-5%".parse::<Limit>(), Err(LimitError::Nothing));
+    assert_eq!("1001%".parse::<Limit>(), Err(LimitError::TooLarge));
+}
+
+#[test]
+fn within_the_budget_nothing_is_dropped() {
+    // 100,000 calls of 50 ns are 5 ms, of 200 ms.
+    assert!(decided("5%", 100, &[(2, 100_000, 100)]).is_empty());
+    assert!(!decided("2%", 100, &[(2, 100_000, 100)]).is_empty());
+}
+
+#[test]
+fn what_costs_most_for_what_it_tells_goes_first() {
+    let tiny = (2, 1_000_000, 1);
+    let busy = (3, 1_000_000, 300);
+    assert_eq!(decided("50%", 100, &[tiny, busy]), Vec::<u32>::new(), "25%");
+    assert_eq!(decided("20%", 100, &[busy, tiny]), [2]);
+    assert_eq!(decided("5%", 100, &[tiny, busy]), [2, 3], "one is not enough");
+    // Both take no time to speak of: the one with more calls saves more.
+    assert_eq!(decided("20%", 400, &[(2, 400_000, 0), (3, 1_600_000, 0)]), [3]);
+}
+
+#[test]
+fn no_more_is_dropped_than_is_needed() {
+    // The first by its score saves 2.5 %, the second 25 %, which is enough by itself.
+    assert_eq!(decided("10%", 200, &[(2, 100_000, 0), (3, 1_000_000, 2), (4, 10, 0)]), [3]);
+}
+
+#[test]
+fn a_root_is_never_dropped_and_its_own_cost_may_be_more_than_is_allowed() {
+    let mut governor = governor("5%");
+    // Each second a million calls of a root that takes 60 ns, and calls one method.
+    let mut all_so_far = RootTally::default();
+    let mut at = 0;
+    let mut pass = |governor: &mut Governor, below: bool| {
+        at += 1;
+        let mut methods = FxHashMap::default();
+        let made = if below { 1e6 } else { 0.0 };
+        methods.insert(ROOT, MethodTally { calls: 1e6, calls_made: made, self_ns: 60e6 + 1e6 * 25.0 + made * 25.0 });
+        methods.insert(MethodId(2), MethodTally { calls: made, calls_made: 0.0, self_ns: made * 25.0 });
+        let measured_ns = methods.values().map(|method| method.self_ns).sum();
+        let latest = RootTally { calls: 1e6, pairs: 1e6 + made, measured_ns, methods, ..RootTally::default() };
+        all_so_far.add(&latest, 1.0);
+        let roots = FxHashMap::from_iter([(ROOT, all_so_far.clone())]);
+        governor.observe(Tally { roots, ..Tally::default() }, s(at));
+        let decided = governor.decide(s(at), BATCH, |method| method != ROOT);
+        decided.iter().for_each(|method| governor.dropped(*method, s(at)));
+        ids(&decided)
+    };
+    assert_eq!(pass(&mut governor, true), [2], "as near to it as can be");
+    assert!(governor.roots().is_empty(), "what was measured before says nothing now");
+    assert!(pass(&mut governor, false).is_empty());
+    let [root] = governor.roots()[..] else { panic!("one root") };
+    let (own, whole) = (root.own_overhead(&CLOCK), root.overhead(&CLOCK));
+    assert!(root.exhausted && own == whole && (0.8..0.9).contains(&own), "{own} of {whole}");
+}
+
+#[test]
+fn what_would_not_be_enough_is_not_given_up_in_vain() {
+    let mut governor = governor("5%");
+    let mut dense_root = tally(1, &[(2, 100_000, 90), (3, 100_000, 1)]);
+    dense_root.roots.values_mut().for_each(|root| {
+        (root.calls, root.pairs) = (1e6, 1.2e6);
+        root.measured_ns += 1e6 * 25.0;
+        root.methods.get_mut(&ROOT).expect("it is there").calls = 1e6;
+    });
+    governor.observe(dense_root, s(1));
+    let can_go = |method| method != ROOT;
+    assert_eq!(ids(&governor.decide(s(1), BATCH, can_go)), [3], "5 ms for 1 ms; the other tells 90 ms");
+    governor.stays(MethodId(3));
+    assert!(governor.decide(s(2), BATCH, |method| method.0 == 2).is_empty());
+    assert!(governor.roots()[0].exhausted);
+}
+
+#[test]
+fn the_root_that_is_dearest_counts_not_all_together() {
+    let mut waiting = tally_of(MethodId(7), 60_000, &[(8, 10, 0)]);
+    waiting.roots.extend(tally(10, &[(2, 1_000_000, 50)]).roots);
+    let mut governor = governor("5%");
+    governor.observe(waiting, s(1));
+    assert_eq!(ids(&governor.decide(s(1), BATCH, all)), [2]);
+}
+
+#[test]
+fn a_method_below_two_roots_is_dropped_once() {
+    let shared = (5, 1_000_000, 10);
+    let mut both = tally(100, &[shared]);
+    both.roots.extend(tally_of(MethodId(2), 200, &[shared]).roots);
+    let mut governor = governor("5%");
+    governor.observe(both, s(1));
+    assert_eq!(ids(&governor.decide(s(1), BATCH, all)), [5]);
+}
+
+#[test]
+fn little_time_says_little() {
+    assert!(decided("5%", 20, &[(2, 500_000, 1)]).is_empty());
+    assert_eq!(decided("5%", 60, &[(2, 500_000, 1)]), [2]);
+}
+
+#[test]
+fn after_a_drop_it_waits_what_comes_of_it() {
+    let mut governor = governor("5%");
+    let first = tally(100, &[(2, 1_000_000, 1), (3, 60_000, 1)]);
+    governor.observe(first.clone(), s(1));
+    assert_eq!(ids(&governor.decide(s(1), BATCH, all)), [2], "without it 3%");
+    assert!(governor.decide(s(2), BATCH, all).is_empty(), "the first is not over yet");
+    governor.dropped(MethodId(2), s(2));
+    let [dropped] = governor.all_dropped() else { panic!("one") };
+    assert_eq!((dropped.method, dropped.at), (MethodId(2), s(2)));
+    assert!(governor.decide(s(2), BATCH, all).is_empty(), "code is being compiled");
+    // What comes now is what came in since: calls of another method, too many.
+    let mut second = first;
+    second.roots.values_mut().for_each(|root| root.add(&tally(100, &[(3, 500_000, 1)]).roots[&ROOT], 1.0));
+    governor.observe(second, s(3));
+    assert_eq!(ids(&governor.decide(s(3), BATCH, all)), [3]);
+}
+
+#[test]
+fn scatter_around_the_limit_drops_nothing_more() {
+    // 10 % are allowed; one is dropped at 10.5 %, and with it more than that half per cent.
+    assert_eq!(decided("10%", 500, &[(2, 500_000, 1), (3, 550_000, 2)]).len(), 1);
+    let rest = decided("10%", 500, &[(2, 500_000, 1), (3, 60_000, 2), (4, 430_000, 100)]);
+    assert!(rest.is_empty(), "8.2% is as good as it was meant to be: {rest:?}");
+}
+
+#[test]
+fn hotswaps_count_and_may_not_take_more_than_half() {
+    let dense = [(2, 1_000_000, 1)];
+    let mut governor = governor("1%");
+    governor.observe(tally(100, &dense), s(1));
+    let dear = Duration::from_millis(20);
+    assert!(governor.decide(s(1), dear, all).is_empty(), "2% for the hotswap alone");
+    assert_eq!(ids(&governor.decide(s(4), dear, all)), [2], "0.5%");
+    governor.paused(20_000_000);
+    governor.dropped(MethodId(2), s(4));
+    governor.observe(tally(100, &[(2, 1_000_000, 1), (3, 1_000_000, 1)]), s(5));
+    assert!(governor.decide(s(5), dear, all).is_empty(), "0.8%");
+    assert_eq!((governor.batches(), governor.paused_ns()), (1, 20_000_000));
+}
+
+#[test]
+fn waiting_for_room_for_events_is_overhead_too() {
+    // Probes alone would take 2.5 %.
+    let below = [(2, 45_000, 1), (3, 5_000, 1)];
+    assert!(decided("5%", 100, &below).is_empty());
+    let mut governor = governor("5%");
+    governor.observe(Tally { waited_ns: 10e6, ..tally(100, &below) }, s(1));
+    let [root] = governor.roots()[..] else { panic!("one root") };
+    assert!((0.12..0.13).contains(&root.overhead(&CLOCK)), "{root:?}");
+    assert_eq!(ids(&governor.decide(s(1), BATCH, all)), [2]);
+}
+
+#[test]
+fn a_method_that_cannot_go_stays_and_others_go_for_it() {
+    let mut governor = governor("20%");
+    governor.observe(tally(100, &[(2, 1_000_000, 1), (3, 1_000_000, 300)]), s(1));
+    assert_eq!(ids(&governor.decide(s(1), BATCH, |method| method.0 != 2)), [3]);
+    governor.stays(MethodId(3));
+    assert!(governor.all_dropped().is_empty());
+    assert_eq!(ids(&governor.decide(s(2), BATCH, |method| method.0 == 2)), [2], "nothing is pending any more");
+}
+
+#[test]
+fn what_is_forgotten_is_not_counted_as_recorded() {
+    let mut governor = governor("5%");
+    governor.observe(tally(100, &[(2, 1_000_000, 1)]), s(1));
+    governor.decide(s(1), BATCH, all);
+    governor.dropped(MethodId(2), s(1));
+    governor.clear();
+    assert_eq!(governor.all_dropped()[0].at, Duration::ZERO);
+    governor.observe(tally(60, &[(3, 10_000, 1)]), s(1));
+    assert!(governor.decide(s(1), BATCH, all).is_empty(), "what is left of it is within the budget");
+    assert_eq!(governor.roots().len(), 1);
+}
+
+#[test]
+fn control_invocations_correct_what_a_pair_costs() {
+    let calibrated = governor("5%").clock();
+    assert_eq!((calibrated.inner_ns, calibrated.outer_ns), (25.0, 25.0));
+    let mut governor = governor("5%");
+    let mut tally = tally(100, &[(2, 1_000_000, 100)]);
+    // A call took 250 us with 1,001 pairs; without, 150 us and 3 ns for each idle pair: so a pair takes nearly 100 ns.
+    tally.roots.values_mut().for_each(|root| root.measured_ns = 250e6);
+    tally.controls.insert(ROOT, Controls::of(&[153_003; 50]));
+    governor.observe(tally, s(1));
+    let clock = governor.clock();
+    assert!((95.0..101.0).contains(&(clock.inner_ns + clock.outer_ns)), "{clock:?}");
+}
+
+#[test]
+fn a_tally_adds_up_all_threads_and_contexts() {
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    for thread in [1, 2] {
+        let root = |time_ns, method| Event::Enter { method: MethodId(method), time_ns, root: true };
+        let enter = |time_ns, method| Event::Enter { method: MethodId(method), time_ns, root: false };
+        let exit = |time_ns, method| Event::Exit { method: MethodId(method), time_ns, thrown: false };
+        // 1 calls 2, which calls 3; and 1 calls 3. Then 4, which is a root too.
+        let events = [
+            root(0, 1),
+            enter(10, 2),
+            enter(30, 3),
+            exit(35, 3),
+            exit(40, 2),
+            enter(41, 3),
+            exit(46, 3),
+            exit(50, 1),
+            root(60, 4),
+            exit(70, 4),
+        ];
+        let words: Vec<u64> = events.iter().map(|event| event.encode()).collect();
+        decoder.words(&mut ChunkCursor::new(ThreadId(thread), 0), &words);
+    }
+    let tally = Tally::of(&decoder);
+    assert_eq!(tally.roots.len(), 2);
+    let root = &tally.roots[&ROOT];
+    assert_eq!((root.calls, root.pairs, root.measured_ns), (2.0, 8.0, 100.0));
+    let of = |method| root.methods[&MethodId(method)];
+    assert_eq!(of(1), MethodTally { calls: 2.0, calls_made: 4.0, self_ns: 2.0 * (10.0 + 1.0 + 4.0) });
+    assert_eq!(of(2), MethodTally { calls: 2.0, calls_made: 2.0, self_ns: 2.0 * 25.0 });
+    assert_eq!(of(3), MethodTally { calls: 4.0, calls_made: 0.0, self_ns: 2.0 * 10.0 });
+    assert_eq!(tally.roots[&MethodId(4)].measured_ns, 20.0);
+}

@@ -1,0 +1,304 @@
+//! From what was recorded with all probes, and what was seen of the same code without them, to times (JFluid 5.3, and beyond).
+//!
+//! Of each of a node's n calls, the inner time t_I of its probe pair lies between its own two timestamps; of each of the m calls that
+//! it makes, the outer time t_O lies between its timestamps and its callee's. JFluid takes `n * t_I + m * t_O` out of what was measured.
+//! But a probe does not cost the same everywhere: in dense code it costs less than in code that it keeps from being inlined, or more, and what is
+//! left of millions of calls is then anything. So here the recording with all probes says who calls whom and how often, and how long calls
+//! *wait*; how long they *run* is divided by samples of the undisturbed code:
+//!
+//! 1. A root's time ([`wholes`]) is what its calls take without probes, timed as wholes, times their number.
+//! 2. Of that, what waits is given to whoever was seen waiting while it was recorded: waiting does not grow with probes. How much it is altogether is what
+//!    threads did not want a processor for, in the undisturbed calls; where that is not known, what was seen.
+//! 3. The rest is divided from the root down, at each node among itself and its callees, by samples ([`placed`]). Where there are few of these, what the
+//!    recording says decides more and more ([`PRIOR`]): measured times without the calibrated cost of their probes, but never less than
+//!    a part of what was measured ([`LEAST`]).
+//!
+//! Times are never negative, and add up, over callees and over threads.
+//!
+//! An error is one standard deviation, of independent doubts: of the whole, of samples (binomial, and how far the two halves of the sampled phase
+//! differ), of code that was not settled when it was timed, of what the recording says where it decided (all of the probes' calibrated cost may be wrong), of a coarse clock's steps, of
+//! standing in line for a processor, and of what two runs of one program differ by anyway ([`UNSTEADY`]).
+//!
+//! Why so, and at what cost: docs/decisions/times.md.
+
+mod place;
+mod root_calls;
+#[cfg(test)]
+pub(crate) mod tests;
+mod threads;
+mod whole;
+
+pub use place::{Placed, placed};
+pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
+pub use threads::divided;
+pub use whole::{Whole, Wholes, wholes};
+
+use crate::cct::{Cct, NodeId};
+use headwater_profile::profile::{Clock, Link, MethodIndex, Node, NodeIndex, Tree};
+
+/// What the recording says of how a time divides counts as much as so many samples.
+const PRIOR: f64 = 2.0;
+/// Of what was measured, at least this part was no probe's.
+const LEAST: f64 = 0.2;
+/// The standard deviation of what one program's parts take in two runs, as a part of it.
+const UNSTEADY: f64 = 0.03;
+/// Threads are seen waiting about once in this time, in ns ([`cpu_share`](crate::cpu_share)).
+const LOOKED_AT_NS: f64 = 10e6;
+/// However much was seen to wait, this part of a root's time was not, if any was recorded that was not.
+const RUNNING: f64 = 0.05;
+
+/// What the recording with all probes says of a node, or of a subtree, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measured {
+    /// Without the probes, as far as they are known, and without what waited.
+    run: f64,
+    wait: f64,
+    /// The probes' calibrated cost: so much may be wrong.
+    doubt: f64,
+    /// The variance of what chance gave to one node and not to another, in ns².
+    chance: f64,
+}
+
+impl Measured {
+    fn add(&mut self, other: Measured) {
+        self.run += other.run;
+        self.wait += other.wait;
+        self.doubt += other.doubt;
+        self.chance += other.chance;
+    }
+
+    /// What is left of it without a part of it.
+    fn without(&self, part: &Measured) -> Measured {
+        Measured {
+            run: self.run - part.run,
+            wait: self.wait - part.wait,
+            doubt: (self.doubt - part.doubt).max(0.0),
+            chance: (self.chance - part.chance).max(0.0),
+        }
+    }
+
+    fn sum(&self) -> f64 {
+        self.run + self.wait
+    }
+
+    fn error(&self) -> f64 {
+        self.doubt.hypot(self.chance.sqrt())
+    }
+}
+
+/// A tree's shape and what was measured of it.
+pub(crate) struct Recorded {
+    /// Of each node, the one whose time its own is part of; the top's index for roots and what was handed over.
+    callers: Vec<usize>,
+    own: Vec<Measured>,
+    below: Vec<Measured>,
+}
+
+impl Recorded {
+    pub(crate) fn of(cct: &Cct, clock: &Clock) -> Recorded {
+        let calls_made = calls_made(cct);
+        let (step_ns, queue_ns) = (clock.step_or_period_ns(), clock.queue_ns());
+        let own = |(id, node): (NodeId, &crate::cct::Node)| {
+            let measured = node.self_measured_ns as f64;
+            let probes = node.calls as f64 * clock.inner_ns + calls_made[id.index()] as f64 * clock.outer_ns;
+            let without = (measured - probes).max(LEAST * measured);
+            let cpu = cct.cpu(id);
+            let waiting = f64::from(cpu.samples - cpu.running) / f64::from(cpu.samples + 1);
+            let wait = (measured * waiting).min(without);
+            let run = without - wait;
+            Measured { run, wait, doubt: probes.min(measured), chance: measured * step_ns + run * queue_ns }
+        };
+        let own: Vec<Measured> = cct.nodes().map(own).collect();
+        // Above what was handed over nobody takes part in its time.
+        let caller = |(id, node): (NodeId, &crate::cct::Node)| cct.parent(id).filter(|_| !node.is_handed());
+        let callers: Vec<usize> = cct.nodes().map(|node| caller(node).map_or(0, NodeId::index)).collect();
+        let mut below = own.clone();
+        below[0] = Measured::default();
+        add_up(&callers, &mut below, Measured::add);
+        Recorded { callers, own, below }
+    }
+
+    fn is_outermost(&self, index: usize) -> bool {
+        self.callers[index] == NodeId::TOP.index()
+    }
+}
+
+/// Adds what each node has to its caller's, so that all have that of what they call: callees come after their callers.
+fn add_up<T: Copy>(callers: &[usize], of: &mut [T], add: impl Fn(&mut T, T)) {
+    for index in (1..of.len()).rev() {
+        let callee = of[index];
+        add(&mut of[callers[index]], callee);
+    }
+}
+
+/// How many calls each node makes.
+fn calls_made(cct: &Cct) -> Vec<u64> {
+    let mut made = vec![0; cct.len()];
+    for (id, node) in cct.nodes() {
+        // What was handed over is entered beside everybody's clock.
+        if let Some(parent) = cct.parent(id).filter(|_| !node.is_handed()) {
+            made[parent.index()] += node.calls;
+        }
+    }
+    made
+}
+
+/// What a subtree gets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Given {
+    run: f64,
+    wait: f64,
+    /// Standard deviation of what the recording decided, in ns.
+    by_prior: f64,
+    /// The outermost node above.
+    outermost: usize,
+}
+
+/// A part of what a node and its callees have together.
+struct Part {
+    samples: f64,
+    measured: Measured,
+    /// Its share where nothing was measured or sampled.
+    otherwise: f64,
+}
+
+/// Divides the run time of a node, of which there are so many samples and so much measured: what a part gets, and the deviation of that as far as
+/// the recording decided.
+fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f64) {
+    let prior_weight = PRIOR / (samples + PRIOR);
+    // Of what was never measured to run, all is the caller's.
+    let prior = if all.run > 0.0 { part.measured.run / all.run } else { part.otherwise };
+    let share = (part.samples + PRIOR * prior) / (samples + PRIOR);
+    let rest = all.without(&part.measured);
+    let doubt_ns = ((1.0 - prior) * part.measured.error()).hypot(prior * rest.error());
+    let doubt = if all.run > 0.0 { (doubt_ns / all.run).min(1.0) } else { 1.0 };
+    let deviation = (whole.by_prior * share).hypot(prior_weight * doubt * whole.run);
+    (whole.run * share, deviation)
+}
+
+/// A tree's times; of roots that are not in `wholes` as much as was measured. `waiting` is which part of the roots' time waits, if that is known.
+pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed>, waiting: Option<f64>) -> Tree {
+    let recorded = Recorded::of(cct, clock);
+    let waits = waits(&recorded, wholes, waiting);
+    let Recorded { callers, own, below } = &recorded;
+    let own_samples = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.own().to_vec());
+    let mut samples = own_samples.clone();
+    add_up(callers, &mut samples, |sum, more: [u32; 2]| {
+        sum[0] += more[0];
+        sum[1] += more[1];
+    });
+    let in_all = |samples: [u32; 2]| f64::from(samples[0] + samples[1]);
+
+    let mut given = vec![Given::default(); cct.len()];
+    let mut whole_errors = vec![0.0; cct.len()];
+    let mut unsettled = vec![0.0; cct.len()];
+    let mut nodes: Vec<Node> = Vec::with_capacity(cct.len() - 1);
+    for (id, _) in cct.nodes().skip(1) {
+        let index = id.index();
+        if recorded.is_outermost(index) {
+            let whole = match wholes.get(&id) {
+                Some(whole) => *whole,
+                None => Whole { total_ns: below[index].sum(), error_ns: below[index].error(), unsettled: 0.0 },
+            };
+            let most = if below[index].run > 0.0 { (1.0 - RUNNING) * whole.total_ns } else { whole.total_ns };
+            let wait = (waits * below[index].wait).min(most);
+            given[index] = Given { run: whole.total_ns - wait, wait, by_prior: 0.0, outermost: index };
+            (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
+        } else {
+            let caller = callers[index];
+            let part = Part { samples: in_all(samples[index]), measured: below[index], otherwise: 0.0 };
+            let (run, by_prior) = part_of(&given[caller], in_all(samples[caller]), &below[caller], &part);
+            let seen = below[caller].wait;
+            let wait = if seen > 0.0 { given[caller].wait * below[index].wait / seen } else { 0.0 };
+            given[index] = Given { run, wait, by_prior, outermost: given[caller].outermost };
+        }
+        let total = given[index];
+        let outermost = given[total.outermost];
+        let error = |of: Given, of_samples: [u32; 2], is_whole: bool| {
+            let sum = of.run + of.wait;
+            let all = outermost.run + outermost.wait;
+            let whole_error = whole_errors[total.outermost] * if all > 0.0 { sum / all } else { 0.0 };
+            if is_whole {
+                return whole_error;
+            }
+            let by_samples = outermost.run * by_samples(of_samples, samples[total.outermost]);
+            let scale =
+                if below[total.outermost].wait > 0.0 { outermost.wait / below[total.outermost].wait } else { 0.0 };
+            let by_looks = (of.wait * LOOKED_AT_NS * scale.min(1.0)).sqrt();
+            // Some code is compiled before other code: a part may be as far from settled as the whole is, and the rest not.
+            let by_settling = unsettled[total.outermost] * sum * (1.0 - sum / all.max(1.0)).max(0.0);
+            let doubts = [whole_error, of.by_prior, by_samples, by_looks, by_settling, UNSTEADY * sum];
+            doubts.iter().map(|doubt| doubt * doubt).sum::<f64>().sqrt()
+        };
+        let (own_run, own_by_prior) = part_of(
+            &total,
+            in_all(samples[index]),
+            &below[index],
+            &Part { samples: in_all(own_samples[index]), measured: own[index], otherwise: 1.0 },
+        );
+        let own_wait = if below[index].wait > 0.0 { total.wait * own[index].wait / below[index].wait } else { 0.0 };
+        let own_given = Given { run: own_run, wait: own_wait, by_prior: own_by_prior, ..total };
+        let self_ns = (own_run + own_wait).round() as u64;
+        nodes.push(Node {
+            self_ns,
+            total_ns: self_ns,
+            error_ns: error(own_given, own_samples[index], false).round() as u64,
+            total_error_ns: error(total, samples[index], recorded.is_outermost(index)).round() as u64,
+            ..counted(cct, id)
+        });
+    }
+    let mut tree = Tree::of(nodes);
+    add_totals(&mut tree);
+    tree
+}
+
+/// A node with its counts, and without times.
+fn counted(cct: &Cct, id: NodeId) -> Node {
+    let node = cct.node(id);
+    Node {
+        parent: cct.parent(id).filter(|parent| *parent != NodeId::TOP).map(|parent| NodeIndex(parent.index() - 1)),
+        link: node.is_handed().then_some(Link::Thread),
+        calls: node.calls,
+        thrown: cct.thrown(id),
+        cpu: cct.cpu(id),
+        ..Node::empty(MethodIndex(node.method().0 as usize - 1))
+    }
+}
+
+/// By how much what was seen to wait, while it was recorded, is to be multiplied, so that roots wait for such a part of their time.
+fn waits(recorded: &Recorded, wholes: &Wholes, waiting: Option<f64>) -> f64 {
+    let seen: f64 = wholes.keys().map(|root| recorded.below[root.index()].wait).sum();
+    let all: f64 = wholes.values().map(|whole| whole.total_ns).sum();
+    match waiting {
+        Some(part) if seen > 0.0 => part * all / seen,
+        _ => 1.0,
+    }
+}
+
+/// Totals from own times.
+fn add_totals(tree: &mut Tree) {
+    for index in (0..tree.nodes.len()).rev() {
+        let node = tree.nodes[index];
+        if let Some(caller) = node.caller() {
+            tree.nodes[caller.0].total_ns += node.total_ns;
+        }
+    }
+}
+
+/// The standard deviation of a share that samples say, those of each half of the sampled phase counted apart: by chance, and by what halves differ.
+fn by_samples(of: [u32; 2], all: [u32; 2]) -> f64 {
+    /// Of half of the phase; fewer say nothing of how it differs from the other one.
+    const ENOUGH: u32 = 30;
+    let (n, k) = (f64::from(all[0] + all[1]), f64::from(of[0] + of[1]));
+    if n == 0.0 {
+        return 0.0;
+    }
+    // As if one sample more were there and one not, so that what was never seen is not known to be nothing.
+    let share = (k + 0.5) / (n + 1.0);
+    let by_chance = (share * (1.0 - share) / (n + 1.0)).max(0.0).sqrt();
+    let between = match all.iter().all(|all| *all >= ENOUGH) {
+        true => (f64::from(of[0]) / f64::from(all[0]) - f64::from(of[1]) / f64::from(all[1])).abs() / 2.0,
+        false => 0.0,
+    };
+    by_chance.max(between)
+}

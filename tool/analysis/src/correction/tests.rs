@@ -1,0 +1,203 @@
+//! Played recordings, and what becomes of them.
+
+use headwater_protocol::MethodId;
+
+use super::*;
+use headwater_profile::profile::{ClockMode, ClockSource, CpuSamples};
+
+pub(crate) const CLOCK: Clock = Clock {
+    mode: ClockMode::Exact,
+    source: ClockSource::NanoTime,
+    inner_ns: 10.0,
+    inner_spread_ns: 1.0,
+    outer_ns: 20.0,
+    outer_spread_ns: 0.5,
+    step_ns: None,
+    queued: None,
+    drift: None,
+};
+
+/// A root and what it calls: calls and measured self time of each.
+fn called(root: (u64, u64), callees: &[(u64, u64)]) -> Cct {
+    let mut cct = Cct::new();
+    let outer = cct.child(NodeId::TOP, MethodId(1));
+    let add = |id: NodeId, cct: &mut Cct, (calls, measured): (u64, u64)| {
+        cct.node_mut(id).calls = calls;
+        cct.node_mut(id).self_measured_ns = measured;
+    };
+    add(outer, &mut cct, root);
+    for (index, callee) in callees.iter().enumerate() {
+        let id = cct.child(outer, MethodId(index as u32 + 2));
+        add(id, &mut cct, *callee);
+    }
+    cct
+}
+
+fn measured(cct: &Cct) -> Tree {
+    correct(cct, &CLOCK, &Wholes::default(), None, None)
+}
+
+/// By so many samples of each node in each half of the phase.
+fn sampled(cct: &Cct, total_ns: f64, own: &[[u32; 2]]) -> Tree {
+    let whole = Whole { total_ns, error_ns: 0.01 * total_ns, unsettled: 0.0 };
+    let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
+    correct(cct, &CLOCK, &wholes, Some(&Placed::of([&[[0; 2]], own].concat())), None)
+}
+
+fn selfs(tree: &Tree) -> Vec<u64> {
+    tree.nodes.iter().map(|node| node.self_ns).collect()
+}
+
+#[test]
+fn without_samples_the_inner_time_is_the_callees_and_the_outer_time_the_callers() {
+    let tree = measured(&called((1, 1_000), &[(5, 500)]));
+    assert_eq!(selfs(&tree), [1_000 - 10 - 5 * 20, 500 - 5 * 10]);
+    assert_eq!(tree.nodes[0].total_ns, 890 + 450);
+    assert_eq!((tree.nodes[0].parent, tree.nodes[1].parent), (None, Some(NodeIndex(0))));
+}
+
+#[test]
+fn of_what_was_measured_a_part_is_left_however_many_probes_there_were() {
+    let tree = measured(&called((1, 100), &[(1_000_000, 9_000_000)]));
+    assert_eq!(selfs(&tree), [20, 1_800_000]);
+    assert!(tree.nodes[1].total_error_ns > tree.nodes[1].total_ns, "and is not known: {tree:?}");
+}
+
+/// Two callees that take the same. In one of them probes cost 30 ns, as calibrated; in the other, which is not inlined any more, 90.
+#[test]
+fn uneven_probes_do_not_matter_where_undisturbed_code_was_sampled() {
+    let cct = called((100, 10_000), &[(100_000, 100_000 * 20), (100_000, 100_000 * 80)]);
+    let tree = sampled(&cct, 2_000_000.0, &[[10, 10], [245, 245], [245, 245]]);
+    let [_, one, other] = tree.nodes[..] else { panic!("three nodes") };
+    for node in [one, other] {
+        assert!((node.self_ns as f64 - 980_000.0).abs() < 15_000.0, "{tree:?}");
+        assert!((30_000..80_000).contains(&node.total_error_ns), "{tree:?}");
+    }
+    assert_eq!(tree.nodes[0].total_ns, 2_000_000);
+}
+
+#[test]
+fn where_few_samples_are_the_recording_decides() {
+    let cct = called((1, 0), &[(10, 90_000), (10, 10_000)]);
+    let none = sampled(&cct, 100_000.0, &[[0; 2], [0; 2], [0; 2]]);
+    let few = sampled(&cct, 100_000.0, &[[0; 2], [0; 2], [1, 1]]);
+    let many = sampled(&cct, 100_000.0, &[[0; 2], [100, 100], [100, 100]]);
+    let second = |tree: &Tree| tree.nodes[2].self_ns as f64 / 1_000.0;
+    assert!((second(&none) - 10.0).abs() < 1.0, "{none:?}");
+    assert!((second(&few) - 55.0).abs() < 2.0, "{few:?}");
+    assert!((second(&many) - 50.0).abs() < 1.0, "{many:?}");
+    assert!(few.nodes[2].error_ns > 5 * many.nodes[2].error_ns, "{few:?} {many:?}");
+}
+
+#[test]
+fn parts_of_code_that_is_not_settled_may_be_as_far_from_it_as_the_whole() {
+    let cct = called((1, 0), &[(10, 50_000), (10, 50_000)]);
+    let error = |unsettled: f64| {
+        let mut whole = Whole { total_ns: 100_000.0, error_ns: 0.0, unsettled: 0.0 };
+        whole.unsettle(unsettled);
+        let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
+        let placed = Placed::of(vec![[0; 2], [0; 2], [5_000, 5_000], [5_000, 5_000]]);
+        correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_error_ns as f64
+    };
+    // Half of the whole's, and as much for the other half's being settled.
+    assert!(error(0.0) < 3_000.0 && (error(0.4) - 22_400.0).abs() < 500.0, "{} {}", error(0.0), error(0.4));
+}
+
+#[test]
+fn halves_of_the_phase_that_differ_are_in_the_error() {
+    let cct = called((1, 0), &[(10, 50_000), (10, 50_000)]);
+    let error = |own: &[[u32; 2]]| sampled(&cct, 100_000.0, own).nodes[1].total_error_ns;
+    let (alike, apart) = (error(&[[0; 2], [500, 500], [500, 500]]), error(&[[0; 2], [800, 200], [200, 800]]));
+    assert!(alike < 4_000 && apart > 25_000, "{alike} {apart}");
+}
+
+#[test]
+fn who_waited_keeps_it_though_no_sample_was_taken_of_it() {
+    let mut cct = called((1, 1_000_000), &[(1, 800_000_000), (1_000_000, 60_000_000)]);
+    let sleeper = cct.callee(cct.roots()[0].0, MethodId(2)).expect("it was called");
+    cct.add_cpu(sleeper, CpuSamples { samples: 80, running: 0 });
+    // Undisturbed, all of it takes 805 ms.
+    let tree = sampled(&cct, 805e6, &[[1, 1], [0, 0], [50, 50]]);
+    let part = |node: usize| tree.nodes[node].self_ns as f64 / 805e6;
+    assert!(part(1) > 0.93 && part(1) < 0.99, "{tree:?}");
+    assert!(part(2) > 0.01, "what runs has the rest: {tree:?}");
+}
+
+#[test]
+fn waiting_that_only_the_recording_had_is_nobodys() {
+    let mut cct = called((1, 1_000), &[(1, 50_000_000), (1, 50_000_000)]);
+    let stalled = cct.callee(cct.roots()[0].0, MethodId(2)).expect("it was called");
+    cct.add_cpu(stalled, CpuSamples { samples: 100, running: 10 });
+    let wholes = Wholes::from_iter([(cct.roots()[0].0, Whole { total_ns: 100e6, error_ns: 0.0, unsettled: 0.0 })]);
+    let placed = Placed::of(vec![[0; 2], [0; 2], [100, 100], [300, 300]]);
+    let part = |waiting| correct(&cct, &CLOCK, &wholes, Some(&placed), waiting).nodes[1].self_ns as f64 / 100e6;
+    assert!((part(Some(0.0)) - 0.25).abs() < 0.01, "{}", part(Some(0.0)));
+    assert!((part(Some(0.2)) - 0.4).abs() < 0.01, "{}", part(Some(0.2)));
+    assert!(part(None) > 0.5);
+}
+
+#[test]
+fn what_was_handed_over_takes_a_time_of_its_own() {
+    let mut cct = Cct::new();
+    let root = cct.child(NodeId::TOP, MethodId(1));
+    let handed = cct.handed_child(root, MethodId(2));
+    let called = cct.child(handed, MethodId(3));
+    for (id, (calls, measured)) in [(root, (1, 1_000)), (handed, (5, 5_000)), (called, (5, 500))] {
+        cct.node_mut(id).calls = calls;
+        cct.node_mut(id).self_measured_ns = measured;
+    }
+    let tree = measured(&cct);
+    let totals: Vec<u64> = tree.nodes.iter().map(|node| node.total_ns).collect();
+    assert_eq!(totals, [990, 5_000 - 5 * 10 - 5 * 20 + 450, 450], "probes of what it hands over cost the root nothing");
+    assert_eq!(tree.nodes[1].link, Some(Link::Thread));
+    assert_eq!(tree.total_ns(), 990 + totals[1]);
+}
+
+#[test]
+fn times_by_a_coarse_clock_are_as_uncertain_as_samples() {
+    let coarse = Clock { step_ns: Some(100_000.0), inner_ns: 0.0, outer_ns: 0.0, ..CLOCK };
+    let tree = correct(&called((1, 0), &[(10, 10_000_000)]), &coarse, &Wholes::default(), None, None);
+    let expected = (10e6_f64 * 1e5).sqrt();
+    assert!((tree.nodes[1].total_error_ns as f64 - expected).abs() < 0.1 * expected, "{tree:?}");
+}
+
+#[test]
+fn totals_are_sums_and_threads_add_up_to_them() {
+    for seed in 0..40 {
+        let (mut all, mut random) = (Cct::new(), headwater_profile::profile::testing::Random::new(seed));
+        let threads: Vec<Cct> = (0..1 + seed as usize % 4)
+            .map(|_| {
+                let mut cct = Cct::new();
+                for _ in 0..60 {
+                    let parent = random.below(cct.len() as u64);
+                    let parent = cct.nodes().nth(parent as usize).expect("it is there").0;
+                    let node = cct.child(parent, MethodId(1 + random.below(5) as u32));
+                    cct.node_mut(node).calls += random.below(1_000);
+                    cct.node_mut(node).self_measured_ns += random.below(3) * random.below(100_000);
+                    cct.add_cpu(node, CpuSamples { samples: 3, running: random.below(4) as u32 });
+                }
+                cct
+            })
+            .collect();
+        let places: Vec<_> = threads.iter().map(|thread| (thread, thread.merge_into(&mut all))).collect();
+        let own: Vec<[u32; 2]> = all.nodes().map(|_| [random.below(3) as u32, random.below(3) as u32]).collect();
+        let whole = |(root, _)| (root, Whole { total_ns: random.below(1 << 30) as f64, error_ns: 0.0, unsettled: 0.0 });
+        let wholes: Wholes = all.roots().into_iter().map(whole).collect();
+        let tree = correct(&all, &CLOCK, &wholes, Some(&Placed::of(own)), None);
+        for (root, whole) in &wholes {
+            let rounding = tree.nodes.len() as f64;
+            assert!((tree.nodes[root.index() - 1].total_ns as f64 - whole.total_ns).abs() <= rounding);
+        }
+        let mut sums = vec![(0, 0); tree.nodes.len()];
+        let places_of: Vec<Vec<NodeId>> = places.iter().map(|(_, places)| places.clone()).collect();
+        for (thread, places) in divided(&tree, &CLOCK, &places).iter().zip(places_of) {
+            for (node, place) in thread.nodes.iter().zip(&places[1..]) {
+                let (self_ns, total_ns) = &mut sums[place.index() - 1];
+                *self_ns += node.self_ns;
+                *total_ns += node.total_ns;
+            }
+        }
+        let expected: Vec<(u64, u64)> = tree.nodes.iter().map(|node| (node.self_ns, node.total_ns)).collect();
+        assert_eq!(sums, expected, "seed {seed}");
+    }
+}

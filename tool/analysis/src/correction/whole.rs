@@ -1,0 +1,73 @@
+//! What the roots take altogether: the time that their calls take without probes, times their number.
+
+use rustc_hash::FxHashMap;
+
+use super::{MIN_CONTROLS, Measured, Recorded, Reference, RootCalls};
+use crate::cct::{Below, Cct, NodeId};
+use headwater_profile::profile::Clock;
+
+/// How far a program's speed changes between calls that are recorded and those timed as wholes, as a standard deviation and a part.
+const DRIFT: f64 = 0.02;
+
+/// Of the time that threads stand in line for a processor, what it is in another run may be more or less by this part, as a standard deviation.
+const QUEUED: f64 = 0.5;
+
+/// A root's time altogether, and its standard deviation, in ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Whole {
+    /// All its calls.
+    pub total_ns: f64,
+    /// One standard deviation.
+    pub error_ns: f64,
+    /// How far its calls may be from those of settled code, as a part and a standard deviation.
+    pub unsettled: f64,
+}
+
+impl Whole {
+    /// It was timed in code that was still being compiled, and may be wrong by such a part.
+    pub fn unsettle(&mut self, part: f64) {
+        self.error_ns = self.error_ns.hypot(part * self.total_ns);
+        self.unsettled = part;
+    }
+}
+
+/// By the roots' nodes.
+pub type Wholes = FxHashMap<NodeId, Whole>;
+
+/// Of roots of which enough calls were timed as wholes. Calls that cannot be compared with these, because not all of them was recorded, are what was
+/// measured of them.
+///
+/// What was recorded had probes, and took no less than it would have without: that is the most that is charged. Where calls without probes took longer, they were
+/// disturbed by something else, and the difference is in the error.
+pub fn wholes(cct: &Cct, clock: &Clock, roots: &[RootCalls], reference: Reference<'_>) -> Wholes {
+    let recorded = Recorded::of(cct, clock);
+    let whole = |(id, below): (NodeId, Below)| {
+        let method = cct.node(id).method();
+        let root = roots.iter().find(|root| root.method == method)?;
+        if reference.times.get(&method).is_none_or(|times| times.count < MIN_CONTROLS) {
+            return None;
+        }
+        let (bare_ns, error_ns) = reference.bare_ns(method, root.pairs / root.calls)?;
+        let bare = bare_ns * root.calls;
+        let measured: Measured = recorded.below[id.index()];
+        let others = (below.measured_ns as f64 - root.measured_ns).max(0.0) / (below.measured_ns as f64).max(1.0);
+        let charged = bare.min(root.measured_ns);
+        let doubts = [
+            error_ns * root.calls,
+            bare_ns * root.calls_variance.sqrt(),
+            DRIFT * charged,
+            QUEUED * clock.queued.unwrap_or(0.0) * charged,
+            bare - charged,
+            others * measured.error(),
+        ];
+        Some((
+            id,
+            Whole {
+                total_ns: charged + others * measured.sum(),
+                error_ns: doubts.iter().map(|doubt| doubt * doubt).sum::<f64>().sqrt(),
+                unsettled: 0.0,
+            },
+        ))
+    };
+    cct.roots().into_iter().filter_map(whole).collect()
+}

@@ -1,0 +1,159 @@
+//! A thread's simulated stack.
+
+use headwater_protocol::word::{ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_SHIFT, MAX_PAYLOAD, Run};
+use headwater_protocol::{MethodId, ThreadId};
+
+use super::Statistics;
+use super::handover::{Before, Waiting};
+use super::invocations::{OpenInvocations, Recorder};
+use super::open_calls::OpenCalls;
+use super::partial::{Began, Ended};
+use super::runs::Held;
+use crate::cct::{Cct, NodeId};
+use headwater_profile::profile::CpuSamples;
+
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub(super) id: ThreadId,
+    pub(super) tree: Cct,
+    /// Where the thread is: the path to this node is its simulated stack.
+    pub(super) top: NodeId,
+    /// Where what it runs now was handed over, if it was; else the tree's top.
+    pub(super) base: NodeId,
+    /// What it was in before it began to run that.
+    pub(super) outer: Vec<Before>,
+    /// It waits for another thread's word.
+    pub(super) waiting: Option<Waiting>,
+    /// Time of the latest event, on the thread's clock.
+    pub(super) last_ns: i64,
+    /// Pauses since then.
+    pub(super) paused_ns: u64,
+    /// Inside a root invocation that is beyond the limit.
+    pub(super) skipping: bool,
+    /// Its open invocations, where invocations are recorded singly.
+    pub(super) open: OpenInvocations,
+    /// Of a virtual thread: the run that is being decoded.
+    pub(super) run: Option<Run>,
+    /// Its clock restarts at the next event.
+    pub(super) restarts: bool,
+    /// The latest sample: of which node, and whether the thread was running. It counts unless a pause of ours follows.
+    pub(super) sampled: Option<(NodeId, bool)>,
+    /// Later runs.
+    pub(super) held: Vec<Held>,
+    /// Calls that began before recording.
+    pub(super) before: OpenCalls,
+    /// The root call that it is in, if that began before.
+    pub(super) began: Option<Began>,
+    /// Such calls that have returned.
+    pub(super) ended: Vec<Ended>,
+}
+
+impl Thread {
+    /// Outside, and nothing known of it.
+    pub(super) fn new(id: ThreadId) -> Thread {
+        Thread {
+            id,
+            tree: Cct::new(),
+            top: NodeId::TOP,
+            base: NodeId::TOP,
+            outer: Vec::new(),
+            waiting: None,
+            last_ns: 0,
+            paused_ns: 0,
+            skipping: false,
+            open: OpenInvocations::default(),
+            run: None,
+            restarts: false,
+            sampled: None,
+            held: Vec::new(),
+            before: OpenCalls::default(),
+            began: None,
+            ended: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_outside(&self) -> bool {
+        self.top == self.base
+    }
+
+    /// How many calls are open.
+    pub(super) fn depth(&self) -> u64 {
+        // Of a target that lies the base may be beside the top.
+        self.tree.depth(self.top).saturating_sub(self.tree.depth(self.base))
+    }
+
+    /// What has passed since the latest event, less the pauses.
+    #[inline]
+    pub(super) fn elapsed(&self, now_ns: i64) -> u64 {
+        elapsed(self.last_ns, now_ns, self.paused_ns)
+    }
+
+    #[inline]
+    pub(super) fn moved_to(&mut self, top: NodeId, now_ns: i64) {
+        self.top = top;
+        self.paused_ns = 0;
+        self.last_ns = now_ns;
+    }
+
+    /// No pause has followed the latest sample.
+    pub(super) fn count_sample(&mut self) {
+        if let Some((node, running)) = self.sampled.take() {
+            self.tree.add_cpu(node, CpuSamples { samples: 1, running: running.into() });
+        }
+    }
+
+    /// Gives the time since the latest event to the method that had it.
+    pub(super) fn advance(&mut self, now_ns: i64) {
+        let elapsed = self.elapsed(now_ns);
+        if !self.is_outside() {
+            self.tree.node_mut(self.top).self_measured_ns += elapsed;
+            self.open.advance(elapsed);
+        }
+        self.moved_to(self.top, now_ns);
+    }
+
+    /// Follows entries and exits as long as there is nothing unusual about them; how many.
+    pub(super) fn follow<const SINGLY: bool>(
+        &mut self,
+        base_ns: i64,
+        words: &[u64],
+        statistics: Statistics,
+        recorder: &mut Recorder,
+    ) -> usize {
+        if self.skipping || self.is_outside() || self.before.needs_care() {
+            return 0;
+        }
+        let (mut top, mut last_ns, mut paused_ns) = (self.top, self.last_ns, self.paused_ns);
+        let mut followed = 0;
+        for &word in words {
+            let method = MethodId((word >> ID_SHIFT) as u32 & MethodId::MAX.0);
+            let now_ns = base_ns.wrapping_add((word & MAX_PAYLOAD) as i64);
+            let elapsed = elapsed(last_ns, now_ns, paused_ns);
+            let is_call = word >> KIND_SHIFT == KIND_ENTER;
+            let next = match word >> KIND_SHIFT {
+                KIND_ENTER => Some(self.tree.call(top, method, elapsed)),
+                KIND_EXIT => self.tree.leave(top, method, elapsed),
+                _ => None,
+            };
+            let Some(next) = next else { break };
+            if SINGLY {
+                self.open.advance(elapsed);
+                if is_call {
+                    self.open.enter(method, statistics);
+                } else if let Some(invocation) = self.open.leave(statistics) {
+                    recorder.record(method, invocation);
+                }
+            }
+            (top, last_ns, paused_ns) = (next, now_ns, 0);
+            followed += 1;
+        }
+        (self.top, self.last_ns, self.paused_ns) = (top, last_ns, paused_ns);
+        followed
+    }
+}
+
+/// What has passed between two events, less the pauses.
+#[inline]
+fn elapsed(last_ns: i64, now_ns: i64, paused_ns: u64) -> u64 {
+    u64::try_from(now_ns.wrapping_sub(last_ns)).unwrap_or(0).saturating_sub(paused_ns)
+}
