@@ -1,12 +1,9 @@
 //! The command line: arguments, progress, exit codes. What the commands do is elsewhere.
 //!
-//! [`arguments`] has the commands, each in a module of its own below here; `profile_options` has what is said of a profile,
-//! wherever one is begun.
+//! [`arguments`] has the commands, each in a module of its own below here; what they share with prompt and scripts is in [`request`](crate::request).
 
-use std::future::poll_fn;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::task::Poll;
 use std::time::Duration;
 
 use clap::Parser;
@@ -18,24 +15,17 @@ mod detach;
 mod diff;
 mod doctor;
 mod list;
-pub(crate) mod output;
 mod profile;
-mod profile_options;
-pub(crate) mod progress;
-pub(crate) mod region;
+mod region;
 mod report;
 mod sample;
 mod session;
 mod shell;
-pub(crate) mod threads;
+mod threads;
 mod top;
-mod values;
-mod view;
-
-pub(crate) use profile_options::ProfileArgs;
-pub(crate) use values::duration;
 
 use crate::printable::printable_lines;
+use crate::request::interrupted;
 use arguments::{Cli, Command};
 use default_options::{OPTIONS, with_defaults};
 
@@ -125,30 +115,4 @@ fn say_removed(files: &[String]) {
 fn complain(message: &str) {
     // A standard error that went away is no reason to stop.
     let _ = writeln!(io::stderr(), "headwater: {}", printable_lines(message));
-}
-
-/// Ready when the user wants an end: Ctrl-C, or a request to terminate; and each time again. From this call on none of them ends the process
-/// by itself.
-pub(crate) fn interrupted() -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    let mut signals: Vec<_> = signals.into_iter().flatten().collect();
-    poll_fn(move |context| {
-        let is_wanted = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
-        if is_wanted { Poll::Ready(()) } else { Poll::Pending }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use rustix::process::{Signal, getpid, kill_process};
-
-    #[tokio::test]
-    async fn an_interruption_is_not_missed_before_it_is_waited_for() {
-        let mut interrupted = std::pin::pin!(super::interrupted());
-        for _ in 0..2 {
-            kill_process(getpid(), Signal::INT).unwrap();
-            interrupted.as_mut().await;
-        }
-    }
 }

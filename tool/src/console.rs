@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::cli::output::{Origin, Output};
-use crate::cli::progress::Progress;
-use crate::engine::{Attached, Live};
 use crate::jvm::Jvm;
 use crate::pattern::ClassPattern;
 use crate::profile::Profile;
+use crate::profiling::live::{Attached, Live};
 use crate::profiling::{Ending, ProfileError};
 use crate::report::View;
+use crate::request::output::{Origin, Output};
+use crate::request::progress::Progress;
 use crate::thread_dump::{Owners, Wanted};
 
 mod asking;

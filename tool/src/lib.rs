@@ -8,7 +8,7 @@
 
 pub use headwater_agent as agent;
 pub use headwater_analysis::{budget, cct, correction, cpu_share, decode, timing};
-pub use headwater_attach::{attach, flight_recorder, jvm};
+pub use headwater_attach::{attach, flight_recorder, jvm, leftovers};
 pub use headwater_callgraph as callgraph;
 pub use headwater_profile::{diff, export, import, page, profile, report, snapshot, whole_file};
 pub use headwater_terms::{Scheme, pattern, printable};
@@ -19,11 +19,11 @@ pub mod clock_source;
 pub(crate) mod console;
 pub(crate) mod doctor;
 pub mod drain;
-pub mod engine;
 pub mod foreign;
 pub mod link;
 pub mod profiling;
 pub mod pulse;
+pub(crate) mod request;
 pub mod sampling;
 mod script;
 pub mod session;

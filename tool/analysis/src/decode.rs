@@ -16,7 +16,6 @@ use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
-use crate::cpu_share::Scheduled;
 
 mod controls;
 mod handover;
@@ -25,6 +24,7 @@ mod open_calls;
 mod partial;
 mod runs;
 mod samples;
+mod scheduled;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -34,6 +34,7 @@ pub use controls::Controls;
 pub use invocations::{Invocations, PairCost, Statistics, Summary};
 pub use open_calls::Returned;
 pub use partial::Partial;
+pub use scheduled::Scheduled;
 
 use handover::Handovers;
 use invocations::Recorder;

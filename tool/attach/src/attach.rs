@@ -13,18 +13,13 @@
 
 mod error;
 mod host;
-mod leftovers;
 pub mod room;
-mod shared_dir;
+pub(crate) mod shared_dir;
 mod transport;
-mod trigger;
+pub(crate) mod trigger;
 
 pub use error::AttachError;
 pub use host::TargetHost;
-pub use leftovers::{
-    end_recording as end_left_recording, remove as remove_left, remove_beside as remove_left_beside,
-    remove_here as remove_left_here,
-};
 pub use shared_dir::SharedDir;
 
 /// Loads an agent library into the JVM and waits until its `Agent_OnAttach` has returned 0.

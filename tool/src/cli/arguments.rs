@@ -1,13 +1,13 @@
 //! What may be said on the command line: the commands, their arguments and examples. What `profile` and `run` take is in
-//! [`profile_options`](super::profile_options).
+//! [`profile_options`](crate::request::profile).
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::profile_options::OneProfile;
 use super::{diff, region, report, sample, threads, top};
+use crate::request::profile::OneProfile;
 use crate::script::Setting;
 
 const EXAMPLES: &str = "\

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use super::{fail, interrupted};
-use crate::attach;
+use super::fail;
 use crate::jvm;
+use crate::leftovers;
 use crate::profiling;
+use crate::request::interrupted;
 
 pub(super) async fn run(target: &str) -> ExitCode {
     let jvm = match jvm::resolve(target) {
@@ -15,7 +16,7 @@ pub(super) async fn run(target: &str) -> ExitCode {
     };
     let detached = profiling::unless(interrupted(), profiling::detach(&jvm)).await;
     // Also of targets that are gone.
-    super::say_removed(&attach::remove_left_here());
+    super::say_removed(&leftovers::remove_here());
     match detached {
         Ok(report) => {
             let _ = writeln!(io::stdout(), "{}: {report}", jvm.pid);

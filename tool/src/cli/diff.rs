@@ -8,8 +8,6 @@ use std::slice;
 use clap::{Args, ValueEnum};
 
 use super::fail;
-use super::output::{TEXT_MIN_SHARE, parent_exists, terminal_width, wants_color};
-use super::view::{SortName, percentage};
 use crate::diff::condition::{Condition, ConditionError, Judgement, Judgements};
 use crate::diff::text::Selection;
 use crate::diff::{self, Comparison, Per, Run};
@@ -19,6 +17,8 @@ use crate::profile::{Part, Profile, Quantity};
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
 use crate::report::{Options, SortBy};
+use crate::request::output::{TEXT_MIN_SHARE, parent_exists, terminal_width, wants_color};
+use crate::request::view::{SortName, percentage};
 use crate::whole_file::write_whole;
 
 pub(super) const USAGE: &str = "\

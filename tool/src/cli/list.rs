@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::arguments::ListFormat;
 use super::fail;
-use crate::attach::{self, TargetHost};
+use crate::attach::TargetHost;
 use crate::jvm::{self, Jvm};
+use crate::leftovers;
 use crate::printable::printable;
 
 pub(super) fn run(format: ListFormat) -> ExitCode {
@@ -30,8 +31,8 @@ pub(super) fn run(format: ListFormat) -> ExitCode {
 /// Removes what tools that are gone have left, here and where these JVMs are.
 fn remove_left(jvms: &[Jvm]) -> Vec<String> {
     let hosts = jvms.iter().filter_map(|jvm| TargetHost::of(jvm).ok());
-    let mut removed: Vec<String> = hosts.flat_map(|host| attach::remove_left_beside(&host)).collect();
-    removed.extend(attach::remove_left_here());
+    let mut removed: Vec<String> = hosts.flat_map(|host| leftovers::remove_beside(&host)).collect();
+    removed.extend(leftovers::remove_here());
     removed
 }
 

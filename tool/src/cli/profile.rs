@@ -3,14 +3,14 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use super::output::{Origin, Output};
-use super::profile_options::OneProfile;
-use super::progress::{self, Progress, Shown};
 use super::{complain, fail};
 use crate::jvm;
 use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Stage};
 use crate::report::text;
+use crate::request::output::{Origin, Output};
+use crate::request::profile::OneProfile;
+use crate::request::progress::{self, Progress, Shown};
 
 pub(super) async fn attached(
     target: &str,

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::fail;
-use super::output::{Origin, Output};
 use crate::import;
+use crate::request::output::{Origin, Output};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

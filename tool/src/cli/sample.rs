@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::{Origin, Output};
-use super::values::sample_period;
-use super::{duration, fail};
+use super::fail;
 use crate::jvm;
+use crate::request::duration;
+use crate::request::output::{Origin, Output};
+use crate::request::values::sample_period;
 use crate::sampling::{self, Wanted};
 
 pub(super) const EXAMPLES: &str = "\

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
 
-use super::progress::{Progress, Shown};
-use super::{fail, interrupted};
+use super::fail;
 use crate::console::Console;
 use crate::console::prompt::{self, Signals};
 use crate::report::units::plural;
+use crate::request::interrupted;
+use crate::request::progress::{Progress, Shown};
 use crate::script::{self, Script, Setting};
 
 pub(super) async fn at_prompt(target: &str) -> ExitCode {

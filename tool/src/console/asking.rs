@@ -6,9 +6,9 @@ use tokio::time::Instant;
 
 use super::command::FilterChange;
 use super::{Console, Event, Failure, State, is_broken_pipe, not_attached, show};
-use crate::cli::output::{Origin, Output};
 use crate::pattern::{ClassPattern, display_name, java_name};
 use crate::profile::{MethodName, tell_apart};
+use crate::request::output::{Origin, Output};
 use crate::thread_dump::{self, DumpError, Wanted};
 use crate::threads::Taken;
 

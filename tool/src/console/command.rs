@@ -7,12 +7,12 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use super::condition::{Expectation, WaitCommand};
 use super::line::{LineError, Variables, Word, split};
-use crate::cli::ProfileArgs;
-use crate::cli::output::Output;
-use crate::cli::region::Timing;
-use crate::cli::threads::Showing;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::report::select::MethodSelector;
+use crate::request::ProfileArgs;
+use crate::request::output::Output;
+use crate::request::threads::Showing;
+use crate::request::timing::Timing;
 
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
 const OVERVIEW: &str = "{subcommands}{after-help}";

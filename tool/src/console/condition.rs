@@ -49,7 +49,7 @@ impl WaitCommand {
             }
             "root-entered" => (Wait::RootEntered, rest),
             "done" => (Wait::Done, rest),
-            _ => match crate::cli::duration(&first.text) {
+            _ => match crate::request::duration(&first.text) {
                 Ok(time) => (Wait::For(time), rest),
                 Err(_) => {
                     let message = format!("`{}` is nothing to wait for; {WAIT_USAGE}", first.text);
@@ -60,7 +60,7 @@ impl WaitCommand {
         let (at_most, rest) = match (what, rest.split_first()) {
             (Wait::For(_), _) | (_, None) => (None, rest),
             (_, Some((time, rest))) => {
-                let at_most = crate::cli::duration(&time.text)
+                let at_most = crate::request::duration(&time.text)
                     .map_err(|_| LineError::new(time.column, format!("`{}` is no time (30s, 2m)", time.text)))?;
                 (Some(at_most), rest)
             }
@@ -267,7 +267,7 @@ fn limit_unit(unit: Unit) -> Unit {
 /// A value and its unit; of what is in a certain unit, only such a one.
 fn value(text: &str, unit: Option<Unit>) -> Option<(f64, Unit)> {
     let number = || text.replace(['_', ','], "").parse().ok().map(|number| (number, Unit::Count));
-    let time = || crate::cli::duration(text).ok().map(|time| (time.as_nanos() as f64, Unit::Nanoseconds));
+    let time = || crate::request::duration(text).ok().map(|time| (time.as_nanos() as f64, Unit::Nanoseconds));
     let size = || {
         let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
         let (digits, power) =

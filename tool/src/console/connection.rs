@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Console, Event, Failure, State, not_attached};
-use crate::cli::ProfileArgs;
-use crate::engine::{self, Attached};
 use crate::jvm::{self, Jvm};
 use crate::profile::Target;
+use crate::profiling::live::{self, Attached};
 use crate::profiling::{self, Ending, ProfileError, Settings};
+use crate::request::ProfileArgs;
 use crate::session::{Session, SessionError};
 
 /// How often it is looked whether a target is still there that nobody talks with.
@@ -96,7 +96,7 @@ impl Console {
                     Err(error) => Err(Event::Lost(self.lost(error).await)),
                 }
             }
-            State::Attached(attached) => match engine::serve_until(attached.session(), until).await {
+            State::Attached(attached) => match live::serve_until(attached.session(), until).await {
                 Ok(done) => Ok(done),
                 Err(error) => Err(Event::Lost(self.lost(error).await)),
             },

@@ -3,12 +3,12 @@
 use tokio::time::Instant;
 
 use super::{Console, Failure, NOTHING_RECORDED, State, is_broken_pipe};
-use crate::cli::region::{self, Timing};
-use crate::cli::{ProfileArgs, interrupted};
 use crate::pattern::MethodPattern;
 use crate::profile::Profile;
 use crate::profiling::{self, Ending, Outcome, ProfileError, Settings};
 use crate::report::units::plural;
+use crate::request::timing::{self, Timing};
+use crate::request::{ProfileArgs, interrupted};
 use crate::session::SessionError;
 
 impl Console {
@@ -53,7 +53,7 @@ impl Console {
         let settings = timing.settings(&self.progress);
         let attached = self.attached_for(&settings).await?;
         let progress = &self.progress;
-        let observer = |stage| region::observe(stage, progress);
+        let observer = |stage| timing::observe(stage, progress);
         let recorded = profiling::conduct(*attached, &settings, interrupt, &observer, profiling::Start::Running).await;
         self.progress.clear();
         let outcome = match recorded {

@@ -14,10 +14,11 @@ use super::ProfileError;
 use super::settings::{Settings, agreed};
 use crate::agent;
 use crate::attach::{self, AttachError, SharedDir, TargetHost, load_agent};
-use crate::engine::Attached;
 use crate::jvm::{self, Jvm};
+use crate::leftovers;
 use crate::link::{Caller, Link, LinkError, Listener, Peer};
 use crate::profile::Target;
+use crate::profiling::live::Attached;
 use crate::pulse::Pulse;
 
 /// How long a thread of the target waits for this process before it goes on without.
@@ -46,7 +47,7 @@ pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, Profile
         let host = TargetHost::of(&jvm)?;
         attach::check_room(&host)?;
         // Also what a tool has left that was killed before its agent was there to remove it.
-        attach::remove_left(&host);
+        leftovers::remove(&host);
         let own = agent::directory(pid);
         let mapped = agent::loaded_directory(pid).filter(|name| name.starts_with(&own));
         Place::make(host, mapped.as_deref().unwrap_or(&own), mapped.is_some())
@@ -273,14 +274,14 @@ fn main_of(command: &[String]) -> String {
 pub async fn detach(jvm: &Jvm) -> Result<String, ProfileError> {
     let Some(name) = agent::loaded_directory(jvm.pid) else {
         let jvm = jvm.clone();
-        let removed = blocking(move || Ok(attach::remove_left(&TargetHost::of(&jvm)?))).await?;
+        let removed = blocking(move || Ok(leftovers::remove(&TargetHost::of(&jvm)?))).await?;
         return Ok(with_removed("nothing to detach: Headwater's agent is not in this JVM".to_owned(), &removed));
     };
     let target = jvm.clone();
     let (removed, (place, socket)) = blocking(move || {
         let host = TargetHost::of(&target)?;
-        let mut removed = attach::remove_left(&host);
-        removed.extend(attach::end_left_recording(&host));
+        let mut removed = leftovers::remove(&host);
+        removed.extend(leftovers::end_recording(&host));
         Ok((removed, Place::make(host, &name, true)?))
     })
     .await?;

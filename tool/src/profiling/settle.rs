@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::Live;
+use crate::profiling::live::Live;
 use crate::session::SessionError;
 
 /// How often it is looked at.

@@ -15,11 +15,11 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
-use crate::cli::output::{Origin, Output};
-use crate::engine::Live;
 use crate::profile::Profile;
+use crate::profiling::live::Live;
 use crate::profiling::{Ending, Observer, Outcome, Stage, TARGET_ENDED};
 use crate::report::Options;
+use crate::request::output::{Origin, Output};
 use crate::session::SessionError;
 
 pub mod column;

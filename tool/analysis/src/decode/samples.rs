@@ -3,7 +3,7 @@
 use headwater_protocol::ThreadId;
 
 use super::Decoder;
-use crate::cpu_share::Scheduled;
+use super::Scheduled;
 
 impl Decoder {
     /// Takes a sample of a thread that is inside a root: whether it is `running`, or `None` if that cannot be told, which is asked

@@ -182,7 +182,7 @@ impl TargetHost {
     }
 
     /// Does something as the target's user.
-    pub(super) fn as_target<T: Send>(&self, task: impl FnOnce() -> T + Send) -> Result<T, AttachError> {
+    pub(crate) fn as_target<T: Send>(&self, task: impl FnOnce() -> T + Send) -> Result<T, AttachError> {
         let doing =
             || format!("become user id {}, to do nothing in places of process {} that it may not", self.uid, self.pid);
         self.rights.exercise(task).map_err(|source| AttachError::Io { doing: doing(), source })

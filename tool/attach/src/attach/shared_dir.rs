@@ -203,7 +203,7 @@ fn open_pipe(directory: impl AsFd, name: impl rustix::path::Arg) -> Result<File,
 }
 
 /// A directory that a tool of this user's has left: one that none holds any more. It is held then.
-pub(super) fn hold_left(tmp: BorrowedFd<'_>, name: &str, owner: u32) -> Option<OwnedFd> {
+pub(crate) fn hold_left(tmp: BorrowedFd<'_>, name: &str, owner: u32) -> Option<OwnedFd> {
     match open_and_lock(tmp, name, owner) {
         Ok(Found::Held(directory)) => Some(directory),
         _ => None,
@@ -275,7 +275,7 @@ fn open_and_lock(tmp: BorrowedFd<'_>, name: &str, owner: u32) -> Result<Found, R
 }
 
 /// Whether a name still means this file.
-pub(super) fn is_still_at(file: impl AsFd, directory: BorrowedFd<'_>, name: &str) -> bool {
+pub(crate) fn is_still_at(file: impl AsFd, directory: BorrowedFd<'_>, name: &str) -> bool {
     match (rustix::fs::fstat(file), rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)) {
         (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
         _ => false,
@@ -283,7 +283,7 @@ pub(super) fn is_still_at(file: impl AsFd, directory: BorrowedFd<'_>, name: &str
 }
 
 /// Removes a directory that we hold, unless its name means another one by now. Whether it is gone.
-pub(super) fn remove_directory(directory: &OwnedFd, tmp: BorrowedFd<'_>, name: &str) -> bool {
+pub(crate) fn remove_directory(directory: &OwnedFd, tmp: BorrowedFd<'_>, name: &str) -> bool {
     // The agent may have removed it already.
     let _ = remove_content(directory);
     is_still_at(directory, tmp, name) && rustix::fs::unlinkat(tmp, name, AtFlags::REMOVEDIR).is_ok()

@@ -241,12 +241,12 @@ pub(super) fn check(host: &TargetHost) -> Result<(), AttachError> {
 }
 
 /// The name of the trigger file.
-pub(super) fn trigger_name(host: &TargetHost) -> String {
+pub(crate) fn trigger_name(host: &TargetHost) -> String {
     format!(".attach_pid{}", host.vm_pid())
 }
 
 /// Removes a trigger file of ours that a tool has left which is gone. Whether there was one.
-pub(super) fn remove_left(directory: BorrowedFd<'_>, name: &str, owner: u32) -> bool {
+pub(crate) fn remove_left(directory: BorrowedFd<'_>, name: &str, owner: u32) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::openat(directory, name, flags, Mode::empty()) else { return false };
     let is_his = rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_uid == owner);

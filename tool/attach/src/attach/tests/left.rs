@@ -7,6 +7,7 @@ use std::time::Instant;
 use headwater_tests::PATIENCE;
 
 use super::*;
+use crate::leftovers;
 use headwater_agent as agent;
 
 /// What one test has left, another one must not remove.
@@ -72,14 +73,14 @@ fn what_a_killed_tool_has_left_is_removed() {
         {
             play(stage, target.pid());
             assert!(path.exists(), "{stage}: nothing is left, and so nothing tested");
-            let removed = remove_left(&host);
+            let removed = leftovers::remove(&host);
             assert!(!path.exists(), "{stage}");
             let name = path.file_name().expect("a file").to_str().expect("ASCII");
             assert!(removed.iter().any(|removed| removed.ends_with(name)), "{stage}: {removed:?}");
         }
         play("socket", target.pid());
         drop(target);
-        assert!(remove_left_here().iter().any(|removed| directory == Path::new(removed)), "its target is gone");
+        assert!(leftovers::remove_here().iter().any(|removed| directory == Path::new(removed)), "its target is gone");
         assert!(!directory.exists());
     }
 }
@@ -108,13 +109,13 @@ fn what_a_tool_holds_that_lives_or_another_client_has_made_is_not_left() {
     let host = host(target.pid());
     let shared = host.create_dir(&agent::directory(target.pid())).expect("created");
     let ours = trigger::play(&host);
-    assert_eq!(remove_left(&host), Vec::<String>::new());
+    assert_eq!(leftovers::remove(&host), Vec::<String>::new());
     assert!(shared.here().exists());
     drop(ours);
     // As jcmd makes it.
     let trigger = target.directory().join(format!(".attach_pid{}", target.pid()));
     fs::write(&trigger, "").expect("made");
-    assert_eq!(remove_left(&host), Vec::<String>::new());
+    assert_eq!(leftovers::remove(&host), Vec::<String>::new());
     fs::remove_file(&trigger).expect("still there");
 }
 
@@ -129,7 +130,7 @@ fn what_a_program_was_started_with_is_not_left() {
     let option = format!("-agentpath:{}/{}=x", directory.display(), agent::FILE);
     let mut command = Command::new("cat");
     let mut program = Child::spawn(command.env("JAVA_TOOL_OPTIONS", option).stdin(std::process::Stdio::piped()));
-    assert_eq!(remove_left(&host), Vec::<String>::new());
+    assert_eq!(leftovers::remove(&host), Vec::<String>::new());
     program.kill();
-    assert_eq!(remove_left(&host), [directory.to_string_lossy()]);
+    assert_eq!(leftovers::remove(&host), [directory.to_string_lossy()]);
 }

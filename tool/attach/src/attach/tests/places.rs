@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use headwater_tests::Scratch;
 
 use super::*;
+use crate::leftovers;
 
 /// Starts the target as a user without rights.
 fn of_nobody() -> Option<Target> {
@@ -107,7 +108,7 @@ fn a_mount_in_the_targets_place_gives_it_nothing() {
             // Another name is free.
             drop(host.create_dir_or_another(&name).expect("another name"));
         }
-        remove_left(&host);
+        leftovers::remove(&host);
         assert!(is_untouched(&file));
         assert_eq!(fs::read_dir(place.path()).expect("readable").count(), 1);
         assert_eq!(fs::metadata(place.path()).expect("there").uid(), 0);

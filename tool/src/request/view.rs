@@ -34,7 +34,7 @@ pub struct ViewArgs {
     sort: Option<SortName>,
     /// Times in per cent of the roots' total time (text)
     #[arg(long)]
-    pub(super) percent: bool,
+    pub(crate) percent: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -48,7 +48,7 @@ enum ViewName {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum SortName {
+pub(crate) enum SortName {
     /// Time in the method itself
     #[value(name = "self")]
     SelfTime,
@@ -59,7 +59,7 @@ pub(super) enum SortName {
 }
 
 impl SortName {
-    pub(super) fn order(self) -> SortBy {
+    pub(crate) fn order(self) -> SortBy {
         match self {
             SortName::SelfTime => SortBy::SelfTime,
             SortName::Total => SortBy::Total,
@@ -70,7 +70,7 @@ impl SortName {
 
 impl ViewArgs {
     /// Chooses another view, and the methods if they are named.
-    pub(super) fn set(&mut self, view: View, focus: Option<MethodSelector>) {
+    pub(crate) fn set(&mut self, view: View, focus: Option<MethodSelector>) {
         self.view = match view {
             View::Tree => ViewName::Tree,
             View::Callers => ViewName::Callers,
@@ -82,7 +82,7 @@ impl ViewArgs {
     }
 
     /// What is to be shown; `min_share` where the user does not say.
-    pub(super) fn options(&self, min_share: f64) -> Options {
+    pub(crate) fn options(&self, min_share: f64) -> Options {
         Options {
             view: match self.view {
                 ViewName::Tree => View::Tree,
@@ -101,7 +101,7 @@ impl ViewArgs {
 }
 
 /// `1` or `1%`.
-pub(super) fn percentage(text: &str) -> Result<f64, String> {
+pub(crate) fn percentage(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).trim_end().parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
         _ => Err("give a number from 0 to 100, such as 1 or 0.5%".to_owned()),

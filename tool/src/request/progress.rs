@@ -98,12 +98,12 @@ impl Progress {
     }
 
     /// Whether there is a line that is replaced.
-    pub(super) fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.shown == Shown::Live
     }
 
     /// Replaces the live line.
-    pub(super) fn live(&self, text: &str) {
+    pub(crate) fn live(&self, text: &str) {
         self.replace(text, None);
     }
 
@@ -168,7 +168,7 @@ fn estimated(estimate: &Estimate) -> String {
 }
 
 /// Of what took time until the roots were instrumented, what took longer than a blink.
-pub(super) fn spent(spent: &[Spent]) -> String {
+pub(crate) fn spent(spent: &[Spent]) -> String {
     const BLINK: Duration = Duration::from_millis(5);
     let parts = spent.iter().filter(|spent| spent.time >= BLINK).map(|Spent { on, times, time }| {
         let times = if *times == 1 { String::new() } else { format!(" ({times} times)") };
@@ -178,7 +178,7 @@ pub(super) fn spent(spent: &[Spent]) -> String {
 }
 
 /// What a pattern came to, which was given for `what`.
-pub(super) fn matched(what: &str, root: &InstrumentedRoot) -> String {
+pub(crate) fn matched(what: &str, root: &InstrumentedRoot) -> String {
     let InstrumentedRoot { pattern, found, inside } = root;
     if found.methods == 0 {
         return format!("{what} {pattern}: no such method is loaded yet; it will be instrumented when it is");

@@ -64,7 +64,7 @@ enum Clock {
 
 /// What is read for an exact time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum ClockSource {
+pub(crate) enum ClockSource {
     /// The time stamp counter where the kernel trusts it and the JVM can read it, System.nanoTime() elsewhere
     Auto,
     /// The time stamp counter, or fail
@@ -74,7 +74,7 @@ pub(super) enum ClockSource {
 }
 
 impl ClockSource {
-    pub(super) fn choice(self) -> ClockChoice {
+    pub(crate) fn choice(self) -> ClockChoice {
         match self {
             ClockSource::Auto => ClockChoice::Auto,
             ClockSource::Tsc => ClockChoice::Tsc,
@@ -121,7 +121,7 @@ enum OnOverflow {
 
 /// What `profile` and `run` have in common.
 #[derive(Debug, Args)]
-pub(super) struct OneProfile {
+pub(crate) struct OneProfile {
     /// The method whose calls are profiled: a.b.C::m, wildcards *, an optional parameter list. May be repeated
     #[arg(long = "root", required = true, value_name = "METHOD")]
     roots: Vec<MethodPattern>,
@@ -139,11 +139,11 @@ pub(super) struct OneProfile {
     )]
     live: Option<Duration>,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(crate) output: Output,
 }
 
 impl OneProfile {
-    pub(super) fn settings(&self, await_roots: bool) -> Settings {
+    pub(crate) fn settings(&self, await_roots: bool) -> Settings {
         Settings { await_roots, live: self.live, ..self.options.settings(self.roots.clone()) }
     }
 }

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use crate::profiling::BareTiming;
 
-pub(super) fn tick_period(text: &str) -> Result<Duration, String> {
+pub(crate) fn tick_period(text: &str) -> Result<Duration, String> {
     let range = Duration::from_micros(10)..=Duration::from_secs(1);
     let period = duration(text)?;
     if range.contains(&period) { Ok(period) } else { Err("give a time from 10us to 1s".to_owned()) }
 }
 
-pub(super) fn sample_period(text: &str) -> Result<Duration, String> {
+pub(crate) fn sample_period(text: &str) -> Result<Duration, String> {
     let range = Duration::from_millis(1)..=Duration::from_secs(1);
     let period = duration(text)?;
     if range.contains(&period) { Ok(period) } else { Err("give a time from 1ms to 1s".to_owned()) }
 }
 
-pub(super) fn bare_timing(text: &str) -> Result<BareTiming, String> {
+pub(crate) fn bare_timing(text: &str) -> Result<BareTiming, String> {
     match text {
         "auto" => Ok(BareTiming::Auto),
         "off" => Ok(BareTiming::Off),
@@ -27,7 +27,7 @@ pub(super) fn bare_timing(text: &str) -> Result<BareTiming, String> {
     }
 }
 
-pub(super) fn live_period(text: &str) -> Result<Duration, String> {
+pub(crate) fn live_period(text: &str) -> Result<Duration, String> {
     let period = duration(text)?;
     if period >= Duration::from_millis(100) { Ok(period) } else { Err("give a time of 100ms or more".to_owned()) }
 }

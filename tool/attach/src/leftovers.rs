@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 
-use super::{TargetHost, shared_dir, trigger};
+use crate::attach::{TargetHost, shared_dir, trigger};
 use crate::flight_recorder;
 use crate::jvm::process;
 use crate::rights::Rights;

@@ -160,17 +160,17 @@ impl Output {
     }
 
     /// Whether a report is asked for, and not only what it would look like.
-    pub(super) fn is_asked_for(&self) -> bool {
+    pub(crate) fn is_asked_for(&self) -> bool {
         self.output.is_some() || self.format.is_some()
     }
 
     /// What is to be shown, nothing left out that the user does not say.
-    pub(super) fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         self.view.options(0.0)
     }
 
     /// Whether all is to be told, not only what is most important.
-    pub(super) fn is_verbose(&self) -> bool {
+    pub(crate) fn is_verbose(&self) -> bool {
         self.verbose
     }
 

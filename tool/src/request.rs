@@ -1,0 +1,16 @@
+//! What users ask for, wherever they do, on the command line, at the prompt, in scripts: options and their values, where results go, and
+//! what is told meanwhile.
+
+pub(crate) mod destination;
+pub(crate) mod output;
+pub(crate) mod profile;
+pub(crate) mod progress;
+mod signals;
+pub(crate) mod threads;
+pub(crate) mod timing;
+pub(crate) mod values;
+pub(crate) mod view;
+
+pub(crate) use profile::ProfileArgs;
+pub(crate) use signals::interrupted;
+pub(crate) use values::duration;
