@@ -120,7 +120,7 @@ unsafe extern "system" fn class_file_load_hook(
         let Ok(id) = session.classes.id(class) else { return };
         let hooked = Hooked { session: &session, jni, loader, name: &name, class: Some(id) };
         let occasion = hooked.occasion(id);
-        match session.originals.of((session.jvmti, jni), (class, id), bytes, occasion) {
+        match session.originals.of((session.jvmti, jni, &session.hotspot), (class, id), bytes, occasion) {
             Ok(original) => {
                 let replacement = if asks_nobody(&session) { None } else { hooked.ask(&original) };
                 match (replacement, original) {

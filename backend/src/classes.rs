@@ -10,10 +10,9 @@ use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{jclass, jmethodID, jobject};
 
 use crate::connection::Connection;
-use crate::invocations::Invocations;
+use crate::hotspot::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti, class_status};
-use crate::profiles::Spared;
 use crate::stale::Stale;
 
 /// What HotSpot's lambdas are called behind the name of the class whose code they stand in.
@@ -21,6 +20,15 @@ const LAMBDA: &str = "$$Lambda";
 /// So many classes at most are looked for by their tags: HotSpot compares each with all that there are. With 20,000 classes 256 take 4 to 7 ms so and
 /// 1,024 take 8 to 27; to ask all classes takes 10 to 15, however many are looked for.
 const ASKED_BY_TAG: usize = 512;
+
+/// What is not forgotten, because a thread stays in the code of those that remember it.
+#[derive(Clone, Debug, Default)]
+pub struct Spared {
+    /// Loaders and names of those that remember.
+    pub classes: HashSet<(LoaderId, String)>,
+    /// The lambdas that they may remember: addresses of their classes' structures.
+    pub lambdas: HashSet<u64>,
+}
 
 /// Numbers classes and loaders of one session.
 #[derive(Debug)]

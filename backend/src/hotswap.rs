@@ -16,9 +16,9 @@ use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::jclass;
 
 use crate::classes::Classes;
+use crate::hotspot::stopped;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
-use crate::stopped;
 
 thread_local! {
     /// When this thread's latest class file hook of a retransformation returned.

@@ -1,6 +1,6 @@
 //! What a class that is being retransformed is without us: nearly always the class file that the hook is handed.
 //!
-//! Not where HotSpot has forgotten something of it ([`parameters`](crate::parameters)), nor where another one runs
+//! Not where HotSpot has forgotten something of it ([`parameters`](crate::hotspot::parameters)), nor where another one runs
 //! ([`versions`](crate::versions)). If somebody else redefines a class while we are here, our hook sees its new file, and that is kept where HotSpot keeps
 //! the old one. A class that was another already when we came is left alone.
 //!
@@ -14,9 +14,10 @@ use headwater_protocol::ClassId;
 use jni::sys::{jclass, jint};
 
 use crate::class_file::ClassFile;
+use crate::hotspot::HotSpot;
+use crate::hotspot::parameters;
 use crate::jni_env::Jni;
 use crate::jvmti::Jvmti;
-use crate::parameters::{self, Parameters};
 use crate::versions;
 
 /// The first JDK whose HotSpot keeps the class file of the latest redefinition (JDK-7124710).
@@ -27,21 +28,9 @@ const OTHER_CODE: &str = "it runs other code than the class file that the JVM ha
 /// What a session knows of classes' own class files.
 #[derive(Debug)]
 pub struct Originals {
-    names: Names,
     /// HotSpot keeps the class file that a class had first.
     keeps_first: bool,
     redefined: Mutex<HashMap<ClassId, Redefined>>,
-}
-
-/// Of parameters.
-#[derive(Debug)]
-enum Names {
-    /// HotSpot keeps them.
-    Kept,
-    /// It forgets them, and they can be put back.
-    PutBack(Parameters),
-    /// It forgets them.
-    Forgotten,
 }
 
 /// A class that somebody else has redefined since we came, as far as is known.
@@ -65,26 +54,17 @@ pub enum Occasion {
 }
 
 impl Originals {
-    /// Finds out what this JVM forgets.
-    pub fn find(jvmti: Jvmti, jni: Jni) -> Originals {
+    /// Finds out what this JVM keeps.
+    pub fn of_jvm(jvmti: Jvmti) -> Originals {
         let version = jvmti.system_property("java.vm.specification.version").unwrap_or_default();
-        let names = match parameters::are_forgotten(&version) {
-            false => Names::Kept,
-            true => Parameters::find(jvmti, jni).map_or(Names::Forgotten, Names::PutBack),
-        };
         let keeps_first = version.parse::<u32>().is_ok_and(|version| version < FIRST_TO_FOLLOW);
-        Originals { names, keeps_first, redefined: Mutex::default() }
-    }
-
-    /// Whether classes that are changed lose the names of their parameters.
-    pub fn forgets_names(&self) -> bool {
-        matches!(self.names, Names::Forgotten)
+        Originals { keeps_first, redefined: Mutex::default() }
     }
 
     /// The class file of a class that is being retransformed, of which the hook was handed these bytes; or why it must be left alone.
     pub fn of<'b>(
         &self,
-        (jvmti, jni): (Jvmti, Jni),
+        (jvmti, jni, hotspot): (Jvmti, Jni, &HotSpot),
         (class, id): (jclass, ClassId),
         bytes: &'b [u8],
         occasion: Occasion,
@@ -107,7 +87,7 @@ impl Originals {
         {
             return Err(OTHER_CODE.to_owned());
         }
-        if let Names::PutBack(parameters) = &self.names {
+        if let Some(parameters) = &hotspot.parameters {
             let written = parameters.of(jvmti, class).and_then(|found| parameters::written(&original, &found));
             match written {
                 Ok(Some(written)) => original = Cow::Owned(written),

@@ -9,9 +9,6 @@
 //! calls has none. Before the bare phase they are two, and the program runs in between until it links a lambda, for which it waits for the
 //! tool.
 //!
-//! Profiles are found by what HotSpot tells debuggers ([`vm_structs`](crate::vm_structs)). Their entries are not described, but a class is the
-//! address of its structure, wherever it stands. A profile that changes or is freed while it is read is at worst forgotten in vain.
-//!
 //! Why so, and at what cost: docs/decisions/stale-type-profiles.md.
 
 use std::collections::HashSet;
@@ -21,16 +18,12 @@ use headwater_protocol::LoaderId;
 use headwater_protocol::message::mention;
 use jni::sys::{jclass, jmethodID, jobject};
 
-use crate::classes::Classes;
+use crate::classes::{Classes, Spared};
+use crate::hotspot::type_profiles::TypeProfiles;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
 use crate::mentions;
-use crate::vm_structs::Memory;
 
-/// A word of the JVM's, in bytes.
-const WORD: usize = size_of::<u64>();
-/// Longer than any profile: what says so is none.
-const LONGEST_PROFILE: usize = 1 << 22;
 /// Calls on a stack that are looked at. A stack that is deeper may move under that window.
 const DEPTH: usize = 1024;
 /// For so long threads are looked at, until each has been seen elsewhere.
@@ -54,21 +47,15 @@ pub struct Remembering {
     pub spared: Option<Spared>,
 }
 
-/// What is not forgotten, because a thread stays in the code of those that remember it.
-#[derive(Clone, Debug, Default)]
-pub struct Spared {
-    /// Loaders and names of those that remember.
-    classes: HashSet<(LoaderId, String)>,
-    /// The lambdas that they may remember: addresses of their classes' structures.
-    lambdas: HashSet<u64>,
-}
-
 impl Remembering {
     /// Those that remember a lambda of a class that has been given other code, but for those in whose code a thread stays: it
     /// would go on in code that is replaced, which HotSpot no longer compiles. None where nothing can be known of profiles.
-    pub fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Remembering {
+    pub fn find((jvmti, jni): (Jvmti, Jni), classes: &Classes, profiles: Option<&TypeProfiles>) -> Remembering {
+        let Some(profiles) = profiles else {
+            return Remembering { spared: Some(Spared::default()), ..Remembering::default() };
+        };
         // What cannot be done costs the program time, and the tool nothing.
-        match GoneLambdas::find(jvmti, jni, classes) {
+        match GoneLambdas::find((jvmti, jni), classes, profiles) {
             Ok(Some(gone)) => gone.remembering(jvmti, jni, classes).unwrap_or_default(),
             Ok(None) => Remembering { spared: Some(Spared::default()), ..Remembering::default() },
             Err(_) => Remembering::default(),
@@ -79,8 +66,7 @@ impl Remembering {
 /// Lambdas in code that classes do not have any more, or are about to lose.
 #[derive(Debug)]
 struct GoneLambdas {
-    memory: Memory,
-    layout: Layout,
+    profiles: TypeProfiles,
     /// Addresses of their classes' structures.
     classes: HashSet<u64>,
     /// Names and descriptors of the methods that they implement.
@@ -91,34 +77,20 @@ struct GoneLambdas {
     spared: Spared,
 }
 
-/// Offsets, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Layout {
-    /// In a `Method`: what never changes of it.
-    constant_part: u64,
-    /// In a `ConstMethod`: its class's constants.
-    constants: u64,
-    /// In a `ConstantPool`: the class.
-    holder: u64,
-    /// In a `Method`: its profile; null until it has been called often.
-    profile: u64,
-    /// In a `MethodData`: how long the entries are together.
-    length: u64,
-    /// In a `MethodData`: the entries.
-    entries: u64,
-}
-
 impl GoneLambdas {
     /// The lambdas of all classes that have been given other code since lambdas were last forgotten, as far as they have been made, and those that
-    /// somebody was let remember then. `None` when there are none, or nothing can be known of profiles.
-    fn find(jvmti: Jvmti, jni: Jni, classes: &Classes) -> Result<Option<GoneLambdas>, Error> {
-        let found = Memory::open().and_then(|memory| Layout::find(&memory).map(|layout| (memory, layout)));
-        let Some((memory, layout)) = found else { return Ok(None) };
+    /// somebody was let remember then. `None` when there are none.
+    fn find(
+        (jvmti, jni): (Jvmti, Jni),
+        classes: &Classes,
+        profiles: &TypeProfiles,
+    ) -> Result<Option<GoneLambdas>, Error> {
+        let profiles = profiles.clone();
         let (lambdas, methods, hosts) = (HashSet::new(), HashSet::new(), HashSet::new());
         let Spared { classes: remembering, lambdas: spared_lambdas } = classes.spared_lambdas();
         // Those that are not loaded any more are nobody's.
         let spared = Spared { classes: remembering, lambdas: HashSet::new() };
-        let mut gone = GoneLambdas { memory, layout, classes: lambdas, methods, hosts, spared };
+        let mut gone = GoneLambdas { profiles, classes: lambdas, methods, hosts, spared };
         for class in jvmti.loaded_classes()? {
             if let Some(host) = classes.instrumented_with_lambda(jni, class) {
                 gone.add(jvmti, class);
@@ -133,13 +105,13 @@ impl GoneLambdas {
 
     fn add(&mut self, jvmti: Jvmti, class: jclass) {
         let methods = jvmti.methods(class).unwrap_or_default();
-        self.classes.extend(methods.iter().filter_map(|method| self.layout.class_of(&self.memory, *method)));
+        self.classes.extend(methods.iter().filter_map(|method| self.profiles.class_of(*method)));
         self.add_methods(jvmti, methods);
     }
 
     fn add_if_spared(&mut self, jvmti: Jvmti, class: jclass, spared: &HashSet<u64>) {
         let methods = jvmti.methods(class).unwrap_or_default();
-        let address = methods.first().and_then(|method| self.layout.class_of(&self.memory, *method));
+        let address = methods.first().and_then(|method| self.profiles.class_of(*method));
         if let Some(address) = address.filter(|address| spared.contains(address)) {
             self.spared.lambdas.insert(address);
             self.add_methods(jvmti, methods);
@@ -212,57 +184,11 @@ impl GoneLambdas {
         let methods = jvmti.methods(class).ok()?;
         // Others remember lambdas that were gone before only if they are not: objects stay what they are.
         let was_spared = !self.spared.classes.is_empty() && classes.is_among(jni, class, &self.spared.classes);
-        let remembers_any =
-            |method: jmethodID, lambdas| self.layout.remembers(&self.memory, method, lambdas).unwrap_or(false);
+        let remembers_any = |method: jmethodID, lambdas| self.profiles.remembers(method, lambdas).unwrap_or(false);
         let remembers = |method: &jmethodID| {
             remembers_any(*method, &self.classes) || was_spared && remembers_any(*method, &self.spared.lambdas)
         };
         methods.iter().any(remembers).then_some(methods)
-    }
-}
-
-impl Layout {
-    fn find(memory: &Memory) -> Option<Layout> {
-        let fields = memory.fields([
-            ("Method", "_constMethod"),
-            ("ConstMethod", "_constants"),
-            ("ConstantPool", "_pool_holder"),
-            ("Method", "_method_data"),
-            ("MethodData", "_data_size"),
-            ("MethodData", "_data[0]"),
-        ])?;
-        let [constant_part, constants, holder, profile, length, entries] =
-            fields.map(|field| field.map(|field| field.offset));
-        Some(Layout {
-            constant_part: constant_part?,
-            constants: constants?,
-            holder: holder?,
-            profile: profile?,
-            length: length?,
-            entries: entries?,
-        })
-    }
-
-    /// The address of the structure of a method's class.
-    fn class_of(&self, memory: &Memory, method: jmethodID) -> Option<u64> {
-        // A method's id is the address of a pointer to it.
-        let method = memory.word(method as u64)?;
-        let constant_part = memory.word(method + self.constant_part)?;
-        let constants = memory.word(constant_part + self.constants)?;
-        memory.word(constants + self.holder).filter(|class| *class != 0)
-    }
-
-    /// Whether a method's profile remembers one of these classes.
-    fn remembers(&self, memory: &Memory, method: jmethodID, classes: &HashSet<u64>) -> Option<bool> {
-        let method = memory.word(method as u64)?;
-        let profile = memory.word(method + self.profile)?;
-        if profile == 0 {
-            return Some(false);
-        }
-        let length = i32::from_ne_bytes(memory.read(profile + self.length)?);
-        let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_PROFILE)?;
-        let entries = memory.bytes(profile + self.entries, length)?;
-        Some(entries.as_chunks::<WORD>().0.iter().any(|word| classes.contains(&u64::from_ne_bytes(*word))))
     }
 }
 
@@ -329,43 +255,6 @@ fn up_to_last(mut stack: Vec<jmethodID>, methods: &HashSet<usize>) -> Vec<jmetho
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const LAYOUT: Layout = Layout { constant_part: 0, constants: 8, holder: 16, profile: 8, length: 4, entries: 8 };
-
-    fn memory() -> Memory {
-        Memory::open().expect("the process's memory")
-    }
-
-    fn id(method: &*const u64) -> jmethodID {
-        std::ptr::from_ref(method) as jmethodID
-    }
-
-    #[test]
-    fn a_class_is_found_by_its_method() {
-        let constants = [0_u64, 0, 4711];
-        let constant_part = [0, constants.as_ptr() as u64];
-        let method = [constant_part.as_ptr() as u64];
-        assert_eq!(LAYOUT.class_of(&memory(), id(&method.as_ptr())), Some(4711));
-        let nowhere = [8_u64];
-        assert_eq!(LAYOUT.class_of(&memory(), id(&nowhere.as_ptr())), None);
-    }
-
-    #[test]
-    fn a_profile_remembers_the_classes_in_its_entries_and_no_others() {
-        // The length in the upper half of the first word.
-        let profile = [16_u64 << 32, 1, 4711, 4712];
-        let method = [0, profile.as_ptr() as u64];
-        let remembers = |class| LAYOUT.remembers(&memory(), id(&method.as_ptr()), &HashSet::from([class]));
-        assert_eq!(remembers(4711), Some(true));
-        assert_eq!(remembers(4712), Some(false), "it stands behind the last entry");
-        let none = [0_u64, 0];
-        assert_eq!(LAYOUT.remembers(&memory(), id(&none.as_ptr()), &HashSet::from([0])), Some(false));
-        for length in [-1_i32, i32::MAX] {
-            let odd = [u64::from(length as u32) << 32, 4711];
-            let method = [0, odd.as_ptr() as u64];
-            assert_eq!(LAYOUT.remembers(&memory(), id(&method.as_ptr()), &HashSet::from([4711])), None);
-        }
-    }
 
     #[test]
     fn a_stack_is_of_interest_up_to_the_innermost_such_call() {

@@ -130,11 +130,6 @@ impl Runtime {
         jni.call_static_void(self.class, self.attach, &arguments)
     }
 
-    /// A method that has been called in this session, from Java's point of view one like any other.
-    pub fn called(&self) -> jmethodID {
-        self.attach
-    }
-
     /// Lets instrumented methods record.
     pub fn record(&self, jni: Jni) -> Result<(), Thrown> {
         jni.call_static_void(self.class, self.record, &[])

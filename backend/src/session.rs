@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Command, Greeting, HotswapResult, Notice, Reply, Reveal, ToTool};
@@ -16,8 +16,9 @@ use crate::compiled;
 use crate::connection::{Connection, Next};
 use crate::counting::Counters;
 use crate::free_chunks::FreeChunks;
+use crate::hotspot::HotSpot;
+use crate::hotspot::invocations::Invocations;
 use crate::hotswap;
-use crate::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::{EventKind, Jvmti};
 use crate::mentions;
@@ -49,8 +50,8 @@ pub struct Session {
     pub connection: Connection,
     /// The classes' numbers.
     pub classes: Classes,
-    /// Which methods have been called, once somebody has asked.
-    invocations: OnceLock<Option<Invocations>>,
+    /// What is known of this JVM beyond its documented interfaces.
+    pub hotspot: HotSpot,
     /// What classes are without us.
     pub originals: Originals,
     /// Calls that began before recording.
@@ -151,14 +152,14 @@ pub fn is_free(patience: Duration) -> bool {
 /// Connects to the tool and makes ready; nothing in the target is changed yet.
 pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<Session>, String> {
     let runtime = Runtime::install(jni).map_err(|error| error.to_string())?;
-    let originals = Originals::find(jvmti, jni);
+    let hotspot = HotSpot::find(jvmti, jni);
     let greeting = Greeting {
         protocol: PROTOCOL_VERSION,
         pid: std::process::id(),
         vm_version: jvmti.system_property("java.vm.version").unwrap_or_default(),
         java_version: jvmti.system_property("java.version").unwrap_or_default(),
         startup,
-        forgets_names: originals.forgets_names(),
+        internals: hotspot.standings(),
     };
     let (connection, file) = Connection::open(socket, greeting).map_err(|error| error.to_string())?;
     let segment = ranges::open(jvmti, jni, &file).map_err(|error| error.to_string())?;
@@ -176,8 +177,8 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         jvmti,
         connection,
         classes: Classes::new(jvmti),
-        invocations: OnceLock::new(),
-        originals,
+        hotspot,
+        originals: Originals::of_jvm(jvmti),
         open_calls: OpenCalls::default(),
         watch: Watch::default(),
         stale: Stale::default(),
@@ -285,7 +286,8 @@ impl Session {
                 .map_err(|error| failed(&error)),
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::ForgetLambdas => {
-                let remembering = Remembering::find(self.jvmti, jni, &self.classes);
+                let remembering =
+                    Remembering::find((self.jvmti, jni), &self.classes, self.hotspot.type_profiles.as_ref());
                 let forgotten = hotswap::restore(self.jvmti, jni, &self.classes, &[], &remembering.classes);
                 if !remembering.classes.is_empty() {
                     self.settling.begin();
@@ -333,7 +335,7 @@ impl Session {
 
     /// How often methods have been called, if the JVM tells.
     pub fn invocations(&self) -> Option<&Invocations> {
-        self.invocations.get_or_init(|| Invocations::find(self.runtime.called())).as_ref()
+        self.hotspot.invocations.as_ref()
     }
 
     /// Retransforms these classes, on the current thread.

@@ -13,7 +13,7 @@ use headwater_protocol::ClassId;
 use headwater_protocol::message::MethodInfo;
 use jni::sys::jmethodID;
 
-use crate::invocations::{Counted, Invocations};
+use crate::hotspot::invocations::{Counted, Invocations};
 use crate::jvmti::Jvmti;
 
 /// From so many calls on HotSpot compiles a method (`Tier3InvocationThreshold`), or its callers with it.

@@ -1,7 +1,7 @@
 //! Methods that have never run, or long ago, and are to be told of when they do.
 //!
 //! They could be called, by code that cannot be told anything, and nearly none ever is. HotSpot counts the calls of each method anyway
-//! ([`invocations`](crate::invocations)); so the counters are looked at every so often, which costs the program nothing and the agent's thread a
+//! ([`invocations`](crate::hotspot::invocations)); so the counters are looked at every so often, which costs the program nothing and the agent's thread a
 //! hundredth of its time at most.
 //!
 //! Why so, and at what cost: docs/decisions/watched-methods.md.
@@ -14,7 +14,7 @@ use headwater_protocol::ClassId;
 use headwater_protocol::message::{MethodRef, Notice};
 use jni::sys::jmethodID;
 
-use crate::invocations::Invocations;
+use crate::hotspot::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::Error;
 use crate::session::Session;

@@ -37,7 +37,7 @@ pub fn profile_of(methods: usize, merged: Tree, threads: Vec<ThreadProfile>) -> 
         }
     };
     Profile {
-        target: Target { pid: 1, main: "bench".into(), jdk: "25".into() },
+        target: Target { pid: 1, main: "bench".into(), jdk: "25".into(), ..Target::default() },
         clock: Clock { inner_ns: 24.0, inner_spread_ns: 0.5, outer_ns: 25.0, outer_spread_ns: 0.5, ..Clock::default() },
         duration: Duration::from_secs(60),
         methods: (0..methods).map(name).collect(),

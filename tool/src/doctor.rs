@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use headwater_protocol::message::Internal;
 use rustix::fs::StatVfsMountFlags;
 use serde::Serialize;
 
@@ -112,6 +113,7 @@ pub(crate) fn examine(target: &str) -> Diagnosis {
     }
     let version = feature_version(jvm.java_version.as_deref());
     checks.push(jdk(&jvm, version));
+    checks.extend(internals(version));
     checks.push(c_library(&files));
     checks.push(agent_loading(version, &options, &files));
     checks.push(other_agents(&options, &files));
@@ -225,6 +227,22 @@ fn jdk(jvm: &Jvm, version: Option<u32>) -> Check {
             format!("make sure that it is JDK {OLDEST_JDK} or later"),
         ),
     }
+}
+
+/// What the agent will try of HotSpot beyond its documented interfaces.
+fn internals(version: Option<u32>) -> Option<Check> {
+    const NAME: &str = "JVM internals";
+    let version = version.filter(|version| *version >= OLDEST_JDK)?;
+    Some(if Internal::KNOWN_JDKS.contains(&version) {
+        ok(NAME, format!("JDK {version} is known: each that is used is tested when the agent is there"))
+    } else {
+        let known = Internal::KNOWN_JDKS.end();
+        warning(
+            NAME,
+            format!("JDK {version} is newer than {known}: documented interfaces alone are used"),
+            "expect more methods that are instrumented in vain; counts are as complete as ever",
+        )
+    })
 }
 
 fn c_library(files: &[String]) -> Check {

@@ -84,7 +84,7 @@ pub fn import(mut bytes: &[u8]) -> bool {
 /// The profile of a session that has ended, with what was decoded, and all that is made of it.
 pub fn profile(session: &Session, settings: &Settings, decoder: &mut Decoder, calibration: Calibration) {
     let facts = Facts::of(session, settings, None);
-    let target = Target { pid: 1, main: String::new(), jdk: String::new() };
+    let target = Target { pid: 1, main: String::new(), ..Target::default() };
     let undisturbed = Undisturbed::default();
     let duration = Duration::from_secs(1);
     show(&assemble::profile(facts, decoder, target, ClockMode::Exact, calibration, &undisturbed, duration));

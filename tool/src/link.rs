@@ -245,7 +245,7 @@ mod tests {
             vm_version: String::new(),
             java_version: String::new(),
             startup: false,
-            forgets_names: false,
+            internals: Vec::new(),
         };
         wire::write(stream, &Ok::<_, String>(greeting)).unwrap();
     }

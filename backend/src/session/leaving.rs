@@ -72,7 +72,7 @@ impl Session {
     fn restore(&self, jni: Jni) -> HotswapResult {
         const NAP: Duration = Duration::from_millis(2);
         let restore = |batch: &[_], same: &[_]| hotswap::restore(self.jvmti, jni, &self.classes, batch, same);
-        let mut remembering = Remembering::find(self.jvmti, jni, &self.classes);
+        let mut remembering = Remembering::find((self.jvmti, jni), &self.classes, self.hotspot.type_profiles.as_ref());
         let deadline = Instant::now() + DEFINING_DEADLINE;
         let mut restored = HotswapResult::default();
         let mut was_held = false;

@@ -1,8 +1,9 @@
 //! The control protocol's messages, of both sides: one of each kind as a sample.
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, MethodInfo, MethodRef,
-    Notice, Patience, Reply, Reveal, RunningCall, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall, Welcome,
+    Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, Internal, MethodInfo,
+    MethodRef, Notice, Patience, Reply, Reveal, RunningCall, Standing, ThreadStack, ToAgent, ToTool, UnlinkedClass,
+    Upcall, Welcome,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
 use headwater_tests::random::Random;
@@ -23,7 +24,7 @@ impl Messages {
             vm_version: "25.0.3+9-LTS".to_owned(),
             java_version: "25.0.3".to_owned(),
             startup: false,
-            forgets_names: true,
+            internals: vec![(Internal::TypeProfiles, Standing::Failed)],
         };
         let mut samples: Vec<Vec<u8>> = to_agent().iter().map(frame).collect();
         samples.extend(to_tool().iter().map(frame));

@@ -88,7 +88,7 @@ impl<'a> Agent<'a> {
             vm_version: String::new(),
             java_version: "25".to_owned(),
             startup: false,
-            forgets_names: false,
+            internals: Vec::new(),
         };
         let honesty = random.choose(&[4, 16, 64, 1 << 20]);
         let mut agent = Agent { stream, classes, random, received: Vec::new(), said: 0, requests: 1 << 20, honesty };

@@ -47,6 +47,18 @@ pub struct Target {
     pub main: String,
     /// Its Java version.
     pub jdk: String,
+    /// What was read of it beyond its documented interfaces, as far as that is known.
+    #[serde(default)]
+    pub internals: Vec<JvmInternal>,
+}
+
+/// Something of the JVM's that no interface documents. Counts rest on none of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JvmInternal {
+    /// Which, as JSON has it: `invocation-counters`.
+    pub name: String,
+    /// How it stands in this JVM: `holds`, `not needed`, `failed` a test there, `unknown JDK` and so not tried.
+    pub standing: String,
 }
 
 /// A method of the profile: an index into [`Profile::methods`].

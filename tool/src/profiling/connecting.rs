@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use headwater_protocol::layout::Shape;
+use headwater_protocol::message::{Internal, Standing};
 use headwater_protocol::segment::Segment;
 use tokio::process::Child;
 
@@ -17,7 +18,7 @@ use crate::attach::{self, AttachError, SharedDir, TargetHost, load_agent};
 use crate::jvm::{self, Jvm};
 use crate::leftovers;
 use crate::link::{Caller, Link, LinkError, Listener, Peer};
-use crate::profile::Target;
+use crate::profile::{JvmInternal, Target};
 use crate::profiling::live::Attached;
 use crate::pulse::Pulse;
 
@@ -38,6 +39,27 @@ const DEBUGGER: &str = "a debugger's agent (JDWP) is loaded: the JVM clears its 
 const FORGOTTEN_NAMES: &str = "this JVM forgets the names of parameters (javac -parameters, records) in classes that are instrumented, and \
                                they cannot be read here, to be put back. What asks reflection for them afterwards, as Spring 6 does, \
                                fails until a restart";
+
+/// Said of a JVM that is newer than what is known.
+const UNKNOWN_JDK: &str = "this JDK is newer than those that Headwater knows: it uses the JVM's documented interfaces alone, finds what is \
+                           called with more vain instrumentation, and may leave stale type profiles. Counts are as complete as ever";
+
+/// What is read of a JVM beyond its documented interfaces, in words.
+fn described((internal, standing): (Internal, Standing)) -> JvmInternal {
+    let name = match internal {
+        Internal::InvocationCounters => "invocation-counters",
+        Internal::TypeProfiles => "type-profiles",
+        Internal::SafepointTime => "safepoint-time",
+        Internal::ParameterNames => "parameter-names",
+    };
+    let standing = match standing {
+        Standing::Holds => "holds",
+        Standing::NotNeeded => "not needed",
+        Standing::Failed => "failed",
+        Standing::UnknownJdk => "unknown JDK",
+    };
+    JvmInternal { name: name.to_owned(), standing: standing.to_owned() }
+}
 
 /// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.
 pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, ProfileError> {
@@ -179,23 +201,29 @@ struct Connected {
     pulse: Pulse,
     link: Link,
     java_version: String,
-    forgets_names: bool,
+    internals: Vec<(Internal, Standing)>,
 }
 
 impl Connected {
     fn attached(self, pid: u32, main: String) -> Attached {
         let has_debugger = jvm::mapped_files(pid).iter().any(|file| jvm::is_debugger(file));
         let debugger = has_debugger.then_some(DEBUGGER);
-        let names = self.forgets_names.then_some(FORGOTTEN_NAMES);
-        let notes = [debugger, names].into_iter().flatten().map(str::to_owned).collect();
-        let target = Target { pid, main, jdk: self.java_version };
+        let is_lost = |(internal, standing): &(Internal, Standing)| {
+            *internal == Internal::ParameterNames && !matches!(standing, Standing::Holds | Standing::NotNeeded)
+        };
+        let names = self.internals.iter().any(is_lost).then_some(FORGOTTEN_NAMES);
+        let is_unknown = self.internals.iter().any(|(_, standing)| *standing == Standing::UnknownJdk);
+        let unknown = is_unknown.then_some(UNKNOWN_JDK);
+        let notes = [debugger, names, unknown].into_iter().flatten().map(str::to_owned).collect();
+        let internals = self.internals.into_iter().map(described).collect();
+        let target = Target { pid, main, jdk: self.java_version, internals };
         Attached::new(self.link, (self.segment, self.pulse), target, notes)
     }
 }
 
 fn welcome(caller: Caller, pid: u32, settings: &Settings) -> Result<Connected, ProfileError> {
     let greeting = caller.greeting().clone();
-    let forgets_names = greeting.forgets_names;
+    let internals = greeting.internals;
     let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
     let (buffer_bytes, recording) = agreed(settings, &java_version)?;
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
@@ -203,7 +231,7 @@ fn welcome(caller: Caller, pid: u32, settings: &Settings) -> Result<Connected, P
     let segment = Arc::new(segment);
     let pulse = Pulse::start(Arc::clone(&segment)).map_err(ProfileError::Thread)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
-    Ok(Connected { segment, pulse, link, java_version, forgets_names })
+    Ok(Connected { segment, pulse, link, java_version, internals })
 }
 
 /// A program that was started with the agent in it.

@@ -37,7 +37,7 @@ impl Agent {
             vm_version: String::new(),
             java_version: String::new(),
             startup: false,
-            forgets_names: false,
+            internals: Vec::new(),
         };
         wire::write(&mut stream, &Ok::<_, String>(greeting)).unwrap();
         let _: Welcome = wire::read(&mut stream).unwrap();

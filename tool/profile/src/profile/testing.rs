@@ -98,7 +98,7 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
         imported: None,
         notes: Vec::new(),
         counted: Vec::new(),
-        target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into() },
+        target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into(), ..Target::default() },
         environment: Environment {
             headwater: "0.1.0".into(),
             host: "shop-1".into(),

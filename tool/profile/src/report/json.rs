@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -14,7 +15,9 @@ use super::chosen::Chosen;
 use super::names::Names;
 use super::prune::{ShownMethods, focused, shown_nodes};
 use super::{Options, View};
-use crate::profile::{ControlKind, Drift, Environment, Metric, NodeAmounts, NodeIndex, Profile, ThreadProfile, Tree};
+use crate::profile::{
+    self, ControlKind, Drift, Environment, Metric, NodeAmounts, NodeIndex, Profile, ThreadProfile, Tree,
+};
 use headwater_terms::Scheme;
 
 mod budget;
@@ -120,6 +123,9 @@ struct Target<'a> {
     pid: u32,
     main: &'a str,
     jdk: &'a str,
+    /// How what was read of the JVM beyond its documented interfaces stands in it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    internals: BTreeMap<&'a str, &'a str>,
 }
 
 #[derive(Serialize)]
@@ -269,7 +275,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
     let clock = &profile.clock;
     Report {
         schema: "headwater/1",
-        target: Target { pid: profile.target.pid, main: &profile.target.main, jdk: &profile.target.jdk },
+        target: target(&profile.target),
         roots: profile
             .roots
             .iter()
@@ -371,6 +377,12 @@ pub(crate) fn is_false(value: &bool) -> bool {
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn target(target: &profile::Target) -> Target<'_> {
+    let profile::Target { pid, main, jdk, internals } = target;
+    let internals = internals.iter().map(|it| (it.name.as_str(), it.standing.as_str())).collect();
+    Target { pid: *pid, main, jdk, internals }
 }
 
 fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {

@@ -11,7 +11,8 @@ use super::units::{count, plural, time, times};
 use super::{Options, Trees, View, is_doubtful, share};
 use crate::profile::walk::Children;
 use crate::profile::{
-    Amounts, ClockMode, Control, ControlKind, Drift, Environment, MethodIndex, OpenCalls, Profile, Root, Tree,
+    Amounts, ClockMode, Control, ControlKind, Drift, Environment, JvmInternal, MethodIndex, OpenCalls, Profile, Root,
+    Target, Tree,
 };
 use headwater_terms::printable::{Printable, printable};
 
@@ -145,6 +146,7 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     }
     if style.provenance {
         provenance(&profile.environment, out)?;
+        internals(&profile.target, out)?;
     }
     let mut given = Vec::new();
     for root in &profile.roots {
@@ -240,6 +242,13 @@ fn provenance(environment: &Environment, out: &mut impl Write) -> io::Result<()>
         writeln!(out, "command  {}", command.join(" "))?;
     }
     Ok(())
+}
+
+fn internals(target: &Target, out: &mut impl Write) -> io::Result<()> {
+    let [first, others @ ..] = &target.internals[..] else { return Ok(()) };
+    let said = |it: &JvmInternal| format!("{} {}", it.name, it.standing);
+    let others: String = others.iter().map(|it| format!(", {}", said(it))).collect();
+    writeln!(out, "read of the JVM beyond its documented interfaces: {}{others}", said(first))
 }
 
 /// What limits the truth of the numbers, with an empty line before it.

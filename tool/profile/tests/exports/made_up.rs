@@ -74,7 +74,7 @@ pub fn profile() -> Profile {
         .map(|(rows, (id, name))| ThreadProfile { id: ThreadId(id), name: name.into(), tree: tree(rows) })
         .collect();
     Profile {
-        target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into() },
+        target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into(), ..Target::default() },
         roots: vec![Root {
             pattern: "com.acme.Shop::checkout".into(),
             methods: vec![MethodIndex(0)],

@@ -203,7 +203,12 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
         p99_ns: 649_950,
     };
     let mut profile = Profile {
-        target: Target { pid: 4711, main: format!("com.acme.Shop {HOSTILE}"), jdk: "25.0.1".into() },
+        target: Target {
+            pid: 4711,
+            main: format!("com.acme.Shop {HOSTILE}"),
+            jdk: "25.0.1".into(),
+            ..Target::default()
+        },
         environment: Environment {
             headwater: "0.1.0".into(),
             host: "shop-1".into(),

@@ -39,7 +39,7 @@ pub fn profile() -> Profile {
         node(Some(0), 3, 1, 900, 900, 10),
     ]);
     Profile {
-        target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into() },
+        target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into(), ..Target::default() },
         environment: Environment {
             headwater: "0.1.0".into(),
             host: "shop-1".into(),

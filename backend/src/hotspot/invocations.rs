@@ -1,19 +1,25 @@
 //! How often methods have been called, by HotSpot's own counters.
 //!
 //! HotSpot counts the calls of every method, for its JIT compilers' sake, from the very first on; no JVMTI function tells of it, but
-//! its structures are described for debuggers ([`vm_structs`](crate::vm_structs)). Where they are otherwise, or nothing is counted (`-Xint`),
+//! its structures are described for debuggers ([`vm_structs`](super::vm_structs)). Where they are otherwise, or nothing is counted (`-Xint`),
 //! nothing is known, and nothing is claimed.
 //!
 //! Why so, and at what cost: docs/decisions/look-ahead.md.
 
 use jni::sys::jmethodID;
 
-use crate::vm_structs::Memory;
+use crate::jni_env::Jni;
+use crate::jvmti::Jvmti;
+
+use super::vm_structs::{Description, Memory};
 
 /// A counter's lowest bit is a flag, whose meaning depends on the JVM.
 const FLAGS: u32 = 1;
 /// The one field of a profile next to its counters that is described: four counters of four bytes lie before it, the first that of calls.
 const BEFORE_TRAPS: u64 = 16;
+
+/// Has been called in every JVM before anybody can attach to it.
+const CALLED: (&str, &str) = ("java/lang/String", "hashCode");
 
 /// Sizes, in bytes.
 const WORD: u64 = 8;
@@ -51,11 +57,14 @@ struct Layout {
 }
 
 impl Invocations {
-    /// Finds the counters; `called` is a method that has been called in this JVM, to tell whether it counts.
-    pub fn find(called: jmethodID) -> Option<Invocations> {
-        let memory = Memory::open()?;
-        let layout = Layout::find(&memory)?;
-        let invocations = Invocations { memory, layout };
+    /// Finds the counters; `None` if it is not known for sure that they count.
+    pub(super) fn find(memory: &Memory, described: &Description, (jvmti, jni): (Jvmti, Jni)) -> Option<Invocations> {
+        let invocations = Invocations { memory: memory.clone(), layout: Layout::find(described)? };
+        let class = jni.find_class(CALLED.0).ok()?;
+        let methods = jvmti.methods(class);
+        jni.delete_local(class);
+        let is_meant = |method: &jmethodID| jvmti.method_name(*method).is_ok_and(|(name, _)| name == CALLED.1);
+        let called = methods.ok()?.into_iter().find(is_meant)?;
         let looked = invocations.look(&[called]);
         looked[0].is_some_and(|counted| counted.calls > 0).then_some(invocations)
     }
@@ -103,22 +112,14 @@ impl Invocations {
 }
 
 impl Layout {
-    fn find(memory: &Memory) -> Option<Layout> {
-        let fields = memory.fields([
-            ("Method", "_method_counters"),
-            ("Method", "_method_data"),
-            ("Method", "_code"),
-            ("MethodCounters", "_invocation_counter"),
-            ("InvocationCounter", "_counter"),
-            ("MethodData", "_tenure_traps"),
-        ])?;
-        let [method_counters, method_data, code, calls, counter, traps] = fields.map(|field| Some(field?.offset));
+    fn find(described: &Description) -> Option<Layout> {
+        let counter = described.offset("InvocationCounter", "_counter")?;
         Some(Layout {
-            method_counters: method_counters?,
-            method_data: method_data?,
-            code: code?,
-            counter: calls? + counter?,
-            profiled: traps?.checked_sub(BEFORE_TRAPS)? + counter?,
+            method_counters: described.offset("Method", "_method_counters")?,
+            method_data: described.offset("Method", "_method_data")?,
+            code: described.offset("Method", "_code")?,
+            counter: described.offset("MethodCounters", "_invocation_counter")? + counter,
+            profiled: described.offset("MethodData", "_tenure_traps")?.checked_sub(BEFORE_TRAPS)? + counter,
         })
     }
 }

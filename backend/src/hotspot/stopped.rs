@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use crate::vm_structs::Memory;
+use super::vm_structs::{Description, Memory};
 
 /// The counter, and that of its unit.
 const COUNTERS: [&[u8]; 2] = [b"sun.rt.safepointTime", b"sun.os.hrt.frequency"];
@@ -33,21 +33,33 @@ struct Clock {
 
 /// All time at safepoints so far, in nanoseconds; `None` where the JVM does not count it.
 pub fn nanos() -> Option<u64> {
-    let clock = CLOCK.get_or_init(Clock::find).as_ref()?;
-    let ticks = clock.memory.word(clock.address)?;
-    u64::try_from(u128::from(ticks) * 1_000_000_000 / u128::from(clock.ticks_a_second)).ok()
+    CLOCK.get()?.as_ref()?.nanos()
+}
+
+/// Finds the counter, once for all sessions. Whether there is one.
+pub(super) fn find(memory: &Memory, described: &Description) -> bool {
+    CLOCK.get_or_init(|| Clock::find(memory, described)).is_some()
 }
 
 impl Clock {
-    fn find() -> Option<Clock> {
-        let memory = Memory::open()?;
-        let [start, top] = memory.fields([("PerfMemory", "_start"), ("PerfMemory", "_top")])?;
-        let start = memory.word(start?.address)?;
-        let length = memory.word(top?.address)?.checked_sub(start)?;
+    fn nanos(&self) -> Option<u64> {
+        let ticks = self.memory.word(self.address)?;
+        u64::try_from(u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks_a_second)).ok()
+    }
+
+    fn find(memory: &Memory, described: &Description) -> Option<Clock> {
+        let start = memory.word(described.field("PerfMemory", "_start")?.address)?;
+        let length = memory.word(described.field("PerfMemory", "_top")?.address)?.checked_sub(start)?;
         let data = memory.bytes(start, usize::try_from(length).ok()?)?;
         let [time, frequency] = counters(&data)?;
         let ticks_a_second = memory.word(start + frequency? as u64)?;
-        (ticks_a_second > 0).then_some(Clock { memory, address: start + time? as u64, ticks_a_second })
+        if ticks_a_second == 0 {
+            return None;
+        }
+        let clock = Clock { memory: memory.clone(), address: start + time? as u64, ticks_a_second };
+        // Nobody has stood still for longer than the machine runs.
+        let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec;
+        (clock.nanos()? / 1_000_000_000 <= u64::try_from(uptime).ok()?).then_some(clock)
     }
 }
 

@@ -4,7 +4,7 @@
 //! MethodParameters attributes (JDK-8240908). They are read off the class as it is before the change, and written into that file.
 //!
 //! No interface tells them without loading the parameters' classes, and with them running code of the program's in the middle of a hotswap:
-//! reflection does that. So they are read where HotSpot has them ([`vm_structs`](crate::vm_structs)): at the end of a method's constant
+//! reflection does that. So they are read where HotSpot has them ([`vm_structs`](super::vm_structs)): at the end of a method's constant
 //! part, in front of the index of its generic signature, which JVMTI tells too, so that the place is known to be the right one.
 
 use std::collections::HashMap;
@@ -14,7 +14,8 @@ use jni::sys::{jclass, jmethodID};
 use crate::class_file::{ClassFile, Method, Pool};
 use crate::jni_env::Jni;
 use crate::jvmti::{Jvmti, MethodName};
-use crate::vm_structs::Memory;
+
+use super::vm_structs::{Description, Memory};
 
 /// The attribute (JVMS 4.7.24).
 const ATTRIBUTE: &str = "MethodParameters";
@@ -24,8 +25,6 @@ const FLAGS: u16 = 0x9010;
 const WORD: u64 = size_of::<u64>() as u64;
 /// A number in the tables behind the code, in bytes.
 const SHORT: u64 = size_of::<u16>() as u64;
-/// The first JDK whose HotSpot forgets nothing.
-const FIRST_TO_KEEP: u32 = 19;
 
 /// A parameter's name, if it has one, and flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,16 +70,10 @@ struct Layout {
     has_annotations: [u16; 4],
 }
 
-/// Whether a JVM's HotSpot forgets parameters' names; its `java.vm.specification.version`.
-pub fn are_forgotten(version: &str) -> bool {
-    version.parse::<u32>().is_ok_and(|version| version < FIRST_TO_KEEP)
-}
-
 impl Parameters {
     /// Finds out where they are; `None` if it is not known for sure.
-    pub fn find(jvmti: Jvmti, jni: Jni) -> Option<Parameters> {
-        let memory = Memory::open()?;
-        let parameters = Parameters { layout: Layout::find(&memory)?, memory };
+    pub(super) fn find(memory: &Memory, described: &Description, (jvmti, jni): (Jvmti, Jni)) -> Option<Parameters> {
+        let parameters = Parameters { layout: Layout::find(described)?, memory: memory.clone() };
         let class = jni.find_class("java/lang/Class").ok()?;
         let is_right = parameters.is_right(jvmti, class);
         jni.delete_local(class);
@@ -144,29 +137,20 @@ struct Tables {
 }
 
 impl Layout {
-    fn find(memory: &Memory) -> Option<Layout> {
-        let fields = memory.fields([
-            ("Method", "_constMethod"),
-            ("ConstMethod", "_constMethod_size"),
-            ("ConstMethod", "_flags"),
-        ])?;
-        let [constant_part, length, flags] = fields.map(|field| field.map(|field| field.offset));
-        let bits = memory.constants([
-            "ConstMethod::_has_generic_signature",
-            "ConstMethod::_has_method_parameters",
-            "ConstMethod::_has_method_annotations",
-            "ConstMethod::_has_parameter_annotations",
-            "ConstMethod::_has_type_annotations",
-            "ConstMethod::_has_default_annotations",
-        ])?;
-        let [signature, parameters, a, b, c, d] = bits.map(|bit| u16::try_from(bit?).ok());
+    fn find(described: &Description) -> Option<Layout> {
+        let bit = |name: &str| u16::try_from(described.constant(&format!("ConstMethod::_has_{name}"))?).ok();
         Some(Layout {
-            constant_part: constant_part?,
-            length: length?,
-            flags: flags?,
-            has_signature: signature?,
-            has_parameters: parameters?,
-            has_annotations: [a?, b?, c?, d?],
+            constant_part: described.offset("Method", "_constMethod")?,
+            length: described.offset("ConstMethod", "_constMethod_size")?,
+            flags: described.offset("ConstMethod", "_flags")?,
+            has_signature: bit("generic_signature")?,
+            has_parameters: bit("method_parameters")?,
+            has_annotations: [
+                bit("method_annotations")?,
+                bit("parameter_annotations")?,
+                bit("type_annotations")?,
+                bit("default_annotations")?,
+            ],
         })
     }
 
@@ -310,11 +294,5 @@ mod tests {
         assert_eq!(written(bytes, &OfMethods::new()), Ok(None));
         let other = MethodName { name: b"no such method".to_vec(), descriptor: b"()V".to_vec() };
         assert_eq!(written(bytes, &[(other, parameters(&[None]))].into()), Ok(None));
-    }
-
-    #[test]
-    fn older_jvms_forget() {
-        assert!(are_forgotten("11") && are_forgotten("17") && are_forgotten("18"));
-        assert!(!are_forgotten("19") && !are_forgotten("25") && !are_forgotten(""));
     }
 }

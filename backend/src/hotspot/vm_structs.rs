@@ -6,9 +6,11 @@
 //!
 //! Why so, and at what cost: docs/decisions/agent.md.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 /// The JVM's library, by the name that it is linked as.
 const LIBRARY: &CStr = c"libjvm.so";
@@ -18,10 +20,12 @@ const MOST_FIELDS: u64 = 20_000;
 const AT_ONCE: usize = 1024;
 /// Longer than any name that is looked for.
 const LONGEST_NAME: usize = 64;
+/// Longer than an entry of any table.
+const LONGEST_ENTRY: usize = 256;
 
 /// This process's memory.
-#[derive(Debug)]
-pub struct Memory(File);
+#[derive(Clone, Debug)]
+pub struct Memory(Arc<File>);
 
 /// Where a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +39,7 @@ pub struct Field {
 impl Memory {
     /// Makes it readable.
     pub fn open() -> Option<Memory> {
-        File::open("/proc/self/mem").ok().map(Memory)
+        File::open("/proc/self/mem").ok().map(|file| Memory(Arc::new(file)))
     }
 
     /// What is there, if there is anything.
@@ -81,7 +85,23 @@ impl Memory {
         pieces
     }
 
-    /// A string of C's, or so much of it that it is none of those that are looked for.
+    /// Strings of C's, or so much of them that they are none of those that are looked for.
+    fn texts(&self, at: &[u64]) -> Vec<Option<Vec<u8>>> {
+        let ended = |bytes: &Vec<u8>| bytes.iter().position(|byte| *byte == 0);
+        let pieces = self.pieces(at, LONGEST_NAME).into_iter().zip(at);
+        pieces
+            .map(|(piece, at)| match piece {
+                Some(mut bytes) => {
+                    bytes.truncate(ended(&bytes).unwrap_or(LONGEST_NAME));
+                    Some(bytes)
+                }
+                // It may end where nothing can be read any more.
+                None => self.text(*at),
+            })
+            .collect()
+    }
+
+    /// One.
     fn text(&self, at: u64) -> Option<Vec<u8>> {
         let mut bytes = vec![0; LONGEST_NAME];
         let length = self.0.read_at(&mut bytes, at).ok()?;
@@ -89,59 +109,95 @@ impl Memory {
         bytes.truncate(end);
         Some(bytes)
     }
+}
 
-    /// The fields of these types and names; those that this JVM does not describe are missing.
-    pub fn fields<const N: usize>(&self, wanted: [(&str, &str); N]) -> Option<[Option<Field>; N]> {
-        let library = Library::open()?;
-        let variable = |name| self.word(library.symbol(name)?);
-        let fields = variable(c"gHotSpotVMStructs")?;
-        let stride = variable(c"gHotSpotVMStructEntryArrayStride")?;
-        let type_name = variable(c"gHotSpotVMStructEntryTypeNameOffset")?;
-        let field_name = variable(c"gHotSpotVMStructEntryFieldNameOffset")?;
-        let offset = variable(c"gHotSpotVMStructEntryOffsetOffset")?;
-        let address = variable(c"gHotSpotVMStructEntryAddressOffset")?;
-        let mut found = [None; N];
-        for index in 0..MOST_FIELDS {
-            let entry = fields + index * stride;
-            let name = self.word(entry + type_name)?;
-            if name == 0 {
-                break;
-            }
-            let of = self.text(name)?;
-            if wanted.iter().all(|(wanted, _)| wanted.as_bytes() != of) {
-                continue;
-            }
-            let field = self.text(self.word(entry + field_name)?)?;
-            let is_wanted = |(name, part): &(&str, &str)| name.as_bytes() == of && part.as_bytes() == field;
-            if let Some(index) = wanted.iter().position(is_wanted) {
-                found[index] = Some(Field { offset: self.word(entry + offset)?, address: self.word(entry + address)? });
-            }
+/// Fields by their types and names.
+type Fields = HashMap<(Vec<u8>, Vec<u8>), Field>;
+
+/// What the JVM says of itself; empty where it says nothing.
+#[derive(Debug, Default)]
+pub struct Description {
+    fields: Fields,
+    constants: HashMap<Vec<u8>, i32>,
+}
+
+impl Description {
+    /// Reads it.
+    pub fn read(memory: &Memory) -> Description {
+        let Some(library) = Library::open() else { return Description::default() };
+        Description {
+            fields: fields(memory, &library).unwrap_or_default(),
+            constants: constants(memory, &library).unwrap_or_default(),
         }
-        Some(found)
     }
 
-    /// The constants of these names; those that this JVM does not describe are missing.
-    pub fn constants<const N: usize>(&self, wanted: [&str; N]) -> Option<[Option<i32>; N]> {
-        let library = Library::open()?;
-        let variable = |name| self.word(library.symbol(name)?);
-        let constants = variable(c"gHotSpotVMIntConstants")?;
-        let stride = variable(c"gHotSpotVMIntConstantEntryArrayStride")?;
-        let name_offset = variable(c"gHotSpotVMIntConstantEntryNameOffset")?;
-        let value_offset = variable(c"gHotSpotVMIntConstantEntryValueOffset")?;
-        let mut found = [None; N];
-        for index in 0..MOST_FIELDS {
-            let entry = constants + index * stride;
-            let name = self.word(entry + name_offset)?;
-            if name == 0 {
-                break;
-            }
-            let name = self.text(name)?;
-            if let Some(index) = wanted.iter().position(|wanted| wanted.as_bytes() == name) {
-                found[index] = Some(i32::from_ne_bytes(self.read(entry + value_offset)?));
-            }
-        }
-        Some(found)
+    /// The field of a type; `None` where this JVM describes none.
+    pub fn field(&self, of: &str, name: &str) -> Option<Field> {
+        self.fields.get(&(of.into(), name.into())).copied()
     }
+
+    /// Where a field is in its structure, in bytes.
+    pub fn offset(&self, of: &str, name: &str) -> Option<u64> {
+        self.field(of, name).map(|field| field.offset)
+    }
+
+    /// A constant.
+    pub fn constant(&self, name: &str) -> Option<i32> {
+        self.constants.get(name.as_bytes()).copied()
+    }
+}
+
+fn fields(memory: &Memory, library: &Library) -> Option<Fields> {
+    let variable = |name| memory.word(library.symbol(name)?);
+    let (table, stride) = (variable(c"gHotSpotVMStructs")?, variable(c"gHotSpotVMStructEntryArrayStride")?);
+    let type_name = variable(c"gHotSpotVMStructEntryTypeNameOffset")?;
+    let field_name = variable(c"gHotSpotVMStructEntryFieldNameOffset")?;
+    let (offset, address) =
+        (variable(c"gHotSpotVMStructEntryOffsetOffset")?, variable(c"gHotSpotVMStructEntryAddressOffset")?);
+    let entries = entries(memory, table, stride, type_name)?;
+    let texts = |at| Some(memory.texts(&entries.iter().map(|entry| word(entry, at)).collect::<Option<Vec<_>>>()?));
+    let (types, names) = (texts(type_name)?, texts(field_name)?);
+    let mut found = Fields::new();
+    for (entry, name) in entries.iter().zip(types.into_iter().zip(names)) {
+        let (Some(of), Some(name)) = name else { return None };
+        found.insert((of, name), Field { offset: word(entry, offset)?, address: word(entry, address)? });
+    }
+    Some(found)
+}
+
+fn constants(memory: &Memory, library: &Library) -> Option<HashMap<Vec<u8>, i32>> {
+    let variable = |name| memory.word(library.symbol(name)?);
+    let stride = variable(c"gHotSpotVMIntConstantEntryArrayStride")?;
+    let name = variable(c"gHotSpotVMIntConstantEntryNameOffset")?;
+    let entries = entries(memory, variable(c"gHotSpotVMIntConstants")?, stride, name)?;
+    let value = usize::try_from(variable(c"gHotSpotVMIntConstantEntryValueOffset")?).ok()?;
+    let names = memory.texts(&entries.iter().map(|entry| word(entry, name)).collect::<Option<Vec<_>>>()?);
+    let constant = |(entry, name): (&Vec<u8>, Option<Vec<u8>>)| {
+        Some((name?, i32::from_ne_bytes(*entry.get(value..)?.first_chunk()?)))
+    };
+    entries.iter().zip(names).map(constant).collect()
+}
+
+/// The entries of a table, up to the one without a name; `None` if there is no such one.
+fn entries(memory: &Memory, table: u64, stride: u64, name: u64) -> Option<Vec<Vec<u8>>> {
+    let length = usize::try_from(stride).ok().filter(|length| (1..=LONGEST_ENTRY).contains(length))?;
+    let mut entries = Vec::new();
+    for first in (0..MOST_FIELDS).step_by(AT_ONCE) {
+        let places: Vec<u64> =
+            (first..first + AT_ONCE as u64).map(|index| table.saturating_add(index * stride)).collect();
+        for entry in memory.pieces(&places, length) {
+            let entry = entry?;
+            if word(&entry, name)? == 0 {
+                return Some(entries);
+            }
+            entries.push(entry);
+        }
+    }
+    None
+}
+
+fn word(entry: &[u8], at: u64) -> Option<u64> {
+    entry.get(usize::try_from(at).ok()?..)?.first_chunk().copied().map(u64::from_ne_bytes)
 }
 
 /// So many bytes at each of the first of these places, up to one that cannot be read; at most [`AT_ONCE`] places.
@@ -214,7 +270,8 @@ mod tests {
 
     #[test]
     fn without_a_jvm_there_is_nothing_to_be_found() {
-        assert_eq!(Memory::open().expect("the process's memory").fields([("Method", "_code")]), None);
-        assert_eq!(Memory::open().expect("the process's memory").constants(["oopSize"]), None);
+        let described = Description::read(&Memory::open().expect("the process's memory"));
+        assert_eq!(described.field("Method", "_code"), None);
+        assert_eq!(described.constant("oopSize"), None);
     }
 }

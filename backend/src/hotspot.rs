@@ -1,0 +1,81 @@
+//! All that is read of HotSpot beyond its documented interfaces.
+//!
+//! It makes profiles gentler and quicker, and none of it is needed for correct counts. Each is used in JDKs that are known to be as it expects, and
+//! only where a test in the JVM at hand has shown that it holds; the tool is told of each. In a JDK that is not known everything
+//! rests on JVMTI and JNI alone.
+//!
+//! Why so, and at what cost: docs/decisions/agent.md.
+
+use headwater_protocol::message::{Internal, Standing};
+
+use crate::jni_env::Jni;
+use crate::jvmti::Jvmti;
+
+pub mod invocations;
+pub mod parameters;
+pub mod stopped;
+pub mod type_profiles;
+mod vm_structs;
+
+use invocations::Invocations;
+use parameters::Parameters;
+use type_profiles::TypeProfiles;
+use vm_structs::{Description, Memory};
+
+/// The first JDK whose hotswaps keep the names of parameters (JDK-8240908), so that they need not be read.
+const FIRST_TO_KEEP_NAMES: u32 = 19;
+
+/// What holds in this JVM.
+#[derive(Debug)]
+pub struct HotSpot {
+    /// How often methods have been called.
+    pub invocations: Option<Invocations>,
+    /// What virtual calls have been made on.
+    pub type_profiles: Option<TypeProfiles>,
+    /// Names and flags of parameters, where hotswaps would lose them.
+    pub parameters: Option<Parameters>,
+    standings: Vec<(Internal, Standing)>,
+}
+
+impl HotSpot {
+    /// Tries each; changes nothing.
+    pub fn find(jvmti: Jvmti, jni: Jni) -> HotSpot {
+        let version = feature_version(jvmti);
+        let keeps_names = version.is_none_or(|version| version >= FIRST_TO_KEEP_NAMES);
+        let memory = Memory::open().filter(|_| version.is_some_and(|version| Internal::KNOWN_JDKS.contains(&version)));
+        let described = memory.as_ref().map(Description::read);
+        let Some((memory, described)) = memory.as_ref().zip(described.as_ref()) else {
+            return HotSpot::unknown(keeps_names);
+        };
+        let invocations = Invocations::find(memory, described, (jvmti, jni));
+        let type_profiles = TypeProfiles::find(memory, described, (jvmti, jni));
+        let parameters = if keeps_names { None } else { Parameters::find(memory, described, (jvmti, jni)) };
+        let standing = |holds| if holds { Standing::Holds } else { Standing::Failed };
+        let standings = vec![
+            (Internal::InvocationCounters, standing(invocations.is_some())),
+            (Internal::TypeProfiles, standing(type_profiles.is_some())),
+            (Internal::SafepointTime, standing(stopped::find(memory, described))),
+            (Internal::ParameterNames, if keeps_names { Standing::NotNeeded } else { standing(parameters.is_some()) }),
+        ];
+        HotSpot { invocations, type_profiles, parameters, standings }
+    }
+
+    fn unknown(keeps_names: bool) -> HotSpot {
+        let standing = |internal| match internal {
+            Internal::ParameterNames if keeps_names => (internal, Standing::NotNeeded),
+            _ => (internal, Standing::UnknownJdk),
+        };
+        let standings = Internal::ALL.map(standing).to_vec();
+        HotSpot { invocations: None, type_profiles: None, parameters: None, standings }
+    }
+
+    /// How each stands.
+    pub fn standings(&self) -> Vec<(Internal, Standing)> {
+        self.standings.clone()
+    }
+}
+
+/// The JVM's: 17, 25.
+fn feature_version(jvmti: Jvmti) -> Option<u32> {
+    jvmti.system_property("java.vm.specification.version")?.parse().ok()
+}
