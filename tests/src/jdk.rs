@@ -49,18 +49,27 @@ impl Jdk {
 
     /// Where C finds `jni.h`.
     pub fn include(&self) -> PathBuf {
-        self.tools.as_ref().unwrap_or(&self.home).join("include")
+        self.tools().join("include")
     }
 
     /// A compiler whose classes it understands.
     pub fn javac(&self) -> Command {
         let mut javac = Command::new(self.program("javac"));
-        if self.tools.is_some() {
-            // Not `--release`, which lets nobody see or patch the inside of java.base.
-            let version = self.version.to_string();
-            javac.args(["-Xlint:-options", "--source", &version, "--target", &version]);
-        }
+        javac.args(self.javac_options());
         javac
+    }
+
+    /// What makes the compiler write classes that it understands.
+    pub(crate) fn javac_options(&self) -> Vec<String> {
+        let version = self.version.to_string();
+        // Not `--release`, which lets nobody see or patch the inside of java.base.
+        let options = ["-Xlint:-options", "--source", &version, "--target", &version].map(str::to_owned);
+        if self.tools.is_some() { options.to_vec() } else { Vec::new() }
+    }
+
+    /// The home of the JDK that compiles for it.
+    pub(crate) fn tools(&self) -> &Path {
+        self.tools.as_ref().unwrap_or(&self.home)
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the end-to-end tests share: installed JDKs, compiled targets, JVMs and tool processes that end with their test.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
@@ -12,6 +11,7 @@ use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use serde_json::Value;
 
 pub mod appearing;
+mod compiling;
 pub mod counting;
 mod jdk;
 pub mod load;
@@ -21,7 +21,9 @@ pub mod random;
 pub mod recording;
 pub mod terminal;
 pub mod tomcat;
+pub mod trials;
 
+pub use compiling::{compile, compile_directory, compile_library, compile_text, compile_with, javac};
 pub use jdk::{INSTEAD, Jdk, jdks, modules};
 pub use patience::Patience;
 
@@ -77,72 +79,6 @@ impl Drop for Scratch {
         // What a killed target still holds open is removed with it.
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-/// Compiles Java sources from `tests/targets` into a scratch directory.
-pub fn compile(jdk: &Jdk, sources: &[&str]) -> Scratch {
-    compile_with(jdk, sources, &[])
-}
-
-/// The same, for sources that need libraries.
-pub fn compile_with(jdk: &Jdk, sources: &[&str], libraries: &[PathBuf]) -> Scratch {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets");
-    let sources: Vec<PathBuf> = sources.iter().map(|source| directory.join(source)).collect();
-    compile_files(jdk, &sources, libraries, &[])
-}
-
-/// Compiles all Java sources of a directory of `tests/targets`, so that their classes have all that class files can have.
-pub fn compile_directory(jdk: &Jdk, name: &str) -> Scratch {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets").join(name);
-    let files = std::fs::read_dir(directory).expect("a directory of sources");
-    let sources: Vec<PathBuf> = files.map(|file| file.expect("an entry").path()).collect();
-    compile_files(jdk, &sources, &[], &["-parameters"])
-}
-
-/// Compiles the text of one source file.
-pub fn compile_text(jdk: &Jdk, text: &str) -> Scratch {
-    let sources = Scratch::new("source");
-    let file = sources.file("Text.java");
-    std::fs::write(&file, text).expect("a source file");
-    compile_files(jdk, &[file], &[], &[])
-}
-
-fn compile_files(jdk: &Jdk, sources: &[PathBuf], libraries: &[PathBuf], options: &[&str]) -> Scratch {
-    let classes = Scratch::new("classes");
-    let output = jdk
-        .javac()
-        .args(["-g", "-nowarn", "-proc:none"])
-        .args(options)
-        .arg("-d")
-        .arg(classes.path())
-        .arg("-cp")
-        .arg(class_path(&classes, libraries))
-        .args(sources)
-        .output()
-        .expect("javac starts");
-    assert!(output.status.success(), "javac: {}", String::from_utf8_lossy(&output.stderr));
-    classes
-}
-
-/// Compiles a C source from `tests/targets` into a library of native methods, by the compiler that links Rust programs.
-pub fn compile_library(jdk: &Jdk, source: &str, library: &Path) {
-    let include = jdk.include();
-    let output = Command::new("cc")
-        .args(["-shared", "-fPIC", "-I"])
-        .arg(&include)
-        .arg("-I")
-        .arg(include.join("linux"))
-        .arg("-o")
-        .arg(library)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("targets").join(source))
-        .output()
-        .expect("cc starts");
-    assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn class_path(classes: &Scratch, libraries: &[PathBuf]) -> OsString {
-    let own = classes.path().to_owned();
-    std::env::join_paths(std::iter::once(&own).chain(libraries)).expect("no colons in these paths")
 }
 
 /// A process whose lines are read as they come, and which is killed, by its id, when the test is over.
@@ -210,6 +146,14 @@ impl Process {
     /// Waits for a line of its standard output that begins so, and returns that line.
     pub fn await_line(&mut self, beginning: &str) -> String {
         Self::find(&self.stdout, &mut self.seen, beginning).unwrap_or_else(|| self.fail(beginning))
+    }
+
+    /// The same, and the lines that came before.
+    fn await_line_and_those_before(&mut self, beginning: &str) -> (Vec<String>, String) {
+        self.seen.clear();
+        let line = self.await_line(beginning);
+        self.seen.pop();
+        (std::mem::take(&mut self.seen), line)
     }
 
     /// The same for standard error, with a part of a line.
@@ -326,13 +270,10 @@ pub fn java(jdk: &Jdk, classes: &Scratch, options: &[&str], main: &[&str]) -> Pr
 
 /// The same, for a program that needs libraries.
 pub fn java_with(jdk: &Jdk, classes: &Scratch, libraries: &[PathBuf], options: &[&str], main: &[&str]) -> Process {
+    let class_path =
+        std::env::join_paths(std::iter::once(&classes.0).chain(libraries)).expect("no colons in these paths");
     Process::spawn(
-        Command::new(jdk.program("java"))
-            .arg("-Xverify:all")
-            .args(options)
-            .arg("-cp")
-            .arg(class_path(classes, libraries))
-            .args(main),
+        Command::new(jdk.program("java")).arg("-Xverify:all").args(options).arg("-cp").arg(class_path).args(main),
     )
 }
 

@@ -1,10 +1,21 @@
 //! The overhead budget: what costs more than it tells is given up, and the profile says so.
 
 use headwater_tests::{
-    Jdk, Patience, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile,
-    read_report,
+    Jdk, Patience, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, profile, read_report,
 };
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        a_tiny_method_is_given_up_its_calls_stop_there_and_all_others_go_on,
+        with_a_number_of_calls_those_of_all_others_are_exact_and_the_programs_own_count_is_larger,
+        results_can_be_forgotten_and_interrupted_and_the_prompt_says_what_was_dropped,
+        a_root_that_is_too_short_stays_and_the_report_says_that_the_budget_cannot_be_held,
+    }
+    once {
+        a_budget_that_is_none_is_explained,
+    }
+}
 
 const ROOT: &str = "Dense.root(I)I";
 const MIDDLE: &str = "Dense.middle(I)I";
@@ -98,120 +109,106 @@ fn parents<'a>(report: &'a Value, method: &'a str) -> Vec<&'a str> {
     nodes(report, method).map(parent).collect()
 }
 
-#[test]
-fn a_tiny_method_is_given_up_its_calls_stop_there_and_all_others_go_on() {
-    for jdk in jdks() {
-        for clock in ["exact", "tick"] {
-            let context = format!("JDK {}, {clock}", jdk.version);
-            let mut session = Session::start(&jdk);
-            // A budget that a dense program cannot keep to by chance, however slow this machine is just now.
-            session.tool.say(&format!("profile Dense::root --budget 1% --clock {clock}"));
-            let first = session.await_report("a drop", |report| dropped(report).contains(&TINY));
-            let entry =
-                first["budget"]["dropped"].as_array().and_then(|all| all.iter().find(|one| one["method"] == TINY));
-            let entry = entry.expect("it is there").clone();
-            let later = session.await_calls(20);
-            let [before, after] = [&first, &later].map(calls_by_method);
-            assert_eq!(before[TINY], after[TINY], "{context}: no event of it comes any more");
-            assert!(after[TINY] > 0 && after[TINY] < after[ROOT] * TINY_CALLS, "{context}: {after:?}");
-            assert!(after[ROOT] >= before[ROOT] + 20, "{context}");
-            assert_eq!(entry["calls"], before[TINY], "{context}");
-            let until = entry["at_ns"].as_u64().expect("a time");
-            assert!(until > 0 && Some(until) <= first["duration_ns"].as_u64(), "{context}");
-            assert!(nodes(&later, TINY).all(|node| node["until_ns"] == until), "{context}: every node of it is marked");
-            assert!(nodes(&later, ROOT).all(|node| node.get("until_ns").is_none()), "{context}");
-            // What it called hangs on its caller now.
-            let methods = dropped(&later);
-            if !methods.contains(&RARE) && !methods.contains(&MIDDLE) {
-                assert!(parents(&later, RARE).contains(&MIDDLE), "{context}: {later:#}");
-            }
-            assert!(!methods.contains(&ROOT), "{context}");
-            assert_eq!(later["events"]["healed"], 0, "{context}: open calls end by themselves");
-            assert_eq!(later["events"]["lost"], 0, "{context}");
-            session.quit();
+fn a_tiny_method_is_given_up_its_calls_stop_there_and_all_others_go_on(jdk: &Jdk) {
+    for clock in ["exact", "tick"] {
+        let context = format!("JDK {}, {clock}", jdk.version);
+        let mut session = Session::start(jdk);
+        // A budget that a dense program cannot keep to by chance, however slow this machine is just now.
+        session.tool.say(&format!("profile Dense::root --budget 1% --clock {clock}"));
+        let first = session.await_report("a drop", |report| dropped(report).contains(&TINY));
+        let entry = first["budget"]["dropped"].as_array().and_then(|all| all.iter().find(|one| one["method"] == TINY));
+        let entry = entry.expect("it is there").clone();
+        let later = session.await_calls(20);
+        let [before, after] = [&first, &later].map(calls_by_method);
+        assert_eq!(before[TINY], after[TINY], "{context}: no event of it comes any more");
+        assert!(after[TINY] > 0 && after[TINY] < after[ROOT] * TINY_CALLS, "{context}: {after:?}");
+        assert!(after[ROOT] >= before[ROOT] + 20, "{context}");
+        assert_eq!(entry["calls"], before[TINY], "{context}");
+        let until = entry["at_ns"].as_u64().expect("a time");
+        assert!(until > 0 && Some(until) <= first["duration_ns"].as_u64(), "{context}");
+        assert!(nodes(&later, TINY).all(|node| node["until_ns"] == until), "{context}: every node of it is marked");
+        assert!(nodes(&later, ROOT).all(|node| node.get("until_ns").is_none()), "{context}");
+        // What it called hangs on its caller now.
+        let methods = dropped(&later);
+        if !methods.contains(&RARE) && !methods.contains(&MIDDLE) {
+            assert!(parents(&later, RARE).contains(&MIDDLE), "{context}: {later:#}");
         }
-    }
-}
-
-#[test]
-fn with_a_number_of_calls_those_of_all_others_are_exact_and_the_programs_own_count_is_larger() {
-    const CALLS: &str = "3000";
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Dense.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Dense"]);
-        target.await_line("READY");
-        let file = classes.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let arguments = ["--root", "Dense::root", "--budget", "1%", "--calls", CALLS, "-o", &file_name];
-        let tool = profile(&target, &arguments).finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        let theirs = quit(target);
-        let report = read_report(&file);
-        let ours = calls_by_method(&report);
-        let methods = dropped(&report);
-        assert_eq!(ours[ROOT].to_string(), CALLS);
-        for (method, calls) in [(MIDDLE, MIDDLE_CALLS), (TINY, TINY_CALLS), (RARE, RARE_CALLS)] {
-            let (ours, all) = (ours[method], calls * ours[ROOT]);
-            if methods.contains(&method) {
-                // All of them, if it was dropped when the last call was over.
-                assert!(ours > 0 && ours <= all, "JDK {}: {method}", jdk.version);
-            } else {
-                assert_eq!(ours, all, "JDK {}: {method}", jdk.version);
-            }
-        }
-        assert!(theirs[TINY] > ours[TINY] && theirs[ROOT] > ours[ROOT]);
-        assert_eq!(report["events"]["healed"], 0, "JDK {}", jdk.version);
-    }
-}
-
-#[test]
-fn results_can_be_forgotten_and_interrupted_and_the_prompt_says_what_was_dropped() {
-    for jdk in jdks() {
-        let mut session = Session::start(&jdk);
-        session.tool.say("profile Dense::root --budget 1%");
-        session.await_report("a drop", |report| dropped(report).contains(&TINY));
-        session.tool.say("status");
-        session.tool.await_line("budget    ");
-        session.tool.await_line("dropped   ");
-        session.tool.say("pause");
-        session.tool.say("resume");
-        session.tool.say("clear");
-        let cleared = session.await_calls(20);
-        assert_eq!(calls_by_method(&cleared).get(TINY).copied().unwrap_or(0), 0, "JDK {}", jdk.version);
-        let entry = &cleared["budget"]["dropped"][0];
-        assert_eq!((entry["calls"].as_u64(), entry["at_ns"].as_u64()), (Some(0), Some(0)), "JDK {}", jdk.version);
-        // The next profile begins anew.
-        session.tool.say("profile Dense::root");
-        let anew = session.await_calls(5);
-        assert!(anew.get("budget").is_none());
-        assert!(calls_by_method(&anew)[TINY] > 0, "JDK {}", jdk.version);
+        assert!(!methods.contains(&ROOT), "{context}");
+        assert_eq!(later["events"]["healed"], 0, "{context}: open calls end by themselves");
+        assert_eq!(later["events"]["lost"], 0, "{context}");
         session.quit();
     }
 }
 
-#[test]
-fn a_root_that_is_too_short_stays_and_the_report_says_that_the_budget_cannot_be_held() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Dense.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Dense"]);
-        target.await_line("READY");
-        let file = classes.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        // Nothing else is there to be dropped, after which measurement would begin anew; and so many calls that the budget sees them.
-        let root = ["--root", "Dense::tiny", "--exclude", "Dense::rare", "--calls", "15000000"];
-        let arguments = [&root[..], &["--budget", "1%", "-o", &file_name]].concat();
-        let tool = profile(&target, &arguments).finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        quit(target);
-        let report = read_report(&file);
-        assert_eq!(calls_by_method(&report)[TINY], 15_000_000, "JDK {}", jdk.version);
-        assert_eq!(report["budget"]["held"], false, "JDK {}: {}", jdk.version, report["budget"]);
-        let warnings = report["warnings"].to_string();
-        assert!(warnings.contains("the budget of 1% cannot be held"), "JDK {}: {warnings}", jdk.version);
+fn with_a_number_of_calls_those_of_all_others_are_exact_and_the_programs_own_count_is_larger(jdk: &Jdk) {
+    const CALLS: &str = "3000";
+    let classes = compile(jdk, &["Dense.java"]);
+    let mut target = java(jdk, &classes, &[], &["Dense"]);
+    target.await_line("READY");
+    let file = classes.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let arguments = ["--root", "Dense::root", "--budget", "1%", "--calls", CALLS, "-o", &file_name];
+    let tool = profile(&target, &arguments).finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    let theirs = quit(target);
+    let report = read_report(&file);
+    let ours = calls_by_method(&report);
+    let methods = dropped(&report);
+    assert_eq!(ours[ROOT].to_string(), CALLS);
+    for (method, calls) in [(MIDDLE, MIDDLE_CALLS), (TINY, TINY_CALLS), (RARE, RARE_CALLS)] {
+        let (ours, all) = (ours[method], calls * ours[ROOT]);
+        if methods.contains(&method) {
+            // All of them, if it was dropped when the last call was over.
+            assert!(ours > 0 && ours <= all, "JDK {}: {method}", jdk.version);
+        } else {
+            assert_eq!(ours, all, "JDK {}: {method}", jdk.version);
+        }
     }
+    assert!(theirs[TINY] > ours[TINY] && theirs[ROOT] > ours[ROOT]);
+    assert_eq!(report["events"]["healed"], 0, "JDK {}", jdk.version);
 }
 
-#[test]
+fn results_can_be_forgotten_and_interrupted_and_the_prompt_says_what_was_dropped(jdk: &Jdk) {
+    let mut session = Session::start(jdk);
+    session.tool.say("profile Dense::root --budget 1%");
+    session.await_report("a drop", |report| dropped(report).contains(&TINY));
+    session.tool.say("status");
+    session.tool.await_line("budget    ");
+    session.tool.await_line("dropped   ");
+    session.tool.say("pause");
+    session.tool.say("resume");
+    session.tool.say("clear");
+    let cleared = session.await_calls(20);
+    assert_eq!(calls_by_method(&cleared).get(TINY).copied().unwrap_or(0), 0, "JDK {}", jdk.version);
+    let entry = &cleared["budget"]["dropped"][0];
+    assert_eq!((entry["calls"].as_u64(), entry["at_ns"].as_u64()), (Some(0), Some(0)), "JDK {}", jdk.version);
+    // The next profile begins anew.
+    session.tool.say("profile Dense::root");
+    let anew = session.await_calls(5);
+    assert!(anew.get("budget").is_none());
+    assert!(calls_by_method(&anew)[TINY] > 0, "JDK {}", jdk.version);
+    session.quit();
+}
+
+fn a_root_that_is_too_short_stays_and_the_report_says_that_the_budget_cannot_be_held(jdk: &Jdk) {
+    let classes = compile(jdk, &["Dense.java"]);
+    let mut target = java(jdk, &classes, &[], &["Dense"]);
+    target.await_line("READY");
+    let file = classes.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    // Nothing else is there to be dropped, after which measurement would begin anew; and so many calls that the budget sees them.
+    let root = ["--root", "Dense::tiny", "--exclude", "Dense::rare", "--calls", "15000000"];
+    let arguments = [&root[..], &["--budget", "1%", "-o", &file_name]].concat();
+    let tool = profile(&target, &arguments).finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    quit(target);
+    let report = read_report(&file);
+    assert_eq!(calls_by_method(&report)[TINY], 15_000_000, "JDK {}", jdk.version);
+    assert_eq!(report["budget"]["held"], false, "JDK {}: {}", jdk.version, report["budget"]);
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("the budget of 1% cannot be held"), "JDK {}: {warnings}", jdk.version);
+}
+
 fn a_budget_that_is_none_is_explained() {
     for (budget, part) in [("5", "in per cent, such as 5%"), ("0%", "more than 0%"), ("5000%", "at most 1000%")] {
         let output = headwater().args(["profile", "1", "--root", "a.B::c", "--budget", budget]).output();

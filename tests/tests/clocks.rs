@@ -6,10 +6,19 @@ use std::fs::File;
 use headwater_protocol::segment::{ChunkView, Segment};
 use headwater_protocol::word::Event;
 use headwater_tests::{
-    Jdk, Patience, Process, Scratch, calls_by_method, compile, java, jdks, profile, read_report, run_headwater,
+    Jdk, Patience, Process, Scratch, calls_by_method, compile, java, profile, read_report, run_headwater,
 };
 use rustix::process::{Pid, Signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+headwater_tests::trials! {
+    each_jdk {
+        times_never_run_backwards_across_processors_and_compilers,
+        the_clock_is_chosen_by_what_kernel_and_jvm_can_do,
+        what_a_read_of_the_counter_runs_is_not_instrumented,
+        a_stack_overflow_in_a_probe_loses_nothing_but_its_event,
+    }
+}
 
 /// The first JDK of all later ones that can read the time stamp counter fast; and one before.
 const FIRST_WITH_TSC: u32 = 21;
@@ -149,106 +158,93 @@ fn check(jdk: &Jdk, classes: &Scratch, options: &[&str], clock: &[&str], source:
     assert!(target.status.success(), "{context}: {:#?}", target.stderr);
 }
 
-#[test]
-fn times_never_run_backwards_across_processors_and_compilers() {
+fn times_never_run_backwards_across_processors_and_compilers(jdk: &Jdk) {
     const COMPILERS: [&[&str]; 3] = [&[], &["-Xint"], &["-XX:TieredStopAtLevel=1"]];
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Clocked.java"]);
-        for options in COMPILERS {
-            check(&jdk, &classes, options, &["--clock-source", "nanotime"], "nanoTime");
-            if expected_source(&jdk) == "tsc" {
-                check(&jdk, &classes, options, &["--clock-source", "tsc"], "tsc");
-            }
+    let classes = compile(jdk, &["Clocked.java"]);
+    for options in COMPILERS {
+        check(jdk, &classes, options, &["--clock-source", "nanotime"], "nanoTime");
+        if expected_source(jdk) == "tsc" {
+            check(jdk, &classes, options, &["--clock-source", "tsc"], "tsc");
         }
-        check(&jdk, &classes, &[], &["--clock", "tick", "--tick-period", "20us"], "coarse");
     }
+    check(jdk, &classes, &[], &["--clock", "tick", "--tick-period", "20us"], "coarse");
 }
 
-#[test]
-fn the_clock_is_chosen_by_what_kernel_and_jvm_can_do() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Clocked.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Clocked", "1"]);
-        target.await_line("READY");
-        let pid = target.pid().to_string();
-        let report = |arguments: &[&str]| {
-            let fixed =
-                ["profile", &pid, "--root", "Clocked::root", "-d", "100ms", "--bare", "off", "--format", "json"];
-            run_headwater(&[&fixed, arguments].concat())
-        };
-        let source = |arguments: &[&str]| {
-            let output = report(arguments);
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
-            report["clock"]["source"].as_str().expect("a source").to_owned()
-        };
-        assert_eq!(source(&[]), expected_source(&jdk), "JDK {}", jdk.version);
-        assert_eq!(source(&["--clock-source", "nanotime"]), "nanoTime");
-        assert_eq!(source(&["--clock", "tick"]), "coarse");
-        // The interpreter runs methods of the JDK to read the counter.
-        assert_eq!(source(&["--jdk", "edge"]), "nanoTime");
+fn the_clock_is_chosen_by_what_kernel_and_jvm_can_do(jdk: &Jdk) {
+    let classes = compile(jdk, &["Clocked.java"]);
+    let mut target = java(jdk, &classes, &[], &["Clocked", "1"]);
+    target.await_line("READY");
+    let pid = target.pid().to_string();
+    let report = |arguments: &[&str]| {
+        let fixed = ["profile", &pid, "--root", "Clocked::root", "-d", "100ms", "--bare", "off", "--format", "json"];
+        run_headwater(&[&fixed, arguments].concat())
+    };
+    let source = |arguments: &[&str]| {
+        let output = report(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
+        report["clock"]["source"].as_str().expect("a source").to_owned()
+    };
+    assert_eq!(source(&[]), expected_source(jdk), "JDK {}", jdk.version);
+    assert_eq!(source(&["--clock-source", "nanotime"]), "nanoTime");
+    assert_eq!(source(&["--clock", "tick"]), "coarse");
+    // The interpreter runs methods of the JDK to read the counter.
+    assert_eq!(source(&["--jdk", "edge"]), "nanoTime");
 
-        let forced = report(&["--clock-source", "tsc"]);
-        let said = String::from_utf8_lossy(&forced.stderr).into_owned();
-        if expected_source(&jdk) == "tsc" {
-            assert!(forced.status.success(), "{said}");
-        } else {
-            assert_eq!(forced.status.code(), Some(1));
-            assert!(said.contains("time stamp counter") && said.contains("--clock-source tsc"), "{said}");
-        }
-        // After an error as after a profile the target is as it was.
-        assert_eq!(source(&[]), expected_source(&jdk), "JDK {}", jdk.version);
+    let forced = report(&["--clock-source", "tsc"]);
+    let said = String::from_utf8_lossy(&forced.stderr).into_owned();
+    if expected_source(jdk) == "tsc" {
+        assert!(forced.status.success(), "{said}");
+    } else {
+        assert_eq!(forced.status.code(), Some(1));
+        assert!(said.contains("time stamp counter") && said.contains("--clock-source tsc"), "{said}");
+    }
+    // After an error as after a profile the target is as it was.
+    assert_eq!(source(&[]), expected_source(jdk), "JDK {}", jdk.version);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "{:#?}", target.stderr);
+}
+
+fn what_a_read_of_the_counter_runs_is_not_instrumented(jdk: &Jdk) {
+    let classes = compile(jdk, &["Clocked.java"]);
+    let mut target = java(jdk, &classes, &["-Xint"], &["Clocked", "1"]);
+    target.await_line("READY");
+    let pid = target.pid().to_string();
+    let refused = run_headwater(&["profile", &pid, "--root", "java.util.Objects::requireNonNull", "-d", "1s"]);
+    assert_eq!(refused.status.code(), Some(4), "{}", String::from_utf8_lossy(&refused.stderr));
+    target.say("quit");
+    assert!(target.finish().status.success());
+}
+
+fn a_stack_overflow_in_a_probe_loses_nothing_but_its_event(jdk: &Jdk) {
+    let classes = compile(jdk, &["Overflow.java"]);
+    let clocks = [("exact", expected_source(jdk)), ("cpu", "threadCpu")];
+    let stacks = [&["-Xss512k"][..], &["-Xss512k", "-Xint"]];
+    for (options, (clock, source)) in stacks.into_iter().flat_map(|options| clocks.map(|clock| (options, clock))) {
+        let context = format!("JDK {}, {options:?}, {clock}", jdk.version);
+        let mut target = java(jdk, &classes, options, &["Overflow"]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let fixed = ["--root", "Overflow::root", "--calls", "200", "-o", &file_name];
+        let tool = profile(&target, &[&fixed[..], &["--clock", clock]].concat());
+        target.say("go");
+        target.await_line("DONE");
+        target.say("go");
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
         target.say("quit");
         let target = target.finish();
-        assert!(target.status.success(), "{:#?}", target.stderr);
-    }
-}
-
-#[test]
-fn what_a_read_of_the_counter_runs_is_not_instrumented() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Clocked.java"]);
-        let mut target = java(&jdk, &classes, &["-Xint"], &["Clocked", "1"]);
-        target.await_line("READY");
-        let pid = target.pid().to_string();
-        let refused = run_headwater(&["profile", &pid, "--root", "java.util.Objects::requireNonNull", "-d", "1s"]);
-        assert_eq!(refused.status.code(), Some(4), "{}", String::from_utf8_lossy(&refused.stderr));
-        target.say("quit");
-        assert!(target.finish().status.success());
-    }
-}
-
-#[test]
-fn a_stack_overflow_in_a_probe_loses_nothing_but_its_event() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Overflow.java"]);
-        let clocks = [("exact", expected_source(&jdk)), ("cpu", "threadCpu")];
-        let stacks = [&["-Xss512k"][..], &["-Xss512k", "-Xint"]];
-        for (options, (clock, source)) in stacks.into_iter().flat_map(|options| clocks.map(|clock| (options, clock))) {
-            let context = format!("JDK {}, {options:?}, {clock}", jdk.version);
-            let mut target = java(&jdk, &classes, options, &["Overflow"]);
-            target.await_line("READY");
-            let out = Scratch::new("report");
-            let file = out.file("profile.json");
-            let file_name = file.to_string_lossy().into_owned();
-            let fixed = ["--root", "Overflow::root", "--calls", "200", "-o", &file_name];
-            let tool = profile(&target, &[&fixed[..], &["--clock", clock]].concat());
-            target.say("go");
-            target.await_line("DONE");
-            target.say("go");
-            let tool = tool.finish();
-            assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
-            target.say("quit");
-            let target = target.finish();
-            assert!(target.status.success(), "{context}: {:#?}", target.stderr);
-            let report = read_report(&file);
-            let calls = calls_by_method(&report);
-            // Every root call ended: the next one was seen as one from outside, and nothing in between was recorded.
-            assert_eq!(calls["Overflow.root()V"], 200, "{context}");
-            assert_eq!(calls["Overflow.settled()I"], 200, "{context}");
-            assert_eq!(report["roots"][0]["calls"], 200, "{context}");
-            assert_eq!(report["clock"]["source"], source, "{context}");
-            assert_eq!(report["events"]["lost"], 0, "{context}");
-        }
+        assert!(target.status.success(), "{context}: {:#?}", target.stderr);
+        let report = read_report(&file);
+        let calls = calls_by_method(&report);
+        // Every root call ended: the next one was seen as one from outside, and nothing in between was recorded.
+        assert_eq!(calls["Overflow.root()V"], 200, "{context}");
+        assert_eq!(calls["Overflow.settled()I"], 200, "{context}");
+        assert_eq!(report["roots"][0]["calls"], 200, "{context}");
+        assert_eq!(report["clock"]["source"], source, "{context}");
+        assert_eq!(report["events"]["lost"], 0, "{context}");
     }
 }

@@ -1,7 +1,17 @@
 //! `--count`: what happens beside calls is counted where it happens, and nowhere else.
 
-use headwater_tests::{Jdk, Scratch, compile, java, jdks, profile, read_report, run_headwater};
+use headwater_tests::{Jdk, Scratch, compile, java, profile, read_report, run_headwater};
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        waits_and_classes_are_counted_where_they_happen,
+        what_nobody_asks_for_is_not_counted,
+    }
+    since(21) {
+        so_are_those_of_virtual_threads,
+    }
+}
 
 /// What the target does of each, in each root call.
 const TIMES: u64 = 20;
@@ -63,38 +73,29 @@ fn check(jdk: &Jdk, report: &Value) {
     assert!(own("enter()V", "blocked") <= wall + 3 * error, "JDK {version}: of {wall} ±{error}");
 }
 
-#[test]
-fn waits_and_classes_are_counted_where_they_happen() {
-    for jdk in jdks() {
-        let (out, report) = counted(&jdk, &[], &["--count", "locks,waits,classes"]);
-        check(&jdk, &report);
-        let text = run_headwater(&["report", &out.file("profile.hw").to_string_lossy(), "--metric", "blocked,blocks"]);
-        let text = String::from_utf8_lossy(&text.stdout).into_owned();
-        assert!(text.contains("blocked total"), "{text}");
-        let line = text.lines().find(|line| line.ends_with("Counted.enter()")).unwrap_or_else(|| panic!("{text}"));
-        assert!(line.contains(" 20 "), "{text}");
-    }
+fn waits_and_classes_are_counted_where_they_happen(jdk: &Jdk) {
+    let (out, report) = counted(jdk, &[], &["--count", "locks,waits,classes"]);
+    check(jdk, &report);
+    let text = run_headwater(&["report", &out.file("profile.hw").to_string_lossy(), "--metric", "blocked,blocks"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("blocked total"), "{text}");
+    let line = text.lines().find(|line| line.ends_with("Counted.enter()")).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains(" 20 "), "{text}");
 }
 
-#[test]
-fn so_are_those_of_virtual_threads() {
-    for jdk in jdks().into_iter().filter(|jdk| jdk.version >= 21) {
-        let (_out, report) = counted(&jdk, &["virtual"], &["--count", "locks,waits,classes"]);
-        check(&jdk, &report);
-    }
+fn so_are_those_of_virtual_threads(jdk: &Jdk) {
+    let (_out, report) = counted(jdk, &["virtual"], &["--count", "locks,waits,classes"]);
+    check(jdk, &report);
 }
 
-#[test]
-fn what_nobody_asks_for_is_not_counted() {
-    for jdk in jdks() {
-        let (_out, report) = counted(&jdk, &[], &["--count", "waits"]);
-        let ids: Vec<&str> =
-            report["metrics"].as_array().expect("metrics").iter().filter_map(|metric| metric["id"].as_str()).collect();
-        assert!(ids.contains(&"waited") && ids.contains(&"waits"), "{ids:?}");
-        assert!(!ids.contains(&"blocked") && !ids.contains(&"classes"), "{ids:?}");
-        assert_eq!(of(&report, "await()V", "waits", "self"), TIMES, "JDK {}", jdk.version);
-        let (_out, report) = counted(&jdk, &[], &["--count", "classes"]);
-        assert_eq!(of(&report, "load()V", "classes", "self"), TIMES, "JDK {}", jdk.version);
-        assert!(!report["metrics"].to_string().contains("waited"), "{}", report["metrics"]);
-    }
+fn what_nobody_asks_for_is_not_counted(jdk: &Jdk) {
+    let (_out, report) = counted(jdk, &[], &["--count", "waits"]);
+    let ids: Vec<&str> =
+        report["metrics"].as_array().expect("metrics").iter().filter_map(|metric| metric["id"].as_str()).collect();
+    assert!(ids.contains(&"waited") && ids.contains(&"waits"), "{ids:?}");
+    assert!(!ids.contains(&"blocked") && !ids.contains(&"classes"), "{ids:?}");
+    assert_eq!(of(&report, "await()V", "waits", "self"), TIMES, "JDK {}", jdk.version);
+    let (_out, report) = counted(jdk, &[], &["--count", "classes"]);
+    assert_eq!(of(&report, "load()V", "classes", "self"), TIMES, "JDK {}", jdk.version);
+    assert!(!report["metrics"].to_string().contains("waited"), "{}", report["metrics"]);
 }

@@ -1,12 +1,20 @@
 //! Threads' CPU time: as a clock, and as a share of wall time that tells waiting from computing.
 
-use headwater_tests::{Jdk, calls_by_method, compile, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, calls_by_method, compile, java, profile, read_report};
 use rustix::process::Signal;
 use serde_json::Value;
 
+headwater_tests::trials! {
+    each_jdk {
+        by_the_cpu_clock_waiting_takes_no_time,
+        by_wall_time_waiting_and_computing_are_told_apart,
+    }
+    since(21) {
+        by_the_cpu_clock_virtual_threads_keep_their_counts,
+    }
+}
+
 const SECOND_NS: u64 = 1_000_000_000;
-/// Virtual threads are final since then.
-const VIRTUAL_THREADS: u32 = 21;
 
 /// A call of `Waiting.root`, profiled; the report, and the CPU time that its thread had used in the end.
 fn waiting(jdk: &Jdk, options: &[&str]) -> (Value, u64) {
@@ -37,63 +45,54 @@ fn ns(value: &Value) -> u64 {
     value.as_u64().expect("a time, not below zero")
 }
 
-#[test]
-fn by_the_cpu_clock_waiting_takes_no_time() {
-    for jdk in jdks() {
-        let (report, used) = waiting(&jdk, &["--clock", "cpu"]);
-        let context = format!("JDK {}: {report:#}", jdk.version);
-        assert_eq!((&report["clock"]["mode"], &report["clock"]["source"]), (&"cpu".into(), &"threadCpu".into()));
-        let [waits, root] = ["Waiting.waits(J)V", "Waiting.root()V"].map(|method| node(&report, method));
-        assert_eq!((&waits["calls"], &root["calls"]), (&1.into(), &1.into()), "{context}");
-        assert!(ns(&waits["self_ns"]) < SECOND_NS, "it waits for two seconds: {context}");
-        let computes = ns(&node(&report, "Waiting.computes(J)V")["total_ns"]);
-        assert!(computes > SECOND_NS / 2, "it computes for a second, less what the profiler used of it: {context}");
-        assert!(ns(&root["total_ns"]) <= used, "no more than the thread has used, {used}: {context}");
-        assert_eq!((ns(&report["events"]["lost"]), ns(&report["events"]["healed"])), (0, 0), "{context}");
+fn by_the_cpu_clock_waiting_takes_no_time(jdk: &Jdk) {
+    let (report, used) = waiting(jdk, &["--clock", "cpu"]);
+    let context = format!("JDK {}: {report:#}", jdk.version);
+    assert_eq!((&report["clock"]["mode"], &report["clock"]["source"]), (&"cpu".into(), &"threadCpu".into()));
+    let [waits, root] = ["Waiting.waits(J)V", "Waiting.root()V"].map(|method| node(&report, method));
+    assert_eq!((&waits["calls"], &root["calls"]), (&1.into(), &1.into()), "{context}");
+    assert!(ns(&waits["self_ns"]) < SECOND_NS, "it waits for two seconds: {context}");
+    let computes = ns(&node(&report, "Waiting.computes(J)V")["total_ns"]);
+    assert!(computes > SECOND_NS / 2, "it computes for a second, less what the profiler used of it: {context}");
+    assert!(ns(&root["total_ns"]) <= used, "no more than the thread has used, {used}: {context}");
+    assert_eq!((ns(&report["events"]["lost"]), ns(&report["events"]["healed"])), (0, 0), "{context}");
+}
+
+fn by_wall_time_waiting_and_computing_are_told_apart(jdk: &Jdk) {
+    for clock in ["exact", "tick"] {
+        let (report, _) = waiting(jdk, &["--clock", clock]);
+        let context = format!("JDK {}, {clock}: {report:#}", jdk.version);
+        let waits = node(&report, "Waiting.waits(J)V");
+        let steps = node(&report, "Waiting.step(I)J");
+        let [waits_share, steps_share] = [waits, steps].map(|node| node["cpu_share"].as_f64().expect("a share"));
+        // Of samples that are taken a hundred times a second, when the tool gets to it.
+        assert!(ns(&waits["cpu_samples"]) > 10 && ns(&steps["cpu_samples"]) > 10, "{context}");
+        assert!(waits_share < 0.5 && steps_share > 0.5, "{context}");
+        assert!(ns(&waits["self_ns"]) > SECOND_NS, "{context}");
     }
 }
 
-#[test]
-fn by_wall_time_waiting_and_computing_are_told_apart() {
-    for jdk in jdks() {
-        for clock in ["exact", "tick"] {
-            let (report, _) = waiting(&jdk, &["--clock", clock]);
-            let context = format!("JDK {}, {clock}: {report:#}", jdk.version);
-            let waits = node(&report, "Waiting.waits(J)V");
-            let steps = node(&report, "Waiting.step(I)J");
-            let [waits_share, steps_share] = [waits, steps].map(|node| node["cpu_share"].as_f64().expect("a share"));
-            // Of samples that are taken a hundred times a second, when the tool gets to it.
-            assert!(ns(&waits["cpu_samples"]) > 10 && ns(&steps["cpu_samples"]) > 10, "{context}");
-            assert!(waits_share < 0.5 && steps_share > 0.5, "{context}");
-            assert!(ns(&waits["self_ns"]) > SECOND_NS, "{context}");
-        }
-    }
-}
-
-#[test]
-fn by_the_cpu_clock_virtual_threads_keep_their_counts() {
+fn by_the_cpu_clock_virtual_threads_keep_their_counts(jdk: &Jdk) {
     const THREADS: u64 = 500;
     const LEAVES: u64 = 21;
-    for jdk in jdks().iter().filter(|jdk| jdk.version >= VIRTUAL_THREADS) {
-        let classes = compile(jdk, &["Storm.java"]);
-        let arguments = ["Storm", "virtual", &THREADS.to_string(), &LEAVES.to_string()];
-        let mut target = java(jdk, &classes, &[], &arguments);
-        target.await_line("READY");
-        let file = classes.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let options = ["--root", "Storm::root", "--bare", "off", "--clock", "cpu", "--min", "0", "-o", &file_name];
-        let tool = profile(&target, &options);
-        target.say("go");
-        target.await_line("ROUND ");
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        target.say("quit");
-        assert!(target.finish().status.success());
-        let report = read_report(&file);
-        let calls = calls_by_method(&report);
-        let counts = ["Storm.root(I)J", "Storm.some(I)J", "Storm.leaf(I)J"].map(|method| calls[method]);
-        assert_eq!(counts, [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
-        assert_eq!((ns(&report["events"]["lost"]), ns(&report["events"]["healed"])), (0, 0), "JDK {}", jdk.version);
-    }
+    let classes = compile(jdk, &["Storm.java"]);
+    let arguments = ["Storm", "virtual", &THREADS.to_string(), &LEAVES.to_string()];
+    let mut target = java(jdk, &classes, &[], &arguments);
+    target.await_line("READY");
+    let file = classes.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let options = ["--root", "Storm::root", "--bare", "off", "--clock", "cpu", "--min", "0", "-o", &file_name];
+    let tool = profile(&target, &options);
+    target.say("go");
+    target.await_line("ROUND ");
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    target.say("quit");
+    assert!(target.finish().status.success());
+    let report = read_report(&file);
+    let calls = calls_by_method(&report);
+    let counts = ["Storm.root(I)J", "Storm.some(I)J", "Storm.leaf(I)J"].map(|method| calls[method]);
+    assert_eq!(counts, [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
+    assert_eq!((ns(&report["events"]["lost"]), ns(&report["events"]["healed"])), (0, 0), "JDK {}", jdk.version);
 }

@@ -1,8 +1,22 @@
 //! `headwater doctor` on JVMs with something in the way, and on those without.
 
-use headwater_tests::{Jdk, Process, compile, headwater, java, jdks, profile, run_headwater};
+use headwater_tests::{Jdk, Process, compile, headwater, java, profile, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        nothing_is_in_the_way_of_an_ordinary_jvm,
+        what_is_in_the_way_is_found_with_its_remedy,
+        a_debugger_is_spoken_of_before_it_loses_its_breakpoints,
+    }
+    first_jdk {
+        a_stopped_jvm_and_one_with_a_session_are_told,
+    }
+    once {
+        who_is_no_jvm_is_told,
+    }
+}
 
 /// The diagnosis of a process, and the exit code.
 fn examine(target: &str) -> (Value, Option<i32>) {
@@ -22,59 +36,44 @@ fn start(jdk: &Jdk, options: &[&str]) -> (headwater_tests::Scratch, Process) {
     (classes, target)
 }
 
-#[test]
-fn nothing_is_in_the_way_of_an_ordinary_jvm() {
-    for jdk in jdks() {
-        let (_classes, target) = start(&jdk, &[]);
+fn nothing_is_in_the_way_of_an_ordinary_jvm(jdk: &Jdk) {
+    let (_classes, target) = start(jdk, &[]);
+    let (diagnosis, code) = examine(&target.pid().to_string());
+    assert_eq!(code, Some(0), "{diagnosis:#}");
+    assert_eq!(diagnosis["target"]["main"], "Steps");
+    let quiet = if jdk.version >= 21 { "warning" } else { "ok" };
+    let flushes = if jdk.version > 22 { "ok" } else { "warning" };
+    for (name, verdict) in [
+        ("permissions", "ok"),
+        ("state", "ok"),
+        ("namespaces", "ok"),
+        ("attach", "ok"),
+        ("threads", "ok"),
+        ("temporary directory", "ok"),
+        ("JVM version", "ok"),
+        ("C library", "ok"),
+        ("dynamic agent loading", quiet),
+        ("other agents", "ok"),
+        ("other sessions", "ok"),
+        ("compiled code", flushes),
+    ] {
+        assert_eq!(check(&diagnosis, name)["verdict"], verdict, "JDK {}: {diagnosis:#}", jdk.version);
+    }
+}
+
+fn what_is_in_the_way_is_found_with_its_remedy(jdk: &Jdk) {
+    for (option, name, remedy) in [
+        ("-XX:+DisableAttachMechanism", "attach", "restart it without that option"),
+        ("-XX:-EnableDynamicAgentLoading", "dynamic agent loading", "start the program with -XX:+Enable"),
+    ] {
+        let (_classes, target) = start(jdk, &[option]);
         let (diagnosis, code) = examine(&target.pid().to_string());
-        assert_eq!(code, Some(0), "{diagnosis:#}");
-        assert_eq!(diagnosis["target"]["main"], "Steps");
-        let quiet = if jdk.version >= 21 { "warning" } else { "ok" };
-        let flushes = if jdk.version > 22 { "ok" } else { "warning" };
-        for (name, verdict) in [
-            ("permissions", "ok"),
-            ("state", "ok"),
-            ("namespaces", "ok"),
-            ("attach", "ok"),
-            ("threads", "ok"),
-            ("temporary directory", "ok"),
-            ("JVM version", "ok"),
-            ("C library", "ok"),
-            ("dynamic agent loading", quiet),
-            ("other agents", "ok"),
-            ("other sessions", "ok"),
-            ("compiled code", flushes),
-        ] {
-            assert_eq!(check(&diagnosis, name)["verdict"], verdict, "JDK {}: {diagnosis:#}", jdk.version);
-        }
+        assert_eq!((code, &check(&diagnosis, name)["verdict"]), (Some(3), &Value::from("failure")), "{diagnosis:#}");
+        assert!(check(&diagnosis, name)["remedy"].as_str().is_some_and(|text| text.contains(remedy)), "{diagnosis:#}");
     }
 }
 
-#[test]
-fn what_is_in_the_way_is_found_with_its_remedy() {
-    for jdk in jdks() {
-        for (option, name, remedy) in [
-            ("-XX:+DisableAttachMechanism", "attach", "restart it without that option"),
-            ("-XX:-EnableDynamicAgentLoading", "dynamic agent loading", "start the program with -XX:+Enable"),
-        ] {
-            let (_classes, target) = start(&jdk, &[option]);
-            let (diagnosis, code) = examine(&target.pid().to_string());
-            assert_eq!(
-                (code, &check(&diagnosis, name)["verdict"]),
-                (Some(3), &Value::from("failure")),
-                "{diagnosis:#}"
-            );
-            assert!(
-                check(&diagnosis, name)["remedy"].as_str().is_some_and(|text| text.contains(remedy)),
-                "{diagnosis:#}"
-            );
-        }
-    }
-}
-
-#[test]
-fn a_stopped_jvm_and_one_with_a_session_are_told() {
-    let jdk = &jdks()[0];
+fn a_stopped_jvm_and_one_with_a_session_are_told(jdk: &Jdk) {
     let (_classes, target) = start(jdk, &[]);
     let pid = target.pid().to_string();
     let tool = profile(&target, &["--root", "Steps::root"]);
@@ -92,7 +91,6 @@ fn a_stopped_jvm_and_one_with_a_session_are_told() {
     target.signal(Signal::CONT);
 }
 
-#[test]
 fn who_is_no_jvm_is_told() {
     let (diagnosis, code) = examine("no.such.Program");
     assert_eq!((code, &check(&diagnosis, "target")["verdict"]), (Some(3), &Value::from("failure")));
@@ -101,21 +99,22 @@ fn who_is_no_jvm_is_told() {
     assert!(text.starts_with("FAIL  target  process ") && text.contains("is not a JVM"), "{text}");
 }
 
-#[test]
-fn a_debugger_is_spoken_of_before_it_loses_its_breakpoints() {
+fn a_debugger_is_spoken_of_before_it_loses_its_breakpoints(jdk: &Jdk) {
     const JDWP: &str = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0";
     // A JRE may be without.
-    for jdk in jdks().into_iter().filter(|jdk| jdk.home.join("lib/libjdwp.so").exists()) {
-        let (_classes, target) = start(&jdk, &[JDWP]);
-        let (diagnosis, code) = examine(&target.pid().to_string());
-        let agents = check(&diagnosis, "other agents");
-        assert_eq!((code, &agents["verdict"]), (Some(0), &Value::from("warning")), "{diagnosis:#}");
-        assert!(agents["remedy"].as_str().is_some_and(|text| text.contains("breakpoints")), "{diagnosis:#}");
-        let arguments = ["profile", &target.pid().to_string(), "--root", "Steps::root"];
-        let mut tool = Process::spawn(headwater().args(arguments));
-        tool.await_error_line("the JVM clears its breakpoints");
-        tool.await_error_line("instrumented");
-        tool.signal(Signal::INT);
-        tool.finish();
+    if !jdk.home.join("lib/libjdwp.so").exists() {
+        eprintln!("not tested: JDK {} has no debugger's agent", jdk.version);
+        return;
     }
+    let (_classes, target) = start(jdk, &[JDWP]);
+    let (diagnosis, code) = examine(&target.pid().to_string());
+    let agents = check(&diagnosis, "other agents");
+    assert_eq!((code, &agents["verdict"]), (Some(0), &Value::from("warning")), "{diagnosis:#}");
+    assert!(agents["remedy"].as_str().is_some_and(|text| text.contains("breakpoints")), "{diagnosis:#}");
+    let arguments = ["profile", &target.pid().to_string(), "--root", "Steps::root"];
+    let mut tool = Process::spawn(headwater().args(arguments));
+    tool.await_error_line("the JVM clears its breakpoints");
+    tool.await_error_line("instrumented");
+    tool.signal(Signal::INT);
+    tool.finish();
 }

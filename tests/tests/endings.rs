@@ -4,8 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use headwater_tests::appearing::{self, Appearing, ROOT};
-use headwater_tests::{Patience, Process, Scratch, compile, headwater, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Patience, Process, Scratch, compile, headwater, java, profile, read_report};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+
+headwater_tests::trials! {
+    each_jdk {
+        a_target_that_is_terminated_is_known_to_have_ended,
+        a_file_that_may_not_become_as_large_as_the_profile_is_an_error_and_the_profile_is_said_instead,
+        nobody_goes_on_timing_probes_for_a_tool_that_is_gone,
+    }
+}
 
 /// The agent's thread in a target; it has come.
 fn agent(target: &Process) -> PathBuf {
@@ -36,12 +44,11 @@ fn await_that(mut condition: impl FnMut() -> bool) {
 }
 
 /// In an interpreter the probes take many seconds to be timed: another tool, which began before, is still having that done.
-#[test]
-fn nobody_goes_on_timing_probes_for_a_tool_that_is_gone() {
-    for (jdk, signal) in jdks().into_iter().flat_map(|jdk| [(jdk.clone(), Signal::KILL), (jdk, Signal::INT)]) {
-        let classes = compile(&jdk, &["Steps.java"]);
+fn nobody_goes_on_timing_probes_for_a_tool_that_is_gone(jdk: &Jdk) {
+    for signal in [Signal::KILL, Signal::INT] {
+        let classes = compile(jdk, &["Steps.java"]);
         let begin = || {
-            let mut target = java(&jdk, &classes, &["-Xint"], &["Steps"]);
+            let mut target = java(jdk, &classes, &["-Xint"], &["Steps"]);
             target.await_line("READY");
             let pid = target.pid().to_string();
             let tool = Process::spawn(headwater().args(["profile", &pid, "--root", "Steps::root", "--bare", "off"]));
@@ -64,44 +71,38 @@ fn nobody_goes_on_timing_probes_for_a_tool_that_is_gone() {
     }
 }
 
-#[test]
-fn a_target_that_is_terminated_is_known_to_have_ended() {
-    for jdk in jdks() {
-        let classes = appearing::classes(&jdk);
-        for _ in 0..5 {
-            let mut target = Appearing::start(&jdk, &classes);
-            let out = Scratch::new("report");
-            let file = out.file("profile.json");
-            let options = ["--root", ROOT, "--bare", "off", "-o", &file.to_string_lossy()];
-            let tool = profile(&target.process, &options);
-            target.await_rounds(20);
-            target.process.signal(Signal::TERM);
-            let tool = tool.finish();
-            assert_eq!(tool.status.code(), Some(5), "JDK {}: {:#?}", jdk.version, tool.stderr);
-            assert!(root(&file) > 0);
-        }
+fn a_target_that_is_terminated_is_known_to_have_ended(jdk: &Jdk) {
+    let classes = appearing::classes(jdk);
+    for _ in 0..5 {
+        let mut target = Appearing::start(jdk, &classes);
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let options = ["--root", ROOT, "--bare", "off", "-o", &file.to_string_lossy()];
+        let tool = profile(&target.process, &options);
+        target.await_rounds(20);
+        target.process.signal(Signal::TERM);
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(5), "JDK {}: {:#?}", jdk.version, tool.stderr);
+        assert!(root(&file) > 0);
     }
 }
 
 /// The kernel ends who does not care about the signal that comes with it.
-#[test]
-fn a_file_that_may_not_become_as_large_as_the_profile_is_an_error_and_the_profile_is_said_instead() {
-    for jdk in jdks() {
-        let classes = appearing::classes(&jdk);
-        let mut target = Appearing::start(&jdk, &classes);
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let tool = profile(&target.process, &["--root", ROOT, "--bare", "off", "-o", &file.to_string_lossy()]);
-        target.await_rounds(20);
-        let limit = Rlimit { current: Some(100), maximum: Some(100) };
-        prlimit(Pid::from_raw(tool.pid().cast_signed()), Resource::Fsize, limit).expect("it runs");
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        assert_eq!(tool.status.code(), Some(1), "JDK {}: {:?} {:#?}", jdk.version, tool.status, tool.stderr);
-        assert!(tool.stdout.iter().any(|line| line.contains("entered")), "JDK {}: {:#?}", jdk.version, tool.stdout);
-        assert!(!file.exists());
-        target.quit();
-    }
+fn a_file_that_may_not_become_as_large_as_the_profile_is_an_error_and_the_profile_is_said_instead(jdk: &Jdk) {
+    let classes = appearing::classes(jdk);
+    let mut target = Appearing::start(jdk, &classes);
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let tool = profile(&target.process, &["--root", ROOT, "--bare", "off", "-o", &file.to_string_lossy()]);
+    target.await_rounds(20);
+    let limit = Rlimit { current: Some(100), maximum: Some(100) };
+    prlimit(Pid::from_raw(tool.pid().cast_signed()), Resource::Fsize, limit).expect("it runs");
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert_eq!(tool.status.code(), Some(1), "JDK {}: {:?} {:#?}", jdk.version, tool.status, tool.stderr);
+    assert!(tool.stdout.iter().any(|line| line.contains("entered")), "JDK {}: {:#?}", jdk.version, tool.stdout);
+    assert!(!file.exists());
+    target.quit();
 }
 
 fn root(report: &Path) -> u64 {

@@ -3,7 +3,14 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use headwater_tests::{Process, Scratch, compile, compile_text, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Process, Scratch, compile, compile_text, java, profile, read_report};
+
+headwater_tests::trials! {
+    each_jdk {
+        the_targets_heap_holds_little_of_ours,
+        what_other_threads_read_shares_no_cache_line_with_what_is_written_in_events,
+    }
+}
 
 /// The bound: so many bytes, and so many a thread that has been inside the root.
 const BYTES: u64 = 64 * 1024;
@@ -22,34 +29,31 @@ fn live_bytes(jdk: &headwater_tests::Jdk, target: &Process) -> u64 {
     ours.into_iter().filter_map(bytes).sum()
 }
 
-#[test]
-fn the_targets_heap_holds_little_of_ours() {
+fn the_targets_heap_holds_little_of_ours(jdk: &Jdk) {
     const THREADS: u64 = 1000;
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["ManyThreads.java"]);
-        let mut target = java(&jdk, &classes, &["-Xss256k"], &["ManyThreads", &THREADS.to_string()]);
-        target.await_line("READY");
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let mut tool = profile(&target, &["--root", "ManyThreads::root", "-o", &file_name]);
-        for _ in 0..3 {
-            target.say("go");
-            target.await_line("ROUND");
-        }
-        let bytes = live_bytes(&jdk, &target);
-        assert!(bytes > 40 * THREADS, "JDK {}: {bytes} bytes cannot be all", jdk.version);
-        let bound = BYTES + BYTES_A_THREAD * THREADS;
-        assert!(bytes <= bound, "JDK {}: {bytes} bytes of {THREADS} threads, more than {bound}", jdk.version);
-        // The bytes of a thread itself, without the fixed part.
-        assert!(bytes <= BYTES_A_THREAD * THREADS, "JDK {}: {bytes} bytes of {THREADS} threads", jdk.version);
-        assert!(tool.is_alive());
-        tool.signal(rustix::process::Signal::INT);
-        assert!(tool.finish().status.success());
-        assert_eq!(read_report(&file)["events"]["lost"], 0);
-        target.say("quit");
-        assert!(target.finish().status.success());
+    let classes = compile(jdk, &["ManyThreads.java"]);
+    let mut target = java(jdk, &classes, &["-Xss256k"], &["ManyThreads", &THREADS.to_string()]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let mut tool = profile(&target, &["--root", "ManyThreads::root", "-o", &file_name]);
+    for _ in 0..3 {
+        target.say("go");
+        target.await_line("ROUND");
     }
+    let bytes = live_bytes(jdk, &target);
+    assert!(bytes > 40 * THREADS, "JDK {}: {bytes} bytes cannot be all", jdk.version);
+    let bound = BYTES + BYTES_A_THREAD * THREADS;
+    assert!(bytes <= bound, "JDK {}: {bytes} bytes of {THREADS} threads, more than {bound}", jdk.version);
+    // The bytes of a thread itself, without the fixed part.
+    assert!(bytes <= BYTES_A_THREAD * THREADS, "JDK {}: {bytes} bytes of {THREADS} threads", jdk.version);
+    assert!(tool.is_alive());
+    tool.signal(rustix::process::Signal::INT);
+    assert!(tool.finish().status.success());
+    assert_eq!(read_report(&file)["events"]["lost"], 0);
+    target.say("quit");
+    assert!(target.finish().status.success());
 }
 
 /// Says where the fields of a thread's state are, by name.
@@ -75,38 +79,35 @@ class Layout {
 "#;
 
 /// Which threads share a cache line is seen in times only, which no test asserts.
-#[test]
-fn what_other_threads_read_shares_no_cache_line_with_what_is_written_in_events() {
+fn what_other_threads_read_shares_no_cache_line_with_what_is_written_in_events(jdk: &Jdk) {
     const LINE: u64 = 64;
-    for jdk in jdks() {
-        let classes = compile_text(&jdk, LAYOUT);
-        let patch = Scratch::new("patch");
-        std::fs::create_dir_all(patch.file("java/lang")).unwrap();
-        for class in headwater_runtime_java::CLASSES {
-            std::fs::write(patch.file(&format!("{}.class", class.name)), class.bytes).unwrap();
+    let classes = compile_text(jdk, LAYOUT);
+    let patch = Scratch::new("patch");
+    std::fs::create_dir_all(patch.file("java/lang")).unwrap();
+    for class in headwater_runtime_java::CLASSES {
+        std::fs::write(patch.file(&format!("{}.class", class.name)), class.bytes).unwrap();
+    }
+    let patched = format!("--patch-module=java.base={}", patch.path().display());
+    let layout = java(jdk, &classes, &[&patched], &["Layout"]).finish();
+    assert!(layout.status.success(), "JDK {}: {:?}", jdk.version, layout.stderr);
+    let offsets: BTreeMap<&str, u64> = layout
+        .stdout
+        .iter()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, offset)| (name, offset.parse().expect("an offset")))
+        .collect();
+    // Objects are a multiple of eight bytes long, and the last field is no longer than four.
+    let size = (offsets.values().max().expect("fields") + 1).next_multiple_of(8);
+    for written in ["position", "depth"] {
+        // What a thread outside reads of its own in each call.
+        for read in ["owner", "depth", "comesInByAny"] {
+            let (at, from) = (offsets[written] / 8 * 8, offsets[read] / 8 * 8);
+            assert!(size + at >= from + LINE, "JDK {}: {read}, the next {written} in {offsets:?}", jdk.version);
         }
-        let patched = format!("--patch-module=java.base={}", patch.path().display());
-        let layout = java(&jdk, &classes, &[&patched], &["Layout"]).finish();
-        assert!(layout.status.success(), "JDK {}: {:?}", jdk.version, layout.stderr);
-        let offsets: BTreeMap<&str, u64> = layout
-            .stdout
-            .iter()
-            .filter_map(|line| line.split_once(' '))
-            .map(|(name, offset)| (name, offset.parse().expect("an offset")))
-            .collect();
-        // Objects are a multiple of eight bytes long, and the last field is no longer than four.
-        let size = (offsets.values().max().expect("fields") + 1).next_multiple_of(8);
-        for written in ["position", "depth"] {
-            // What a thread outside reads of its own in each call.
-            for read in ["owner", "depth", "comesInByAny"] {
-                let (at, from) = (offsets[written] / 8 * 8, offsets[read] / 8 * 8);
-                assert!(size + at >= from + LINE, "JDK {}: {read}, the next {written} in {offsets:?}", jdk.version);
-            }
-            for read in ["tid", "displaced"] {
-                let (at, from) = (offsets[written] / 8 * 8, offsets[read] / 8 * 8);
-                assert!(from >= at + LINE, "JDK {}: {written}, {read} in {offsets:?}", jdk.version);
-                assert!(size + at >= from + LINE, "JDK {}: {read}, the next {written} in {offsets:?}", jdk.version);
-            }
+        for read in ["tid", "displaced"] {
+            let (at, from) = (offsets[written] / 8 * 8, offsets[read] / 8 * 8);
+            assert!(from >= at + LINE, "JDK {}: {written}, {read} in {offsets:?}", jdk.version);
+            assert!(size + at >= from + LINE, "JDK {}: {read}, the next {written} in {offsets:?}", jdk.version);
         }
     }
 }

@@ -1,7 +1,14 @@
 //! What a profile leaves alone for the program's sake, and that nothing which runs is missing for it.
 
-use headwater_tests::{Jdk, calls_by_method, compile_text, java, jdks, profile_while_told};
+use headwater_tests::{Jdk, calls_by_method, compile_text, java, profile_while_told};
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        what_has_never_run_is_found_when_it_does_and_its_counts_are_marked,
+        without_limits_every_call_is_counted,
+    }
+}
 
 /// Comparators, each of a class of its own; more than are instrumented before they have run (`callgraph::watched::MOST_IDLE`).
 const COMPARATORS: usize = 200;
@@ -49,31 +56,25 @@ fn is_compared(row: &Value) -> bool {
     row["method"].as_str().is_some_and(|method| method.contains(".compare("))
 }
 
-#[test]
-fn what_has_never_run_is_found_when_it_does_and_its_counts_are_marked() {
-    for jdk in jdks() {
-        let report = sorted(&jdk, &["--gentle", "on"]);
-        let rows = report["nodes"].as_array().expect("nodes").iter();
-        let (marked, exact): (Vec<&Value>, Vec<&Value>) = rows.partition(|row| row["at_least"] == true);
-        let of = |rows: &[&Value]| rows.iter().filter(|row| is_compared(row)).count();
-        // On a machine that is too busy some are still left over at the end, which is told.
-        let late = report["methods"]["late"].as_u64().expect("a number") as usize;
-        let left_over = late - marked.len();
-        assert_eq!(of(&marked) + of(&exact) + left_over, COMPARATORS, "JDK {}: {late}", jdk.version);
-        assert!(late >= COMPARATORS - MOST_IDLE, "JDK {}: {late}", jdk.version);
-        for row in exact.iter().filter(|row| is_compared(row)) {
-            assert_eq!(row["calls"], ROUNDS, "JDK {}: {row}", jdk.version);
-        }
+fn what_has_never_run_is_found_when_it_does_and_its_counts_are_marked(jdk: &Jdk) {
+    let report = sorted(jdk, &["--gentle", "on"]);
+    let rows = report["nodes"].as_array().expect("nodes").iter();
+    let (marked, exact): (Vec<&Value>, Vec<&Value>) = rows.partition(|row| row["at_least"] == true);
+    let of = |rows: &[&Value]| rows.iter().filter(|row| is_compared(row)).count();
+    // On a machine that is too busy some are still left over at the end, which is told.
+    let late = report["methods"]["late"].as_u64().expect("a number") as usize;
+    let left_over = late - marked.len();
+    assert_eq!(of(&marked) + of(&exact) + left_over, COMPARATORS, "JDK {}: {late}", jdk.version);
+    assert!(late >= COMPARATORS - MOST_IDLE, "JDK {}: {late}", jdk.version);
+    for row in exact.iter().filter(|row| is_compared(row)) {
+        assert_eq!(row["calls"], ROUNDS, "JDK {}: {row}", jdk.version);
     }
 }
 
-#[test]
-fn without_limits_every_call_is_counted() {
-    for jdk in jdks() {
-        let report = sorted(&jdk, &["--gentle", "off"]);
-        let calls = calls_by_method(&report).into_iter().filter(|(method, _)| method.contains(".compare("));
-        let calls: Vec<u64> = calls.map(|(_, calls)| calls).collect();
-        assert_eq!(calls, [ROUNDS as u64; COMPARATORS], "JDK {}", jdk.version);
-        assert_eq!(report["methods"]["late"], 0, "JDK {}", jdk.version);
-    }
+fn without_limits_every_call_is_counted(jdk: &Jdk) {
+    let report = sorted(jdk, &["--gentle", "off"]);
+    let calls = calls_by_method(&report).into_iter().filter(|(method, _)| method.contains(".compare("));
+    let calls: Vec<u64> = calls.map(|(_, calls)| calls).collect();
+    assert_eq!(calls, [ROUNDS as u64; COMPARATORS], "JDK {}", jdk.version);
+    assert_eq!(report["methods"]["late"], 0, "JDK {}", jdk.version);
 }

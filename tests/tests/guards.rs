@@ -3,10 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, profile_while_told, read_report,
-};
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, profile, profile_while_told, read_report};
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        every_call_behind_a_branch_that_was_never_taken_is_counted,
+        what_lies_behind_it_is_not_instrumented,
+        what_has_run_once_is_instrumented_before_it_runs_again,
+    }
+}
 
 /// Runs its root for each digit that it is told, with that; before, so often with 0 as its argument says.
 const SOURCE: &str = "
@@ -68,8 +74,7 @@ fn runs(jdk: &Jdk, before: &str, digits: &[&str]) -> Value {
     profile_while_told(target, &["--root", "Start::root"], digits)
 }
 
-#[test]
-fn every_call_behind_a_branch_that_was_never_taken_is_counted() {
+fn every_call_behind_a_branch_that_was_never_taken_is_counted(jdk: &Jdk) {
     let expected: BTreeMap<String, u64> = [
         ("Start.root(I)I", 6 + 4),
         ("Square.area(I)I", 5 + 4),
@@ -88,29 +93,24 @@ fn every_call_behind_a_branch_that_was_never_taken_is_counted() {
     ]
     .map(|(method, calls)| (method.to_owned(), calls))
     .into();
-    for jdk in jdks() {
-        for before in ["0", "1", "50000"] {
-            // Four threads come to the same calls at once, the first of all or when they are known.
-            for digits in [["9", "0", "1", "2", "5", "1", "2"], ["0", "1", "2", "5", "1", "2", "9"]] {
-                let report = runs(&jdk, before, &digits);
-                let calls = calls_by_method(&report);
-                assert_eq!(calls, expected, "JDK {}, after {before} runs, {digits:?}", jdk.version);
-                assert_eq!(report["events"]["lost"], 0);
-            }
+    for before in ["0", "1", "50000"] {
+        // Four threads come to the same calls at once, the first of all or when they are known.
+        for digits in [["9", "0", "1", "2", "5", "1", "2"], ["0", "1", "2", "5", "1", "2", "9"]] {
+            let report = runs(jdk, before, &digits);
+            let calls = calls_by_method(&report);
+            assert_eq!(calls, expected, "JDK {}, after {before} runs, {digits:?}", jdk.version);
+            assert_eq!(report["events"]["lost"], 0);
         }
     }
 }
 
-#[test]
-fn what_lies_behind_it_is_not_instrumented() {
-    for jdk in jdks() {
-        for before in ["1", "50000"] {
-            let report = runs(&jdk, before, &["0", "0"]);
-            let methods = &report["methods"];
-            // The other shape too waits until the call is made on one.
-            let counts = (&methods["called"], &methods["instrumented"]);
-            assert_eq!(counts, (&2.into(), &2.into()), "JDK {}, after {before} runs", jdk.version);
-        }
+fn what_lies_behind_it_is_not_instrumented(jdk: &Jdk) {
+    for before in ["1", "50000"] {
+        let report = runs(jdk, before, &["0", "0"]);
+        let methods = &report["methods"];
+        // The other shape too waits until the call is made on one.
+        let counts = (&methods["called"], &methods["instrumented"]);
+        assert_eq!(counts, (&2.into(), &2.into()), "JDK {}, after {before} runs", jdk.version);
     }
 }
 
@@ -157,14 +157,11 @@ fn deep_runs(jdk: &Jdk, options: &[&str]) -> Value {
     report
 }
 
-#[test]
-fn what_has_run_once_is_instrumented_before_it_runs_again() {
-    for jdk in jdks() {
-        let batches = |options: &[&str]| deep_runs(&jdk, options)["hotswap"]["batches"].as_u64().expect("a number");
-        let counted = batches(&[]);
-        assert!(counted <= 3, "JDK {}: {counted} batches", jdk.version);
-        // A JVM that counts nothing tells nothing: all is found all the same.
-        let uncounted = batches(&["-Xint"]);
-        assert!(uncounted >= counted, "JDK {}: {uncounted} batches", jdk.version);
-    }
+fn what_has_run_once_is_instrumented_before_it_runs_again(jdk: &Jdk) {
+    let batches = |options: &[&str]| deep_runs(jdk, options)["hotswap"]["batches"].as_u64().expect("a number");
+    let counted = batches(&[]);
+    assert!(counted <= 3, "JDK {}: {counted} batches", jdk.version);
+    // A JVM that counts nothing tells nothing: all is found all the same.
+    let uncounted = batches(&["-Xint"]);
+    assert!(uncounted >= counted, "JDK {}: {uncounted} batches", jdk.version);
 }

@@ -3,9 +3,25 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile, counts_of_target, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile, counts_of_target, java, profile, read_report};
 use rustix::process::Signal;
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        tasks_that_the_submitter_runs_itself_are_its_callees_and_dropped_ones_are_forgotten,
+        nothing_is_followed_unless_the_user_wants_it,
+        threads_belong_to_the_calls_that_start_them,
+        tasks_belong_to_the_calls_that_submit_them,
+        scheduled_and_periodic_tasks_belong_to_the_calls_that_schedule_them,
+        fork_join_tasks_belong_to_the_calls_that_fork_them,
+        stages_of_futures_belong_to_the_calls_that_add_them,
+        tasks_that_run_after_the_root_has_returned_belong_to_it,
+    }
+    since(21) {
+        virtual_threads_belong_to_the_calls_that_start_them,
+    }
+}
 
 /// How often each scenario is run.
 const TIMES: usize = 3;
@@ -41,13 +57,7 @@ fn record(jdk: &Jdk, scenario: &str, options: &[&str]) -> Recorded {
     Recorded { report: read_report(&file), counts: counts_of_target(&target.stdout) }
 }
 
-fn counts_are_exact(scenario: &str) {
-    for jdk in jdks() {
-        counts_are_exact_on(&jdk, scenario);
-    }
-}
-
-fn counts_are_exact_on(jdk: &Jdk, scenario: &str) {
+fn counts_are_exact(jdk: &Jdk, scenario: &str) {
     for options in [&[][..], &["--clock", "tick", "--scheme", "a"]] {
         let Recorded { report, counts } = record(jdk, scenario, &[&["--follow", "threads"], options].concat());
         let what = format!("JDK {}, {scenario}, {options:?}", jdk.version);
@@ -67,64 +77,49 @@ fn links(report: &Value) -> usize {
     report["nodes"].as_array().expect("nodes").iter().filter(|node| node["link"] == "thread").count()
 }
 
-#[test]
-fn threads_belong_to_the_calls_that_start_them() {
-    counts_are_exact("threads");
+fn threads_belong_to_the_calls_that_start_them(jdk: &Jdk) {
+    counts_are_exact(jdk, "threads");
 }
 
-#[test]
-fn tasks_belong_to_the_calls_that_submit_them() {
-    counts_are_exact("executors");
+fn tasks_belong_to_the_calls_that_submit_them(jdk: &Jdk) {
+    counts_are_exact(jdk, "executors");
 }
 
-#[test]
-fn scheduled_and_periodic_tasks_belong_to_the_calls_that_schedule_them() {
-    counts_are_exact("scheduled");
+fn scheduled_and_periodic_tasks_belong_to_the_calls_that_schedule_them(jdk: &Jdk) {
+    counts_are_exact(jdk, "scheduled");
 }
 
-#[test]
-fn fork_join_tasks_belong_to_the_calls_that_fork_them() {
-    counts_are_exact("forkJoin");
+fn fork_join_tasks_belong_to_the_calls_that_fork_them(jdk: &Jdk) {
+    counts_are_exact(jdk, "forkJoin");
 }
 
-#[test]
-fn stages_of_futures_belong_to_the_calls_that_add_them() {
-    counts_are_exact("futures");
+fn stages_of_futures_belong_to_the_calls_that_add_them(jdk: &Jdk) {
+    counts_are_exact(jdk, "futures");
 }
 
-#[test]
-fn tasks_that_run_after_the_root_has_returned_belong_to_it() {
-    counts_are_exact("late");
+fn tasks_that_run_after_the_root_has_returned_belong_to_it(jdk: &Jdk) {
+    counts_are_exact(jdk, "late");
 }
 
-#[test]
-fn tasks_that_the_submitter_runs_itself_are_its_callees_and_dropped_ones_are_forgotten() {
-    for jdk in jdks() {
-        let Recorded { report, counts } = record(&jdk, "callerRuns", &["--follow", "threads"]);
+fn tasks_that_the_submitter_runs_itself_are_its_callees_and_dropped_ones_are_forgotten(jdk: &Jdk) {
+    let Recorded { report, counts } = record(jdk, "callerRuns", &["--follow", "threads"]);
+    let ours = calls_by_method(&report);
+    for method in ["Handing$Work.inside()V", "Handing$Work.leaf(Z)V"] {
+        assert_eq!(ours.get(method), counts.get(method), "JDK {}", jdk.version);
+    }
+    assert_eq!(ours.get("Handing$Work.outside()I"), None, "JDK {}: dropped inside, run outside", jdk.version);
+}
+
+fn virtual_threads_belong_to_the_calls_that_start_them(jdk: &Jdk) {
+    counts_are_exact(jdk, "virtual");
+}
+
+fn nothing_is_followed_unless_the_user_wants_it(jdk: &Jdk) {
+    for scenario in ["threads", "executors"] {
+        let Recorded { report, .. } = record(jdk, scenario, &[]);
         let ours = calls_by_method(&report);
-        for method in ["Handing$Work.inside()V", "Handing$Work.leaf(Z)V"] {
-            assert_eq!(ours.get(method), counts.get(method), "JDK {}", jdk.version);
-        }
-        assert_eq!(ours.get("Handing$Work.outside()I"), None, "JDK {}: dropped inside, run outside", jdk.version);
-    }
-}
-
-#[test]
-fn virtual_threads_belong_to_the_calls_that_start_them() {
-    for jdk in jdks().iter().filter(|jdk| jdk.version >= 21) {
-        counts_are_exact_on(jdk, "virtual");
-    }
-}
-
-#[test]
-fn nothing_is_followed_unless_the_user_wants_it() {
-    for jdk in jdks() {
-        for scenario in ["threads", "executors"] {
-            let Recorded { report, .. } = record(&jdk, scenario, &[]);
-            let ours = calls_by_method(&report);
-            assert_eq!(links(&report), 0);
-            assert_eq!(ours.get("Handing$OwnThread.run()V"), None, "JDK {}, {scenario}", jdk.version);
-            assert_eq!(ours.get("Handing$Work.result(I)I"), None, "JDK {}, {scenario}", jdk.version);
-        }
+        assert_eq!(links(&report), 0);
+        assert_eq!(ours.get("Handing$OwnThread.run()V"), None, "JDK {}, {scenario}", jdk.version);
+        assert_eq!(ours.get("Handing$Work.result(I)I"), None, "JDK {}, {scenario}", jdk.version);
     }
 }

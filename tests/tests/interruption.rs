@@ -2,57 +2,59 @@
 
 use std::path::Path;
 
-use headwater_tests::{Patience, Process, Scratch, compile, headwater, java, jdks};
+use headwater_tests::{Jdk, Patience, Process, Scratch, compile, headwater, java};
 use rustix::process::Signal;
 
-#[test]
-fn a_tool_that_is_interrupted_at_once_says_so_or_what_it_has() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Steps.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Steps"]);
-        target.await_line("READY");
-        let tool =
-            Process::spawn(headwater().arg("profile").arg(target.pid().to_string()).args(["--root", "Steps::root"]));
-        let mut patience = Patience::default();
-        while !catches(&tool, Signal::INT) {
-            assert!(patience.lasts(), "SIGINT ends it as it is");
-            std::thread::yield_now();
-        }
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        // Whichever it was doing.
-        assert!(matches!(tool.status.code(), Some(0 | 130)), "JDK {}: {:?}", jdk.version, tool.status);
-        // It is made in the target's directory, which is ours.
-        assert!(!Path::new(&format!(".attach_pid{}", target.pid())).exists(), "JDK {}", jdk.version);
-        target.say("quit");
-        let target = target.finish();
-        assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
+headwater_tests::trials! {
+    each_jdk {
+        a_tool_that_is_interrupted_at_once_says_so_or_what_it_has,
+        a_script_goes_no_further_when_its_region_is_interrupted,
+    }
+    once {
+        a_program_is_ended_that_was_started_for_a_profile_that_nobody_wants_any_more,
     }
 }
 
-#[test]
-fn a_script_goes_no_further_when_its_region_is_interrupted() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Steps.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Steps"]);
-        target.await_line("READY");
-        let out = Scratch::new("out");
-        let (script, times) = (out.file("region.hws"), out.file("times.json"));
-        std::fs::write(&script, format!("region Steps::root -d 1h > {}\necho went on\n", times.display())).unwrap();
-        let mut tool = Process::spawn(headwater().arg("session").arg(&script).arg(target.pid().to_string()));
-        tool.await_error_line("waiting for entry");
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        assert_eq!(tool.status.code(), Some(1), "JDK {}: {:#?}", jdk.version, tool.stderr);
-        assert!(tool.stderr.iter().any(|line| line.ends_with("region.hws:1:1: interrupted")), "{:#?}", tool.stderr);
-        assert_eq!(tool.stdout, Vec::<String>::new());
-        assert!(times.exists(), "JDK {}: what was timed is written", jdk.version);
-        target.say("quit");
-        assert!(target.finish().status.success());
+fn a_tool_that_is_interrupted_at_once_says_so_or_what_it_has(jdk: &Jdk) {
+    let classes = compile(jdk, &["Steps.java"]);
+    let mut target = java(jdk, &classes, &[], &["Steps"]);
+    target.await_line("READY");
+    let tool = Process::spawn(headwater().arg("profile").arg(target.pid().to_string()).args(["--root", "Steps::root"]));
+    let mut patience = Patience::default();
+    while !catches(&tool, Signal::INT) {
+        assert!(patience.lasts(), "SIGINT ends it as it is");
+        std::thread::yield_now();
     }
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    // Whichever it was doing.
+    assert!(matches!(tool.status.code(), Some(0 | 130)), "JDK {}: {:?}", jdk.version, tool.status);
+    // It is made in the target's directory, which is ours.
+    assert!(!Path::new(&format!(".attach_pid{}", target.pid())).exists(), "JDK {}", jdk.version);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
 }
 
-#[test]
+fn a_script_goes_no_further_when_its_region_is_interrupted(jdk: &Jdk) {
+    let classes = compile(jdk, &["Steps.java"]);
+    let mut target = java(jdk, &classes, &[], &["Steps"]);
+    target.await_line("READY");
+    let out = Scratch::new("out");
+    let (script, times) = (out.file("region.hws"), out.file("times.json"));
+    std::fs::write(&script, format!("region Steps::root -d 1h > {}\necho went on\n", times.display())).unwrap();
+    let mut tool = Process::spawn(headwater().arg("session").arg(&script).arg(target.pid().to_string()));
+    tool.await_error_line("waiting for entry");
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert_eq!(tool.status.code(), Some(1), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    assert!(tool.stderr.iter().any(|line| line.ends_with("region.hws:1:1: interrupted")), "{:#?}", tool.stderr);
+    assert_eq!(tool.stdout, Vec::<String>::new());
+    assert!(times.exists(), "JDK {}: what was timed is written", jdk.version);
+    target.say("quit");
+    assert!(target.finish().status.success());
+}
+
 fn a_program_is_ended_that_was_started_for_a_profile_that_nobody_wants_any_more() {
     // It is no JVM yet, and ends by itself when its input does.
     let program = ["--", "sh", "-c", "echo READY; read line"];

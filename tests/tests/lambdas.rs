@@ -3,8 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile_text, java, profile, read_report};
 use rustix::process::Signal;
+
+headwater_tests::trials! {
+    each_jdk {
+        a_lambda_that_somebody_else_made_is_below_who_calls_it,
+        lambdas_of_other_interfaces_are_not_taken_for_called,
+        profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays,
+        lambdas_since_the_profile_are_not_forgotten_because_somebody_remembers_old_ones,
+        code_is_given_back_when_no_call_goes_on_with_its_lambdas,
+    }
+}
 
 const SOURCE: &str = "
     import java.util.*;
@@ -70,43 +80,37 @@ fn check(jdk: &Jdk, options: &[&str]) -> BTreeMap<String, u64> {
     calls_by_method(&read_report(&file))
 }
 
-#[test]
-fn a_lambda_that_somebody_else_made_is_below_who_calls_it() {
-    for jdk in jdks() {
-        for scheme in ["b", "a"] {
-            let found = check(&jdk, &["--scheme", scheme]);
-            let calls = |method: &str| found.get(method).copied().unwrap_or(0);
-            let context = format!("JDK {}, {scheme}: {found:#?}", jdk.version);
-            assert_eq!((calls("Handlers.body()I"), calls("Handlers.twice(I)I")), (3, 3), "{context}");
-            let lambda = |class: &str| found.iter().find(|(name, _)| name.starts_with(&format!("{class}.lambda$")));
-            assert_eq!(lambda("Handlers").map(|(_, calls)| *calls), Some(3), "{context}");
-            // By the JDK's own code, which is not looked through.
-            let compared = calls("Orders.order(II)I");
-            assert!(compared >= 6 && lambda("Orders").map(|(_, calls)| *calls) == Some(compared), "{context}");
-            // Made while the profile ran, by code that is not below the root.
-            assert_eq!(calls("Late.body()I"), 2, "{context}");
-        }
+fn a_lambda_that_somebody_else_made_is_below_who_calls_it(jdk: &Jdk) {
+    for scheme in ["b", "a"] {
+        let found = check(jdk, &["--scheme", scheme]);
+        let calls = |method: &str| found.get(method).copied().unwrap_or(0);
+        let context = format!("JDK {}, {scheme}: {found:#?}", jdk.version);
+        assert_eq!((calls("Handlers.body()I"), calls("Handlers.twice(I)I")), (3, 3), "{context}");
+        let lambda = |class: &str| found.iter().find(|(name, _)| name.starts_with(&format!("{class}.lambda$")));
+        assert_eq!(lambda("Handlers").map(|(_, calls)| *calls), Some(3), "{context}");
+        // By the JDK's own code, which is not looked through.
+        let compared = calls("Orders.order(II)I");
+        assert!(compared >= 6 && lambda("Orders").map(|(_, calls)| *calls) == Some(compared), "{context}");
+        // Made while the profile ran, by code that is not below the root.
+        assert_eq!(calls("Late.body()I"), 2, "{context}");
     }
 }
 
-#[test]
-fn lambdas_of_other_interfaces_are_not_taken_for_called() {
-    for jdk in jdks() {
-        let classes = compile_text(&jdk, SOURCE);
-        let mut target = java(&jdk, &classes, &[], &["Main"]);
-        target.await_line("READY");
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let tool = profile(&target, &["--root", "Main::root", "--calls", "1", "-o", &file_name]);
-        target.say("go");
-        assert!(tool.finish().status.success());
-        target.say("quit");
-        assert!(target.finish().status.success());
-        let report = read_report(&file);
-        // root, smallest, two bodies of lambdas, what they call, and the method referred to.
-        assert_eq!((&report["methods"]["instrumented"], &report["methods"]["called"]), (&7.into(), &7.into()));
-    }
+fn lambdas_of_other_interfaces_are_not_taken_for_called(jdk: &Jdk) {
+    let classes = compile_text(jdk, SOURCE);
+    let mut target = java(jdk, &classes, &[], &["Main"]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let tool = profile(&target, &["--root", "Main::root", "--calls", "1", "-o", &file_name]);
+    target.say("go");
+    assert!(tool.finish().status.success());
+    target.say("quit");
+    assert!(target.finish().status.success());
+    let report = read_report(&file);
+    // root, smallest, two bodies of lambdas, what they call, and the method referred to.
+    assert_eq!((&report["methods"]["instrumented"], &report["methods"]["called"]), (&7.into(), &7.into()));
 }
 
 /// A thread of its own stays in a walk through a list until the end.
@@ -178,33 +182,26 @@ const CALLED_BY_THE_JDK: &str = "
         }
     }";
 
-#[test]
-fn profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays() {
-    for jdk in jdks() {
-        let (mut target, _classes, log) = start_logging(&jdk, CALLED_BY_THE_JDK);
-        target.await_line("READY 21000");
-        let tool = profile(&target, &["--root", "Main::root", "--calls", "3000"]);
-        target.say("go");
-        assert_eq!(target.await_line("RESULT"), "RESULT 21000", "JDK {}", jdk.version);
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        let redefined = std::fs::read_to_string(&log).expect("the JVM's log");
-        let is_redefined = |log: &str, class: &str| log.contains(&format!("redefined name={class},"));
-        target.say("go");
-        assert_eq!(target.await_line("RESULT"), "RESULT 21000", "JDK {}", jdk.version);
-        target.say("quit");
-        assert!(target.finish().status.success());
-        for (class, expected) in [("Main", true), ("java.util.TimSort", true), ("java.util.ArrayList", false)] {
-            assert_eq!(is_redefined(&redefined, class), expected, "JDK {}: {class}\n{redefined}", jdk.version);
-        }
-        // Between two operations the program would run, and be compiled, with the one and without the other.
-        let forgetting = redefined.split("vm_op:").find(|operation| is_redefined(operation, "java.util.TimSort"));
-        assert!(
-            forgetting.is_some_and(|operation| is_redefined(operation, "Main")),
-            "JDK {}\n{redefined}",
-            jdk.version
-        );
+fn profiles_of_lambdas_that_are_gone_are_forgotten_but_where_a_thread_stays(jdk: &Jdk) {
+    let (mut target, _classes, log) = start_logging(jdk, CALLED_BY_THE_JDK);
+    target.await_line("READY 21000");
+    let tool = profile(&target, &["--root", "Main::root", "--calls", "3000"]);
+    target.say("go");
+    assert_eq!(target.await_line("RESULT"), "RESULT 21000", "JDK {}", jdk.version);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    let redefined = std::fs::read_to_string(&log).expect("the JVM's log");
+    let is_redefined = |log: &str, class: &str| log.contains(&format!("redefined name={class},"));
+    target.say("go");
+    assert_eq!(target.await_line("RESULT"), "RESULT 21000", "JDK {}", jdk.version);
+    target.say("quit");
+    assert!(target.finish().status.success());
+    for (class, expected) in [("Main", true), ("java.util.TimSort", true), ("java.util.ArrayList", false)] {
+        assert_eq!(is_redefined(&redefined, class), expected, "JDK {}: {class}\n{redefined}", jdk.version);
     }
+    // Between two operations the program would run, and be compiled, with the one and without the other.
+    let forgetting = redefined.split("vm_op:").find(|operation| is_redefined(operation, "java.util.TimSort"));
+    assert!(forgetting.is_some_and(|operation| is_redefined(operation, "Main")), "JDK {}\n{redefined}", jdk.version);
 }
 
 /// The root is called all the time. What sorts and walks below it has lambdas; the root's class has none, and keeps its probes longest. A thread
@@ -251,23 +248,20 @@ const SORTED_BELOW: &str = "
         }
     }";
 
-#[test]
-fn lambdas_since_the_profile_are_not_forgotten_because_somebody_remembers_old_ones() {
-    for jdk in jdks() {
-        let (mut target, _classes, log) = start_logging(&jdk, SORTED_BELOW);
-        target.await_line("READY");
-        let tool = profile(&target, &["--root", "Root::root", "--calls", "3000", "--bare", "2s"]).finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        assert!(tool.stderr.iter().any(|line| line.contains("without probes")), "{:#?}", tool.stderr);
-        let redefined = std::fs::read_to_string(&log).expect("the JVM's log");
-        target.say("quit");
-        assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
-        let times = |class: &str| redefined.matches(&format!("redefined name={class},")).count();
-        // With probes and without, twice; the root's class at the end only, as is what remembers nothing that is gone.
-        let expected = [("Root", 2), ("Sorter", 2), ("java.util.TimSort", 1), ("java.util.ArrayList", 0)];
-        for (class, expected) in expected {
-            assert_eq!(times(class), expected, "JDK {}: {class}\n{redefined}", jdk.version);
-        }
+fn lambdas_since_the_profile_are_not_forgotten_because_somebody_remembers_old_ones(jdk: &Jdk) {
+    let (mut target, _classes, log) = start_logging(jdk, SORTED_BELOW);
+    target.await_line("READY");
+    let tool = profile(&target, &["--root", "Root::root", "--calls", "3000", "--bare", "2s"]).finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    assert!(tool.stderr.iter().any(|line| line.contains("without probes")), "{:#?}", tool.stderr);
+    let redefined = std::fs::read_to_string(&log).expect("the JVM's log");
+    target.say("quit");
+    assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
+    let times = |class: &str| redefined.matches(&format!("redefined name={class},")).count();
+    // With probes and without, twice; the root's class at the end only, as is what remembers nothing that is gone.
+    let expected = [("Root", 2), ("Sorter", 2), ("java.util.TimSort", 1), ("java.util.ArrayList", 0)];
+    for (class, expected) in expected {
+        assert_eq!(times(class), expected, "JDK {}: {class}\n{redefined}", jdk.version);
     }
 }
 
@@ -318,21 +312,18 @@ const NEVER_OUTSIDE: &str = "
         }
     }";
 
-#[test]
-fn code_is_given_back_when_no_call_goes_on_with_its_lambdas() {
-    for jdk in jdks() {
-        let classes = compile_text(&jdk, NEVER_OUTSIDE);
-        let mut target = java(&jdk, &classes, &[], &["Main"]);
-        target.await_line("READY");
-        let tool = profile(&target, &["--root", "Main::root"]);
-        target.say("go");
-        let before = target.await_line("TORN");
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        target.say("go");
-        assert_eq!(target.await_line("TORN"), before, "JDK {}", jdk.version);
-        target.say("quit");
-        assert!(target.finish().status.success());
-    }
+fn code_is_given_back_when_no_call_goes_on_with_its_lambdas(jdk: &Jdk) {
+    let classes = compile_text(jdk, NEVER_OUTSIDE);
+    let mut target = java(jdk, &classes, &[], &["Main"]);
+    target.await_line("READY");
+    let tool = profile(&target, &["--root", "Main::root"]);
+    target.say("go");
+    let before = target.await_line("TORN");
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    target.say("go");
+    assert_eq!(target.await_line("TORN"), before, "JDK {}", jdk.version);
+    target.say("quit");
+    assert!(target.finish().status.success());
 }

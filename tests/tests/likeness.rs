@@ -2,8 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use headwater_tests::{Jdk, Process, Scratch, compile_directory, java, jdks, profile, run_headwater};
+use headwater_tests::{Jdk, Process, Scratch, compile_directory, java, profile, run_headwater};
 use rustix::process::Signal;
+
+headwater_tests::trials! {
+    since(17) {
+        all_that_reflection_says_of_a_class_is_the_same_before_during_and_after_profiles,
+        all_that_reflection_says_of_the_jdks_classes_is_the_same_during_and_after_a_profile,
+    }
+}
 
 /// Roots that have all classes of the target instrumented, in two ways: with other methods in each, so that other constants are
 /// appended to the same class in the second profile.
@@ -20,11 +27,6 @@ const ROOTS: [&[&str]; 2] = [
     ],
     &["Redefined::walk", "Generic::hashCode", "Circle::*", "Annotated::*", "Everything::*", "Shape*::*"],
 ];
-
-/// The target has records and sealed classes.
-fn has_records(jdk: &Jdk) -> bool {
-    jdk.version >= 17
-}
 
 /// What the target says of classes when it is told `what`: `own FILE`, without the file.
 fn described(target: &mut Process, out: &Scratch, what: &str) -> Vec<String> {
@@ -53,52 +55,46 @@ fn profiled(target: &mut Process, roots: &[&str], during: impl FnOnce(&mut Proce
     tool.stderr
 }
 
-#[test]
-fn all_that_reflection_says_of_a_class_is_the_same_before_during_and_after_profiles() {
-    for jdk in jdks().into_iter().filter(has_records) {
-        let classes = compile_directory(&jdk, "likeness");
-        let out = Scratch::new("described");
-        let mut target = java(&jdk, &classes, &[], &["Likeness"]);
-        target.await_line("READY");
-        target.say("work");
-        target.await_line("RESULT");
-        let before = described(&mut target, &out, "own");
-        assert!(before.iter().any(|line| line.contains("parameter: int named true")), "names of parameters are told");
-        for roots in ROOTS {
-            profiled(&mut target, roots, |target| {
-                target.say("work");
-                target.await_line("RESULT");
-                is_same(&before, &described(target, &out, "own"), &format!("JDK {} during {roots:?}", jdk.version));
-            });
-            is_same(&before, &described(&mut target, &out, "own"), &format!("JDK {} after {roots:?}", jdk.version));
-        }
-        target.say("work");
-        target.await_line("RESULT");
-        let region = run_headwater(&["region", &target.pid().to_string(), "Everything::both", "-d", "100ms"]);
-        assert!(matches!(region.status.code(), Some(0 | 1)), "{region:?}");
-        is_same(&before, &described(&mut target, &out, "own"), &format!("JDK {} after a region", jdk.version));
-        assert!(target.finish().status.success());
+fn all_that_reflection_says_of_a_class_is_the_same_before_during_and_after_profiles(jdk: &Jdk) {
+    let classes = compile_directory(jdk, "likeness");
+    let out = Scratch::new("described");
+    let mut target = java(jdk, &classes, &[], &["Likeness"]);
+    target.await_line("READY");
+    target.say("work");
+    target.await_line("RESULT");
+    let before = described(&mut target, &out, "own");
+    assert!(before.iter().any(|line| line.contains("parameter: int named true")), "names of parameters are told");
+    for roots in ROOTS {
+        profiled(&mut target, roots, |target| {
+            target.say("work");
+            target.await_line("RESULT");
+            is_same(&before, &described(target, &out, "own"), &format!("JDK {} during {roots:?}", jdk.version));
+        });
+        is_same(&before, &described(&mut target, &out, "own"), &format!("JDK {} after {roots:?}", jdk.version));
     }
+    target.say("work");
+    target.await_line("RESULT");
+    let region = run_headwater(&["region", &target.pid().to_string(), "Everything::both", "-d", "100ms"]);
+    assert!(matches!(region.status.code(), Some(0 | 1)), "{region:?}");
+    is_same(&before, &described(&mut target, &out, "own"), &format!("JDK {} after a region", jdk.version));
+    assert!(target.finish().status.success());
 }
 
-#[test]
-fn all_that_reflection_says_of_the_jdks_classes_is_the_same_during_and_after_a_profile() {
+fn all_that_reflection_says_of_the_jdks_classes_is_the_same_during_and_after_a_profile(jdk: &Jdk) {
     const PACKAGES: [&str; 3] = ["java.time", "sun.nio.ch", "sun.security.pkcs"];
-    for jdk in jdks().into_iter().filter(has_records) {
-        let classes = compile_directory(&jdk, "likeness");
-        let out = Scratch::new("described");
-        let mut target = java(&jdk, &classes, &[], &["Likeness"]);
-        target.await_line("READY");
-        let all = |target: &mut Process| -> Vec<String> {
-            PACKAGES.iter().flat_map(|package| described(target, &out, &format!("jdk {package}"))).collect()
-        };
-        let before = all(&mut target);
-        let described: BTreeSet<&str> = before.iter().filter_map(|line| line.split([':', ' ']).next()).collect();
-        assert!(described.len() > 300, "JDK {}: {}", jdk.version, described.len());
-        profiled(&mut target, &["java.time.**::*", "sun.nio.ch.**::*", "sun.security.pkcs.**::*"], |target| {
-            is_same(&before, &all(target), &format!("JDK {} during", jdk.version));
-        });
-        is_same(&before, &all(&mut target), &format!("JDK {} after", jdk.version));
-        assert!(target.finish().status.success());
-    }
+    let classes = compile_directory(jdk, "likeness");
+    let out = Scratch::new("described");
+    let mut target = java(jdk, &classes, &[], &["Likeness"]);
+    target.await_line("READY");
+    let all = |target: &mut Process| -> Vec<String> {
+        PACKAGES.iter().flat_map(|package| described(target, &out, &format!("jdk {package}"))).collect()
+    };
+    let before = all(&mut target);
+    let described: BTreeSet<&str> = before.iter().filter_map(|line| line.split([':', ' ']).next()).collect();
+    assert!(described.len() > 300, "JDK {}: {}", jdk.version, described.len());
+    profiled(&mut target, &["java.time.**::*", "sun.nio.ch.**::*", "sun.security.pkcs.**::*"], |target| {
+        is_same(&before, &all(target), &format!("JDK {} during", jdk.version));
+    });
+    is_same(&before, &all(&mut target), &format!("JDK {} after", jdk.version));
+    assert!(target.finish().status.success());
 }

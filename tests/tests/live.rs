@@ -2,10 +2,20 @@
 
 use headwater_tests::terminal::Terminal;
 use headwater_tests::{
-    Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, jdks, profile, read_report,
+    Jdk, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, profile, read_report,
 };
 use rustix::process::Signal;
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        reports_come_one_after_another_and_equal_the_programs_own_count,
+    }
+    first_jdk {
+        a_file_has_the_report_so_far_and_at_the_end_the_whole_one,
+        on_a_terminal_the_report_is_drawn_in_place,
+    }
+}
 
 fn start(jdk: &headwater_tests::Jdk, main: &str) -> (Scratch, Process) {
     let classes = compile(jdk, &["Counter.java", &format!("{main}.java")]);
@@ -21,32 +31,27 @@ fn next_report(tool: &mut Process) -> Value {
     serde_json::from_str(&tool.await_line("{")).expect("a line a report")
 }
 
-#[test]
-fn reports_come_one_after_another_and_equal_the_programs_own_count() {
-    for jdk in jdks() {
-        let (_classes, mut target) = start(&jdk, "Counting");
-        let arguments = ["--root", "Counting::root", "--exclude", "Counter", "--live=100ms", "--format", "json"];
-        let mut tool = profile(&target, &arguments);
-        for calls in 1..=2 {
-            target.say("go");
-            target.await_line("RESULT ");
-            assert_eq!(next_report(&mut tool)["roots"][0]["calls"], calls);
-        }
-        let ours = calls_by_method(&next_report(&mut tool));
-        tool.signal(Signal::INT);
-        assert!(tool.finish().status.success());
-        target.say("quit");
-        let theirs = counts_of_target(&target.finish().stdout);
-        assert!(theirs.len() > 20, "{theirs:#?}");
-        for (method, calls) in &theirs {
-            assert_eq!(ours.get(method), Some(calls), "JDK {}: {method}", jdk.version);
-        }
+fn reports_come_one_after_another_and_equal_the_programs_own_count(jdk: &Jdk) {
+    let (_classes, mut target) = start(jdk, "Counting");
+    let arguments = ["--root", "Counting::root", "--exclude", "Counter", "--live=100ms", "--format", "json"];
+    let mut tool = profile(&target, &arguments);
+    for calls in 1..=2 {
+        target.say("go");
+        target.await_line("RESULT ");
+        assert_eq!(next_report(&mut tool)["roots"][0]["calls"], calls);
+    }
+    let ours = calls_by_method(&next_report(&mut tool));
+    tool.signal(Signal::INT);
+    assert!(tool.finish().status.success());
+    target.say("quit");
+    let theirs = counts_of_target(&target.finish().stdout);
+    assert!(theirs.len() > 20, "{theirs:#?}");
+    for (method, calls) in &theirs {
+        assert_eq!(ours.get(method), Some(calls), "JDK {}: {method}", jdk.version);
     }
 }
 
-#[test]
-fn a_file_has_the_report_so_far_and_at_the_end_the_whole_one() {
-    let jdk = &jdks()[0];
+fn a_file_has_the_report_so_far_and_at_the_end_the_whole_one(jdk: &Jdk) {
     let (_classes, mut target) = start(jdk, "Steps");
     let out = Scratch::new("report");
     let file = out.file("live.json");
@@ -66,9 +71,7 @@ fn a_file_has_the_report_so_far_and_at_the_end_the_whole_one() {
     assert!(target.finish().status.success());
 }
 
-#[test]
-fn on_a_terminal_the_report_is_drawn_in_place() {
-    let jdk = &jdks()[0];
+fn on_a_terminal_the_report_is_drawn_in_place(jdk: &Jdk) {
     let (_classes, mut target) = start(jdk, "Steps");
     let mut command = headwater();
     command.arg("profile").arg(target.pid().to_string()).args(["--root", "Steps::root", "--live=100ms"]);

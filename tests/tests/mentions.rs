@@ -1,8 +1,15 @@
 //! What objects that are handed out to the JDK could have called on them, and no loaded class of the JDK can call: it is not instrumented until
 //! one comes that can, and then no call is missed.
 
-use headwater_tests::{Jdk, calls_by_method, compile_text, java, jdks, profile_while_told};
+use headwater_tests::{Jdk, calls_by_method, compile_text, java, profile_while_told};
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        what_nothing_can_call_is_not_instrumented,
+        what_something_can_call_now_is_counted,
+    }
+}
 
 /// Hands a subscriber out to the JDK in each call of its root, and, told so, to a publisher, which the JDK has not loaded before.
 const SOURCE: &str = "
@@ -57,33 +64,27 @@ fn told(jdk: &Jdk, lines: &[&str]) -> Value {
     profile_while_told(java(jdk, &classes, &[], &["Main"]), &["--root", "Start::root"], lines)
 }
 
-#[test]
-fn what_nothing_can_call_is_not_instrumented() {
-    for jdk in jdks() {
-        let report = told(&jdk, &["0", "0"]);
-        let methods = &report["methods"];
-        // The root, the reader's constructor, and its hash.
-        let counts = (&methods["called"], &methods["instrumented"]);
-        assert_eq!(counts, (&3.into(), &3.into()), "JDK {}: {methods}", jdk.version);
-    }
+fn what_nothing_can_call_is_not_instrumented(jdk: &Jdk) {
+    let report = told(jdk, &["0", "0"]);
+    let methods = &report["methods"];
+    // The root, the reader's constructor, and its hash.
+    let counts = (&methods["called"], &methods["instrumented"]);
+    assert_eq!(counts, (&3.into(), &3.into()), "JDK {}: {methods}", jdk.version);
 }
 
-#[test]
-fn what_something_can_call_now_is_counted() {
-    for jdk in jdks() {
-        let calls = calls_by_method(&told(&jdk, &["0", "1", "0", "1"]));
-        for (method, expected) in [
-            ("Start.root(I)I", 4),
-            ("Start.publish(LReader;)V", 2),
-            ("Reader.onSubscribe(Ljava/util/concurrent/Flow$Subscription;)V", 2),
-            ("Reader.onNext(Ljava/lang/Integer;)V", 4),
-            ("Reader.onNext(Ljava/lang/Object;)V", 4),
-            ("Reader.add(I)V", 4),
-            ("Reader.onComplete()V", 2),
-            ("Reader.done()V", 2),
-        ] {
-            assert_eq!(calls.get(method), Some(&expected), "JDK {}: {method} of {calls:#?}", jdk.version);
-        }
-        assert!(!calls.contains_key("Reader.onError(Ljava/lang/Throwable;)V"), "JDK {}", jdk.version);
+fn what_something_can_call_now_is_counted(jdk: &Jdk) {
+    let calls = calls_by_method(&told(jdk, &["0", "1", "0", "1"]));
+    for (method, expected) in [
+        ("Start.root(I)I", 4),
+        ("Start.publish(LReader;)V", 2),
+        ("Reader.onSubscribe(Ljava/util/concurrent/Flow$Subscription;)V", 2),
+        ("Reader.onNext(Ljava/lang/Integer;)V", 4),
+        ("Reader.onNext(Ljava/lang/Object;)V", 4),
+        ("Reader.add(I)V", 4),
+        ("Reader.onComplete()V", 2),
+        ("Reader.done()V", 2),
+    ] {
+        assert_eq!(calls.get(method), Some(&expected), "JDK {}: {method} of {calls:#?}", jdk.version);
     }
+    assert!(!calls.contains_key("Reader.onError(Ljava/lang/Throwable;)V"), "JDK {}", jdk.version);
 }

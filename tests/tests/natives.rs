@@ -3,9 +3,19 @@
 use std::collections::BTreeMap;
 
 use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile, compile_library, counts_of_target, java, jdks, profile, read_report,
+    Jdk, Scratch, calls_by_method, compile, compile_library, counts_of_target, java, profile, read_report,
 };
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        calls_of_native_methods_equal_the_programs_own_count,
+        those_of_the_jdk_are_left_to_its_filter,
+        without_being_asked_for_they_are_listed_as_skipped,
+        with_all_of_the_jdk_every_call_of_a_native_method_is_probed,
+        what_native_code_calls_back_is_found,
+    }
+}
 
 /// How often the root runs.
 const ROOTS: u64 = 3;
@@ -44,93 +54,78 @@ fn profiled(jdk: &Jdk, options: &[&str]) -> (Value, BTreeMap<String, u64>, BTree
     (report, ours, theirs)
 }
 
-#[test]
-fn calls_of_native_methods_equal_the_programs_own_count() {
-    for jdk in jdks() {
-        for scheme in ["b", "a", "total"] {
-            let (report, ours, theirs) = profiled(&jdk, &["--natives", "--jdk", "edge", "--scheme", scheme]);
-            assert_eq!(ours, theirs, "JDK {}, scheme {scheme}", jdk.version);
-            assert_eq!(theirs[COPY], ROOTS * 5 * 5);
-            let nodes = report["nodes"].as_array().expect("nodes");
-            let of = |method: &'static str| nodes.iter().filter(move |node| node["method"] == method);
-            let thrown: u64 = of(COPY).filter_map(|node| node["thrown"].as_u64()).sum();
-            assert_eq!(thrown, ROOTS * 5, "one of the copies of each round fails");
-            let skipped = report["methods"]["skipped"].to_string();
-            assert!(skipped.contains(LATE), "what was not seen is told: {skipped}");
-        }
+fn calls_of_native_methods_equal_the_programs_own_count(jdk: &Jdk) {
+    for scheme in ["b", "a", "total"] {
+        let (report, ours, theirs) = profiled(jdk, &["--natives", "--jdk", "edge", "--scheme", scheme]);
+        assert_eq!(ours, theirs, "JDK {}, scheme {scheme}", jdk.version);
+        assert_eq!(theirs[COPY], ROOTS * 5 * 5);
+        let nodes = report["nodes"].as_array().expect("nodes");
+        let of = |method: &'static str| nodes.iter().filter(move |node| node["method"] == method);
+        let thrown: u64 = of(COPY).filter_map(|node| node["thrown"].as_u64()).sum();
+        assert_eq!(thrown, ROOTS * 5, "one of the copies of each round fails");
+        let skipped = report["methods"]["skipped"].to_string();
+        assert!(skipped.contains(LATE), "what was not seen is told: {skipped}");
     }
 }
 
-#[test]
-fn those_of_the_jdk_are_left_to_its_filter() {
-    for jdk in jdks() {
-        let (_, mut ours, mut theirs) = profiled(&jdk, &["--natives"]);
-        let jdks = |method: &String, _: &mut u64| method.starts_with("java.lang.");
-        assert!(ours.extract_if(.., jdks).all(|(_, count)| count == 0), "JDK {}", jdk.version);
-        theirs.retain(|method, _| !method.starts_with("java.lang."));
-        assert_eq!(ours, theirs, "JDK {}", jdk.version);
-    }
+fn those_of_the_jdk_are_left_to_its_filter(jdk: &Jdk) {
+    let (_, mut ours, mut theirs) = profiled(jdk, &["--natives"]);
+    let jdks = |method: &String, _: &mut u64| method.starts_with("java.lang.");
+    assert!(ours.extract_if(.., jdks).all(|(_, count)| count == 0), "JDK {}", jdk.version);
+    theirs.retain(|method, _| !method.starts_with("java.lang."));
+    assert_eq!(ours, theirs, "JDK {}", jdk.version);
 }
 
-#[test]
-fn without_being_asked_for_they_are_listed_as_skipped() {
-    for jdk in jdks() {
-        let (report, ours, theirs) = profiled(&jdk, &[]);
-        for (method, count) in &theirs {
-            let is_native = ["nothing(", "always(", "java.lang."].iter().any(|part| method.contains(part));
-            assert_eq!(ours[method], if is_native { 0 } else { *count }, "JDK {}: {method}", jdk.version);
-        }
-        assert!(report["methods"]["skipped"].to_string().contains("it is native (--natives"), "{}", report["methods"]);
+fn without_being_asked_for_they_are_listed_as_skipped(jdk: &Jdk) {
+    let (report, ours, theirs) = profiled(jdk, &[]);
+    for (method, count) in &theirs {
+        let is_native = ["nothing(", "always(", "java.lang."].iter().any(|part| method.contains(part));
+        assert_eq!(ours[method], if is_native { 0 } else { *count }, "JDK {}: {method}", jdk.version);
     }
+    assert!(report["methods"]["skipped"].to_string().contains("it is native (--natives"), "{}", report["methods"]);
 }
 
-#[test]
-fn with_all_of_the_jdk_every_call_of_a_native_method_is_probed() {
-    for jdk in jdks() {
-        let (report, ours, theirs) = profiled(&jdk, &["--natives", "--jdk", "all"]);
-        // The JDK copies arrays, too.
-        for (method, count) in &theirs {
-            let exact = !method.starts_with("java.lang.");
-            assert!(ours[method] == *count || !exact && ours[method] > *count, "JDK {}: {method}", jdk.version);
-        }
-        assert!(report["methods"]["called"].as_u64().is_some_and(|called| called > 20), "{}", report["methods"]);
+fn with_all_of_the_jdk_every_call_of_a_native_method_is_probed(jdk: &Jdk) {
+    let (report, ours, theirs) = profiled(jdk, &["--natives", "--jdk", "all"]);
+    // The JDK copies arrays, too.
+    for (method, count) in &theirs {
+        let exact = !method.starts_with("java.lang.");
+        assert!(ours[method] == *count || !exact && ours[method] > *count, "JDK {}: {method}", jdk.version);
     }
+    assert!(report["methods"]["called"].as_u64().is_some_and(|called| called > 20), "{}", report["methods"]);
 }
 
 /// What a native method calls back through JNI.
-#[test]
-fn what_native_code_calls_back_is_found() {
-    for jdk in jdks() {
-        for (options, natives) in [(&[][..], false), (&["--natives"][..], true)] {
-            let context = format!("JDK {}, {options:?}", jdk.version);
-            let classes = compile(&jdk, &["Counter.java", "Jni.java"]);
-            compile_library(&jdk, "jni.c", &classes.file("libjni.so"));
-            let path = format!("-Djava.library.path={}", classes.path().display());
-            let mut target = java(&jdk, &classes, &[&path], &["Jni"]);
-            target.await_line("READY");
-            let out = Scratch::new("report");
-            let file = out.file("profile.json");
-            let file_name = file.to_string_lossy().into_owned();
-            let fixed = ["--root", "Jni::root", "--exclude", "Counter", "--calls", "2", "-o", &file_name];
-            let tool = profile(&target, &[&fixed, options].concat());
-            (0..2).for_each(|_| target.say("go"));
-            let tool = tool.finish();
-            assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
-            target.say("quit");
-            let target = target.finish();
-            assert!(target.status.success(), "{context}: {:#?}", target.stderr);
-            let report = read_report(&file);
-            let (ours, theirs) = (calls_by_method(&report), counts_of_target(&target.stdout));
-            for (method, count) in &theirs {
-                let expected = if method.starts_with("Jni.each") && !natives { 0 } else { *count };
-                assert_eq!(ours.get(method).copied().unwrap_or(0), expected, "{context}: {method}");
-            }
-            // Who called it, in the tree.
-            let nodes = report["nodes"].as_array().expect("nodes");
-            let job = nodes.iter().find(|node| node["method"] == "Jni$Job.run()V").expect("it is called");
-            let parent = &nodes[job["parent"].as_u64().expect("a parent") as usize];
-            let expected = if natives { "Jni.each(Ljava/lang/Runnable;I)I" } else { "Jni.work()V" };
-            assert_eq!(parent["method"], expected, "{context}");
+fn what_native_code_calls_back_is_found(jdk: &Jdk) {
+    for (options, natives) in [(&[][..], false), (&["--natives"][..], true)] {
+        let context = format!("JDK {}, {options:?}", jdk.version);
+        let classes = compile(jdk, &["Counter.java", "Jni.java"]);
+        compile_library(jdk, "jni.c", &classes.file("libjni.so"));
+        let path = format!("-Djava.library.path={}", classes.path().display());
+        let mut target = java(jdk, &classes, &[&path], &["Jni"]);
+        target.await_line("READY");
+        let out = Scratch::new("report");
+        let file = out.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let fixed = ["--root", "Jni::root", "--exclude", "Counter", "--calls", "2", "-o", &file_name];
+        let tool = profile(&target, &[&fixed, options].concat());
+        (0..2).for_each(|_| target.say("go"));
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
+        target.say("quit");
+        let target = target.finish();
+        assert!(target.status.success(), "{context}: {:#?}", target.stderr);
+        let report = read_report(&file);
+        let (ours, theirs) = (calls_by_method(&report), counts_of_target(&target.stdout));
+        for (method, count) in &theirs {
+            let expected = if method.starts_with("Jni.each") && !natives { 0 } else { *count };
+            assert_eq!(ours.get(method).copied().unwrap_or(0), expected, "{context}: {method}");
         }
+        // Who called it, in the tree.
+        let nodes = report["nodes"].as_array().expect("nodes");
+        let job = nodes.iter().find(|node| node["method"] == "Jni$Job.run()V").expect("it is called");
+        let parent = &nodes[job["parent"].as_u64().expect("a parent") as usize];
+        let expected = if natives { "Jni.each(Ljava/lang/Runnable;I)I" } else { "Jni.work()V" };
+        assert_eq!(parent["method"], expected, "{context}");
     }
 }

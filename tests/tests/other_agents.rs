@@ -2,9 +2,20 @@
 
 use std::process::Command;
 
-use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile_directory, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile_directory, java, javac, profile, read_report};
 use rustix::process::Signal;
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        a_class_that_was_redefined_between_two_profiles_runs_its_new_code_during_the_second_and_behind_it,
+        a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_code,
+        a_redefinition_that_the_jvm_refuses_changes_nothing,
+        parameters_keep_their_names_when_another_agent_retransforms_a_class_during_a_profile,
+        a_root_that_runs_since_before_is_found_after_another_agent_has_retransformed_its_class,
+        a_lock_that_a_transformer_takes_stalls_the_program_once_in_a_profile,
+    }
+}
 
 /// The JDKs from which on a class is what it was redefined to, for the JVM too.
 const FOLLOWING: u32 = 20;
@@ -83,110 +94,92 @@ fn of_hot(report: &Value) -> (Option<u64>, String) {
     (calls, reasons.filter_map(|it| it["reason"].as_str()).collect())
 }
 
-#[test]
-fn a_class_that_was_redefined_between_two_profiles_runs_its_new_code_during_the_second_and_behind_it() {
-    for jdk in jdks() {
-        let mut others = Others::start(&jdk);
-        let report = others.profiled(|others| assert_eq!(others.told("call"), "1"));
-        assert_eq!(of_hot(&report), (Some(1), String::new()), "JDK {}", jdk.version);
-        others.redefine();
-        assert_eq!(others.told("call"), "42");
-        let report = others.profiled(|others| assert_eq!(others.told("call"), "42", "JDK {}: during", jdk.version));
-        assert_eq!(others.told("call"), "42", "JDK {}: behind", jdk.version);
-        let (calls, reason) = of_hot(&report);
-        if jdk.version < FOLLOWING {
-            assert!(reason.contains("somebody else has redefined it"), "JDK {}: {reason}", jdk.version);
-        } else {
-            assert_eq!((calls, reason), (Some(1), String::new()), "JDK {}", jdk.version);
-        }
-        others.end();
+fn a_class_that_was_redefined_between_two_profiles_runs_its_new_code_during_the_second_and_behind_it(jdk: &Jdk) {
+    let mut others = Others::start(jdk);
+    let report = others.profiled(|others| assert_eq!(others.told("call"), "1"));
+    assert_eq!(of_hot(&report), (Some(1), String::new()), "JDK {}", jdk.version);
+    others.redefine();
+    assert_eq!(others.told("call"), "42");
+    let report = others.profiled(|others| assert_eq!(others.told("call"), "42", "JDK {}: during", jdk.version));
+    assert_eq!(others.told("call"), "42", "JDK {}: behind", jdk.version);
+    let (calls, reason) = of_hot(&report);
+    if jdk.version < FOLLOWING {
+        assert!(reason.contains("somebody else has redefined it"), "JDK {}: {reason}", jdk.version);
+    } else {
+        assert_eq!((calls, reason), (Some(1), String::new()), "JDK {}", jdk.version);
     }
+    others.end();
 }
 
-#[test]
-fn a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_code() {
-    for jdk in jdks() {
-        let mut others = Others::start(&jdk);
-        for _ in 0..2 {
-            let report = others.profiled(|others| {
-                others.told("call");
-                others.redefine();
-                assert_eq!(others.told("call"), "42", "JDK {}: during", jdk.version);
-                others.told("retransform");
-                assert!(!others.told("call").is_empty());
-            });
-            let (calls, reason) = of_hot(&report);
-            assert!(calls == Some(3) || !reason.is_empty(), "JDK {}: {calls:?} {reason}", jdk.version);
-            assert_eq!(others.told("names"), "int asked", "JDK {}", jdk.version);
-        }
-        others.end();
-    }
-}
-
-#[test]
-fn a_redefinition_that_the_jvm_refuses_changes_nothing() {
-    for jdk in jdks() {
-        let mut others = Others::start(&jdk);
-        let other = Scratch::new("other");
-        let source = other.file("Hot.java");
-        std::fs::write(&source, "final class Hot { int answer(int asked) { return 7; } int more; }").expect("a file");
-        assert!(jdk.javac().arg("-d").arg(other.path()).arg(&source).status().expect("javac starts").success());
-        others.profiled(|others| {
-            assert_eq!(others.told("call"), "1");
-            assert_eq!(others.told(&format!("redefine {}", other.file("Hot.class").display())), "refused");
-            assert_eq!(others.told("call"), "1", "JDK {}: during", jdk.version);
-        });
-        assert_eq!(others.told("call"), "1", "JDK {}: behind", jdk.version);
-        others.end();
-    }
-}
-
-#[test]
-fn parameters_keep_their_names_when_another_agent_retransforms_a_class_during_a_profile() {
-    for jdk in jdks() {
-        let mut others = Others::start(&jdk);
-        others.profiled(|others| {
+fn a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_code(jdk: &Jdk) {
+    let mut others = Others::start(jdk);
+    for _ in 0..2 {
+        let report = others.profiled(|others| {
             others.told("call");
-            assert_eq!(others.told("names"), "int asked", "JDK {}: instrumented", jdk.version);
+            others.redefine();
+            assert_eq!(others.told("call"), "42", "JDK {}: during", jdk.version);
             others.told("retransform");
-            assert_eq!(others.told("names"), "int asked", "JDK {}: retransformed", jdk.version);
+            assert!(!others.told("call").is_empty());
         });
-        assert_eq!(others.told("names"), "int asked", "JDK {}: behind", jdk.version);
-        others.end();
+        let (calls, reason) = of_hot(&report);
+        assert!(calls == Some(3) || !reason.is_empty(), "JDK {}: {calls:?} {reason}", jdk.version);
+        assert_eq!(others.told("names"), "int asked", "JDK {}", jdk.version);
     }
+    others.end();
 }
 
-#[test]
-fn a_root_that_runs_since_before_is_found_after_another_agent_has_retransformed_its_class() {
-    for jdk in jdks() {
-        let mut others = Others::start(&jdk);
+fn a_redefinition_that_the_jvm_refuses_changes_nothing(jdk: &Jdk) {
+    let mut others = Others::start(jdk);
+    let other = Scratch::new("other");
+    let source = other.file("Hot.java");
+    std::fs::write(&source, "final class Hot { int answer(int asked) { return 7; } int more; }").expect("a file");
+    javac(jdk, &[], &[&source], other.path());
+    others.profiled(|others| {
+        assert_eq!(others.told("call"), "1");
+        assert_eq!(others.told(&format!("redefine {}", other.file("Hot.class").display())), "refused");
+        assert_eq!(others.told("call"), "1", "JDK {}: during", jdk.version);
+    });
+    assert_eq!(others.told("call"), "1", "JDK {}: behind", jdk.version);
+    others.end();
+}
+
+fn parameters_keep_their_names_when_another_agent_retransforms_a_class_during_a_profile(jdk: &Jdk) {
+    let mut others = Others::start(jdk);
+    others.profiled(|others| {
+        others.told("call");
+        assert_eq!(others.told("names"), "int asked", "JDK {}: instrumented", jdk.version);
         others.told("retransform");
-        let report = others.profiled_from(&["Others::main"], |others| {
-            others.told("call");
-        });
-        let root = &report["roots"][0];
-        assert_eq!((&root["open"]["threads"], &root["calls"]), (&1.into(), &0.into()), "JDK {}", jdk.version);
-        assert_eq!(calls_by_method(&report).get("Others.call()I"), Some(&1), "JDK {}", jdk.version);
-        others.end();
-    }
+        assert_eq!(others.told("names"), "int asked", "JDK {}: retransformed", jdk.version);
+    });
+    assert_eq!(others.told("names"), "int asked", "JDK {}: behind", jdk.version);
+    others.end();
 }
 
-#[test]
-fn a_lock_that_a_transformer_takes_stalls_the_program_once_in_a_profile() {
+fn a_root_that_runs_since_before_is_found_after_another_agent_has_retransformed_its_class(jdk: &Jdk) {
+    let mut others = Others::start(jdk);
+    others.told("retransform");
+    let report = others.profiled_from(&["Others::main"], |others| {
+        others.told("call");
+    });
+    let root = &report["roots"][0];
+    assert_eq!((&root["open"]["threads"], &root["calls"]), (&1.into(), &0.into()), "JDK {}", jdk.version);
+    assert_eq!(calls_by_method(&report).get("Others.call()I"), Some(&1), "JDK {}", jdk.version);
+    others.end();
+}
+
+fn a_lock_that_a_transformer_takes_stalls_the_program_once_in_a_profile(jdk: &Jdk) {
     /// A machine that is busy stalls it, too.
     const ATTEMPTS: usize = 3;
-    for jdk in jdks() {
-        let stalls = || {
-            let mut others = Others::start(&jdk);
-            others.told("lock");
-            let mut stalls = 0;
-            others.profiled(|others| {
-                let rounds = ["1", "2", "3"].map(|round| others.told(&format!("held {round}")));
-                stalls = rounds.iter().filter(|ns| ns.parse::<u64>().expect("a time") >= DEADLINE_NS).count();
-            });
-            others.end();
-            stalls
-        };
-        assert!((0..ATTEMPTS).any(|_| stalls() <= 1), "JDK {}: again and again", jdk.version);
-    }
+    let stalls = || {
+        let mut others = Others::start(jdk);
+        others.told("lock");
+        let mut stalls = 0;
+        others.profiled(|others| {
+            let rounds = ["1", "2", "3"].map(|round| others.told(&format!("held {round}")));
+            stalls = rounds.iter().filter(|ns| ns.parse::<u64>().expect("a time") >= DEADLINE_NS).count();
+        });
+        others.end();
+        stalls
+    };
+    assert!((0..ATTEMPTS).any(|_| stalls() <= 1), "JDK {}: again and again", jdk.version);
 }

@@ -3,11 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, profile_while_told, read_report,
-};
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, profile, profile_while_told, read_report};
 use rustix::process::Signal;
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        every_call_on_an_object_that_was_not_expected_is_counted,
+        what_no_object_asks_for_is_not_instrumented,
+        a_call_in_code_from_before_the_profile_misses_nothing,
+    }
+}
 
 /// Calls its root for each line that it is told, by four threads at once where that begins with `4`: the root uses an object of each kind that the
 /// line names. Before, it has called it so often as its argument says, with the first kind only.
@@ -147,58 +153,49 @@ fn told(jdk: &Jdk, before: &str, lines: &[&str]) -> Value {
     profile_while_told(target, &["--root", "Start::root"], lines)
 }
 
-#[test]
-fn every_call_on_an_object_that_was_not_expected_is_counted() {
-    for jdk in jdks() {
-        for before in ["1", "50000"] {
-            for lines in [["aab", "4c", "d", "4de", "abcde"], ["4e", "4d", "ab", "c", "eeee"]] {
-                let report = told(&jdk, before, &lines);
-                let run = |line: &&str| line.strip_prefix('4').map_or((*line).to_owned(), |kinds| kinds.repeat(4));
-                let mut expected = expected(&lines.iter().map(run).collect::<String>());
-                let threads: usize = lines.iter().map(|line| if line.starts_with('4') { 4 } else { 1 }).sum();
-                expected.insert("Start.root(Ljava/lang/String;)J".into(), threads as u64);
-                assert_eq!(calls_by_method(&report), expected, "JDK {}, after {before} calls, {lines:?}", jdk.version);
-                assert_eq!(report["events"]["lost"], 0);
-            }
+fn every_call_on_an_object_that_was_not_expected_is_counted(jdk: &Jdk) {
+    for before in ["1", "50000"] {
+        for lines in [["aab", "4c", "d", "4de", "abcde"], ["4e", "4d", "ab", "c", "eeee"]] {
+            let report = told(jdk, before, &lines);
+            let run = |line: &&str| line.strip_prefix('4').map_or((*line).to_owned(), |kinds| kinds.repeat(4));
+            let mut expected = expected(&lines.iter().map(run).collect::<String>());
+            let threads: usize = lines.iter().map(|line| if line.starts_with('4') { 4 } else { 1 }).sum();
+            expected.insert("Start.root(Ljava/lang/String;)J".into(), threads as u64);
+            assert_eq!(calls_by_method(&report), expected, "JDK {}, after {before} calls, {lines:?}", jdk.version);
+            assert_eq!(report["events"]["lost"], 0);
         }
     }
 }
 
-#[test]
-fn what_no_object_asks_for_is_not_instrumented() {
-    for jdk in jdks() {
-        for before in ["1", "50000"] {
-            let report = told(&jdk, before, &["a", "4a"]);
-            let methods = &report["methods"];
-            assert_eq!(methods["called"], methods["instrumented"], "JDK {}, after {before} calls", jdk.version);
-            let called = expected("a").len() + 1;
-            assert_eq!(methods["called"], called, "JDK {}, after {before} calls", jdk.version);
-        }
+fn what_no_object_asks_for_is_not_instrumented(jdk: &Jdk) {
+    for before in ["1", "50000"] {
+        let report = told(jdk, before, &["a", "4a"]);
+        let methods = &report["methods"];
+        assert_eq!(methods["called"], methods["instrumented"], "JDK {}, after {before} calls", jdk.version);
+        let called = expected("a").len() + 1;
+        assert_eq!(methods["called"], called, "JDK {}, after {before} calls", jdk.version);
     }
 }
 
-#[test]
-fn a_call_in_code_from_before_the_profile_misses_nothing() {
-    for jdk in jdks() {
-        let classes = compile_text(&jdk, SOURCE);
-        let mut target = java(&jdk, &classes, &[], &["Main", "100", "inside"]);
-        target.await_line("INSIDE");
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let tool = profile(&target, &["--root", "Start::told", "-o", &file.to_string_lossy()]);
-        for line in ["ab", "cde"] {
-            target.say(line);
-            target.await_line("RESULT");
-        }
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-        target.say("");
-        target.await_line("READY");
-        assert!(target.finish().status.success(), "JDK {}", jdk.version);
-        let report = read_report(&file);
-        let mut calls = calls_by_method(&report);
-        calls.retain(|method, _| !method.starts_with("Main.") && !method.starts_with("Start.told"));
-        assert_eq!(calls, expected("abcde"), "JDK {}", jdk.version);
+fn a_call_in_code_from_before_the_profile_misses_nothing(jdk: &Jdk) {
+    let classes = compile_text(jdk, SOURCE);
+    let mut target = java(jdk, &classes, &[], &["Main", "100", "inside"]);
+    target.await_line("INSIDE");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let tool = profile(&target, &["--root", "Start::told", "-o", &file.to_string_lossy()]);
+    for line in ["ab", "cde"] {
+        target.say(line);
+        target.await_line("RESULT");
     }
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    target.say("");
+    target.await_line("READY");
+    assert!(target.finish().status.success(), "JDK {}", jdk.version);
+    let report = read_report(&file);
+    let mut calls = calls_by_method(&report);
+    calls.retain(|method, _| !method.starts_with("Main.") && !method.starts_with("Start.told"));
+    assert_eq!(calls, expected("abcde"), "JDK {}", jdk.version);
 }

@@ -2,55 +2,58 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Scratch, calls_by_method, compile, counts_of_target, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile, counts_of_target, java, profile, read_report};
+
+headwater_tests::trials! {
+    each_jdk {
+        calls_by_reflection_equal_the_programs_own_count,
+        calls_by_method_handles_equal_the_programs_own_count,
+        calls_by_method_handles_are_found_where_all_is_interpreted_and_where_the_jdk_is_instrumented,
+    }
+}
 
 /// How often the root runs.
 const ROOTS: usize = 3;
 
 /// Profiles a target that counts its own calls, and compares.
-fn check(program: &str, java_options: &[&str], options: &[&str]) {
-    for jdk in jdks() {
-        let context = format!("{program}, JDK {}, {java_options:?}, {options:?}", jdk.version);
-        let classes = compile(&jdk, &["Counter.java", &format!("{program}.java")]);
-        let mut target = java(&jdk, &classes, java_options, &[program]);
-        target.await_line("READY");
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let (root, calls) = (format!("{program}::root"), ROOTS.to_string());
-        let fixed = ["--root", &root, "--exclude", "Counter", "--calls", &calls, "-o", &file_name];
-        let tool = profile(&target, &[&fixed, options].concat());
-        (0..ROOTS).for_each(|_| target.say("go"));
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
-        target.say("quit");
-        let target = target.finish();
-        assert!(target.status.success(), "{context}: {:#?}", target.stderr);
-        let report = read_report(&file);
-        let (ours, theirs) = (calls_by_method(&report), counts_of_target(&target.stdout));
-        assert!(theirs.len() > 10, "{theirs:#?}");
-        let ours: BTreeMap<String, u64> =
-            theirs.keys().map(|method| (method.clone(), ours.get(method).copied().unwrap_or(0))).collect();
-        assert_eq!(ours, theirs, "{context}");
-        assert_eq!(report["events"]["healed"], 0, "{context}");
-        assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{context}: {}", report["warnings"]);
-    }
+fn check(jdk: &Jdk, program: &str, java_options: &[&str], options: &[&str]) {
+    let context = format!("{program}, JDK {}, {java_options:?}, {options:?}", jdk.version);
+    let classes = compile(jdk, &["Counter.java", &format!("{program}.java")]);
+    let mut target = java(jdk, &classes, java_options, &[program]);
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let file = out.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let (root, calls) = (format!("{program}::root"), ROOTS.to_string());
+    let fixed = ["--root", &root, "--exclude", "Counter", "--calls", &calls, "-o", &file_name];
+    let tool = profile(&target, &[&fixed, options].concat());
+    (0..ROOTS).for_each(|_| target.say("go"));
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "{context}: {:#?}", target.stderr);
+    let report = read_report(&file);
+    let (ours, theirs) = (calls_by_method(&report), counts_of_target(&target.stdout));
+    assert!(theirs.len() > 10, "{theirs:#?}");
+    let ours: BTreeMap<String, u64> =
+        theirs.keys().map(|method| (method.clone(), ours.get(method).copied().unwrap_or(0))).collect();
+    assert_eq!(ours, theirs, "{context}");
+    assert_eq!(report["events"]["healed"], 0, "{context}");
+    assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{context}: {}", report["warnings"]);
 }
 
-#[test]
-fn calls_by_reflection_equal_the_programs_own_count() {
-    check("Reflecting", &[], &[]);
-    check("Reflecting", &[], &["--scheme", "a"]);
+fn calls_by_reflection_equal_the_programs_own_count(jdk: &Jdk) {
+    check(jdk, "Reflecting", &[], &[]);
+    check(jdk, "Reflecting", &[], &["--scheme", "a"]);
 }
 
-#[test]
-fn calls_by_method_handles_equal_the_programs_own_count() {
-    check("Handles", &[], &[]);
-    check("Handles", &[], &["--scheme", "a"]);
+fn calls_by_method_handles_equal_the_programs_own_count(jdk: &Jdk) {
+    check(jdk, "Handles", &[], &[]);
+    check(jdk, "Handles", &[], &["--scheme", "a"]);
 }
 
-#[test]
-fn calls_by_method_handles_are_found_where_all_is_interpreted_and_where_the_jdk_is_instrumented() {
-    check("Handles", &["-Xint"], &[]);
-    check("Handles", &[], &["--jdk", "all"]);
+fn calls_by_method_handles_are_found_where_all_is_interpreted_and_where_the_jdk_is_instrumented(jdk: &Jdk) {
+    check(jdk, "Handles", &["-Xint"], &[]);
+    check(jdk, "Handles", &[], &["--jdk", "all"]);
 }

@@ -2,10 +2,18 @@
 
 use std::path::Path;
 
-use headwater_tests::{
-    Jdk, Process, Scratch, compile, counts_of_target, headwater, java, jdks, read_report, run_headwater,
-};
+use headwater_tests::{Jdk, Process, Scratch, compile, counts_of_target, headwater, java, read_report, run_headwater};
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        regions_are_counted_as_the_program_counts_them,
+        so_many_calls_are_timed_and_no_more,
+    }
+    first_jdk {
+        what_cannot_be_timed_is_said,
+    }
+}
 
 /// The line of the target's source with this comment.
 fn line(comment: &str) -> usize {
@@ -79,60 +87,52 @@ fn number(row: &Value, field: &str) -> f64 {
     row[field].as_f64().unwrap_or_else(|| panic!("{field} of {row}"))
 }
 
-#[test]
-fn regions_are_counted_as_the_program_counts_them() {
-    for jdk in jdks() {
-        let loop_lines = lines("loop begins", "loop ends");
-        let whole_loop = lines("whole loop begins", "whole loop ends");
-        let throwing = lines("throwing begins", "throwing ends");
-        let caught = format!("Regions:{}", line("caught"));
-        let lambda = format!("Regions:{}", line("lambda"));
-        let regions = [
-            loop_lines.as_str(),
-            &whole_loop,
-            &throwing,
-            &caught,
-            &lambda,
-            "Regions::recurse",
-            "Regions::outer(int)",
-            "Regions::inner",
-            "Regions::elsewhere",
-        ];
-        let (report, theirs) = measure(&jdk, &regions, &[], 5);
-        for (region, theirs_name) in regions.iter().zip([
-            "loop",
-            "whole loop",
-            "throwing",
-            "caught",
-            "lambda",
-            "recursive",
-            "outer",
-            "inner",
-            "threads",
-        ]) {
-            let row = row(&report, region);
-            assert_eq!(row["count"].as_u64(), Some(theirs[theirs_name]), "JDK {}, {region}: {row}", jdk.version);
-            let ordered = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(|field| number(row, field));
-            assert!(ordered.is_sorted(), "{row}");
-            let (mean, total) = (number(row, "mean_ns"), number(row, "total_ns"));
-            assert!((ordered[0]..=ordered[4]).contains(&mean), "{row}");
-            assert!((total - mean * number(row, "count")).abs() <= 1.0, "{row}");
-        }
+fn regions_are_counted_as_the_program_counts_them(jdk: &Jdk) {
+    let loop_lines = lines("loop begins", "loop ends");
+    let whole_loop = lines("whole loop begins", "whole loop ends");
+    let throwing = lines("throwing begins", "throwing ends");
+    let caught = format!("Regions:{}", line("caught"));
+    let lambda = format!("Regions:{}", line("lambda"));
+    let regions = [
+        loop_lines.as_str(),
+        &whole_loop,
+        &throwing,
+        &caught,
+        &lambda,
+        "Regions::recurse",
+        "Regions::outer(int)",
+        "Regions::inner",
+        "Regions::elsewhere",
+    ];
+    let (report, theirs) = measure(jdk, &regions, &[], 5);
+    for (region, theirs_name) in regions.iter().zip([
+        "loop",
+        "whole loop",
+        "throwing",
+        "caught",
+        "lambda",
+        "recursive",
+        "outer",
+        "inner",
+        "threads",
+    ]) {
+        let row = row(&report, region);
+        assert_eq!(row["count"].as_u64(), Some(theirs[theirs_name]), "JDK {}, {region}: {row}", jdk.version);
+        let ordered = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(|field| number(row, field));
+        assert!(ordered.is_sorted(), "{row}");
+        let (mean, total) = (number(row, "mean_ns"), number(row, "total_ns"));
+        assert!((ordered[0]..=ordered[4]).contains(&mean), "{row}");
+        assert!((total - mean * number(row, "count")).abs() <= 1.0, "{row}");
     }
 }
 
-#[test]
-fn so_many_calls_are_timed_and_no_more() {
-    for jdk in jdks() {
-        let (report, theirs) = measure(&jdk, &["Regions::outer"], &["--calls", "30"], 3);
-        assert_eq!(theirs["outer"], 60);
-        assert_eq!(row(&report, "Regions::outer")["count"], 30, "JDK {}", jdk.version);
-    }
+fn so_many_calls_are_timed_and_no_more(jdk: &Jdk) {
+    let (report, theirs) = measure(jdk, &["Regions::outer"], &["--calls", "30"], 3);
+    assert_eq!(theirs["outer"], 60);
+    assert_eq!(row(&report, "Regions::outer")["count"], 30, "JDK {}", jdk.version);
 }
 
-#[test]
-fn what_cannot_be_timed_is_said() {
-    let jdk = &jdks()[0];
+fn what_cannot_be_timed_is_said(jdk: &Jdk) {
     let classes = compile(jdk, &["Regions.java"]);
     let mut target = java(jdk, &classes, &[], &["Regions"]);
     target.await_line("READY");

@@ -1,7 +1,16 @@
 //! `headwater sample`: all threads, without a root and without an agent.
 
-use headwater_tests::{Jdk, Process, Scratch, compile, java, jdks, read_report, run_headwater};
+use headwater_tests::{Jdk, Process, Scratch, compile, java, read_report, run_headwater};
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        what_burns_is_found_and_all_of_it_is_accounted_for,
+    }
+    first_jdk {
+        a_program_that_is_gone_and_a_period_that_is_none_are_named,
+    }
+}
 
 fn burning(jdk: &Jdk) -> (Scratch, Process) {
     let classes = compile(jdk, &["Burning.java"]);
@@ -31,54 +40,45 @@ fn cpu_ns(pid: &str) -> u64 {
     ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second())
 }
 
-#[test]
-fn what_burns_is_found_and_all_of_it_is_accounted_for() {
-    for jdk in jdks() {
-        let version = jdk.version;
-        let (_classes, target) = burning(&jdk);
-        let pid = target.pid().to_string();
-        let out = Scratch::new("report");
-        let (snapshot, json) = (out.file("all.hw"), out.file("all.json"));
-        let name = snapshot.to_string_lossy().into_owned();
-        let before = cpu_ns(&pid);
-        let sampled = run_headwater(&["sample", &pid, "-d", "3s", "-o", &name]);
-        let taken = cpu_ns(&pid) - before;
-        assert!(sampled.status.success(), "JDK {version}: {}", String::from_utf8_lossy(&sampled.stderr));
-        // Nothing of ours is in it.
-        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("its maps");
-        assert!(!maps.contains("agent.so"), "JDK {version}");
-        let written = run_headwater(&["report", &name, "-o", &json.to_string_lossy()]);
-        assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
-        let report = read_report(&json);
-        for method in ["Burning.hot()", "Burning.warm()", "Burning.compute("] {
-            assert!(of(&report, method, "cpu", "total") > 0, "JDK {version}: {method} is missing: {report:#}");
-        }
-        assert!(of(&report, "Burning.compute(", "samples", "total") > 0, "JDK {version}");
-        let nodes = report["nodes"].as_array().expect("nodes");
-        let own: u64 = nodes.iter().filter_map(|node| node["metrics"]["cpu"]["self"].as_u64()).sum();
-        let roots = nodes.iter().filter(|node| node["parent"].is_null());
-        let total: u64 = roots.filter_map(|node| node["metrics"]["cpu"]["total"].as_u64()).sum();
-        assert_eq!(own, total, "JDK {version}");
-        // What it burned before and after the samples is not in them; ticks are 10 ms.
-        assert!(own > 0 && own <= taken + 20_000_000, "JDK {version}: {own} of {taken}");
-        let threads: Vec<&str> = report["threads"]
-            .as_array()
-            .expect("threads")
-            .iter()
-            .filter_map(|thread| thread["name"].as_str())
-            .collect();
-        assert!(threads.contains(&"burner"), "JDK {version}: {threads:?}");
-        let text = run_headwater(&["report", &name, "--view", "flat", "--thread", "burner"]);
-        let text = String::from_utf8_lossy(&text.stdout).into_owned();
-        assert!(text.contains("CPU time of the process") && text.contains("Burning.compute(int)"), "{text}");
-        assert!(!text.contains("Burning.warm"), "{text}");
-        finish(target, &jdk);
+fn what_burns_is_found_and_all_of_it_is_accounted_for(jdk: &Jdk) {
+    let version = jdk.version;
+    let (_classes, target) = burning(jdk);
+    let pid = target.pid().to_string();
+    let out = Scratch::new("report");
+    let (snapshot, json) = (out.file("all.hw"), out.file("all.json"));
+    let name = snapshot.to_string_lossy().into_owned();
+    let before = cpu_ns(&pid);
+    let sampled = run_headwater(&["sample", &pid, "-d", "3s", "-o", &name]);
+    let taken = cpu_ns(&pid) - before;
+    assert!(sampled.status.success(), "JDK {version}: {}", String::from_utf8_lossy(&sampled.stderr));
+    // Nothing of ours is in it.
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("its maps");
+    assert!(!maps.contains("agent.so"), "JDK {version}");
+    let written = run_headwater(&["report", &name, "-o", &json.to_string_lossy()]);
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let report = read_report(&json);
+    for method in ["Burning.hot()", "Burning.warm()", "Burning.compute("] {
+        assert!(of(&report, method, "cpu", "total") > 0, "JDK {version}: {method} is missing: {report:#}");
     }
+    assert!(of(&report, "Burning.compute(", "samples", "total") > 0, "JDK {version}");
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let own: u64 = nodes.iter().filter_map(|node| node["metrics"]["cpu"]["self"].as_u64()).sum();
+    let roots = nodes.iter().filter(|node| node["parent"].is_null());
+    let total: u64 = roots.filter_map(|node| node["metrics"]["cpu"]["total"].as_u64()).sum();
+    assert_eq!(own, total, "JDK {version}");
+    // What it burned before and after the samples is not in them; ticks are 10 ms.
+    assert!(own > 0 && own <= taken + 20_000_000, "JDK {version}: {own} of {taken}");
+    let threads: Vec<&str> =
+        report["threads"].as_array().expect("threads").iter().filter_map(|thread| thread["name"].as_str()).collect();
+    assert!(threads.contains(&"burner"), "JDK {version}: {threads:?}");
+    let text = run_headwater(&["report", &name, "--view", "flat", "--thread", "burner"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("CPU time of the process") && text.contains("Burning.compute(int)"), "{text}");
+    assert!(!text.contains("Burning.warm"), "{text}");
+    finish(target, jdk);
 }
 
-#[test]
-fn a_program_that_is_gone_and_a_period_that_is_none_are_named() {
-    let jdk = &jdks()[0];
+fn a_program_that_is_gone_and_a_period_that_is_none_are_named(jdk: &Jdk) {
     let (_classes, target) = burning(jdk);
     let pid = target.pid().to_string();
     let refused = run_headwater(&["sample", &pid, "--every", "5s"]);

@@ -4,9 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use headwater_tests::{
-    Process, Scratch, calls_by_method, compile, counts_of_target, java, jdks, profile, read_report, run_headwater,
+    Jdk, Process, Scratch, calls_by_method, compile, counts_of_target, java, profile, read_report, run_headwater,
 };
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        the_views_agree_with_each_other_and_with_the_program,
+        two_runs_of_the_same_work_pass_the_gate,
+    }
+}
 
 fn record(target: &mut Process, file: &Path) {
     let file = file.to_string_lossy().into_owned();
@@ -68,75 +75,63 @@ fn by_method(tree: &Value) -> BTreeMap<String, [u64; 3]> {
     sums
 }
 
-#[test]
-fn the_views_agree_with_each_other_and_with_the_program() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Counting"]);
-        target.await_line("READY");
-        let scratch = Scratch::new("snapshot");
-        let file = scratch.file("run.hw");
-        record(&mut target, &file);
-        target.say("quit");
-        let theirs = counts_of_target(&target.finish().stdout);
+fn the_views_agree_with_each_other_and_with_the_program(jdk: &Jdk) {
+    let classes = compile(jdk, &["Counter.java", "Counting.java"]);
+    let mut target = java(jdk, &classes, &[], &["Counting"]);
+    target.await_line("READY");
+    let scratch = Scratch::new("snapshot");
+    let file = scratch.file("run.hw");
+    record(&mut target, &file);
+    target.say("quit");
+    let theirs = counts_of_target(&target.finish().stdout);
 
-        let tree = report(&file, "tree");
-        let ours = calls_by_method(&tree);
-        let comparable: BTreeMap<String, u64> =
-            theirs.keys().map(|method| (method.clone(), ours.get(method).copied().unwrap_or(0))).collect();
-        assert_eq!(comparable, theirs, "JDK {}", jdk.version);
-        assert_eq!(text(&tree["environment"], "headwater"), env!("CARGO_PKG_VERSION"));
+    let tree = report(&file, "tree");
+    let ours = calls_by_method(&tree);
+    let comparable: BTreeMap<String, u64> =
+        theirs.keys().map(|method| (method.clone(), ours.get(method).copied().unwrap_or(0))).collect();
+    assert_eq!(comparable, theirs, "JDK {}", jdk.version);
+    assert_eq!(text(&tree["environment"], "headwater"), env!("CARGO_PKG_VERSION"));
 
-        let expected = by_method(&tree);
-        let flat = report(&file, "flat");
-        let found: BTreeMap<String, [u64; 3]> = rows(&flat, "flat")
-            .iter()
-            .map(|row| {
-                (text(row, "method").to_owned(), ["calls", "self_ns", "total_ns"].map(|field| number(row, field)))
-            })
-            .collect();
-        assert_eq!(found, expected, "JDK {}", jdk.version);
+    let expected = by_method(&tree);
+    let flat = report(&file, "flat");
+    let found: BTreeMap<String, [u64; 3]> = rows(&flat, "flat")
+        .iter()
+        .map(|row| (text(row, "method").to_owned(), ["calls", "self_ns", "total_ns"].map(|field| number(row, field))))
+        .collect();
+    assert_eq!(found, expected, "JDK {}", jdk.version);
 
-        let callers = report(&file, "callers");
-        let mut recursive = 0;
-        for stanza in rows(&callers, "stanzas") {
-            let own = &stanza["self"];
-            let [calls, base, cum] = ["calls", "base_ns", "cum_ns"].map(|field| number(own, field));
-            assert_eq!([calls, base, cum], expected[text(own, "method")]);
-            let sum = |side: &str, field: &str| rows(stanza, side).iter().map(|row| number(row, field)).sum::<u64>();
-            assert_eq!(
-                ["calls", "base_ns", "cum_ns"].map(|field| sum("parents", field)),
-                [calls, base, cum],
-                "{stanza}"
-            );
-            assert_eq!(sum("children", "cum_ns"), cum - base, "{stanza}");
-            recursive += usize::from(rows(stanza, "parents").iter().any(|row| row["method"] == own["method"]));
-        }
-        assert_eq!(rows(&callers, "stanzas").len(), expected.len());
-        assert!(recursive > 0, "the program has recursion");
+    let callers = report(&file, "callers");
+    let mut recursive = 0;
+    for stanza in rows(&callers, "stanzas") {
+        let own = &stanza["self"];
+        let [calls, base, cum] = ["calls", "base_ns", "cum_ns"].map(|field| number(own, field));
+        assert_eq!([calls, base, cum], expected[text(own, "method")]);
+        let sum = |side: &str, field: &str| rows(stanza, side).iter().map(|row| number(row, field)).sum::<u64>();
+        assert_eq!(["calls", "base_ns", "cum_ns"].map(|field| sum("parents", field)), [calls, base, cum], "{stanza}");
+        assert_eq!(sum("children", "cum_ns"), cum - base, "{stanza}");
+        recursive += usize::from(rows(stanza, "parents").iter().any(|row| row["method"] == own["method"]));
     }
+    assert_eq!(rows(&callers, "stanzas").len(), expected.len());
+    assert!(recursive > 0, "the program has recursion");
 }
 
-#[test]
-fn two_runs_of_the_same_work_pass_the_gate() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Counter.java", "Counting.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Counting"]);
-        target.await_line("READY");
-        let scratch = Scratch::new("gate");
-        let [before, after] = ["before.hw", "after.hw"].map(|name| scratch.file(name));
-        record(&mut target, &before);
-        record(&mut target, &after);
-        target.say("quit");
-        assert!(target.finish().status.success());
-        let [before, after] = [&before, &after].map(|path| path.to_string_lossy().into_owned());
-        let gate = |condition: &str| run_headwater(&["diff", &before, &after, "--fail-if", condition]);
-        let passed = gate("calls(Counting.root) > 0");
-        assert!(passed.status.success(), "{}", String::from_utf8_lossy(&passed.stderr));
-        let unchanged = gate("calls(Counting.root) >= 0");
-        assert!(unchanged.status.success(), "no change is no change, whatever is asked of it");
-        let failed = gate("calls(Counting.neverThere) > 0");
-        assert_eq!(failed.status.code(), Some(1));
-        assert!(String::from_utf8_lossy(&failed.stderr).contains("no method that was called on either side matches"));
-    }
+fn two_runs_of_the_same_work_pass_the_gate(jdk: &Jdk) {
+    let classes = compile(jdk, &["Counter.java", "Counting.java"]);
+    let mut target = java(jdk, &classes, &[], &["Counting"]);
+    target.await_line("READY");
+    let scratch = Scratch::new("gate");
+    let [before, after] = ["before.hw", "after.hw"].map(|name| scratch.file(name));
+    record(&mut target, &before);
+    record(&mut target, &after);
+    target.say("quit");
+    assert!(target.finish().status.success());
+    let [before, after] = [&before, &after].map(|path| path.to_string_lossy().into_owned());
+    let gate = |condition: &str| run_headwater(&["diff", &before, &after, "--fail-if", condition]);
+    let passed = gate("calls(Counting.root) > 0");
+    assert!(passed.status.success(), "{}", String::from_utf8_lossy(&passed.stderr));
+    let unchanged = gate("calls(Counting.root) >= 0");
+    assert!(unchanged.status.success(), "no change is no change, whatever is asked of it");
+    let failed = gate("calls(Counting.neverThere) > 0");
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("no method that was called on either side matches"));
 }

@@ -2,9 +2,17 @@
 
 use headwater_tests::appearing::{self, Appearing, ROOT};
 use headwater_tests::counting::root_calls;
-use headwater_tests::{Jdk, Patience, Process, Scratch, compile, headwater, java, jdks, profile};
+use headwater_tests::{Jdk, Patience, Process, Scratch, compile, headwater, java, profile};
 use rustix::process::Signal;
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        the_target_goes_on_in_the_midst_of_discovery_gets_its_code_back_and_the_tool_says_what_it_has,
+        who_finds_no_room_for_events_goes_on_and_a_tool_that_is_asked_nothing_is_given_up_too,
+        a_tool_that_comes_back_soon_goes_on,
+    }
+}
 
 const JSON: [&str; 4] = ["--bare", "off", "--format", "json"];
 
@@ -35,12 +43,9 @@ fn continued(tool: Process) -> Value {
     report(&tool.stdout)
 }
 
-#[test]
-fn the_target_goes_on_in_the_midst_of_discovery_gets_its_code_back_and_the_tool_says_what_it_has() {
-    for jdk in jdks() {
-        let classes = appearing::classes(&jdk);
-        ["off", "on"].into_iter().for_each(|gentle| stop_in_discovery(&jdk, &classes, gentle));
-    }
+fn the_target_goes_on_in_the_midst_of_discovery_gets_its_code_back_and_the_tool_says_what_it_has(jdk: &Jdk) {
+    let classes = appearing::classes(jdk);
+    ["off", "on"].into_iter().for_each(|gentle| stop_in_discovery(jdk, &classes, gentle));
 }
 
 fn stop_in_discovery(jdk: &Jdk, classes: &Scratch, gentle: &str) {
@@ -61,47 +66,41 @@ fn stop_in_discovery(jdk: &Jdk, classes: &Scratch, gentle: &str) {
     target.quit();
 }
 
-#[test]
-fn who_finds_no_room_for_events_goes_on_and_a_tool_that_is_asked_nothing_is_given_up_too() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Storm.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Storm", "platform", "16", "200000"]);
-        target.await_line("READY");
-        let go = |target: &mut Process| {
-            target.say("go");
-            target.await_line("ROUND ")
-        };
-        let expected = go(&mut target);
-        // There is room for a small part of a round.
-        let tool = profile(&target, &[&["--root", "Storm::root", "--buffer", "1"], &JSON[..]].concat());
-        assert_eq!(go(&mut target), expected, "JDK {}", jdk.version);
-        tool.stop();
-        assert_eq!(go(&mut target), expected, "JDK {}", jdk.version);
-        // Nobody asks anything any more.
-        let second = profile_when_free(&target, &["--root", "Storm::root", "--calls", "16"]);
-        assert_eq!(go(&mut target), expected, "JDK {}", jdk.version);
-        let second = second.finish();
-        assert!(second.status.success(), "JDK {}: {:#?}", jdk.version, second.stderr);
-        assert_eq!(root_calls(&report(&second.stdout)), 16, "JDK {}", jdk.version);
-        assert!(root_calls(&continued(tool)) >= 16, "JDK {}: what was written before is there", jdk.version);
-        target.say("quit");
-        assert!(target.finish().status.success());
-    }
+fn who_finds_no_room_for_events_goes_on_and_a_tool_that_is_asked_nothing_is_given_up_too(jdk: &Jdk) {
+    let classes = compile(jdk, &["Storm.java"]);
+    let mut target = java(jdk, &classes, &[], &["Storm", "platform", "16", "200000"]);
+    target.await_line("READY");
+    let go = |target: &mut Process| {
+        target.say("go");
+        target.await_line("ROUND ")
+    };
+    let expected = go(&mut target);
+    // There is room for a small part of a round.
+    let tool = profile(&target, &[&["--root", "Storm::root", "--buffer", "1"], &JSON[..]].concat());
+    assert_eq!(go(&mut target), expected, "JDK {}", jdk.version);
+    tool.stop();
+    assert_eq!(go(&mut target), expected, "JDK {}", jdk.version);
+    // Nobody asks anything any more.
+    let second = profile_when_free(&target, &["--root", "Storm::root", "--calls", "16"]);
+    assert_eq!(go(&mut target), expected, "JDK {}", jdk.version);
+    let second = second.finish();
+    assert!(second.status.success(), "JDK {}: {:#?}", jdk.version, second.stderr);
+    assert_eq!(root_calls(&report(&second.stdout)), 16, "JDK {}", jdk.version);
+    assert!(root_calls(&continued(tool)) >= 16, "JDK {}: what was written before is there", jdk.version);
+    target.say("quit");
+    assert!(target.finish().status.success());
 }
 
-#[test]
-fn a_tool_that_comes_back_soon_goes_on() {
-    for jdk in jdks() {
-        let classes = appearing::classes(&jdk);
-        let mut target = Appearing::start(&jdk, &classes);
-        let tool = profile(&target.process, &[&["--root", ROOT], &JSON[..]].concat());
-        target.await_rounds(20);
-        tool.stop();
-        tool.signal(Signal::CONT);
-        target.await_rounds(20);
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-        target.quit();
-    }
+fn a_tool_that_comes_back_soon_goes_on(jdk: &Jdk) {
+    let classes = appearing::classes(jdk);
+    let mut target = Appearing::start(jdk, &classes);
+    let tool = profile(&target.process, &[&["--root", ROOT], &JSON[..]].concat());
+    target.await_rounds(20);
+    tool.stop();
+    tool.signal(Signal::CONT);
+    target.await_rounds(20);
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    target.quit();
 }

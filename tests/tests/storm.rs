@@ -2,14 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{
-    Jdk, Process, Scratch, calls_by_method, compile, java, jdks, profile, read_report, run_headwater,
-};
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, java, profile, read_report, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Virtual threads are final since then.
-const VIRTUAL_THREADS: u32 = 21;
+headwater_tests::trials! {
+    each_jdk {
+        thousands_of_short_threads_keep_their_calls_apart,
+        threads_in_one_place_of_the_runtimes_table_are_told_apart,
+        sixteen_threads_at_full_rate_wait_and_lose_nothing,
+        what_is_dropped_is_counted,
+    }
+    since(21) {
+        with_all_of_the_jdk_virtual_threads_keep_their_calls_and_are_no_roots_themselves,
+        ten_thousand_virtual_threads_keep_their_calls_apart,
+    }
+}
 
 /// A running `Storm`, or another target with its commands.
 struct Storm {
@@ -86,127 +94,109 @@ fn check_threads(report: &Value, threads: u64, leaves: u64) {
 }
 
 /// What makes a thread virtual is left alone, whatever else is instrumented: a target stood still with probes there.
-#[test]
-fn with_all_of_the_jdk_virtual_threads_keep_their_calls_and_are_no_roots_themselves() {
+fn with_all_of_the_jdk_virtual_threads_keep_their_calls_and_are_no_roots_themselves(jdk: &Jdk) {
     const THREADS: u64 = 200;
     const LEAVES: u64 = 21;
-    for jdk in jdks().iter().filter(|jdk| jdk.version >= VIRTUAL_THREADS) {
-        let mut storm = Storm::start(jdk, "virtual", THREADS, LEAVES);
-        // Their class is loaded.
-        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-        let pid = storm.process.pid().to_string();
-        let own = ["profile", &pid, "--jdk", "all", "--root", "java.lang.VirtualThread::mount"];
-        let refused = run_headwater(&own);
-        let errors = String::from_utf8_lossy(&refused.stderr);
-        assert!(!refused.status.success() && errors.contains("VirtualThread::mount"), "JDK {}: {errors}", jdk.version);
-        let tool = storm.profile(&["--jdk", "all"]);
-        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-        let report = storm.report(tool);
-        assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
-        assert_eq!(report["events"]["lost"], 0, "JDK {}", jdk.version);
-    }
+    let mut storm = Storm::start(jdk, "virtual", THREADS, LEAVES);
+    // Their class is loaded.
+    assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+    let pid = storm.process.pid().to_string();
+    let own = ["profile", &pid, "--jdk", "all", "--root", "java.lang.VirtualThread::mount"];
+    let refused = run_headwater(&own);
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && errors.contains("VirtualThread::mount"), "JDK {}: {errors}", jdk.version);
+    let tool = storm.profile(&["--jdk", "all"]);
+    assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+    let report = storm.report(tool);
+    assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
+    assert_eq!(report["events"]["lost"], 0, "JDK {}", jdk.version);
 }
 
-#[test]
-fn ten_thousand_virtual_threads_keep_their_calls_apart() {
+fn ten_thousand_virtual_threads_keep_their_calls_apart(jdk: &Jdk) {
     const THREADS: u64 = 10_000;
     const LEAVES: u64 = 21;
-    for jdk in jdks().iter().filter(|jdk| jdk.version >= VIRTUAL_THREADS) {
-        let mut storm = Storm::start(jdk, "virtual", THREADS, LEAVES);
-        let tool = storm.profile(&["--threads"]);
-        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-        let report = storm.report(tool);
-        assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
-        assert_eq!(report["events"]["lost"], 0);
-        assert_eq!(report["events"]["healed"], 0);
-        check_threads(&report, THREADS, LEAVES);
-        for thread in report["threads"].as_array().expect("threads") {
-            assert_eq!(thread["name"], format!("virtual thread #{}", thread["id"]), "they have no names of their own");
-        }
+    let mut storm = Storm::start(jdk, "virtual", THREADS, LEAVES);
+    let tool = storm.profile(&["--threads"]);
+    assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+    let report = storm.report(tool);
+    assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
+    assert_eq!(report["events"]["lost"], 0);
+    assert_eq!(report["events"]["healed"], 0);
+    check_threads(&report, THREADS, LEAVES);
+    for thread in report["threads"].as_array().expect("threads") {
+        assert_eq!(thread["name"], format!("virtual thread #{}", thread["id"]), "they have no names of their own");
     }
 }
 
-#[test]
-fn thousands_of_short_threads_keep_their_calls_apart() {
+fn thousands_of_short_threads_keep_their_calls_apart(jdk: &Jdk) {
     const THREADS: u64 = 2_000;
     const LEAVES: u64 = 9;
-    for jdk in jdks() {
-        let mut storm = Storm::start(&jdk, "platform", THREADS, LEAVES);
-        let tool = storm.profile(&["--threads"]);
-        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-        let report = storm.report(tool);
-        assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
-        check_threads(&report, THREADS, LEAVES);
-    }
+    let mut storm = Storm::start(jdk, "platform", THREADS, LEAVES);
+    let tool = storm.profile(&["--threads"]);
+    assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+    let report = storm.report(tool);
+    assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
+    check_threads(&report, THREADS, LEAVES);
 }
 
 /// Two of them call the root, the third only what the root calls. A fourth, of another place, takes a chunk behind them, so that both are
 /// found by their numbers.
-#[test]
-fn threads_in_one_place_of_the_runtimes_table_are_told_apart() {
+fn threads_in_one_place_of_the_runtimes_table_are_told_apart(jdk: &Jdk) {
     const TURNS: u64 = 500;
-    for jdk in jdks() {
-        let scratch = compile(&jdk, &["SamePlace.java"]);
-        let mut process = java(&jdk, &scratch, &[], &["SamePlace", &TURNS.to_string()]);
-        process.await_line("READY");
-        let mut target = Storm { process, scratch };
-        let tool = target.profile_below("SamePlace::root", &["--threads"]);
-        let sum = |turns: u64| (0..turns).map(|leaf| leaf & 3).sum::<u64>();
-        assert_eq!(target.go(), 3 * (sum(TURNS) + sum(TURNS + 1)) + sum(TURNS));
-        let report = target.report(tool);
-        let mut calls = BTreeMap::<(u64, &str), u64>::new();
-        for node in report["nodes"].as_array().expect("nodes") {
-            let (thread, method) = (node["thread"].as_u64(), node["method"].as_str());
-            *calls.entry((thread.expect("a thread"), method.expect("a method"))).or_default() +=
-                node["calls"].as_u64().expect("calls");
-        }
-        let of = |name: &str| -> Vec<u64> {
-            calls.iter().filter(|((_, method), _)| method.contains(name)).map(|(_, calls)| *calls).collect()
-        };
-        assert_eq!(of("root"), [TURNS; 3], "JDK {}: {calls:?}", jdk.version);
-        assert_eq!(of("leaf"), [2 * TURNS; 3], "JDK {}: {calls:?}", jdk.version);
-        let mut numbers: Vec<u64> = calls.keys().map(|(thread, _)| *thread).collect();
-        numbers.dedup();
-        let in_one_place = |number: &&u64| *number % 64 == numbers[0] % 64;
-        assert_eq!(numbers.iter().filter(in_one_place).count(), 2, "{numbers:?}");
-        assert_eq!(report["events"]["healed"], 0);
-        assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{}", report["warnings"]);
+    let scratch = compile(jdk, &["SamePlace.java"]);
+    let mut process = java(jdk, &scratch, &[], &["SamePlace", &TURNS.to_string()]);
+    process.await_line("READY");
+    let mut target = Storm { process, scratch };
+    let tool = target.profile_below("SamePlace::root", &["--threads"]);
+    let sum = |turns: u64| (0..turns).map(|leaf| leaf & 3).sum::<u64>();
+    assert_eq!(target.go(), 3 * (sum(TURNS) + sum(TURNS + 1)) + sum(TURNS));
+    let report = target.report(tool);
+    let mut calls = BTreeMap::<(u64, &str), u64>::new();
+    for node in report["nodes"].as_array().expect("nodes") {
+        let (thread, method) = (node["thread"].as_u64(), node["method"].as_str());
+        *calls.entry((thread.expect("a thread"), method.expect("a method"))).or_default() +=
+            node["calls"].as_u64().expect("calls");
     }
+    let of = |name: &str| -> Vec<u64> {
+        calls.iter().filter(|((_, method), _)| method.contains(name)).map(|(_, calls)| *calls).collect()
+    };
+    assert_eq!(of("root"), [TURNS; 3], "JDK {}: {calls:?}", jdk.version);
+    assert_eq!(of("leaf"), [2 * TURNS; 3], "JDK {}: {calls:?}", jdk.version);
+    let mut numbers: Vec<u64> = calls.keys().map(|(thread, _)| *thread).collect();
+    numbers.dedup();
+    let in_one_place = |number: &&u64| *number % 64 == numbers[0] % 64;
+    assert_eq!(numbers.iter().filter(in_one_place).count(), 2, "{numbers:?}");
+    assert_eq!(report["events"]["healed"], 0);
+    assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{}", report["warnings"]);
 }
 
-#[test]
-fn sixteen_threads_at_full_rate_wait_and_lose_nothing() {
+fn sixteen_threads_at_full_rate_wait_and_lose_nothing(jdk: &Jdk) {
     const THREADS: u64 = 16;
     const LEAVES: u64 = 500_000;
-    for jdk in jdks() {
-        let mut storm = Storm::start(&jdk, "platform", THREADS, LEAVES);
-        // They write more than a hundred times as much as there is room.
-        let tool = storm.profile(&["--buffer", "1"]);
-        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-        let report = storm.report(tool);
-        assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
-        assert_eq!(report["events"]["lost"], 0);
-        assert_eq!(report["warnings"], Value::Array(Vec::new()));
-    }
+    let mut storm = Storm::start(jdk, "platform", THREADS, LEAVES);
+    // They write more than a hundred times as much as there is room.
+    let tool = storm.profile(&["--buffer", "1"]);
+    assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+    let report = storm.report(tool);
+    assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
+    assert_eq!(report["events"]["lost"], 0);
+    assert_eq!(report["warnings"], Value::Array(Vec::new()));
 }
 
-#[test]
-fn what_is_dropped_is_counted() {
+fn what_is_dropped_is_counted(jdk: &Jdk) {
     const THREADS: u64 = 4;
     const LEAVES: u64 = 100_000;
-    for jdk in jdks() {
-        let mut storm = Storm::start(&jdk, "platform", THREADS, LEAVES);
-        let tool = storm.profile(&["--buffer", "1", "--on-overflow", "drop"]);
-        // The first round finds the graph; in the second nobody reads.
-        storm.go();
-        tool.stop();
-        assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-        tool.signal(Signal::CONT);
-        let report = storm.report(tool);
-        let [recorded, lost] = ["recorded", "lost"].map(|events| report["events"][events].as_u64().expect("a number"));
-        let calls = 2 * THREADS * (1 + 2 + LEAVES);
-        assert!(lost > 0, "JDK {}", jdk.version);
-        assert_eq!(recorded + lost, 2 * calls, "each call has an entry and an exit, recorded or lost");
-        assert!(report["warnings"].to_string().contains("events were lost"), "{}", report["warnings"]);
-    }
+    let mut storm = Storm::start(jdk, "platform", THREADS, LEAVES);
+    let tool = storm.profile(&["--buffer", "1", "--on-overflow", "drop"]);
+    // The first round finds the graph; in the second nobody reads.
+    storm.go();
+    tool.stop();
+    assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
+    tool.signal(Signal::CONT);
+    let report = storm.report(tool);
+    let [recorded, lost] = ["recorded", "lost"].map(|events| report["events"][events].as_u64().expect("a number"));
+    let calls = 2 * THREADS * (1 + 2 + LEAVES);
+    assert!(lost > 0, "JDK {}", jdk.version);
+    assert_eq!(recorded + lost, 2 * calls, "each call has an entry and an exit, recorded or lost");
+    assert!(report["warnings"].to_string().contains("events were lost"), "{}", report["warnings"]);
 }

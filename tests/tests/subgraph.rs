@@ -3,10 +3,26 @@
 use std::collections::BTreeMap;
 
 use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile_text, counting, counting_while, java, jdks, profile, read_report,
+    Jdk, Scratch, calls_by_method, compile_text, counting, counting_while, java, profile, read_report,
 };
 use rustix::process::Signal;
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        every_scheme_sees_every_call,
+        few_methods_are_instrumented_that_are_never_called,
+        in_the_background_nobody_waits_and_the_report_says_so,
+        what_an_excluded_method_calls_hangs_on_its_caller,
+        the_handler_behind_a_proxy_is_found,
+        trivial_methods_can_be_left_alone,
+        every_kind_of_root_is_counted_from_its_entry,
+        a_root_with_wildcards_stands_for_all_that_match_also_in_classes_that_come_later,
+    }
+    since(17) {
+        what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back,
+    }
+}
 
 /// How often the root runs.
 const ROOTS: usize = 3;
@@ -21,54 +37,45 @@ fn ratio(report: &Value) -> f64 {
     count("instrumented") / count("called")
 }
 
-#[test]
-fn every_scheme_sees_every_call() {
-    for jdk in jdks() {
-        let mut instrumented = Vec::new();
-        for scheme in ["b", "a", "total"] {
-            let (report, theirs) = some_runs(&jdk, &["--scheme", scheme]);
-            let ours = calls_by_method(&report);
-            for (method, count) in &theirs {
-                assert_eq!(ours.get(method), Some(count), "JDK {}, scheme {scheme}: {method}", jdk.version);
-            }
-            assert_eq!(report["scheme"], scheme);
-            instrumented.push(report["methods"]["instrumented"].as_u64().expect("a number"));
-        }
-        assert!(instrumented.is_sorted(), "lazily the fewest, in total the most: {instrumented:?}");
-    }
-}
-
-#[test]
-fn few_methods_are_instrumented_that_are_never_called() {
-    for jdk in jdks() {
-        let (report, _) = some_runs(&jdk, &[]);
-        assert!(ratio(&report) <= 1.3, "JDK {}: {}", jdk.version, report["methods"]);
-    }
-}
-
-#[test]
-fn in_the_background_nobody_waits_and_the_report_says_so() {
-    for jdk in jdks() {
-        let options = ["--calls", &ROOTS.to_string(), "--reveal", "background"];
-        let (report, theirs) = counting_while(&jdk, &options, |target, tool| {
-            // While it is stopped the tool instruments nothing: what is called then is called without it.
-            tool.stop();
-            target.say("go");
-            target.await_line("RESULT");
-            tool.signal(Signal::CONT);
-            (1..ROOTS).for_each(|_| target.say("go"));
-        });
+fn every_scheme_sees_every_call(jdk: &Jdk) {
+    let mut instrumented = Vec::new();
+    for scheme in ["b", "a", "total"] {
+        let (report, theirs) = some_runs(jdk, &["--scheme", scheme]);
         let ours = calls_by_method(&report);
-        assert_eq!(ours.get("Counting.root(I)V"), Some(&(ROOTS as u64)), "{ours:#?}");
         for (method, count) in &theirs {
-            let seen = ours.get(method).copied().unwrap_or(0);
-            assert!(seen <= *count, "JDK {}: {method}: {seen} of {count}", jdk.version);
+            assert_eq!(ours.get(method), Some(count), "JDK {}, scheme {scheme}: {method}", jdk.version);
         }
-        assert_eq!(report["reveal"], "background");
-        assert!(report["methods"]["late"].as_u64().is_some_and(|late| late > 0), "{}", report["methods"]);
-        let warning = report["warnings"][0].as_str().expect("a warning");
-        assert!(warning.contains("did not wait"), "{warning}");
+        assert_eq!(report["scheme"], scheme);
+        instrumented.push(report["methods"]["instrumented"].as_u64().expect("a number"));
     }
+    assert!(instrumented.is_sorted(), "lazily the fewest, in total the most: {instrumented:?}");
+}
+
+fn few_methods_are_instrumented_that_are_never_called(jdk: &Jdk) {
+    let (report, _) = some_runs(jdk, &[]);
+    assert!(ratio(&report) <= 1.3, "JDK {}: {}", jdk.version, report["methods"]);
+}
+
+fn in_the_background_nobody_waits_and_the_report_says_so(jdk: &Jdk) {
+    let options = ["--calls", &ROOTS.to_string(), "--reveal", "background"];
+    let (report, theirs) = counting_while(jdk, &options, |target, tool| {
+        // While it is stopped the tool instruments nothing: what is called then is called without it.
+        tool.stop();
+        target.say("go");
+        target.await_line("RESULT");
+        tool.signal(Signal::CONT);
+        (1..ROOTS).for_each(|_| target.say("go"));
+    });
+    let ours = calls_by_method(&report);
+    assert_eq!(ours.get("Counting.root(I)V"), Some(&(ROOTS as u64)), "{ours:#?}");
+    for (method, count) in &theirs {
+        let seen = ours.get(method).copied().unwrap_or(0);
+        assert!(seen <= *count, "JDK {}: {method}: {seen} of {count}", jdk.version);
+    }
+    assert_eq!(report["reveal"], "background");
+    assert!(report["methods"]["late"].as_u64().is_some_and(|late| late > 0), "{}", report["methods"]);
+    let warning = report["warnings"][0].as_str().expect("a warning");
+    assert!(warning.contains("did not wait"), "{warning}");
 }
 
 /// What a source's `Start.root` calls, profiled with these options: `Main` initialises its class, and runs it for each line of input.
@@ -110,8 +117,7 @@ fn calls_of(jdk: &Jdk, source: &str, options: &[&str]) -> (Value, BTreeMap<Strin
     (report, calls)
 }
 
-#[test]
-fn what_an_excluded_method_calls_hangs_on_its_caller() {
+fn what_an_excluded_method_calls_hangs_on_its_caller(jdk: &Jdk) {
     let source = "
         class Start { static Object root() { return Hidden.first(); } static int counted; }
         class Hidden {
@@ -123,25 +129,22 @@ fn what_an_excluded_method_calls_hangs_on_its_caller() {
             String deeper() { return \"\"; }
             int own() { return 1; }
         }";
-    for jdk in jdks() {
-        let (report, found) = calls(&jdk, source, &["--exclude", "Hidden"]);
-        let shown: Vec<&str> = found.keys().map(String::as_str).collect();
-        let expected = [
-            "Shown.<init>()V",
-            "Shown.deeper()Ljava/lang/String;",
-            "Shown.own()I",
-            "Shown.toString()Ljava/lang/String;",
-            "Start.root()Ljava/lang/Object;",
-        ];
-        assert_eq!(shown, expected, "JDK {}", jdk.version);
-        assert!(found.values().all(|calls| *calls == 2), "{found:#?}");
-        let own = report["nodes"].as_array().expect("nodes").iter().find(|node| node["method"] == "Shown.own()I");
-        assert_eq!(own.expect("it is there")["parent"], 0, "the nearest shown ancestor is the root");
-    }
+    let (report, found) = calls(jdk, source, &["--exclude", "Hidden"]);
+    let shown: Vec<&str> = found.keys().map(String::as_str).collect();
+    let expected = [
+        "Shown.<init>()V",
+        "Shown.deeper()Ljava/lang/String;",
+        "Shown.own()I",
+        "Shown.toString()Ljava/lang/String;",
+        "Start.root()Ljava/lang/Object;",
+    ];
+    assert_eq!(shown, expected, "JDK {}", jdk.version);
+    assert!(found.values().all(|calls| *calls == 2), "{found:#?}");
+    let own = report["nodes"].as_array().expect("nodes").iter().find(|node| node["method"] == "Shown.own()I");
+    assert_eq!(own.expect("it is there")["parent"], 0, "the nearest shown ancestor is the root");
 }
 
-#[test]
-fn the_handler_behind_a_proxy_is_found() {
+fn the_handler_behind_a_proxy_is_found(jdk: &Jdk) {
     let source = "
         interface Service { int run(); }
         class Handler implements java.lang.reflect.InvocationHandler {
@@ -153,15 +156,12 @@ fn the_handler_behind_a_proxy_is_found() {
                     Start.class.getClassLoader(), new Class<?>[] {Service.class}, new Handler());
             static Object root() { return service.run(); }
         }";
-    for jdk in jdks() {
-        let (_, found) = calls(&jdk, source, &[]);
-        assert_eq!(found.get("Handler.inner()I"), Some(&2), "JDK {}: {found:#?}", jdk.version);
-    }
+    let (_, found) = calls(jdk, source, &[]);
+    assert_eq!(found.get("Handler.inner()I"), Some(&2), "JDK {}: {found:#?}", jdk.version);
 }
 
 /// What leaves the application's code other than as an argument of a call that says so.
-#[test]
-fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() {
+fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back(jdk: &Jdk) {
     let source = "
         import java.util.Comparator;
         import java.util.stream.Stream;
@@ -233,30 +233,26 @@ fn what_is_returned_to_the_jdk_or_given_to_an_inherited_method_is_called_back() 
             static int inherited(Meals meals, Eater eater) { meals.forEach(eater); return eater.eaten; }
             static String joined(Named named) { return \"it is \" + named; }
         }";
-    const RECORDS: u32 = 17;
-    for jdk in jdks().iter().filter(|jdk| jdk.version >= RECORDS) {
-        let (_, found) = calls(jdk, source, &[]);
-        let expected = [
-            ("Steps.hasNext()Z", 8),
-            ("Steps.next()Ljava/lang/Object;", 6),
-            ("Steps.next()Ljava/lang/Integer;", 6),
-            ("Eater.accept(Ljava/lang/Object;)V", 4),
-            ("Named.toString()Ljava/lang/String;", 2),
-            ("Key.hashCode()I", 2),
-            ("Event.compareTo(LEvent;)I", 4),
-            ("Fruit.hashCode()I", 2),
-            ("Peach.hashCode()I", 2),
-            ("Lamp.compareTo(LLamp;)I", 2),
-            ("Bulb.compareTo(Ljava/lang/Object;)I", 2),
-        ];
-        for (method, calls) in expected {
-            assert_eq!(found.get(method), Some(&calls), "JDK {}: {method} of {found:#?}", jdk.version);
-        }
+    let (_, found) = calls(jdk, source, &[]);
+    let expected = [
+        ("Steps.hasNext()Z", 8),
+        ("Steps.next()Ljava/lang/Object;", 6),
+        ("Steps.next()Ljava/lang/Integer;", 6),
+        ("Eater.accept(Ljava/lang/Object;)V", 4),
+        ("Named.toString()Ljava/lang/String;", 2),
+        ("Key.hashCode()I", 2),
+        ("Event.compareTo(LEvent;)I", 4),
+        ("Fruit.hashCode()I", 2),
+        ("Peach.hashCode()I", 2),
+        ("Lamp.compareTo(LLamp;)I", 2),
+        ("Bulb.compareTo(Ljava/lang/Object;)I", 2),
+    ];
+    for (method, calls) in expected {
+        assert_eq!(found.get(method), Some(&calls), "JDK {}: {method} of {found:#?}", jdk.version);
     }
 }
 
-#[test]
-fn trivial_methods_can_be_left_alone() {
+fn trivial_methods_can_be_left_alone(jdk: &Jdk) {
     let source = "
         class Start {
             int value;
@@ -274,29 +270,20 @@ fn trivial_methods_can_be_left_alone() {
                 return it.locked() + it.calls() + it.chooses() + it.get();
             }
         }";
-    for jdk in jdks() {
-        let (report, found) = calls(&jdk, source, &["--skip-trivial"]);
-        let names: Vec<&str> = found.keys().map(String::as_str).collect();
-        assert_eq!(
-            names,
-            [
-                "Start.<init>()V",
-                "Start.calls()I",
-                "Start.chooses()I",
-                "Start.locked()I",
-                "Start.root()Ljava/lang/Object;"
-            ],
-            "JDK {}",
-            jdk.version
-        );
-        assert_eq!(report["methods"]["trivial"], 4, "{}", report["methods"]);
-        let (_, all) = calls(&jdk, source, &[]);
-        assert_eq!(all.len(), 9, "{all:#?}");
-    }
+    let (report, found) = calls(jdk, source, &["--skip-trivial"]);
+    let names: Vec<&str> = found.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        ["Start.<init>()V", "Start.calls()I", "Start.chooses()I", "Start.locked()I", "Start.root()Ljava/lang/Object;"],
+        "JDK {}",
+        jdk.version
+    );
+    assert_eq!(report["methods"]["trivial"], 4, "{}", report["methods"]);
+    let (_, all) = calls(jdk, source, &[]);
+    assert_eq!(all.len(), 9, "{all:#?}");
 }
 
-#[test]
-fn every_kind_of_root_is_counted_from_its_entry() {
+fn every_kind_of_root_is_counted_from_its_entry(jdk: &Jdk) {
     let source = "
         interface Service { int serve(); }
         abstract class Half implements Service { public int serve() { return twice(); } abstract int twice(); }
@@ -319,44 +306,41 @@ fn every_kind_of_root_is_counted_from_its_entry() {
         }";
     let roots =
         ["Service::serve", "Item::<init>", "Later::<clinit>", "Nested::outer", "Nested::inner", "Nested::again"];
-    for jdk in jdks() {
-        let options: Vec<&str> = roots.iter().flat_map(|root| ["--root", root]).collect();
-        let (report, _) = calls_of(&jdk, source, &options);
-        let entered: Vec<u64> =
-            report["roots"].as_array().expect("roots").iter().filter_map(|root| root["calls"].as_u64()).collect();
-        // Of a nested root the calls from outside count as its own; the others are its caller's. The program runs it all twice.
-        assert_eq!(entered, [4, 2, 1, 2, 2, 2], "JDK {}: {}", jdk.version, report["roots"]);
-        let nodes = report["nodes"].as_array().expect("nodes");
-        let below = |path: &[&str]| -> u64 {
-            let mut parent = Value::Null;
-            let mut calls = 0;
-            for name in path {
-                let is_it = |node: &&Value| {
-                    node["parent"] == parent && node["method"].as_str().is_some_and(|method| method.starts_with(name))
-                };
-                let Some(node) = nodes.iter().find(is_it) else { panic!("JDK {}: {path:?}: {nodes:#?}", jdk.version) };
-                parent = node["id"].clone();
-                calls = node["calls"].as_u64().expect("a number");
-            }
-            calls
-        };
-        for (path, calls) in [
-            (&["One.serve", "Callee.called"][..], 2),
-            (&["Half.serve", "Two.twice", "Callee.called"], 2),
-            (&["Item.<init>(I)", "Item.<init>()", "Callee.called"], 2),
-            (&["Later.<clinit>", "Callee.called"], 1),
-            (&["Nested.outer", "Nested.inner", "Callee.called"], 2),
-            (&["Nested.outer", "Callee.called"], 2),
-            (&["Nested.inner", "Callee.called"], 2),
-            (&["Nested.again", "Nested.again", "Nested.again", "Nested.again", "Callee.called"], 2),
-        ] {
-            assert_eq!(below(path), calls, "JDK {}: {path:?}", jdk.version);
+    let options: Vec<&str> = roots.iter().flat_map(|root| ["--root", root]).collect();
+    let (report, _) = calls_of(jdk, source, &options);
+    let entered: Vec<u64> =
+        report["roots"].as_array().expect("roots").iter().filter_map(|root| root["calls"].as_u64()).collect();
+    // Of a nested root the calls from outside count as its own; the others are its caller's. The program runs it all twice.
+    assert_eq!(entered, [4, 2, 1, 2, 2, 2], "JDK {}: {}", jdk.version, report["roots"]);
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let below = |path: &[&str]| -> u64 {
+        let mut parent = Value::Null;
+        let mut calls = 0;
+        for name in path {
+            let is_it = |node: &&Value| {
+                node["parent"] == parent && node["method"].as_str().is_some_and(|method| method.starts_with(name))
+            };
+            let Some(node) = nodes.iter().find(is_it) else { panic!("JDK {}: {path:?}: {nodes:#?}", jdk.version) };
+            parent = node["id"].clone();
+            calls = node["calls"].as_u64().expect("a number");
         }
+        calls
+    };
+    for (path, calls) in [
+        (&["One.serve", "Callee.called"][..], 2),
+        (&["Half.serve", "Two.twice", "Callee.called"], 2),
+        (&["Item.<init>(I)", "Item.<init>()", "Callee.called"], 2),
+        (&["Later.<clinit>", "Callee.called"], 1),
+        (&["Nested.outer", "Nested.inner", "Callee.called"], 2),
+        (&["Nested.outer", "Callee.called"], 2),
+        (&["Nested.inner", "Callee.called"], 2),
+        (&["Nested.again", "Nested.again", "Nested.again", "Nested.again", "Callee.called"], 2),
+    ] {
+        assert_eq!(below(path), calls, "JDK {}: {path:?}", jdk.version);
     }
 }
 
-#[test]
-fn a_root_with_wildcards_stands_for_all_that_match_also_in_classes_that_come_later() {
+fn a_root_with_wildcards_stands_for_all_that_match_also_in_classes_that_come_later(jdk: &Jdk) {
     let source = "
         class WildFirst {
             static int runOne() { return Callee.called(); }
@@ -371,19 +355,13 @@ fn a_root_with_wildcards_stands_for_all_that_match_also_in_classes_that_come_lat
                 return WildFirst.runOne() + WildFirst.other() + new WildLate().runTwo() + Tame.runThree();
             }
         }";
-    for jdk in jdks() {
-        let (report, found) = calls_of(&jdk, source, &["--root", "Wild*::run*"]);
-        // The inner one of two roots is its caller's; what no root calls is not there.
-        let expected = [
-            ("Callee.called()I", 2),
-            ("WildFirst.runOne()I", 2),
-            ("WildFirst.runOne(I)I", 2),
-            ("WildLate.runTwo()I", 2),
-        ];
-        let expected: BTreeMap<String, u64> = expected.map(|(method, calls)| (method.to_owned(), calls)).into();
-        assert_eq!(found, expected, "JDK {}", jdk.version);
-        let root = &report["roots"][0];
-        assert_eq!(root["calls"], 4, "JDK {}: {root}", jdk.version);
-        assert_eq!(root["methods"].as_array().map(Vec::len), Some(3), "JDK {}: {root}", jdk.version);
-    }
+    let (report, found) = calls_of(jdk, source, &["--root", "Wild*::run*"]);
+    // The inner one of two roots is its caller's; what no root calls is not there.
+    let expected =
+        [("Callee.called()I", 2), ("WildFirst.runOne()I", 2), ("WildFirst.runOne(I)I", 2), ("WildLate.runTwo()I", 2)];
+    let expected: BTreeMap<String, u64> = expected.map(|(method, calls)| (method.to_owned(), calls)).into();
+    assert_eq!(found, expected, "JDK {}", jdk.version);
+    let root = &report["roots"][0];
+    assert_eq!(root["calls"], 4, "JDK {}: {root}", jdk.version);
+    assert_eq!(root["methods"].as_array().map(Vec::len), Some(3), "JDK {}: {root}", jdk.version);
 }

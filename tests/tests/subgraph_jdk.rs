@@ -3,7 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, profile, read_report};
+
+headwater_tests::trials! {
+    each_jdk {
+        a_method_of_the_jdk_may_be_the_root,
+        the_classes_that_the_jvm_leans_on_may_be_instrumented,
+        so_may_all_calls_of_its_native_methods,
+        an_action_of_swings_may_be_the_root,
+    }
+}
 
 const VERIFIED: [&str; 3] =
     ["-XX:+UnlockDiagnosticVMOptions", "-XX:+BytecodeVerificationLocal", "-XX:+BytecodeVerificationRemote"];
@@ -100,49 +109,37 @@ fn check(jdk: &Jdk, source: &str, root: &str, tool_options: &[&str]) -> BTreeMap
     calls_by_method(&report)
 }
 
-#[test]
-fn a_method_of_the_jdk_may_be_the_root() {
-    for jdk in jdks() {
-        let found = check(&jdk, SOURCE, "java.util.HashMap::put", &[]);
-        assert!(found["java.util.HashMap.put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"] >= 202);
-        assert!(found.contains_key("java.util.HashMap.hash(Ljava/lang/Object;)I"), "{found:#?}");
-        assert!(found.contains_key("java.lang.String.hashCode()I"), "{found:#?}");
+fn a_method_of_the_jdk_may_be_the_root(jdk: &Jdk) {
+    let found = check(jdk, SOURCE, "java.util.HashMap::put", &[]);
+    assert!(found["java.util.HashMap.put(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;"] >= 202);
+    assert!(found.contains_key("java.util.HashMap.hash(Ljava/lang/Object;)I"), "{found:#?}");
+    assert!(found.contains_key("java.lang.String.hashCode()I"), "{found:#?}");
+}
+
+fn the_classes_that_the_jvm_leans_on_may_be_instrumented(jdk: &Jdk) {
+    let found = check(jdk, SOURCE, "Main::work", &[]);
+    for class in ["Thread", "System", "Class", "Math", "String", "Integer"] {
+        let of_class = format!("java.lang.{class}.");
+        assert!(found.keys().any(|method| method.starts_with(&of_class)), "JDK {}: {class}", jdk.version);
     }
 }
 
-#[test]
-fn the_classes_that_the_jvm_leans_on_may_be_instrumented() {
-    for jdk in jdks() {
-        let found = check(&jdk, SOURCE, "Main::work", &[]);
-        for class in ["Thread", "System", "Class", "Math", "String", "Integer"] {
-            let of_class = format!("java.lang.{class}.");
-            assert!(found.keys().any(|method| method.starts_with(&of_class)), "JDK {}: {class}", jdk.version);
-        }
+fn so_may_all_calls_of_its_native_methods(jdk: &Jdk) {
+    let found = check(jdk, SOURCE, "Main::work", &["--natives"]);
+    for native in ["jdk.internal.misc.Unsafe.park(ZJ)V", "java.lang.Thread.currentThread()Ljava/lang/Thread;"] {
+        assert!(found.contains_key(native), "JDK {}: {native}: {:#?}", jdk.version, found.keys());
     }
 }
 
-#[test]
-fn so_may_all_calls_of_its_native_methods() {
-    for jdk in jdks() {
-        let found = check(&jdk, SOURCE, "Main::work", &["--natives"]);
-        for native in ["jdk.internal.misc.Unsafe.park(ZJ)V", "java.lang.Thread.currentThread()Ljava/lang/Thread;"] {
-            assert!(found.contains_key(native), "JDK {}: {native}: {:#?}", jdk.version, found.keys());
-        }
-    }
-}
-
-#[test]
-fn an_action_of_swings_may_be_the_root() {
-    for jdk in jdks() {
-        let found = check(&jdk, SWING, "javax.swing.AbstractButton::fireActionPerformed", &[]);
-        let root = "javax.swing.AbstractButton.fireActionPerformed(Ljava/awt/event/ActionEvent;)V";
-        assert_eq!(found.get(root), Some(&2), "JDK {}: {found:#?}", jdk.version);
-        for method in [
-            "javax.swing.DefaultListModel.addElement(Ljava/lang/Object;)V",
-            "javax.swing.JTable.setValueAt(Ljava/lang/Object;II)V",
-            "javax.swing.text.PlainDocument.insertString(ILjava/lang/String;Ljavax/swing/text/AttributeSet;)V",
-        ] {
-            assert_eq!(found.get(method), Some(&2), "JDK {}: {method}", jdk.version);
-        }
+fn an_action_of_swings_may_be_the_root(jdk: &Jdk) {
+    let found = check(jdk, SWING, "javax.swing.AbstractButton::fireActionPerformed", &[]);
+    let root = "javax.swing.AbstractButton.fireActionPerformed(Ljava/awt/event/ActionEvent;)V";
+    assert_eq!(found.get(root), Some(&2), "JDK {}: {found:#?}", jdk.version);
+    for method in [
+        "javax.swing.DefaultListModel.addElement(Ljava/lang/Object;)V",
+        "javax.swing.JTable.setValueAt(Ljava/lang/Object;II)V",
+        "javax.swing.text.PlainDocument.insertString(ILjava/lang/String;Ljavax/swing/text/AttributeSet;)V",
+    ] {
+        assert_eq!(found.get(method), Some(&2), "JDK {}: {method}", jdk.version);
     }
 }

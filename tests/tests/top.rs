@@ -1,10 +1,23 @@
 //! `headwater top` in a pseudo-terminal: what it shows, and that it leaves the terminal as it found it.
 
 use headwater_tests::terminal::{Modes, Terminal};
-use headwater_tests::{
-    Jdk, Process, Scratch, calls_by_method, compile, headwater, java, jdks, read_report, run_headwater,
-};
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, headwater, java, read_report, run_headwater};
 use rustix::process::Signal;
+
+headwater_tests::trials! {
+    each_jdk {
+        calls_appear_as_they_are_made_on_a_terminal_that_changes_its_size,
+        when_the_target_is_killed_its_last_results_stay_and_are_written,
+    }
+    first_jdk {
+        signals_and_ctrl_c_leave_the_terminal_and_the_target_as_they_were,
+        recording_is_paused_cleared_and_gone_on_with_and_results_are_frozen_and_saved,
+        a_profile_that_is_complete_stays_on_the_screen_and_is_reported_when_it_is_left,
+        a_second_is_enough_for_little_output,
+        without_a_terminal_another_way_is_named,
+        a_root_that_matches_nothing_and_a_target_that_is_none_never_take_the_terminal,
+    }
+}
 
 const SMALL: (u16, u16) = (80, 24);
 const LARGE: (u16, u16) = (200, 60);
@@ -69,57 +82,49 @@ impl Watched {
     }
 }
 
-#[test]
-fn calls_appear_as_they_are_made_on_a_terminal_that_changes_its_size() {
-    for jdk in jdks() {
-        for (size, other) in [(SMALL, LARGE), (LARGE, SMALL)] {
-            let mut watched = Watched::start(&jdk, size, &[]);
-            watched.terminal.await_text("root      Steps::root: waiting for entry");
-            watched.go("enter", "INSIDE");
-            watched.await_calls("Steps.step()", 3);
-            watched.terminal.await_text("root      Steps::root: entered once");
-            watched.terminal.resize(other.0, other.1);
-            watched.go("step", "STEP");
-            let lines = watched.await_calls("Steps.inside()", 1);
-            // The keys stand in the last line, whichever that is.
-            let (last, width) = (usize::from(other.1) - 1, usize::from(other.0));
-            watched.terminal.await_screen("the keys below", |lines| lines[last].starts_with("? help  q quit"));
-            assert!(lines.iter().all(|line| line.chars().count() <= width));
-            watched.terminal.press("\t");
-            watched.await_calls("Steps.step()", 4);
-            watched.terminal.press("q");
-            let status = watched.terminal.await_end();
-            assert_eq!(status.code(), Some(0), "JDK {}: {:#?}", jdk.version, watched.terminal.lines());
-            watched.assert_restored();
-            watched.leave_target();
-        }
-    }
-}
-
-#[test]
-fn when_the_target_is_killed_its_last_results_stay_and_are_written() {
-    for jdk in jdks() {
-        let scratch = Scratch::new("top");
-        let file = scratch.file("last.json");
-        let mut watched = Watched::start(&jdk, SMALL, &["-o", &file.to_string_lossy()]);
+fn calls_appear_as_they_are_made_on_a_terminal_that_changes_its_size(jdk: &Jdk) {
+    for (size, other) in [(SMALL, LARGE), (LARGE, SMALL)] {
+        let mut watched = Watched::start(jdk, size, &[]);
+        watched.terminal.await_text("root      Steps::root: waiting for entry");
         watched.go("enter", "INSIDE");
         watched.await_calls("Steps.step()", 3);
-        watched.target.signal(Signal::KILL);
-        watched.terminal.await_text("The target has ended. These are the last results");
-        watched.terminal.await_text("ENDED after");
-        watched.await_calls("Steps.step()", 3);
-        watched.terminal.press("/inside\r");
-        watched.terminal.await_text("1 match");
+        watched.terminal.await_text("root      Steps::root: entered once");
+        watched.terminal.resize(other.0, other.1);
+        watched.go("step", "STEP");
+        let lines = watched.await_calls("Steps.inside()", 1);
+        // The keys stand in the last line, whichever that is.
+        let (last, width) = (usize::from(other.1) - 1, usize::from(other.0));
+        watched.terminal.await_screen("the keys below", |lines| lines[last].starts_with("? help  q quit"));
+        assert!(lines.iter().all(|line| line.chars().count() <= width));
+        watched.terminal.press("\t");
+        watched.await_calls("Steps.step()", 4);
         watched.terminal.press("q");
-        assert_eq!(watched.terminal.await_end().code(), Some(5), "JDK {}", jdk.version);
+        let status = watched.terminal.await_end();
+        assert_eq!(status.code(), Some(0), "JDK {}: {:#?}", jdk.version, watched.terminal.lines());
         watched.assert_restored();
-        assert_eq!(calls_by_method(&read_report(&file))["Steps.step()V"], 3);
+        watched.leave_target();
     }
 }
 
-#[test]
-fn signals_and_ctrl_c_leave_the_terminal_and_the_target_as_they_were() {
-    let jdk = &jdks()[0];
+fn when_the_target_is_killed_its_last_results_stay_and_are_written(jdk: &Jdk) {
+    let scratch = Scratch::new("top");
+    let file = scratch.file("last.json");
+    let mut watched = Watched::start(jdk, SMALL, &["-o", &file.to_string_lossy()]);
+    watched.go("enter", "INSIDE");
+    watched.await_calls("Steps.step()", 3);
+    watched.target.signal(Signal::KILL);
+    watched.terminal.await_text("The target has ended. These are the last results");
+    watched.terminal.await_text("ENDED after");
+    watched.await_calls("Steps.step()", 3);
+    watched.terminal.press("/inside\r");
+    watched.terminal.await_text("1 match");
+    watched.terminal.press("q");
+    assert_eq!(watched.terminal.await_end().code(), Some(5), "JDK {}", jdk.version);
+    watched.assert_restored();
+    assert_eq!(calls_by_method(&read_report(&file))["Steps.step()V"], 3);
+}
+
+fn signals_and_ctrl_c_leave_the_terminal_and_the_target_as_they_were(jdk: &Jdk) {
     for signal in [None, Some(Signal::TERM), Some(Signal::HUP), Some(Signal::INT)] {
         let scratch = Scratch::new("top");
         let file = scratch.file("until-then.json");
@@ -137,9 +142,7 @@ fn signals_and_ctrl_c_leave_the_terminal_and_the_target_as_they_were() {
     }
 }
 
-#[test]
-fn recording_is_paused_cleared_and_gone_on_with_and_results_are_frozen_and_saved() {
-    let jdk = &jdks()[0];
+fn recording_is_paused_cleared_and_gone_on_with_and_results_are_frozen_and_saved(jdk: &Jdk) {
     let scratch = Scratch::new("top");
     let mut watched = Watched::start(jdk, SMALL, &[]);
     watched.go("enter", "INSIDE");
@@ -173,9 +176,7 @@ fn recording_is_paused_cleared_and_gone_on_with_and_results_are_frozen_and_saved
     watched.leave_target();
 }
 
-#[test]
-fn a_profile_that_is_complete_stays_on_the_screen_and_is_reported_when_it_is_left() {
-    let jdk = &jdks()[0];
+fn a_profile_that_is_complete_stays_on_the_screen_and_is_reported_when_it_is_left(jdk: &Jdk) {
     let mut watched = Watched::start(jdk, LARGE, &["--calls", "2", "--report"]);
     for _ in 0..2 {
         watched.go("enter", "INSIDE");
@@ -191,9 +192,7 @@ fn a_profile_that_is_complete_stays_on_the_screen_and_is_reported_when_it_is_lef
     watched.leave_target();
 }
 
-#[test]
-fn a_second_is_enough_for_little_output() {
-    let jdk = &jdks()[0];
+fn a_second_is_enough_for_little_output(jdk: &Jdk) {
     let mut watched = Watched::start(jdk, LARGE, &[]);
     watched.go("enter", "INSIDE");
     watched.await_calls("Steps.step()", 3);
@@ -213,9 +212,7 @@ fn a_second_is_enough_for_little_output() {
     watched.leave_target();
 }
 
-#[test]
-fn without_a_terminal_another_way_is_named() {
-    let jdk = &jdks()[0];
+fn without_a_terminal_another_way_is_named(jdk: &Jdk) {
     let classes = compile(jdk, &["Steps.java"]);
     let mut target = java(jdk, &classes, &[], &["Steps"]);
     target.await_line("READY");
@@ -228,9 +225,7 @@ fn without_a_terminal_another_way_is_named() {
     assert!(target.finish().status.success());
 }
 
-#[test]
-fn a_root_that_matches_nothing_and_a_target_that_is_none_never_take_the_terminal() {
-    let jdk = &jdks()[0];
+fn a_root_that_matches_nothing_and_a_target_that_is_none_never_take_the_terminal(jdk: &Jdk) {
     let classes = compile(jdk, &["Steps.java"]);
     let mut target = java(jdk, &classes, &[], &["Steps"]);
     target.await_line("READY");

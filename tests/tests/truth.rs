@@ -2,9 +2,22 @@
 
 use std::process::Command;
 
-use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, java, profile, read_report};
 use rustix::process::Signal;
 use serde_json::Value;
+
+headwater_tests::trials! {
+    each_jdk {
+        calls_after_the_profile_say_what_the_root_takes_without_it,
+        control_invocations_and_those_after_the_profile_are_told_apart,
+        nothing_is_timed_after_a_profile_that_is_not_to_be_followed,
+        nobody_is_interrupted_by_a_coarse_clock_while_bare_calls_are_timed,
+        threads_stand_still_after_hotswaps_where_new_code_is_slow_until_then,
+        a_target_that_ends_after_the_profile_leaves_its_results,
+        an_interrupt_ends_the_timing_after_the_profile_and_not_the_profile,
+        undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own,
+    }
+}
 
 const ROOT: &str = "Beat.root(I)I";
 
@@ -31,15 +44,12 @@ fn report(jdk: &Jdk, arguments: &[&str]) -> Value {
     report
 }
 
-#[test]
-fn calls_after_the_profile_say_what_the_root_takes_without_it() {
-    for jdk in jdks() {
-        for clock in ["exact", "tick"] {
-            let report = report(&jdk, &["--clock", clock, "--bare", "2s"]);
-            let control = &report["controls"][0];
-            assert_eq!((&control["root"], &control["kind"]), (&Value::from(ROOT), &Value::from("after")));
-            assert!(control["calls"].as_u64() > Some(100), "{control}");
-        }
+fn calls_after_the_profile_say_what_the_root_takes_without_it(jdk: &Jdk) {
+    for clock in ["exact", "tick"] {
+        let report = report(jdk, &["--clock", clock, "--bare", "2s"]);
+        let control = &report["controls"][0];
+        assert_eq!((&control["root"], &control["kind"]), (&Value::from(ROOT), &Value::from("after")));
+        assert!(control["calls"].as_u64() > Some(100), "{control}");
     }
 }
 
@@ -49,48 +59,39 @@ fn recordings(jdk: &Jdk, target: &Process) -> String {
     String::from_utf8_lossy(&jcmd.expect("a JDK has jcmd").stdout).into_owned()
 }
 
-#[test]
-fn undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own() {
-    for jdk in jdks().into_iter().filter(|jdk| jdk.home.join("bin/jfr").exists()) {
-        for options in [&[][..], &["-XX:StartFlightRecording:name=theirs"]] {
-            let classes = compile(&jdk, &["Beat.java"]);
-            let mut target = java(&jdk, &classes, options, &["Beat"]);
-            target.await_line("READY");
-            let file = classes.file("profile.json");
-            let file_name = file.to_string_lossy().into_owned();
-            let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "60s", "-o", &file_name];
-            let tool = profile(&target, &arguments).finish();
-            assert!(tool.status.success(), "{:#?}", tool.stderr);
-            let left = recordings(&jdk, &target);
-            target.say("quit");
-            let target = target.finish();
-            assert!(target.status.success() && target.stdout.contains(&"WRONG 0".to_owned()), "{:#?}", target.stdout);
-            let times = &read_report(&file)["times"];
-            assert!(
-                times["samples"].as_u64() > Some(100) && times["unsampled"].is_null(),
-                "JDK {}: {times}",
-                jdk.version
-            );
-            assert!(!left.contains("headwater"), "JDK {}: ours is over\n{left}", jdk.version);
-            assert_eq!(left.contains("name=theirs"), !options.is_empty(), "JDK {}: theirs is not\n{left}", jdk.version);
-        }
+fn undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own(jdk: &Jdk) {
+    if !jdk.home.join("bin/jfr").exists() {
+        eprintln!("not tested: JDK {} has no flight recorder", jdk.version);
+        return;
+    }
+    for options in [&[][..], &["-XX:StartFlightRecording:name=theirs"]] {
+        let classes = compile(jdk, &["Beat.java"]);
+        let mut target = java(jdk, &classes, options, &["Beat"]);
+        target.await_line("READY");
+        let file = classes.file("profile.json");
+        let file_name = file.to_string_lossy().into_owned();
+        let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "60s", "-o", &file_name];
+        let tool = profile(&target, &arguments).finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        let left = recordings(jdk, &target);
+        target.say("quit");
+        let target = target.finish();
+        assert!(target.status.success() && target.stdout.contains(&"WRONG 0".to_owned()), "{:#?}", target.stdout);
+        let times = &read_report(&file)["times"];
+        assert!(times["samples"].as_u64() > Some(100) && times["unsampled"].is_null(), "JDK {}: {times}", jdk.version);
+        assert!(!left.contains("headwater"), "JDK {}: ours is over\n{left}", jdk.version);
+        assert_eq!(left.contains("name=theirs"), !options.is_empty(), "JDK {}: theirs is not\n{left}", jdk.version);
     }
 }
 
-#[test]
-fn control_invocations_and_those_after_the_profile_are_told_apart() {
-    for jdk in jdks() {
-        let report = report(&jdk, &["--control", "10", "--bare", "2s"]);
-        let kinds: Vec<&Value> = report["controls"].as_array().expect("controls").iter().map(|c| &c["kind"]).collect();
-        assert_eq!(kinds, ["after", "during"], "JDK {}", jdk.version);
-    }
+fn control_invocations_and_those_after_the_profile_are_told_apart(jdk: &Jdk) {
+    let report = report(jdk, &["--control", "10", "--bare", "2s"]);
+    let kinds: Vec<&Value> = report["controls"].as_array().expect("controls").iter().map(|c| &c["kind"]).collect();
+    assert_eq!(kinds, ["after", "during"], "JDK {}", jdk.version);
 }
 
-#[test]
-fn nothing_is_timed_after_a_profile_that_is_not_to_be_followed() {
-    for jdk in jdks() {
-        assert_eq!(report(&jdk, &["--bare", "off"])["controls"], Value::Array(Vec::new()), "JDK {}", jdk.version);
-    }
+fn nothing_is_timed_after_a_profile_that_is_not_to_be_followed(jdk: &Jdk) {
+    assert_eq!(report(jdk, &["--bare", "off"])["controls"], Value::Array(Vec::new()), "JDK {}", jdk.version);
 }
 
 /// The names of a process's threads.
@@ -101,94 +102,82 @@ fn threads(process: &Process) -> Vec<String> {
     names.map(|name| name.trim_end().to_owned()).collect()
 }
 
-#[test]
-fn nobody_is_interrupted_by_a_coarse_clock_while_bare_calls_are_timed() {
+fn nobody_is_interrupted_by_a_coarse_clock_while_bare_calls_are_timed(jdk: &Jdk) {
     const TICKER: &str = "ticker";
     let has_ticker = |tool: &Process| threads(tool).iter().any(|name| name == TICKER);
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Beat.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Beat"]);
-        target.await_line("READY");
-        let recording = profile(&target, &["--root", "Absent::root", "--await-root", "--clock", "tick"]);
-        assert!(has_ticker(&recording), "JDK {}: {:?}", jdk.version, threads(&recording));
-        recording.signal(Signal::INT);
-        recording.finish();
-        let arguments = ["--root", "Beat::root", "--calls", "1000", "--clock", "tick", "--bare", "60s"];
-        let mut tool = profile(&target, &arguments);
-        tool.await_error_line("timing and sampling the root's calls");
-        assert!(!has_ticker(&tool), "JDK {}", jdk.version);
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        target.say("quit");
-        assert!(target.finish().status.success());
-    }
+    let classes = compile(jdk, &["Beat.java"]);
+    let mut target = java(jdk, &classes, &[], &["Beat"]);
+    target.await_line("READY");
+    let recording = profile(&target, &["--root", "Absent::root", "--await-root", "--clock", "tick"]);
+    assert!(has_ticker(&recording), "JDK {}: {:?}", jdk.version, threads(&recording));
+    recording.signal(Signal::INT);
+    recording.finish();
+    let arguments = ["--root", "Beat::root", "--calls", "1000", "--clock", "tick", "--bare", "60s"];
+    let mut tool = profile(&target, &arguments);
+    tool.await_error_line("timing and sampling the root's calls");
+    assert!(!has_ticker(&tool), "JDK {}", jdk.version);
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    target.say("quit");
+    assert!(target.finish().status.success());
 }
 
 /// In JDKs up to 22 calls in new code are slow until threads stand still the next time, which may be a second later.
-#[test]
-fn threads_stand_still_after_hotswaps_where_new_code_is_slow_until_then() {
+fn threads_stand_still_after_hotswaps_where_new_code_is_slow_until_then(jdk: &Jdk) {
     const HOTSWAP: &str = "RedefineClasses";
     const SETTLING: &str = "GetThreadListStackTraces";
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Beat.java"]);
-        let log = classes.file("safepoints.log");
-        let logging = format!("-Xlog:safepoint=info:file={}", log.display());
-        let mut target = java(&jdk, &classes, &[&logging], &["Beat"]);
-        target.await_line("READY");
-        let tool = profile(&target, &["--root", "Beat::root", "--calls", "1000", "--bare", "2s"]).finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        // The agent is gone: whatever comes is in the log.
-        let log = std::fs::read_to_string(&log).expect("the JVM's log");
-        target.say("quit");
-        assert!(target.finish().status.success());
-        let phases: Vec<usize> = log.split(HOTSWAP).skip(1).map(|phase| phase.matches(SETTLING).count()).collect();
-        assert!(phases.len() >= 3, "JDK {}: to record, before the bare phase, at the end\n{log}", jdk.version);
-        // How many there are on a machine where each takes long is not said.
-        if jdk.version < 23 {
-            assert!(phases.iter().sum::<usize>() > 0, "JDK {}: {phases:?}\n{log}", jdk.version);
-        } else {
-            assert!(phases.iter().all(|phase| *phase == 0), "JDK {}: {phases:?}", jdk.version);
-        }
+    let classes = compile(jdk, &["Beat.java"]);
+    let log = classes.file("safepoints.log");
+    let logging = format!("-Xlog:safepoint=info:file={}", log.display());
+    let mut target = java(jdk, &classes, &[&logging], &["Beat"]);
+    target.await_line("READY");
+    let tool = profile(&target, &["--root", "Beat::root", "--calls", "1000", "--bare", "2s"]).finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    // The agent is gone: whatever comes is in the log.
+    let log = std::fs::read_to_string(&log).expect("the JVM's log");
+    target.say("quit");
+    assert!(target.finish().status.success());
+    let phases: Vec<usize> = log.split(HOTSWAP).skip(1).map(|phase| phase.matches(SETTLING).count()).collect();
+    assert!(phases.len() >= 3, "JDK {}: to record, before the bare phase, at the end\n{log}", jdk.version);
+    // How many there are on a machine where each takes long is not said.
+    if jdk.version < 23 {
+        assert!(phases.iter().sum::<usize>() > 0, "JDK {}: {phases:?}\n{log}", jdk.version);
+    } else {
+        assert!(phases.iter().all(|phase| *phase == 0), "JDK {}: {phases:?}", jdk.version);
     }
 }
 
-#[test]
-fn a_target_that_ends_after_the_profile_leaves_its_results() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Beat.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Beat"]);
-        target.await_line("READY");
-        let scratch = Scratch::new("report");
-        let file = scratch.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "60s", "-o", &file_name];
-        let mut tool = profile(&target, &arguments);
-        tool.await_error_line("without probes");
-        target.say("quit");
-        assert_eq!(target.finish().stdout, ["WRONG 0"]);
-        let tool = tool.finish();
-        assert!(matches!(tool.status.code(), Some(0 | 5)), "{:#?}", tool.stderr);
-        assert_eq!(calls_by_method(&read_report(&file))[ROOT], 1_000, "JDK {}", jdk.version);
-    }
+fn a_target_that_ends_after_the_profile_leaves_its_results(jdk: &Jdk) {
+    let classes = compile(jdk, &["Beat.java"]);
+    let mut target = java(jdk, &classes, &[], &["Beat"]);
+    target.await_line("READY");
+    let scratch = Scratch::new("report");
+    let file = scratch.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "60s", "-o", &file_name];
+    let mut tool = profile(&target, &arguments);
+    tool.await_error_line("without probes");
+    target.say("quit");
+    assert_eq!(target.finish().stdout, ["WRONG 0"]);
+    let tool = tool.finish();
+    assert!(matches!(tool.status.code(), Some(0 | 5)), "{:#?}", tool.stderr);
+    assert_eq!(calls_by_method(&read_report(&file))[ROOT], 1_000, "JDK {}", jdk.version);
 }
 
-#[test]
-fn an_interrupt_ends_the_timing_after_the_profile_and_not_the_profile() {
-    for jdk in jdks() {
-        let classes = compile(&jdk, &["Beat.java"]);
-        let mut target = java(&jdk, &classes, &[], &["Beat"]);
-        target.await_line("READY");
-        let file = classes.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "1h", "-o", &file_name];
-        let mut tool = profile(&target, &arguments);
-        tool.await_error_line("without probes");
-        tool.signal(rustix::process::Signal::INT);
-        let tool = tool.finish();
-        assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-        assert_eq!(calls_by_method(&read_report(&file))[ROOT], 1_000, "JDK {}", jdk.version);
-        target.say("quit");
-        assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
-    }
+fn an_interrupt_ends_the_timing_after_the_profile_and_not_the_profile(jdk: &Jdk) {
+    let classes = compile(jdk, &["Beat.java"]);
+    let mut target = java(jdk, &classes, &[], &["Beat"]);
+    target.await_line("READY");
+    let file = classes.file("profile.json");
+    let file_name = file.to_string_lossy().into_owned();
+    let arguments = ["--root", "Beat::root", "--calls", "1000", "--bare", "1h", "-o", &file_name];
+    let mut tool = profile(&target, &arguments);
+    tool.await_error_line("without probes");
+    tool.signal(rustix::process::Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    assert_eq!(calls_by_method(&read_report(&file))[ROOT], 1_000, "JDK {}", jdk.version);
+    target.say("quit");
+    assert_eq!(target.finish().stdout, ["WRONG 0"], "JDK {}", jdk.version);
 }

@@ -1,6 +1,12 @@
 //! The program of docs/TUTORIAL.md: what the tutorial finds in it is there, and its fix takes it away.
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile, java, jdks, profile, read_report};
+use headwater_tests::{Jdk, Scratch, calls_by_method, compile, java, profile, read_report};
+
+headwater_tests::trials! {
+    each_jdk {
+        the_cache_never_has_what_is_asked_for_until_it_is_fixed,
+    }
+}
 
 const ORDERS: u64 = 60;
 /// An order has so many lines, and each has a price.
@@ -27,15 +33,12 @@ fn prices(jdk: &Jdk, sources: &[&str]) -> (u64, u64) {
     (calls["shop.PriceCache.cents(Lshop/PriceKey;)J"], found)
 }
 
-#[test]
-fn the_cache_never_has_what_is_asked_for_until_it_is_fixed() {
-    for jdk in jdks() {
-        let own = ["shop/Shop.java", "shop/PriceCache.java", "shop/PriceKey.java", "shop/AuditLog.java"];
-        assert_eq!(prices(&jdk, &own), (ORDERS * LINES, ORDERS * LINES), "JDK {}", jdk.version);
-        let fixed = ["shop/Shop.java", "shop/PriceCache.java", "shop-fixed/PriceKey.java", "shop-fixed/AuditLog.java"];
-        let (asked, found) = prices(&jdk, &fixed);
-        assert_eq!(asked, ORDERS * LINES);
-        // Each worker may miss the same price once.
-        assert!(found <= PRICES * WORKERS && found < asked, "JDK {}: {found} of {asked}", jdk.version);
-    }
+fn the_cache_never_has_what_is_asked_for_until_it_is_fixed(jdk: &Jdk) {
+    let own = ["shop/Shop.java", "shop/PriceCache.java", "shop/PriceKey.java", "shop/AuditLog.java"];
+    assert_eq!(prices(jdk, &own), (ORDERS * LINES, ORDERS * LINES), "JDK {}", jdk.version);
+    let fixed = ["shop/Shop.java", "shop/PriceCache.java", "shop-fixed/PriceKey.java", "shop-fixed/AuditLog.java"];
+    let (asked, found) = prices(jdk, &fixed);
+    assert_eq!(asked, ORDERS * LINES);
+    // Each worker may miss the same price once.
+    assert!(found <= PRICES * WORKERS && found < asked, "JDK {}: {found} of {asked}", jdk.version);
 }

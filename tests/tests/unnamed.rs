@@ -3,7 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, calls_by_method, compile, compile_text, java, jdks, profile_while_told};
+use headwater_tests::{Jdk, calls_by_method, compile, compile_text, java, profile_while_told};
+
+headwater_tests::trials! {
+    each_jdk {
+        a_class_in_whose_loop_a_thread_is_stays_as_it_is,
+    }
+    since(17) {
+        what_the_graph_does_not_name_is_counted,
+        what_the_graph_does_not_name_and_never_ran_is_counted_in_a_program_that_has_run_for_long,
+    }
+}
 
 const LINES: [&str; 11] = [
     "driver",
@@ -31,25 +41,20 @@ fn calls(jdk: &Jdk, warm: &str, scheme: &str) -> BTreeMap<String, u64> {
     calls
 }
 
-fn check(warm: &str) {
-    const RECORDS_AND_SWITCHES: u32 = 17;
-    for jdk in jdks().iter().filter(|jdk| jdk.version >= RECORDS_AND_SWITCHES) {
-        let (found, all) = (calls(jdk, warm, "b"), calls(jdk, warm, "total"));
-        assert!(all.len() > 50, "JDK {}: {all:#?}", jdk.version);
-        let missed: Vec<_> = all.iter().filter(|(method, calls)| found.get(*method) != Some(calls)).collect();
-        assert!(missed.is_empty(), "JDK {}, after {warm} calls: {missed:#?}", jdk.version);
-        assert_eq!(found.len(), all.len(), "JDK {}: {found:#?}", jdk.version);
-    }
+fn check(jdk: &Jdk, warm: &str) {
+    let (found, all) = (calls(jdk, warm, "b"), calls(jdk, warm, "total"));
+    assert!(all.len() > 50, "JDK {}: {all:#?}", jdk.version);
+    let missed: Vec<_> = all.iter().filter(|(method, calls)| found.get(*method) != Some(calls)).collect();
+    assert!(missed.is_empty(), "JDK {}, after {warm} calls: {missed:#?}", jdk.version);
+    assert_eq!(found.len(), all.len(), "JDK {}: {found:#?}", jdk.version);
 }
 
-#[test]
-fn what_the_graph_does_not_name_is_counted() {
-    check("0");
+fn what_the_graph_does_not_name_is_counted(jdk: &Jdk) {
+    check(jdk, "0");
 }
 
-#[test]
-fn what_the_graph_does_not_name_and_never_ran_is_counted_in_a_program_that_has_run_for_long() {
-    check("300");
+fn what_the_graph_does_not_name_and_never_ran_is_counted_in_a_program_that_has_run_for_long(jdk: &Jdk) {
+    check(jdk, "300");
 }
 
 /// A worker that loops for ever in a method which the JDK may call: were its class changed, the loop would be interpreted from then on.
@@ -79,13 +84,10 @@ class Worker implements Runnable {
 }
 ";
 
-#[test]
-fn a_class_in_whose_loop_a_thread_is_stays_as_it_is() {
-    for jdk in jdks() {
-        let classes = compile_text(&jdk, WORKER);
-        let target = java(&jdk, &classes, &[], &["Main"]);
-        let report = profile_while_told(target, &["--root", "Start::root"], &["x", "x"]);
-        let counts = (&report["methods"]["called"], &report["methods"]["instrumented"]);
-        assert_eq!(counts, (&1.into(), &1.into()), "JDK {}: {}", jdk.version, report["methods"]);
-    }
+fn a_class_in_whose_loop_a_thread_is_stays_as_it_is(jdk: &Jdk) {
+    let classes = compile_text(jdk, WORKER);
+    let target = java(jdk, &classes, &[], &["Main"]);
+    let report = profile_while_told(target, &["--root", "Start::root"], &["x", "x"]);
+    let counts = (&report["methods"]["called"], &report["methods"]["instrumented"]);
+    assert_eq!(counts, (&1.into(), &1.into()), "JDK {}: {}", jdk.version, report["methods"]);
 }

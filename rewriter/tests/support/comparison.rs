@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use headwater_rewriter::{ClassFile, Probes, Request, Rewritten, instrument, reassemble};
-use headwater_tests::{Jdk, Process, Scratch};
+use headwater_tests::{Jdk, Process, Scratch, javac};
 
 /// Of `java/java/lang/HwStack.java`.
 const PROBES: Probes<'static> = Probes::of_methods("java/lang/HwStack");
@@ -67,11 +67,6 @@ fn instrumented(program: &Program, wrong: &mut Vec<String>) -> (Classes, Vec<(St
         classes.push((name.clone(), rewritten.bytes));
     }
     (classes, refused)
-}
-
-fn javac(jdk: &Jdk, arguments: &[&str], sources: &[&Path], into: &Path) {
-    let output = jdk.javac().args(arguments).arg("-d").arg(into).args(sources).output().expect("javac starts");
-    assert!(output.status.success(), "javac: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// What a program said, and the numbers of its probes.
