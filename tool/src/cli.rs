@@ -18,6 +18,7 @@ mod list;
 mod profile;
 mod region;
 mod report;
+mod roots;
 mod sample;
 mod session;
 mod shell;
@@ -91,6 +92,7 @@ async fn execute(command: Command) -> ExitCode {
         Command::Man { directory } => shell::manual(&directory),
         Command::Doctor { target, format } => doctor::run(&target, format),
         Command::Region(arguments) => region::run(&arguments, interrupted()).await,
+        Command::Roots(arguments) => roots::run(&arguments, interrupted()).await,
         Command::Sample(arguments) => sample::run(&arguments, interrupted()).await,
         Command::Threads(arguments) => threads::run(&arguments, interrupted()).await,
         Command::Top(arguments) => top::run(&arguments, interrupted()).await,

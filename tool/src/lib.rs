@@ -24,6 +24,7 @@ pub mod link;
 pub mod profiling;
 pub mod pulse;
 pub(crate) mod request;
+pub mod roots;
 pub mod sampling;
 mod script;
 pub mod session;

@@ -251,7 +251,7 @@ pub(crate) async fn conduct(
 async fn settled(live: &mut Live, interrupt: impl Future<Output = ()>) -> Result<Option<bool>, SessionError> {
     let Settings { subgraph, calls, await_roots, .. } = live.settings();
     // So many calls are wanted, or the first ones.
-    if !subgraph.only_roots || calls.is_some() || *await_roots {
+    if !subgraph.only_roots || calls.is_some() || (*await_roots && live.instrumented() == 0) {
         return Ok(Some(true));
     }
     settle::settle(live, interrupt).await

@@ -26,6 +26,7 @@ mod table;
 mod talker;
 mod tool;
 mod truth;
+mod which;
 
 use build::Built;
 use program::Program;
@@ -53,6 +54,9 @@ pub(crate) struct Arguments {
     /// Compare the shares of the largest methods with samples of the undisturbed program
     #[arg(long)]
     truth: bool,
+    /// Profile nothing: ask `headwater roots` of each program which method to name, and compare with those that it is known for
+    #[arg(long)]
+    which: bool,
     /// Two quick programs and short times, for CI
     #[arg(long)]
     short: bool,
@@ -71,6 +75,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
         [] if arguments.short => SHORT.map(str::to_owned).to_vec(),
         names => names.to_vec(),
     };
+    if arguments.which {
+        return arguments.ask(&program::named(&named)?, &compiler, &binary);
+    }
     let mut record = Record::new(arguments.load, arguments.pace().recording, &arguments.options);
     for program in program::named(&named)? {
         record.introduce(&program);
@@ -91,6 +98,35 @@ impl Arguments {
     fn pace(&self) -> Pace {
         let pace = if self.short { Pace::SHORT } else { Pace::LONG };
         Pace { recording: self.seconds.map_or(pace.recording, Duration::from_secs), ..pace }
+    }
+
+    /// Asks which method to name, of every program on every JDK.
+    fn ask(&self, programs: &[Program], compiler: &Jdk, binary: &Path) -> Result<(), String> {
+        let (mut all, mut failed) = (Vec::new(), 0);
+        for program in programs {
+            let built = Built::prepare(program, compiler)?;
+            let is_meant = |jdk: &&Jdk| {
+                self.jdk.is_none_or(|version| version == jdk.version) && program.description.jdks.contains(&jdk.version)
+            };
+            for jdk in jdks().iter().filter(is_meant) {
+                let Some(&packaging) = program.description.packaging.first() else { continue };
+                let setting = Setting { program, built: &built, packaging, jdk, pace: self.pace() };
+                let of = format!("{}, {}", program.name, jdk.version);
+                eprintln!("zoo: {of}: which method to name");
+                let directory = built.work.join(format!("{}-{}-which", program.name, jdk.version));
+                class_tree::empty(&directory)?;
+                let _busy = load::start(self.load)?;
+                match which::ask(&setting, binary, &directory, of.clone()) {
+                    Ok(said) => all.push(said),
+                    Err(failure) => {
+                        eprintln!("zoo: {of}: {failure}");
+                        failed += 1;
+                    }
+                }
+            }
+        }
+        println!("{}", which::table(&all));
+        if failed > 0 { Err(format!("of {failed} runs nothing is known")) } else { Ok(()) }
     }
 
     /// A program on every JDK, in every packaging.

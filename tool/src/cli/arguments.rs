@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::{diff, region, report, sample, threads, top};
+use super::{diff, region, report, roots, sample, threads, top};
 use crate::request::profile::OneProfile;
 use crate::script::Setting;
 
@@ -156,6 +156,9 @@ pub(super) enum Command {
     /// Sample all threads: where the CPU time of the whole JVM goes, without a root; loads nothing into the JVM
     #[command(after_help = sample::EXAMPLES)]
     Sample(sample::SampleArgs),
+    /// Say which methods are worth naming as roots: entered again and again, with much of the CPU time
+    #[command(after_help = roots::EXAMPLES)]
+    Roots(roots::RootsArgs),
     /// Look at a saved profile again, in any view and format
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),
