@@ -75,6 +75,13 @@ fn what_burns_is_found_and_all_of_it_is_accounted_for(jdk: &Jdk) {
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("CPU time of the process") && text.contains("Burning.compute(int)"), "{text}");
     assert!(!text.contains("Burning.warm"), "{text}");
+    // Its loops are entered once, what is in them again and again.
+    let roots = run_headwater(&["roots", &pid, "-d", "2s", "--timing", "1s", "--format", "json"]);
+    assert!(roots.status.success(), "JDK {version}: {}", String::from_utf8_lossy(&roots.stderr));
+    let roots: Value = serde_json::from_slice(&roots.stdout).expect("JSON");
+    let first = &roots["candidates"][0];
+    assert_eq!(first["root"], "Burning::compute(int)", "JDK {version}: {roots:#}");
+    assert!(first["calls"].as_u64().is_some_and(|calls| calls > 1), "JDK {version}: {roots:#}");
     finish(target, jdk);
 }
 

@@ -168,7 +168,9 @@ fn is_message(file: &str, literal: &Literal<'_>) -> bool {
         return false;
     }
     let line = before.rsplit('\n').next().unwrap_or_default();
-    let is_named = line.contains("const ") && line.ends_with('=') && !file.contains("/cli/");
+    let is_named = line.contains("const ")
+        && line.ends_with('=')
+        && !["/cli/", "/request/"].iter().any(|part| file.contains(part));
     let is_called = MADE_BY.iter().any(|call| {
         before.ends_with(call)
             // Behind an exit code, or a column.

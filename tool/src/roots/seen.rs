@@ -14,8 +14,10 @@ const WORDS: usize = MOST / 64;
 const SAME: f64 = 0.95;
 /// Of a chain of calls so many are timed, from its outermost to its innermost.
 const OF_A_CHAIN: usize = 4;
-/// What runs so much of its time itself is called too often to be timed: its probes would cost the program more than they tell.
+/// What runs so much of its time itself is mostly called so often that its probes would cost the program more than they tell: such methods are
+/// timed only where there are so few others.
 const LEAF: f64 = 0.5;
+const FEW: usize = 4;
 
 /// A method that was seen running, or waiting for one that did.
 #[derive(Clone, Debug)]
@@ -160,6 +162,10 @@ impl Seen {
             // The program's own first: who reads the list knows them.
             chosen.extend(spread(&own, OF_A_CHAIN));
             chosen.extend(spread(&others, OF_A_CHAIN.saturating_sub(own.len()).max(1)));
+        }
+        if chosen.len() < FEW {
+            let leaves = (0..self.methods.len()).filter(|method| self.methods[*method].is_leaf());
+            chosen.extend(leaves.take(FEW));
         }
         chosen.truncate(most);
         chosen
