@@ -8,20 +8,13 @@
 
 use std::time::Duration;
 
-use headwater_protocol::message::Reveal;
-use headwater_protocol::segment::Overflow;
-use headwater_protocol::word::Counting;
 use rustc_hash::FxHashMap;
 
-use crate::callgraph::Options;
-use crate::clock_source::ClockChoice;
-use crate::decode::Statistics;
 use crate::jvm::Jvm;
 use crate::pattern::MethodPattern;
-use crate::profile::{ClockMode, Profile, Target};
-use crate::profiling::{self, BareTiming, Observer, ProfileError, Settings};
+use crate::profile::{Profile, Target};
+use crate::profiling::{self, Observer, ProfileError, Settings};
 use crate::sampling::{self, SampleError, Wanted};
-use crate::session::Gentle;
 
 pub mod choice;
 mod seen;
@@ -34,8 +27,6 @@ use seen::Seen;
 const EVERY: Duration = Duration::from_millis(10);
 /// So many methods are timed; each is in a class that is hotswapped.
 const MOST_TIMED: usize = 16;
-/// Two events a call fit in here for as long as this process may be away.
-const BUFFER_BYTES: usize = 16 << 20;
 
 /// How long is looked.
 #[derive(Clone, Copy, Debug)]
@@ -106,38 +97,19 @@ pub(crate) async fn find(
     if chosen.is_empty() {
         return Err(RootsError::Nothing { seconds: looking.sampling.as_secs_f64() });
     }
-    let patterns = chosen.iter().filter_map(|method| seen.methods[*method].pattern().parse().ok()).collect();
-    let outcome = profiling::attach(jvm, &settings(patterns, looking.timing), interrupt, observer).await?;
+    let patterns: Vec<MethodPattern> =
+        chosen.iter().filter_map(|method| seen.methods[*method].pattern().parse().ok()).collect();
+    let lines = vec![None; patterns.len()];
+    // A class may be gone meanwhile, or hidden.
+    let settings =
+        Settings { duration: Some(looking.timing), await_roots: true, ..Settings::of_regions(patterns, lines) };
+    let outcome = profiling::attach(jvm, &settings, interrupt, observer).await?;
     let timed = timed(&seen, &chosen, &outcome.profile);
     let warnings = outcome.profile.warnings.clone();
     let together = |a: usize, b: usize| seen.together(a, b);
     let candidates = candidates(&seen.methods, seen.whole_ns, &timed, &together);
     let target = Target { pid: jvm.pid, ..outcome.profile.target };
     Ok(Found { target, looking, cpu_ns: [seen.process_ns, seen.whole_ns], candidates, warnings })
-}
-
-/// Each of these methods is timed, and nothing below it.
-fn settings(roots: Vec<MethodPattern>, duration: Duration) -> Settings {
-    let lines = roots.iter().map(|_| None).collect();
-    Settings {
-        subgraph: Options { roots, lines, only_roots: true, ..Options::default() },
-        reveal: Reveal::Blocking,
-        gentle: Gentle::On,
-        duration: Some(duration),
-        calls: None,
-        clock: ClockMode::Exact,
-        clock_source: ClockChoice::Auto,
-        control: None,
-        statistics: Statistics::Outermost,
-        counting: Counting::default(),
-        budget: None,
-        bare: BareTiming::Off,
-        buffer_bytes: BUFFER_BYTES,
-        overflow: Overflow::Wait,
-        // A class may be gone meanwhile, or hidden.
-        await_roots: true,
-        live: None,
-    }
 }
 
 /// What the timing says of the methods that were seen.

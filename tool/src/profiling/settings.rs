@@ -8,9 +8,10 @@ use headwater_protocol::segment::{Overflow, Recording, TimeSource};
 use headwater_protocol::word::Counting;
 
 use crate::budget::Limit;
-use crate::callgraph::{Options, PatternIndex};
+use crate::callgraph::{Lines, Options, PatternIndex};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
 use crate::decode::{DecodeOptions, Statistics, TimeBase};
+use crate::pattern::MethodPattern;
 use crate::profile::ClockMode;
 use crate::session::Gentle;
 
@@ -51,7 +52,32 @@ pub struct Settings {
     pub live: Option<Duration>,
 }
 
+/// Two events a call fit in here for as long as the tool may be away.
+const REGIONS_BUFFER_BYTES: usize = 16 << 20;
+
 impl Settings {
+    /// Calls of these methods, or of lines of a class, are timed as wholes, and nothing below them.
+    pub fn of_regions(roots: Vec<MethodPattern>, lines: Vec<Option<Lines>>) -> Settings {
+        Settings {
+            subgraph: Options { roots, lines, only_roots: true, ..Options::default() },
+            reveal: Reveal::Blocking,
+            gentle: Gentle::On,
+            duration: None,
+            calls: None,
+            clock: ClockMode::Exact,
+            clock_source: ClockChoice::Auto,
+            control: None,
+            statistics: Statistics::Outermost,
+            counting: Counting::default(),
+            budget: None,
+            bare: BareTiming::Off,
+            buffer_bytes: REGIONS_BUFFER_BYTES,
+            overflow: Overflow::Wait,
+            await_roots: false,
+            live: None,
+        }
+    }
+
     /// The roots as the user gave them.
     pub fn root_names(&self) -> impl Iterator<Item = String> {
         self.subgraph.roots.iter().enumerate().map(|(index, pattern)| {

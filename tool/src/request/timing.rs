@@ -5,29 +5,21 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use headwater_protocol::message::Reveal;
-use headwater_protocol::segment::Overflow;
-use headwater_protocol::word::Counting;
 
 use super::destination::{Destination, Shape};
 use super::output::terminal_width;
 use super::profile::ClockSource;
 use super::progress::{Progress, matched};
 use super::values::duration;
-use crate::callgraph::{Lines, Options};
-use crate::decode::Statistics;
+use crate::callgraph::Lines;
 use crate::pattern::MethodPattern;
-use crate::profile::{ClockMode, MethodStatistics, Profile};
-use crate::profiling::{BareTiming, Settings, Stage};
+use crate::profile::{MethodStatistics, Profile};
+use crate::profiling::{Settings, Stage};
 use crate::report::region;
 use crate::report::units::{plural, time};
-use crate::session::Gentle;
 
 /// What the live line says at first.
 const WAITING: &str = "waiting for entry into a region (Ctrl-C ends)";
-
-/// Two events a call fit in here for as long as the tool may be away.
-const BUFFER_BYTES: usize = 16 << 20;
 
 /// A method, or lines of a class.
 #[derive(Clone, Debug)]
@@ -104,28 +96,15 @@ impl Timing {
 
     /// The recording that has these times.
     pub(crate) fn settings(&self, progress: &Progress) -> Settings {
+        let roots = self.regions.iter().map(|region| region.pattern.clone()).collect();
+        let lines = self.regions.iter().map(|region| region.lines).collect();
         Settings {
-            subgraph: Options {
-                roots: self.regions.iter().map(|region| region.pattern.clone()).collect(),
-                lines: self.regions.iter().map(|region| region.lines).collect(),
-                only_roots: true,
-                ..Options::default()
-            },
-            reveal: Reveal::Blocking,
-            gentle: Gentle::On,
             duration: self.duration,
             calls: self.calls,
-            clock: ClockMode::Exact,
             clock_source: self.clock_source.choice(),
-            control: None,
-            statistics: Statistics::Outermost,
-            counting: Counting::default(),
-            budget: None,
-            bare: BareTiming::Off,
-            buffer_bytes: BUFFER_BYTES,
-            overflow: Overflow::Wait,
             await_roots: self.await_region,
             live: progress.is_live().then_some(Duration::from_secs(1)),
+            ..Settings::of_regions(roots, lines)
         }
     }
 
