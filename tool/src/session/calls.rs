@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Command, Reply, RunningCall};
 use headwater_protocol::{MethodId, ThreadId};
@@ -10,6 +10,7 @@ use headwater_protocol::{MethodId, ThreadId};
 use super::{Session, SessionError, unexpected};
 use crate::callgraph::OpenThread;
 use crate::decode::Returned;
+use crate::jvm::process;
 
 /// How often the stacks of threads inside the roots are looked at, at most, while methods found there are being instrumented.
 const MOST_LOOKS: usize = 8;
@@ -23,6 +24,8 @@ const ENOUGH_CALLS: u32 = 10;
 /// So long it is waited for them.
 const COMING: [Duration; 4] =
     [Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
+/// ... in all.
+const LONGEST: Duration = Duration::from_millis(750);
 /// A call that a thread is in for longer is taken for one that lasts.
 const STAYING: Duration = Duration::from_millis(20);
 /// All stacks are looked at so often, a few times in a row and then again after a while: classes that are on one in twenty are found then.
@@ -46,6 +49,12 @@ impl Looks {
         let enough = if self.have_seen { ROUNDS } else { ROUNDS / 3 + 1 };
         self.rounds < enough && self.took < LOOKING
     }
+}
+
+/// In which time roots that had so many calls since the program's start have enough more, as far as they go on being called as often; `None` if that is
+/// too long to be waited for.
+fn time_of_calls(calls: u32, age: Duration) -> Option<Duration> {
+    (calls > 0).then(|| age.mul_f64(f64::from(ENOUGH_CALLS) / f64::from(calls))).filter(|time| *time <= LONGEST)
 }
 
 impl Session {
@@ -116,6 +125,7 @@ impl Session {
         if self.allowance.is_none() {
             return Ok(());
         }
+        let listed = Instant::now();
         let (classes, before) = self.graph.calls_of_roots();
         let are_seen = self.sample_below_roots(looks).await?;
         let mut waits = COMING.iter();
@@ -127,7 +137,10 @@ impl Session {
             }
             // Threads are in a root, and its calls are not counted: it is compiled for good.
             if are_seen && now == before {
-                return Ok(());
+                let age = self.peer_pid().and_then(process::age);
+                let Some(time) = age.and_then(|age| time_of_calls(before, age)) else { return Ok(()) };
+                self.serve_for(time.saturating_sub(listed.elapsed())).await?;
+                break;
             }
             // One that is called no more says nothing either.
             let Some(wait) = waits.next().filter(|_| before > 0) else { return Ok(()) };
@@ -213,6 +226,14 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_roots_whose_calls_are_counted_no_more_it_is_reckoned_how_often_they_are_called() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(time_of_calls(6_000, minute), Some(Duration::from_millis(100)));
+        assert_eq!(time_of_calls(600, minute), None, "ten calls take a second");
+        assert_eq!(time_of_calls(0, minute), None);
+    }
 
     #[test]
     fn it_is_looked_often_where_somebody_is_and_looks_are_short() {

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -102,6 +103,13 @@ pub(crate) fn start_time(pid: u32) -> io::Result<u64> {
     let stat = String::from_utf8_lossy(&stat);
     parse_start_time(&stat)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/PID/stat has no start time"))
+}
+
+/// How long a process has been there; `None` if that cannot be told.
+pub fn age(pid: u32) -> Option<Duration> {
+    let started = Duration::from_secs_f64(start_time(pid).ok()? as f64 / ticks_per_second() as f64);
+    let now = Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::Boottime)).ok()?;
+    now.checked_sub(started)
 }
 
 /// proc(5): field 22, counted from 1; the name in field 2 may hold spaces and parentheses.
@@ -295,6 +303,14 @@ mod tests {
     #[test]
     fn a_command_has_no_say_on_the_terminal() {
         assert_eq!(printable("java -jar \x1b[2Jx\u{9b}K é.jar\n"), "java -jar \u{fffd}[2Jx\u{fffd}K é.jar\u{fffd}");
+    }
+
+    #[test]
+    fn this_process_is_not_as_old_as_the_machine() {
+        let age = age(std::process::id()).expect("it is there");
+        let up = Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::Boottime)).expect("a time");
+        assert!(age < up, "{age:?} {up:?}");
+        assert_eq!(super::age(u32::MAX), None, "there is no such process");
     }
 
     #[test]
