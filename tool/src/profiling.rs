@@ -28,6 +28,7 @@ pub(crate) mod drift;
 mod error;
 mod jit;
 pub mod live;
+mod missing;
 mod settings;
 pub(crate) mod settle;
 mod unmatched;
@@ -417,6 +418,9 @@ pub(crate) async fn finish(
     let mut calibration = None;
     let mut failed = None;
     if stopped.is_some() {
+        if let Err(error) = session.acquit_idle().await {
+            failed = lost(error);
+        }
         match session.calibrate().await {
             Ok(again) => calibration = Some(again),
             // What was timed before recording has to do.

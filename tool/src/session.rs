@@ -46,7 +46,7 @@ pub use spent::Spent;
 use batch_cost::BatchCost;
 use budget::Budget;
 use calls::Looks;
-use gentle::{Allowance, PATIENCE};
+use gentle::{AT_ONCE_PAUSED, Allowance, PATIENCE};
 use questions::Pending;
 use spent::Account;
 
@@ -78,8 +78,12 @@ pub struct Estimate {
     pub classes: usize,
     /// Methods in those.
     pub methods: usize,
-    /// So long the JVM will probably stand still for it at once.
+    /// Hotswaps that takes.
+    pub batches: usize,
+    /// So long the JVM will probably stand still for each, at least.
     pub pause: Duration,
+    /// So long the limits let it stand still at once; `None` where there are none.
+    pub allowed: Option<Duration>,
 }
 
 /// A hotswap that a thread of the target executes.
@@ -287,7 +291,9 @@ impl Session {
             loaded: self.graph.loaded_classes(),
             classes: classes.len(),
             methods: self.graph.methods().len(),
+            batches: classes.len().div_ceil(self.cost.most_classes()),
             pause: self.cost.of(classes.len()),
+            allowed: self.allowance.map(|_| AT_ONCE_PAUSED),
         });
         // The roots are among the first.
         let first = self.batch(classes);

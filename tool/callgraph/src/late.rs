@@ -2,13 +2,14 @@
 //!
 //! What an entered method calls is instrumented before the call if its thread waits. If the thread goes on instead, the first calls are not
 //! seen, and what they call in turn is not either, unless it is instrumented already. So of each such method it is known from when to when its
-//! calls may be missing; its counts are true from then on, and at least so large in all.
+//! calls may be missing; its counts are true from then on, and at least so large in all. Of what never was instrumented it is known who calls it.
 //!
 //! Why so, and at what cost: docs/decisions/limits.md.
 
 use std::time::Duration;
 
 use headwater_protocol::{ClassId, MethodId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
 
@@ -21,6 +22,16 @@ pub struct Missed {
     pub until: Option<Duration>,
 }
 
+/// A method that may have been called and is not instrumented.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unseen {
+    /// The method.
+    pub method: MethodId,
+    /// Instrumented methods that call it, be it through others that are not, and how often a call of theirs is expected to. None where other code
+    /// calls it.
+    pub callers: Vec<(MethodId, f64)>,
+}
+
 impl CallGraph {
     /// How many methods may have been called before they were instrumented.
     pub fn late(&self) -> usize {
@@ -31,6 +42,56 @@ impl CallGraph {
     pub fn missed(&self) -> impl Iterator<Item = (MethodId, Missed)> {
         let is_instrumented = |method: &&super::MethodRecord| method.refused.is_none();
         self.methods.iter().filter(is_instrumented).filter_map(|method| Some((method.id, method.missed?)))
+    }
+
+    /// Those of them that are not instrumented, and who calls them.
+    pub fn unseen(&self) -> Vec<Unseen> {
+        let is_unseen = |missed: &Missed| missed.until.is_none();
+        let mut callers: FxHashMap<MethodId, Vec<(MethodId, f64)>> =
+            self.missed().filter(|(_, missed)| is_unseen(missed)).map(|(method, _)| (method, Vec::new())).collect();
+        if callers.is_empty() {
+            return Vec::new();
+        }
+        for caller in self.methods.iter().filter(|record| record.in_place) {
+            let mut reached = FxHashSet::default();
+            let mut pending: Vec<(MethodId, f64)> =
+                caller.callees.iter().map(|it| (it.method, it.probability.into())).collect();
+            while let Some((method, calls)) = pending.pop() {
+                let Some(callee) = self.record(method).filter(|it| !it.in_place && reached.insert(it.id)) else {
+                    continue;
+                };
+                if let Some(callers) = callers.get_mut(&method) {
+                    callers.push((caller.id, calls));
+                }
+                pending.extend(callee.callees.iter().map(|it| (it.method, calls * f64::from(it.probability))));
+            }
+        }
+        let mut unseen: Vec<Unseen> = callers.into_iter().map(|(method, callers)| Unseen { method, callers }).collect();
+        unseen.sort_unstable_by_key(|unseen| unseen.method);
+        unseen
+    }
+
+    /// The classes of methods that may have been called and are not instrumented: told their methods once more, with how often they have
+    /// been called, it knows which have not ([`CallGraph::acquit_idle`]).
+    pub fn classes_of_unseen(&self) -> Vec<ClassId> {
+        let methods = self.missed().filter(|(_, missed)| missed.until.is_none());
+        let classes = methods.filter_map(|(id, _)| self.mirrors.get(self.record(id)?.key).id);
+        let classes: FxHashSet<ClassId> = classes.collect();
+        classes.into_iter().collect()
+    }
+
+    /// Those classes' methods have just been told: what has never run was not missed.
+    pub fn acquit_idle(&mut self) {
+        let never_ran = |(id, missed): (MethodId, Missed)| {
+            let record = self.record(id)?;
+            (missed.until.is_none() && self.has_never_run_here(record.key, record.signature)).then_some(id)
+        };
+        let never_ran: Vec<MethodId> = self.missed().filter_map(never_ran).collect();
+        for method in never_ran {
+            if let Some(record) = self.record_mut(method) {
+                record.missed = None;
+            }
+        }
     }
 
     /// How long has been recorded.

@@ -60,7 +60,7 @@ pub use filter::{JdkMethods, Options};
 pub use guards::{Guarded, Told};
 pub use handing_out::{Occasion, Selected};
 pub use handover::Passage;
-pub use late::Missed;
+pub use late::{Missed, Unseen};
 pub use lines::Lines;
 pub use natives::NativeCall;
 pub use open_calls::OpenThread;

@@ -237,6 +237,18 @@ fn shortcomings(profile: &Profile) -> Vec<String> {
             names.join(", ")
         ));
     }
+    if !profile.unseen.is_empty() {
+        let methods = profile.unseen.iter().map(|unseen| profile.methods[unseen.method.0].display.as_str());
+        let mut names: Vec<&str> = methods.take(NAMED).collect();
+        if profile.unseen.len() > NAMED {
+            names.push("...");
+        }
+        shortcomings.push(format!(
+            "{} may have been called and got no probes; what only these call is missing too: {}",
+            plural(profile.unseen.len() as u64, "method", "methods"),
+            names.join(", ")
+        ));
+    }
     let nodes = &profile.merged.nodes;
     let bounded = nodes.iter().filter(|node| is_doubtful(node.self_ns, node.error_ns)).count();
     if bounded > 0 {
@@ -289,16 +301,17 @@ mod tests {
     #[test]
     fn counts_that_may_be_too_low_and_times_that_are_bounds_are_marked_as_far_as_a_format_can() {
         let marked = incomplete();
-        let complete = Profile { at_least: Vec::new(), ..marked.clone() };
+        let complete = Profile { at_least: Vec::new(), unseen: Vec::new(), ..marked.clone() };
         const NAMED: &str = "calls may be missing of 1 method, and of what they call: com.acme.Shop.m1(int)";
+        const UNSEEN: &str = "1 method may have been called and got no probes";
         const BOUNDS: &str = "only a bound is known: their uncertainty is larger";
         for (format, marks) in [
-            (Format::Csv, &["cpu_share,at_least", ",true,"][..]),
-            (Format::Pprof, &[NAMED, BOUNDS, "at least", "time_at_most"]),
-            (Format::Callgrind, &[NAMED, BOUNDS]),
-            (Format::Speedscope, &[NAMED, BOUNDS]),
-            (Format::Firefox, &[NAMED, BOUNDS]),
-            (Format::Svg, &[NAMED]),
+            (Format::Csv, &["cpu_share,at_least,unseen_callees", ",true,"][..]),
+            (Format::Pprof, &[NAMED, UNSEEN, BOUNDS, "at least", "time_at_most"]),
+            (Format::Callgrind, &[NAMED, UNSEEN, BOUNDS]),
+            (Format::Speedscope, &[NAMED, UNSEEN, BOUNDS]),
+            (Format::Firefox, &[NAMED, UNSEEN, BOUNDS]),
+            (Format::Svg, &[NAMED, UNSEEN]),
             (
                 Format::OpenMetrics,
                 &[

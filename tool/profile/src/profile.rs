@@ -31,9 +31,9 @@ pub mod walk;
 pub use amounts::Amounts;
 pub(crate) use amounts::NodeAmounts;
 pub use basis::Basis;
-pub use budget::{Budget, DroppedMethod, Limit, LimitError, RootOverhead};
+pub use budget::{Budget, DroppedMethod, Lengthened, Limit, LimitError, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
-pub use completeness::AtLeast;
+pub use completeness::{AtLeast, Unseen};
 pub use environment::Environment;
 pub use metric::{Amount, Column, Columns, Extent, Metric, Part, Quantity, Unit};
 pub use names::tell_apart;
@@ -399,10 +399,16 @@ pub struct Profile {
     /// Those of them some of whose calls were not seen, in the order of the methods.
     #[serde(default)]
     pub at_least: Vec<AtLeast>,
+    /// Those of them that may have been called and never were instrumented.
+    #[serde(default)]
+    pub unseen: Vec<Unseen>,
     /// Those that were not instrumented.
     pub skipped: Vec<Skipped>,
     /// How complete the record is.
     pub events: Events,
+    /// How much longer the roots' calls were for the profile, the most lengthened first; of those of which calls without it were timed.
+    #[serde(default)]
+    pub lengthened: Vec<Lengthened>,
     /// The overhead that was allowed, and what was given up for it.
     #[serde(default)]
     pub budget: Option<Budget>,

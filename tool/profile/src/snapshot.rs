@@ -217,7 +217,15 @@ fn indices_hold(profile: &Profile) -> bool {
         let of_dropped = budget.dropped.iter().map(|dropped| &dropped.method);
         of_dropped.chain(budget.roots.iter().map(|root| &root.root))
     });
-    of_roots.chain(of_controls).chain(of_statistics).chain(of_budget).all(|method| method.0 < profile.methods.len())
+    let of_missed = profile.at_least.iter().map(|at_least| &at_least.method);
+    let of_unseen = profile
+        .unseen
+        .iter()
+        .flat_map(|unseen| std::iter::once(&unseen.method).chain(unseen.callers.iter().map(|(caller, _)| caller)));
+    let of_lengthened = profile.lengthened.iter().map(|lengthened| &lengthened.root);
+    let of_completeness = of_missed.chain(of_unseen).chain(of_lengthened);
+    let mut all = of_roots.chain(of_controls).chain(of_statistics).chain(of_budget).chain(of_completeness);
+    all.all(|method| method.0 < profile.methods.len())
 }
 
 /// A tree whose links are not known yet, and what its nodes have themselves of other metrics.

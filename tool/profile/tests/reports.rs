@@ -1,7 +1,8 @@
 //! The reports of a small profile, compared with golden files. `HEADWATER_GOLDEN=write cargo test` writes them again.
 
 use headwater_profile::profile::{
-    AtLeast, CpuSamples, Hotswap, Link, MethodIndex, MethodStatistics, Node, Profile, ThreadProfile, Tree,
+    AtLeast, CpuSamples, Hotswap, Lengthened, Link, MethodIndex, MethodStatistics, Node, Profile, ThreadProfile, Tree,
+    Unseen,
 };
 use headwater_profile::report::text::Style;
 use headwater_profile::report::{Options, SortBy, Trees, View, json, text};
@@ -163,6 +164,28 @@ fn what_is_asked_for_by_its_name_is_shown_however_small_it_is() {
         }
         let (text, _) = shown("com.acme.Item.*");
         assert!(!text.contains("com.acme.Item.price(int)"), "{view:?}: {text}");
+    }
+}
+
+#[test]
+fn what_got_no_probes_is_told_with_its_callers_and_how_much_longer_calls_were() {
+    let unseen = vec![Unseen { method: MethodIndex(4), callers: vec![(MethodIndex(0), 0.5), (MethodIndex(3), 1.0)] }];
+    let lengthened = vec![Lengthened { root: MethodIndex(0), recorded_ns: 3e6, bare_ns: 1e6, error_ns: 1e4, calls: 7 }];
+    let profile = Profile { unseen, lengthened, ..profile() };
+    for view in [View::Tree, View::Callers, View::Flat] {
+        let text = as_text(&profile, &Options { view, ..options() }, &Style::default());
+        for part in [
+            "com.acme.Shop.checkout(Cart) (1 callee not seen)\n",
+            "\nnot seen  1 method that may have been called and got no probes, and what only these call: com.acme.Shop.refund()\n",
+            "\noverhead  com.acme.Shop.checkout(Cart): a call was 3.0 times as long as undisturbed (3.000 ms, 1.000 ms), waits",
+        ] {
+            assert!(text.contains(part), "{view:?}, {part}: {text}");
+        }
+        let rows: serde_json::Value =
+            serde_json::from_str(&as_json(&profile, &Options { view, ..options() })).expect("JSON");
+        assert!(rows.to_string().contains("\"unseen_callees\":1"), "{view:?}: {rows:#}");
+        assert_eq!(rows["methods"]["unseen"][0]["callers"][0]["expected"], 0.5);
+        assert_eq!(rows["lengthened"][0]["part"], 2.0);
     }
 }
 

@@ -3,28 +3,27 @@
 //! [`Facts`] are taken from the session, which is quick; [`profile`] then works through the trees without it, so that the
 //! session can go on serving the target meanwhile.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use headwater_protocol::message::{Calibration, Reveal};
+use headwater_protocol::message::Calibration;
 use headwater_protocol::word::{Counting, PauseReason};
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
+use super::missing::{at_least, called, unseen, warnings};
 use super::{Settings, Undisturbed, budget, counters};
 use crate::budget::{Governor, Probes, in_place};
-use crate::callgraph::{MethodRecord, Missed, PatternIndex};
+use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
     MIN_CONTROLS, Placed, Reference, RootCalls, Wholes, correct, divided, placed, root_calls, wholes,
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Summary};
 use crate::profile::{
-    AtLeast, Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap,
-    MethodIndex, MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree,
-    Wait, tell_apart,
+    Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
+    MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
+    tell_apart,
 };
-use crate::report::units::{count, plural, times};
 use crate::session::{HotswapTotals, Session};
 use crate::timing::{RootTimes, Timed};
 
@@ -33,17 +32,18 @@ use crate::timing::{RootTimes, Timed};
 pub(crate) struct Facts {
     /// The root patterns with their methods.
     roots: Vec<(String, Vec<MethodIndex>)>,
-    methods: Vec<MethodName>,
+    pub(super) methods: Vec<MethodName>,
     instrumented: usize,
-    discovery: Discovery,
-    missed: Vec<(MethodIndex, Missed)>,
+    pub(super) discovery: Discovery,
+    pub(super) missed: Vec<(MethodIndex, Missed)>,
+    pub(super) unseen: Vec<Unseen>,
     skipped: Vec<Skipped>,
     hotswap: HotswapTotals,
-    lost: u64,
+    pub(super) lost: u64,
     uses_tsc: bool,
     threads: FxHashMap<ThreadId, String>,
-    deadlines_passed: Vec<String>,
-    unparsable: Vec<(String, String)>,
+    pub(super) deadlines_passed: Vec<String>,
+    pub(super) unparsable: Vec<(String, String)>,
     governor: Option<Governor>,
     counting: Counting,
     /// How long the steps of the coarse clock were, if there is one.
@@ -74,6 +74,7 @@ impl Facts {
                 quiet_after: session.quiet_after(),
             },
             missed: graph.missed().map(|(id, missed)| (MethodIndex(id.0 as usize - 1), missed)).collect(),
+            unseen: graph.unseen(),
             skipped: graph.skipped().iter().map(skipped).collect(),
             hotswap: session.hotswap_totals(),
             lost: session.lost(),
@@ -89,7 +90,7 @@ impl Facts {
     }
 
     /// How many methods may have been called, and were not instrumented by now.
-    fn never_instrumented(&self) -> usize {
+    pub(super) fn never_instrumented(&self) -> usize {
         self.missed.iter().filter(|(_, missed)| missed.until.is_none()).count()
     }
 }
@@ -159,10 +160,12 @@ pub(crate) fn profile(
     let controls = controls(&merged, &references, held_out);
     let mut warnings = warnings(&facts, decoder, meaningless);
     warnings.extend(basis.warnings());
+    let lengthened = budget::lengthened(&references, waited_ns(decoder));
     let budget = facts.governor.as_ref().map(|governor| {
         // What a pair costs in the mean, by how much longer the roots' calls took.
         let in_place = |it: &Compared<'_>| in_place(it.roots.iter().copied(), &clock, it.reference);
-        budget::kept(governor, &references.iter().find_map(in_place).unwrap_or(clock), &merged, duration)
+        let clock = references.iter().find_map(in_place).unwrap_or(clock);
+        budget::kept(governor, &clock, &lengthened, &merged, duration)
     });
     warnings.extend(budget.iter().flat_map(|budget| budget::warning(budget, &clock, &facts.methods)));
     Profile {
@@ -174,10 +177,12 @@ pub(crate) fn profile(
         roots: roots(&facts, &merged, decoder),
         duration,
         instrumented: facts.instrumented,
-        called: called(&facts, &merged),
+        called: called(facts.methods.len(), &merged),
         discovery: facts.discovery,
         at_least: at_least(&facts, &merged),
+        unseen: unseen(&facts.unseen),
         events: Events { recorded: decoder.events(), lost: facts.lost, healed: decoder.healed() },
+        lengthened,
         budget,
         hotswap: Hotswap {
             batches: facts.hotswap.batches,
@@ -199,10 +204,10 @@ pub(crate) fn profile(
 }
 
 /// Calls of the roots that were timed as wholes, and the recorded calls that these can be compared with.
-struct Compared<'a> {
+pub(super) struct Compared<'a> {
     kind: ControlKind,
-    reference: Reference<'a>,
-    roots: Vec<RootCalls>,
+    pub(super) reference: Reference<'a>,
+    pub(super) roots: Vec<RootCalls>,
 }
 
 /// Calls without probes: where there are too few for holding some out, all are used.
@@ -304,26 +309,6 @@ fn open_calls(methods: &[MethodIndex], decoder: &Decoder) -> OpenCalls {
     open
 }
 
-fn called(facts: &Facts, tree: &Tree) -> usize {
-    which_called(facts, tree).into_iter().filter(|called| *called).count()
-}
-
-/// For each method whether it was called.
-fn which_called(facts: &Facts, tree: &Tree) -> Vec<bool> {
-    let mut called = vec![false; facts.methods.len()];
-    tree.nodes.iter().filter(|node| node.calls > 0).for_each(|node| called[node.method.0] = true);
-    called
-}
-
-/// The methods that were called, perhaps before they were instrumented too.
-fn at_least(facts: &Facts, tree: &Tree) -> Vec<AtLeast> {
-    let called = which_called(facts, tree);
-    let of = |(method, missed): &(MethodIndex, Missed)| {
-        Some(AtLeast { method: *method, since: missed.since, until: missed.until? })
-    };
-    facts.missed.iter().filter(|(method, _)| called[method.0]).filter_map(of).collect()
-}
-
 /// Corrected so that each method's mean is what the tree says. Methods of the same name, of different loaders, are one to the reader.
 fn statistics(facts: &Facts, decoder: &Decoder, merged: &Tree, clock: &Clock) -> Vec<MethodStatistics> {
     /// However many probes there are: at least this part of an invocation's time was none of theirs.
@@ -360,6 +345,11 @@ fn statistics(facts: &Facts, decoder: &Decoder, merged: &Tree, clock: &Clock) ->
         .collect();
     statistics.sort_by_key(|statistics| statistics.method);
     statistics
+}
+
+/// What threads inside the roots waited on account of the profile.
+fn waited_ns(decoder: &Decoder) -> u64 {
+    PauseReason::ALL.into_iter().map(|reason| decoder.pauses(reason).duration_ns).sum()
 }
 
 fn waits(decoder: &Decoder) -> Vec<Wait> {
@@ -401,102 +391,4 @@ fn thread_profiles(
             ThreadProfile { id, name, tree }
         })
         .collect()
-}
-
-/// What a thread waited for; the agent knows methods by their numbers.
-fn named(waited_for: &str, methods: &[MethodName]) -> String {
-    let number = waited_for.strip_prefix("the callees of method ").and_then(|number| number.parse::<usize>().ok());
-    let name = number.and_then(|number| methods.get(number.checked_sub(1)?));
-    name.map_or_else(|| waited_for.to_owned(), |name| format!("what {} calls", name.display))
-}
-
-/// What threads did not wait for to the end: a few by their names, since a machine that is too slow has hundreds.
-fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Option<String> {
-    const NAMED: usize = 2;
-    let mut missed: BTreeMap<String, u64> = BTreeMap::new();
-    for waited_for in deadlines_passed {
-        *missed.entry(named(waited_for, methods)).or_default() += 1;
-    }
-    let others = missed.len().saturating_sub(NAMED) as u64;
-    let mut waits: Vec<String> = missed.into_keys().take(NAMED).collect();
-    if others > 0 {
-        waits.push(plural(others, "other", "others"));
-    }
-    let last = waits.pop()?;
-    let waits = if waits.is_empty() { last } else { format!("{} and {last}", waits.join(", ")) };
-    Some(format!(
-        "threads of the target went on without waiting any longer, {}, for {waits}: calls may be missing. The tool, or the \
-         JVM, had too little of the processors",
-        times(deadlines_passed.len() as u64)
-    ))
-}
-
-fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let late = facts.discovery.late;
-    if late > 0 {
-        let methods = plural(late as u64, "method", "methods");
-        warnings.push(match facts.discovery.reveal {
-            Reveal::Background => format!(
-                "the program did not wait for instrumentation (--reveal background): the first calls of up to {methods} may be \
-                 missing"
-            ),
-            Reveal::Blocking => format!(
-                "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and \
-                 {} of them never were. Record for longer, or, where the program may be held up, with --gentle off",
-                count(facts.never_instrumented() as u64)
-            ),
-        });
-    }
-    warnings.extend(waited_in_vain(&facts.deadlines_passed, &facts.methods));
-    for (class, reason) in &facts.unparsable {
-        warnings.push(format!("the class file of {class} could not be read: {reason}"));
-    }
-    if facts.lost > 0 {
-        warnings.push(format!(
-            "events were lost ({}): calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
-            count(facts.lost)
-        ));
-    }
-    if decoder.lost_handovers() > 0 {
-        warnings.push(format!(
-            "of {} tasks it is not known which call handed them over: they are left out",
-            decoder.lost_handovers()
-        ));
-    }
-    if meaningless > 0 {
-        warnings.push(format!("event words had no meaning ({})", count(meaningless)));
-    }
-    warnings
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_method_that_was_waited_for_has_its_name() {
-        let methods = [MethodName { machine: "a.B.c()V".to_owned(), display: "a.B.c()".to_owned() }];
-        assert_eq!(named("the callees of method 1", &methods), "what a.B.c() calls");
-        for other in ["the callees of method 2", "the callees of method 0", "class a/B"] {
-            assert_eq!(named(other, &methods), other);
-        }
-    }
-
-    #[test]
-    fn of_many_waits_in_vain_a_few_are_named() {
-        let waits = |classes: u32| {
-            let deadlines_passed: Vec<String> = (0..classes).flat_map(|i| vec![format!("class C{i:02}"); 2]).collect();
-            waited_in_vain(&deadlines_passed, &[])
-        };
-        assert_eq!(waits(0), None);
-        for (classes, told) in [
-            (1, "2 times, for class C00"),
-            (2, "4 times, for class C00 and class C01"),
-            (1_205, "2,410 times, for class C00, class C01 and 1,203 others"),
-        ] {
-            let warning = waits(classes).unwrap();
-            assert!(warning.contains(&format!("any longer, {told}: calls may be missing")), "{warning}");
-        }
-    }
 }

@@ -1,14 +1,46 @@
-//! What a profile says of its overhead budget.
+//! What a profile says of its overhead, and of the budget for it.
 
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::assemble::Compared;
 use crate::budget::Governor;
-use crate::profile::{Budget, Clock, ClockMode, DroppedMethod, MethodIndex, MethodName, RootOverhead, Tree};
+use crate::correction::MIN_CONTROLS;
+use crate::profile::{
+    Budget, Clock, ClockMode, DroppedMethod, Lengthened, MethodIndex, MethodName, RootOverhead, Tree,
+};
 
-/// What became of the budget, by the probes' cost as the profile found it.
-pub(super) fn kept(governor: &Governor, clock: &Clock, merged: &Tree, duration: Duration) -> Budget {
+/// How much longer the roots' calls were, of those with calls to compare with. What threads inside the roots waited for the profile was taken
+/// out of what was measured.
+pub(super) fn lengthened(compared: &[Compared<'_>], waited_ns: u64) -> Vec<Lengthened> {
+    let mut all: Vec<Lengthened> = Vec::new();
+    for Compared { reference, roots, .. } in compared {
+        let measured_ns: f64 = roots.iter().map(|root| root.measured_ns).sum();
+        for root in roots {
+            let calls = reference.times.get(&root.method).map_or(0, |times| times.count);
+            let index = MethodIndex(root.method.0 as usize - 1);
+            if calls < MIN_CONTROLS || all.iter().any(|known| known.root == index) {
+                continue;
+            }
+            let Some((bare_ns, error_ns)) = reference.bare_ns(root.method, root.pairs / root.calls) else { continue };
+            let waited_ns = waited_ns as f64 * root.measured_ns / measured_ns.max(1.0);
+            let recorded_ns = (root.measured_ns + waited_ns) / root.calls;
+            all.push(Lengthened { root: index, recorded_ns, bare_ns, error_ns, calls });
+        }
+    }
+    all.sort_by(|a, b| b.part().total_cmp(&a.part()).then(a.root.cmp(&b.root)));
+    all
+}
+
+/// What became of the budget, by the probes' cost as the profile found it, and by how long calls were since methods were dropped last.
+pub(super) fn kept(
+    governor: &Governor,
+    clock: &Clock,
+    lengthened: &[Lengthened],
+    merged: &Tree,
+    duration: Duration,
+) -> Budget {
     #[derive(Default)]
     struct Amounts {
         calls: u64,
@@ -28,11 +60,18 @@ pub(super) fn kept(governor: &Governor, clock: &Clock, merged: &Tree, duration: 
     let mut roots: Vec<RootOverhead> = governor
         .roots()
         .iter()
-        .map(|root| RootOverhead {
-            root: MethodIndex(root.root.0 as usize - 1),
-            overhead: root.overhead(clock),
-            own: root.own_overhead(clock),
-            exhausted: root.exhausted,
+        .map(|sum| {
+            let root = MethodIndex(sum.root.0 as usize - 1);
+            let bare = lengthened.iter().find(|it| it.root == root && sum.calls >= MIN_CONTROLS as f64);
+            let measured = bare.map_or(0.0, |bare| {
+                Lengthened { recorded_ns: (sum.measured_ns + sum.waited_ns) / sum.calls, ..*bare }.certain_part()
+            });
+            RootOverhead {
+                root,
+                overhead: sum.overhead(clock).max(measured),
+                own: sum.own_overhead(clock),
+                exhausted: sum.exhausted,
+            }
         })
         .collect();
     roots.sort_by(|a, b| b.overhead.total_cmp(&a.overhead).then(a.root.cmp(&b.root)));
@@ -62,18 +101,18 @@ pub(super) fn warning(budget: &Budget, clock: &Clock, methods: &[MethodName]) ->
     let cheaper = if dear { ". --clock tick costs less" } else { "" };
     if root.own > budget.limit.part() {
         return Some(format!(
-            "the budget of {limit} cannot be held: the calls of {name} take {all} longer for their probes, and for its own alone, which are \
-             never given up, {own}: it takes too little time. Choose a root above it{cheaper}"
+            "the budget of {limit} cannot be held: the calls of {name} take {all} longer, and for its own probes alone, which are never \
+             given up, {own}: it takes too little time. Choose a root above it{cheaper}"
         ));
     }
     if root.exhausted {
         return Some(format!(
-            "the budget of {limit} cannot be held: the calls of {name} take {all} longer for their probes, and no methods are left below \
-             it that would save enough{cheaper}"
+            "the budget of {limit} cannot be held: the calls of {name} take {all} longer, and no methods are left below it that would save \
+             enough{cheaper}"
         ));
     }
     Some(format!(
-        "the budget of {limit} was not held yet when the profile ended: the calls of {name} took {all} longer for their probes. Record \
-         for longer: methods are dropped step by step"
+        "the budget of {limit} was not held yet when the profile ended: the calls of {name} took {all} longer. Record for longer: \
+         methods are dropped step by step"
     ))
 }

@@ -157,13 +157,28 @@ fn span(time: Duration) -> humantime::FormattedDuration {
 }
 
 fn estimated(estimate: &Estimate) -> String {
-    let Estimate { loaded, classes, methods, pause } = *estimate;
+    let Estimate { loaded, classes, methods, batches, pause, allowed } = *estimate;
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let whole = pause.saturating_mul(u32::try_from(batches).unwrap_or(u32::MAX));
+    let pauses = match batches {
+        0 | 1 => format!("with a pause of {} or more", time(nanoseconds(pause))),
+        _ => format!(
+            "with {batches} pauses of {} or more, {} together",
+            time(nanoseconds(pause)),
+            time(nanoseconds(whole))
+        ),
+    };
+    let rest = match allowed.filter(|allowed| *allowed < whole) {
+        None => "more as it is found".to_owned(),
+        Some(allowed) => {
+            format!("{} of pauses now, the rest, and what is found, in the background", time(nanoseconds(allowed)))
+        }
+    };
     format!(
-        "{} of {} loaded are to be changed first, {} in them, with pauses of about {}; more as it is found",
+        "{} of {} loaded are to be changed, {} in them, {pauses}: {rest}",
         plural(classes as u64, "class", "classes"),
         count(loaded as u64),
         plural(methods as u64, "method", "methods"),
-        time(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX))
     )
 }
 

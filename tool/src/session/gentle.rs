@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{Command, Patience, Reveal};
 
-use super::{Session, SessionError};
+use super::{LIST_AT_ONCE, Session, SessionError};
 
 /// Whether a profile keeps to limits of what it takes of the target's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(super) const PATIENCE: Patience = Patience { most_ms: 500, per_mille: 50 };
 const PAUSED: f64 = 0.02;
 /// What so much time allows may be taken at once, when a profile begins: so small programs are never over the limit.
 const AT_ONCE: Duration = Duration::from_secs(10);
+/// That is so much.
+pub(super) const AT_ONCE_PAUSED: Duration = Duration::from_millis((AT_ONCE.as_millis() as f64 * PAUSED) as u64);
 /// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
 const ROOM_FOR: f64 = 2.0;
 const QUIET: Duration = Duration::from_secs(1);
@@ -127,6 +129,18 @@ impl Session {
         }
         self.is_in_background = false;
         self.command(Command::Reveal(Reveal::Blocking), "wait again").await.map(|_| ())
+    }
+
+    /// When nothing is recorded any more: learns which of the methods that nobody waited for, and that were never instrumented, have not been called.
+    pub async fn acquit_idle(&mut self) -> Result<(), SessionError> {
+        if !self.graph.knows_what_was_called() {
+            return Ok(());
+        }
+        for classes in self.graph.classes_of_unseen().chunks(LIST_AT_ONCE) {
+            self.list_methods(classes.to_vec()).await?;
+        }
+        self.graph.acquit_idle();
+        Ok(())
     }
 
     /// Has methods watched that the call graph leaves alone as long as they do not run.

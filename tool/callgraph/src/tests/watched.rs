@@ -90,6 +90,43 @@ fn a_method_whose_caller_was_not_seen_is_not_seen_either() {
 }
 
 #[test]
+fn of_what_never_was_instrumented_it_is_known_who_calls_it_and_whether_it_ran() {
+    let source = "class Main { static void root() { First.first(); Second.second(); } }
+                  class First { static void first() { } }
+                  class Second { static void second() { } }";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "First", "Second"]);
+    let names = ["First", "Second"];
+    let tell = |jvm: &mut PlayedJvm, second_ran: u32| {
+        for name in names {
+            let class = &jvm.classes[name];
+            let calls = |name: &str| Some(if name == "second" { second_ran } else { 0 });
+            let methods =
+                class.methods.iter().map(|method| MethodInfo { calls: calls(&method.name), ..method.clone() });
+            jvm.graph.add_methods(class.id, methods.collect());
+        }
+    };
+    let step = jvm.graph.first_call(jvm.ids["Main.root()V"]);
+    assert!(matches!(step, Step::NeedMethods(_)), "{step:?}");
+    tell(&mut jvm, 0);
+    let Step::Hotswap(classes) = jvm.graph.resume() else { panic!("their classes are to be hotswapped") };
+    // Nobody waits for that, and the profile ends before.
+    jvm.graph.went_on(&classes);
+    let root = jvm.ids["Main.root()V"];
+    let unseen = jvm.graph.unseen();
+    assert_eq!(unseen.len(), 2);
+    let is_by_root = |unseen: &Unseen| matches!(unseen.callers[..], [(caller, calls)] if caller == root && calls > 0.9);
+    assert!(unseen.iter().all(is_by_root), "{unseen:?}");
+    let mut classes = jvm.graph.classes_of_unseen();
+    classes.sort_unstable();
+    assert_eq!(classes, names.map(|name| jvm.classes[name].id));
+    tell(&mut jvm, 3);
+    jvm.graph.acquit_idle();
+    let unseen: Vec<String> =
+        jvm.graph.unseen().iter().map(|it| jvm.graph.methods()[it.method.0 as usize - 1].java_name()).collect();
+    assert_eq!(unseen, ["Second.second()V"], "the other one has not run at all");
+}
+
+#[test]
 fn what_ran_when_the_program_started_and_does_no_longer_is_watched_too() {
     let mut jvm = played(true, 1_000);
     for method in jvm.classes.values_mut().flat_map(|class| &mut class.methods).filter(|it| it.name == "compare") {

@@ -138,6 +138,15 @@ impl<'a> Comparison<'a> {
             }
         }
         for (side, runs) in self.sides() {
+            for run in runs.iter().filter(|run| !run.profile.unseen.is_empty()) {
+                notes.push(format!(
+                    "calls are missing {}: {} may have been called and got no probes",
+                    which(side, runs, run),
+                    plural(run.profile.unseen.len() as u64, "method", "methods")
+                ));
+            }
+        }
+        for (side, runs) in self.sides() {
             for run in runs {
                 let dropped = run.profile.budget.as_ref().map_or(0, |budget| budget.dropped.len());
                 if dropped > 0 {

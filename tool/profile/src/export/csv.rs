@@ -26,11 +26,13 @@ struct Row<'a> {
     cpu_share: Option<f64>,
     /// Calls may be missing.
     at_least: bool,
+    /// So many of its callees never were instrumented.
+    unseen_callees: usize,
 }
 
 /// The fields that every profile has.
 const HEADINGS: &str = "id,parent,thread_id,thread,level,name,method,calls,thrown,self_ns,total_ns,error_ns,total_error_ns,\
-                        cpu_samples,cpu_share,at_least";
+                        cpu_samples,cpu_share,at_least,unseen_callees";
 
 /// A field of a metric: what comes behind its name, and where its value is.
 type Field = (&'static str, fn(&Amount) -> u64);
@@ -71,6 +73,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
     let metrics = columns(profile);
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).has_headers(false).from_writer(out);
     writer.write_record(headings(&metrics))?;
+    let unseen = profile.unseen_callees();
     let mut first = 0;
     for part in parts {
         let mut levels = Vec::with_capacity(part.tree.nodes.len());
@@ -96,6 +99,7 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
                 cpu_samples: node.cpu.samples,
                 cpu_share: node.cpu.share(),
                 at_least: incomplete[index],
+                unseen_callees: unseen.get(names.machine.as_str()).copied().unwrap_or(0),
             };
             let of_metric = |metric: &Metric| {
                 let amount = part.amount(metric, NodeIndex(index));

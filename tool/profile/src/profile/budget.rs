@@ -1,4 +1,4 @@
-//! The overhead that a profile was allowed to have, and what it gave up for that.
+//! The overhead of a profile, what it was allowed to have, and what it gave up for that.
 
 use std::fmt;
 use std::str::FromStr;
@@ -64,7 +64,7 @@ impl fmt::Display for Limit {
 pub struct Budget {
     /// What the probes may cost, as a part of the time that a root's calls take without them.
     pub limit: Limit,
-    /// What they cost since methods were dropped last: the dearest root first. Those that have not run for long enough since are not
+    /// How much longer calls are since methods were dropped last: the dearest root first. Those that have not run for long enough since are not
     /// among them.
     pub roots: Vec<RootOverhead>,
     /// The methods that were dropped, in that order.
@@ -77,14 +77,47 @@ pub struct Budget {
     pub pauses: f64,
 }
 
+/// How much longer a root's calls took while they were recorded than without.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lengthened {
+    /// The root.
+    pub root: MethodIndex,
+    /// What a call took while it was recorded, in the mean: probes, and what its thread waited on account of the profile, included.
+    pub recorded_ns: f64,
+    /// What one takes without.
+    pub bare_ns: f64,
+    /// Standard error of that.
+    pub error_ns: f64,
+    /// How many calls without the profile there were.
+    pub calls: u64,
+}
+
+impl Lengthened {
+    /// By which part of the time without it is longer; below zero where it is shorter.
+    pub fn part(&self) -> f64 {
+        if self.bare_ns > 0.0 { self.recorded_ns / self.bare_ns - 1.0 } else { 0.0 }
+    }
+
+    /// The part of that which is not chance.
+    pub fn certain_part(&self) -> f64 {
+        let bare_ns = self.bare_ns + CHANCE * self.error_ns + SPEED * self.bare_ns;
+        if self.bare_ns > 0.0 { ((self.recorded_ns - bare_ns) / self.bare_ns).max(0.0) } else { 0.0 }
+    }
+}
+
+/// So many standard errors are chance.
+const CHANCE: f64 = 2.0;
+/// How far a machine's speed may change from recorded calls to others, as a part.
+const SPEED: f64 = 0.04;
+
 /// What the probes of a root's calls cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RootOverhead {
     /// The root.
     pub root: MethodIndex,
-    /// All of them, as a part of the time that its calls take without.
+    /// How much longer its calls take, as a part of the time that they take without: by the probes' cost, or as measured, if that is more.
     pub overhead: f64,
-    /// Its own alone.
+    /// By its own probes alone.
     pub own: f64,
     /// Nothing below it is left that could be dropped.
     pub exhausted: bool,

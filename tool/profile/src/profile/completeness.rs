@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{MethodIndex, Profile, Tree};
@@ -17,7 +18,25 @@ pub struct AtLeast {
     pub until: Duration,
 }
 
+/// A method that may have been called and never was instrumented: it is in no tree, nor is what only it calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// The method.
+    pub method: MethodIndex,
+    /// Recorded methods that call it, as far as that is known, with how often one of their calls is expected to.
+    pub callers: Vec<(MethodIndex, f64)>,
+}
+
 impl Profile {
+    /// How many of the methods that it calls never were instrumented, by the machine name of each recorded method of which that is known.
+    pub fn unseen_callees(&self) -> FxHashMap<&str, usize> {
+        let mut callees: FxHashMap<&str, usize> = FxHashMap::default();
+        for (caller, _) in self.unseen.iter().flat_map(|unseen| &unseen.callers) {
+            *callees.entry(&self.methods[caller.0].machine).or_default() += 1;
+        }
+        callees
+    }
+
     /// Whether calls of a method may be missing; if so, from when its counts are complete.
     pub fn complete_from(&self, method: MethodIndex) -> Option<Duration> {
         let found = self.at_least.binary_search_by_key(&method, |at_least| at_least.method).ok()?;
@@ -37,9 +56,10 @@ impl Profile {
         incomplete
     }
 
-    /// What part of all calls may be missing, from 0 to 1: as if the methods had been called as often before they were instrumented as after.
+    /// What part of all calls may be missing, from 0 to 1: as if the methods had been called as often before they were instrumented as after, and
+    /// those that never were as often as their callers' code suggests.
     pub fn missing_share(&self) -> f64 {
-        if self.at_least.is_empty() {
+        if self.at_least.is_empty() && self.unseen.is_empty() {
             return 0.0;
         }
         let mut seen = vec![0; self.methods.len()];
@@ -49,7 +69,9 @@ impl Profile {
             let before = it.until.saturating_sub(it.since).as_secs_f64();
             if after > 0.0 { seen[it.method.0] as f64 * before / after } else { 0.0 }
         };
-        let missing: f64 = self.at_least.iter().map(missing).sum();
+        let unseen = self.unseen.iter().flat_map(|unseen| &unseen.callers);
+        let unseen = unseen.map(|(caller, calls)| seen[caller.0] as f64 * *calls);
+        let missing: f64 = self.at_least.iter().map(missing).chain(unseen).sum();
         let all = missing + self.merged.calls() as f64;
         if all > 0.0 { missing / all } else { 0.0 }
     }
@@ -88,5 +110,17 @@ mod tests {
     fn missing_calls_are_estimated_by_how_often_a_method_is_called_later() {
         assert!((profile().missing_share() - 10.0 / 110.0).abs() < 1e-9);
         assert_eq!(Profile { at_least: Vec::new(), ..profile() }.missing_share(), 0.0);
+    }
+
+    #[test]
+    fn what_never_was_instrumented_is_missing_as_often_as_its_callers_call_it() {
+        let unseen = |method, callers: &[(usize, f64)]| Unseen {
+            method: MethodIndex(method),
+            callers: callers.iter().map(|(caller, calls)| (MethodIndex(*caller), *calls)).collect(),
+        };
+        let unseen = vec![unseen(2, &[(1, 0.5), (0, 1.0)]), unseen(2, &[(1, 0.5)]), unseen(2, &[])];
+        let profile = Profile { at_least: Vec::new(), unseen, ..profile() };
+        assert!((profile.missing_share() - 100.0 / 200.0).abs() < 1e-9, "{}", profile.missing_share());
+        assert_eq!(profile.unseen_callees(), FxHashMap::from_iter([("C.root()V", 1), ("C.late()V", 2)]));
     }
 }

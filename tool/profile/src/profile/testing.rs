@@ -150,12 +150,20 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
         called: 2,
         discovery: Discovery::default(),
         at_least: vec![AtLeast {
-            method: MethodIndex(1),
+            method: MethodIndex((methods - 1).min(1)),
             since: Duration::from_millis(250),
             until: Duration::from_secs(1),
         }],
+        unseen: vec![Unseen { method: MethodIndex(methods - 1), callers: vec![(MethodIndex(0), 0.25)] }],
         skipped: vec![Skipped { method: "com.acme.Old.run()V".into(), reason: "it is too large".into() }],
         events: Events { recorded: u64::MAX, lost: 1, healed: 2 },
+        lengthened: vec![Lengthened {
+            root: MethodIndex(0),
+            recorded_ns: 3_000.0,
+            bare_ns: 1_000.0,
+            error_ns: 10.0,
+            calls: 7,
+        }],
         budget: Some(Budget {
             limit: "5%".parse().expect("a percentage"),
             roots: vec![RootOverhead { root: MethodIndex(0), overhead: 1.0 / 3.0, own: 0.01, exhausted: true }],

@@ -16,7 +16,7 @@ use super::names::Names;
 use super::prune::{ShownMethods, focused, shown_nodes};
 use super::{Options, View};
 use crate::profile::{
-    self, ControlKind, Drift, Environment, Metric, NodeAmounts, NodeIndex, Profile, ThreadProfile, Tree,
+    self, ControlKind, Drift, Environment, MethodIndex, Metric, NodeAmounts, NodeIndex, Profile, ThreadProfile, Tree,
 };
 use headwater_terms::Scheme;
 
@@ -39,6 +39,9 @@ struct Report<'a> {
     duration_ns: u64,
     methods: Methods<'a>,
     events: Events,
+    /// Of the roots of which calls without the profile were timed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lengthened: Vec<Lengthened<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<Budget<'a>>,
     hotswap: Hotswap,
@@ -212,9 +215,46 @@ struct Methods<'a> {
     late: usize,
     /// What part of all calls may be missing for that.
     missing: f64,
+    /// May have been called, and never were instrumented.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unseen: Vec<Unseen<'a>>,
     /// Left alone, as the user wants it.
     trivial: usize,
     skipped: Vec<Skipped<'a>>,
+}
+
+#[derive(Serialize)]
+struct Unseen<'a> {
+    method: &'a str,
+    callers: Vec<UnseenCaller<'a>>,
+}
+
+#[derive(Serialize)]
+struct UnseenCaller<'a> {
+    method: &'a str,
+    /// How often one of its calls is expected to make the call.
+    expected: f64,
+}
+
+impl<'a> Unseen<'a> {
+    fn of(profile: &'a Profile, unseen: &profile::Unseen) -> Unseen<'a> {
+        let name = |method: MethodIndex| profile.methods[method.0].machine.as_str();
+        let caller =
+            |(method, expected): &(MethodIndex, f64)| UnseenCaller { method: name(*method), expected: *expected };
+        Unseen { method: name(unseen.method), callers: unseen.callers.iter().map(caller).collect() }
+    }
+}
+
+/// How much longer a root's calls were.
+#[derive(Serialize)]
+struct Lengthened<'a> {
+    root: &'a str,
+    /// Of the time that they take undisturbed.
+    part: f64,
+    recorded_ns: f64,
+    bare_ns: f64,
+    error_ns: f64,
+    calls: u64,
 }
 
 #[derive(Serialize)]
@@ -333,6 +373,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             called: profile.called,
             late: profile.discovery.late,
             missing: profile.missing_share(),
+            unseen: profile.unseen.iter().map(|unseen| Unseen::of(profile, unseen)).collect(),
             trivial: profile.discovery.trivial,
             skipped: profile
                 .skipped
@@ -346,6 +387,18 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             healed: profile.events.healed,
             calls: profile.merged.calls(),
         },
+        lengthened: profile
+            .lengthened
+            .iter()
+            .map(|it| Lengthened {
+                root: &profile.methods[it.root.0].machine,
+                part: it.part(),
+                recorded_ns: it.recorded_ns,
+                bare_ns: it.bare_ns,
+                error_ns: it.error_ns,
+                calls: it.calls,
+            })
+            .collect(),
         budget: profile.budget.as_ref().map(|budget| Budget::of(profile, budget)),
         hotswap: Hotswap {
             batches: profile.hotswap.batches,
@@ -373,6 +426,11 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
 /// For fields that are left out as a rule.
 pub(crate) fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// The same of numbers.
+pub(crate) fn is_zero(value: &usize) -> bool {
+    *value == 0
 }
 
 fn nanoseconds(time: Duration) -> u64 {

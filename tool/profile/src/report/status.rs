@@ -1,7 +1,7 @@
 //! What a profile that is being recorded is about, in words.
 
 use super::units::{plural, time, times};
-use crate::profile::{OpenCalls, Profile, Root};
+use crate::profile::{Lengthened, OpenCalls, Profile, Root};
 
 /// Whether a root has been entered.
 pub fn state(profile: &Profile, root: &Root) -> String {
@@ -24,12 +24,27 @@ pub fn state(profile: &Profile, root: &Root) -> String {
     }
 }
 
-/// What the probes took, and how that compares with what the roots took without them.
+/// How much longer the root's calls are that are lengthened most, if there are calls without the profile to compare with; and what the probes
+/// took by their calibrated cost, which is a part of that.
 pub fn overhead(profile: &Profile) -> String {
     let probes_ns = profile.merged.calls() as f64 * (profile.clock.inner_ns + profile.clock.outer_ns);
-    let probes = format!("{} in probes", time(probes_ns as u64));
-    match profile.merged.total_ns() {
-        0 => probes,
-        bare_ns => format!("{probes}, {:.0}% of the roots' own time", 100.0 * probes_ns / bare_ns as f64),
+    let probes = format!("{} in probes, as calibrated", time(probes_ns as u64));
+    match profile.lengthened.first() {
+        None => format!("not known yet; {probes}"),
+        Some(most) => format!("{}: {}; {probes}", profile.methods[most.root.0].display, longer(most)),
     }
+}
+
+/// How much longer a root's calls were, in words.
+pub fn longer(lengthened: &Lengthened) -> String {
+    /// From so much longer on it is said how many times as long they are.
+    const TIMES: f64 = 1.0;
+    let part = lengthened.part();
+    let how = match lengthened.certain_part() {
+        certain if certain <= 0.0 => "no longer than undisturbed, as far as that is known".to_owned(),
+        _ if part >= TIMES => format!("{:.1} times as long as undisturbed", 1.0 + part),
+        _ => format!("{:.0}% longer than undisturbed", 100.0 * part),
+    };
+    let [recorded, bare] = [lengthened.recorded_ns, lengthened.bare_ns].map(|ns| time(ns as u64));
+    format!("a call was {how} ({recorded}, {bare})")
 }

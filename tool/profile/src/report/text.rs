@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
+
 use super::belief;
 use super::chosen::Chosen;
+use super::status::longer;
 use super::units::{count, plural, time, times};
 use super::{Options, Trees, View, is_doubtful, share};
 use crate::profile::walk::Children;
@@ -68,7 +71,9 @@ pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl
         }
         writeln!(out)?;
         let cells = Cells::of(profile, &tree, &chosen, options.view, style.percent);
-        let view = Section { profile, tree: &tree, children: Children::of(&tree), options, chosen: &chosen, cells };
+        let unseen = profile.unseen_callees();
+        let view =
+            Section { profile, tree: &tree, children: Children::of(&tree), options, chosen: &chosen, cells, unseen };
         let mut lines = Lines { style, out: &mut *out };
         match options.view {
             View::Tree => tree::write(&view, &mut lines)?,
@@ -90,6 +95,8 @@ struct Section<'a> {
     options: &'a Options,
     chosen: &'a Chosen,
     cells: Cells,
+    /// [`Profile::unseen_callees`].
+    unseen: FxHashMap<&'a str, usize>,
 }
 
 impl Section<'_> {
@@ -107,8 +114,16 @@ impl Section<'_> {
         &self.profile.methods[method.0].display
     }
 
-    /// A method's name, and until when its calls were recorded, if not to the end.
+    /// A method's name, until when its calls were recorded, if not to the end, and how many of its callees are in no tree.
     fn label(&self, method: MethodIndex, until: Option<Duration>) -> Cow<'_, str> {
+        let name = self.label_until(method, until);
+        match self.unseen.get(self.profile.methods[method.0].machine.as_str()) {
+            None => name,
+            Some(callees) => format!("{name} ({} not seen)", plural(*callees as u64, "callee", "callees")).into(),
+        }
+    }
+
+    fn label_until(&self, method: MethodIndex, until: Option<Duration>) -> Cow<'_, str> {
         match until {
             None => self.name(method).into(),
             Some(Duration::ZERO) => format!("{} (calls no longer recorded)", self.name(method)).into(),
@@ -159,10 +174,17 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     }
     let missing = profile.missing_share();
     if missing > MUCH_IS_MISSING {
+        let unseen = match profile.unseen.len() {
+            0 => String::new(),
+            unseen => format!(
+                ", {} got no probes: (... not seen) marks their callers",
+                plural(unseen as u64, "method", "methods")
+            ),
+        };
         writeln!(
             out,
             "about {:.0}% of the calls are missing, because the program did not wait until all methods were instrumented: >= marks \
-             counts that are too low\n  - record for longer\n  - where the program may be held up: --gentle off",
+             counts that are too low{unseen}\n  - record for longer\n  - where the program may be held up: --gentle off",
             100.0 * missing
         )?;
     }
@@ -272,6 +294,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         trivial(profile.discovery.trivial)
     )?;
     skipped(profile, out)?;
+    unseen(profile, style, out)?;
     budget::write(profile, out)?;
     let clock = &profile.clock;
     writeln!(
@@ -300,6 +323,10 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
             time(control_ns as u64),
             time(error_ns as u64)
         )?;
+    }
+    for lengthened in &profile.lengthened {
+        let root = printable(&profile.methods[lengthened.root.0].display);
+        writeln!(out, "overhead  {root}: {}, waits for the profile included", longer(lengthened))?;
     }
     if let Some(period) = clock.mode.period() {
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
@@ -333,6 +360,27 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         )?;
     }
     warnings(&profile.warnings, style, out)
+}
+
+/// The methods that may have been called and never were instrumented, if there are any.
+fn unseen(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    const NAMED: usize = 3;
+    let unseen = &profile.unseen;
+    if unseen.is_empty() {
+        return Ok(());
+    }
+    let named = if style.verbose { unseen.len() } else { unseen.len().min(NAMED) };
+    let names = unseen[..named].iter().map(|unseen| profile.methods[unseen.method.0].display.as_str());
+    let others = match unseen.len() - named {
+        0 => String::new(),
+        others => format!(" and {} (--verbose)", plural(others as u64, "other", "others")),
+    };
+    writeln!(
+        out,
+        "not seen  {} that may have been called and got no probes, and what only these call: {}{others}",
+        plural(unseen.len() as u64, "method", "methods"),
+        names.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// The first are the most important ones.

@@ -200,16 +200,25 @@ fn what_is_intact_and_makes_no_sense_is_not_called_damaged() {
             env!("CARGO_PKG_VERSION")
         )
     );
-    let mut profile = random_profile(4);
-    profile.roots[0].methods[0].0 = 1_000;
-    let layout = Layout {
-        columns: usual_columns(),
-        merged_nodes: Some(0),
-        thread_nodes: vec![0; profile.threads.len()],
-        handed: Vec::new(),
-    };
-    let facts = rmp_serde::to_vec_named(&FactsRef { profile: &profile, layout }).expect("facts");
-    assert!(complaint(&file_with(&facts)).contains("it speaks of methods that it does not name"));
+    let unknown: [fn(&mut Profile) -> &mut usize; 5] = [
+        |profile| &mut profile.roots[0].methods[0].0,
+        |profile| &mut profile.at_least[0].method.0,
+        |profile| &mut profile.unseen[0].method.0,
+        |profile| &mut profile.unseen[0].callers[0].0.0,
+        |profile| &mut profile.lengthened[0].root.0,
+    ];
+    for method in unknown {
+        let mut profile = random_profile(4);
+        *method(&mut profile) = 1_000;
+        let layout = Layout {
+            columns: usual_columns(),
+            merged_nodes: Some(0),
+            thread_nodes: vec![0; profile.threads.len()],
+            handed: Vec::new(),
+        };
+        let facts = rmp_serde::to_vec_named(&FactsRef { profile: &profile, layout }).expect("facts");
+        assert!(complaint(&file_with(&facts)).contains("it speaks of methods that it does not name"));
+    }
 }
 
 #[test]

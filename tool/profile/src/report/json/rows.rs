@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{is_false, nanoseconds};
+use super::{is_false, is_zero, nanoseconds};
 use crate::profile::{Amount, Amounts, CpuSamples, Extent, Link, MethodStatistics, Metric, Node, Profile};
 use crate::report::arcs;
 use crate::report::flat;
@@ -12,6 +13,8 @@ use crate::report::flat;
 /// What the rows of a profile can say.
 pub(super) struct Known<'a> {
     profile: &'a Profile,
+    /// [`Profile::unseen_callees`].
+    unseen: FxHashMap<&'a str, usize>,
     /// Threads were seen running or waiting.
     has_cpu: bool,
     /// Metrics that have no fields of their own.
@@ -21,7 +24,11 @@ pub(super) struct Known<'a> {
 impl<'a> Known<'a> {
     pub(super) fn of(profile: &'a Profile) -> Known<'a> {
         let columns = profile.metrics().into_iter().filter(Metric::is_column).collect();
-        Known { profile, has_cpu: profile.merged.has_cpu_samples(), columns }
+        Known { profile, unseen: profile.unseen_callees(), has_cpu: profile.merged.has_cpu_samples(), columns }
+    }
+
+    fn unseen_callees(&self, method: &str) -> usize {
+        self.unseen.get(method).copied().unwrap_or(0)
     }
 
     fn metrics(&self, amounts: &Amounts) -> BTreeMap<String, Value> {
@@ -91,6 +98,9 @@ pub(super) struct NodeRow<'a> {
     /// Calls may be missing.
     #[serde(skip_serializing_if = "is_false")]
     at_least: bool,
+    /// So many of its callees never were instrumented.
+    #[serde(skip_serializing_if = "is_zero")]
+    unseen_callees: usize,
     #[serde(flatten)]
     cpu: Option<Cpu>,
     /// By their ids.
@@ -122,6 +132,7 @@ impl<'a> NodeRow<'a> {
             total_error_ns: amounts.total_error_ns,
             until_ns: known.profile.recorded_until(node.method).map(nanoseconds),
             at_least: amounts.at_least,
+            unseen_callees: known.unseen_callees(&known.profile.method_of(node).machine),
             cpu: Cpu::of(known.has_cpu, amounts.cpu),
             metrics: known.metrics(amounts),
             thread,
@@ -145,6 +156,9 @@ pub(super) struct FlatRow<'a> {
     /// Calls may be missing.
     #[serde(skip_serializing_if = "is_false")]
     at_least: bool,
+    /// So many of its callees never were instrumented.
+    #[serde(skip_serializing_if = "is_zero")]
+    unseen_callees: usize,
     #[serde(flatten)]
     cpu: Option<Cpu>,
     /// By their ids.
@@ -171,6 +185,7 @@ impl<'a> FlatRow<'a> {
             total_error_ns,
             until_ns,
             at_least,
+            unseen_callees: known.unseen_callees(method),
             cpu,
             metrics,
             thread,
@@ -191,6 +206,9 @@ pub(super) struct Stanza<'a> {
     until_ns: Option<u64>,
     #[serde(skip_serializing_if = "is_false")]
     at_least: bool,
+    /// So many of its callees never were instrumented.
+    #[serde(skip_serializing_if = "is_zero")]
+    unseen_callees: usize,
 }
 
 /// In arcflow's terms.
@@ -246,6 +264,7 @@ impl<'a> Stanza<'a> {
             children: side(&stanza.children),
             until_ns: profile.any_recorded_until(&profile.methods[stanza.method.0].machine).map(nanoseconds),
             at_least: stanza.own.at_least,
+            unseen_callees: known.unseen_callees(&profile.methods[stanza.method.0].machine),
         }
     }
 }

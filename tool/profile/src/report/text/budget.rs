@@ -38,10 +38,11 @@ pub fn state(profile: &Profile, budget: &Budget) -> String {
         let since = if budget.dropped.is_empty() { "" } else { " since methods were dropped last" };
         return format!("{limit}; what is spent is not known: the roots have run for less than 50 ms{since}");
     };
-    let roots =
-        budget.roots.iter().take(SHOWN).map(|root| {
-            format!("probes make {} {} longer", profile.methods[root.root.0].display, percent(root.overhead))
-        });
+    let roots = budget
+        .roots
+        .iter()
+        .take(SHOWN)
+        .map(|root| format!("{} takes {} longer", profile.methods[root.root.0].display, percent(root.overhead)));
     let mut parts: Vec<String> = roots.collect();
     if budget.batches > 0 {
         parts.push(format!("hotswaps to drop methods {}", percent(budget.pauses)));

@@ -1,0 +1,142 @@
+//! Which calls may be missing, and what else was lost.
+
+use std::collections::BTreeMap;
+
+use headwater_protocol::MethodId;
+use headwater_protocol::message::Reveal;
+
+use super::assemble::Facts;
+use crate::callgraph::{self, Missed};
+use crate::decode::Decoder;
+use crate::profile::{AtLeast, MethodIndex, MethodName, Tree, Unseen};
+use crate::report::units::{count, plural, times};
+
+/// How many methods were called.
+pub(super) fn called(methods: usize, tree: &Tree) -> usize {
+    which_called(methods, tree).into_iter().filter(|called| *called).count()
+}
+
+/// For each method whether it was called.
+fn which_called(methods: usize, tree: &Tree) -> Vec<bool> {
+    let mut called = vec![false; methods];
+    tree.nodes.iter().filter(|node| node.calls > 0).for_each(|node| called[node.method.0] = true);
+    called
+}
+
+/// The methods that were called, perhaps before they were instrumented too.
+pub(super) fn at_least(facts: &Facts, tree: &Tree) -> Vec<AtLeast> {
+    let called = which_called(facts.methods.len(), tree);
+    let of = |(method, missed): &(MethodIndex, Missed)| {
+        Some(AtLeast { method: *method, since: missed.since, until: missed.until? })
+    };
+    facts.missed.iter().filter(|(method, _)| called[method.0]).filter_map(of).collect()
+}
+
+/// The methods that may have been called and never were instrumented.
+pub(super) fn unseen(unseen: &[callgraph::Unseen]) -> Vec<Unseen> {
+    let index = |method: MethodId| MethodIndex(method.0 as usize - 1);
+    let of = |unseen: &callgraph::Unseen| Unseen {
+        method: index(unseen.method),
+        callers: unseen.callers.iter().map(|(caller, calls)| (index(*caller), *calls)).collect(),
+    };
+    unseen.iter().map(of).collect()
+}
+
+/// What a thread waited for; the agent knows methods by their numbers.
+fn named(waited_for: &str, methods: &[MethodName]) -> String {
+    let number = waited_for.strip_prefix("the callees of method ").and_then(|number| number.parse::<usize>().ok());
+    let name = number.and_then(|number| methods.get(number.checked_sub(1)?));
+    name.map_or_else(|| waited_for.to_owned(), |name| format!("what {} calls", name.display))
+}
+
+/// What threads did not wait for to the end: a few by their names, since a machine that is too slow has hundreds.
+fn waited_in_vain(deadlines_passed: &[String], methods: &[MethodName]) -> Option<String> {
+    const NAMED: usize = 2;
+    let mut missed: BTreeMap<String, u64> = BTreeMap::new();
+    for waited_for in deadlines_passed {
+        *missed.entry(named(waited_for, methods)).or_default() += 1;
+    }
+    let others = missed.len().saturating_sub(NAMED) as u64;
+    let mut waits: Vec<String> = missed.into_keys().take(NAMED).collect();
+    if others > 0 {
+        waits.push(plural(others, "other", "others"));
+    }
+    let last = waits.pop()?;
+    let waits = if waits.is_empty() { last } else { format!("{} and {last}", waits.join(", ")) };
+    Some(format!(
+        "threads of the target went on without waiting any longer, {}, for {waits}: calls may be missing. The tool, or the \
+         JVM, had too little of the processors",
+        times(deadlines_passed.len() as u64)
+    ))
+}
+
+/// What is to be said of what was missed or lost.
+pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let late = facts.discovery.late;
+    if late > 0 {
+        let methods = plural(late as u64, "method", "methods");
+        warnings.push(match facts.discovery.reveal {
+            Reveal::Background => format!(
+                "the program did not wait for instrumentation (--reveal background): the first calls of up to {methods} may be \
+                 missing"
+            ),
+            Reveal::Blocking => format!(
+                "the program did not wait until all methods were instrumented: calls of up to {methods} may be missing, and \
+                 {} of them never were. Record for longer, or, where the program may be held up, with --gentle off",
+                count(facts.never_instrumented() as u64)
+            ),
+        });
+    }
+    warnings.extend(waited_in_vain(&facts.deadlines_passed, &facts.methods));
+    for (class, reason) in &facts.unparsable {
+        warnings.push(format!("the class file of {class} could not be read: {reason}"));
+    }
+    if facts.lost > 0 {
+        warnings.push(format!(
+            "events were lost ({}): calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
+            count(facts.lost)
+        ));
+    }
+    if decoder.lost_handovers() > 0 {
+        warnings.push(format!(
+            "of {} tasks it is not known which call handed them over: they are left out",
+            decoder.lost_handovers()
+        ));
+    }
+    if meaningless > 0 {
+        warnings.push(format!("event words had no meaning ({})", count(meaningless)));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_that_was_waited_for_has_its_name() {
+        let methods = [MethodName { machine: "a.B.c()V".to_owned(), display: "a.B.c()".to_owned() }];
+        assert_eq!(named("the callees of method 1", &methods), "what a.B.c() calls");
+        for other in ["the callees of method 2", "the callees of method 0", "class a/B"] {
+            assert_eq!(named(other, &methods), other);
+        }
+    }
+
+    #[test]
+    fn of_many_waits_in_vain_a_few_are_named() {
+        let waits = |classes: u32| {
+            let deadlines_passed: Vec<String> = (0..classes).flat_map(|i| vec![format!("class C{i:02}"); 2]).collect();
+            waited_in_vain(&deadlines_passed, &[])
+        };
+        assert_eq!(waits(0), None);
+        for (classes, told) in [
+            (1, "2 times, for class C00"),
+            (2, "4 times, for class C00 and class C01"),
+            (1_205, "2,410 times, for class C00, class C01 and 1,203 others"),
+        ] {
+            let warning = waits(classes).unwrap();
+            assert!(warning.contains(&format!("any longer, {told}: calls may be missing")), "{warning}");
+        }
+    }
+}
