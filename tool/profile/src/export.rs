@@ -311,7 +311,8 @@ mod tests {
             (Format::Callgrind, &[NAMED, UNSEEN, BOUNDS]),
             (Format::Speedscope, &[NAMED, UNSEEN, BOUNDS]),
             (Format::Firefox, &[NAMED, UNSEEN, BOUNDS]),
-            (Format::Svg, &[NAMED, UNSEEN]),
+            // Its subtitle has room for one.
+            (Format::Svg, &[NAMED]),
             (
                 Format::OpenMetrics,
                 &[
