@@ -13,6 +13,7 @@ use serde_json::Value;
 pub mod appearing;
 mod compiling;
 pub mod counting;
+mod course;
 mod jdk;
 pub mod load;
 pub mod mutation;
@@ -24,6 +25,7 @@ pub mod tomcat;
 pub mod trials;
 
 pub use compiling::{compile, compile_directory, compile_library, compile_text, compile_with, javac};
+pub use course::{Launched, Profile};
 pub use jdk::{INSTEAD, Jdk, jdks, modules};
 pub use patience::Patience;
 
@@ -303,21 +305,16 @@ pub fn profile(target: &Process, arguments: &[&str]) -> Process {
     tool
 }
 
-/// What a profile says, whose program is told these lines meanwhile: it says `READY` before it is profiled, and `RESULT` to each.
-pub fn profile_while_told(mut target: Process, options: &[&str], lines: &[&str]) -> Value {
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let tool = profile(&target, &[options, &["-o", &file.to_string_lossy()]].concat());
+/// What a profile says, whose program is told these lines meanwhile, and says `RESULT` to each; it ends with its input.
+pub fn profile_while_told(mut target: Launched, options: &[&str], lines: &[&str]) -> Value {
+    let profile = Profile::start(&target, options);
     for line in lines {
         target.say(line);
         target.await_line("RESULT");
     }
-    tool.signal(Signal::INT);
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{:#?}", tool.stderr);
-    assert!(target.finish().status.success());
-    read_report(&file)
+    let report = profile.interrupted();
+    target.ended();
+    report
 }
 
 /// Calls per method of a JSON report: sums over the tree's nodes.
@@ -386,19 +383,10 @@ pub fn counting_while(
     options: &[&str],
     run: impl FnOnce(&mut Process, &mut Process),
 ) -> (Value, BTreeMap<String, u64>) {
-    let classes = compile(jdk, &["Counter.java", "Counting.java"]);
-    let mut target = java(jdk, &classes, &[], &["Counting"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let fixed = ["--root", "Counting::root", "--exclude", "Counter", "-o", &file_name];
-    let mut tool = profile(&target, &[&fixed, options].concat());
-    run(&mut target, &mut tool);
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{:#?}", tool.stderr);
-    target.say("quit");
-    let target = target.finish();
-    assert!(target.status.success(), "{:#?}", target.stderr);
-    (read_report(&file), counts_of_target(&target.stdout))
+    let mut target = Launched::of_files(jdk, &["Counter.java", "Counting.java"], &[], &["Counting"]);
+    let fixed = ["--root", "Counting::root", "--exclude", "Counter"];
+    let mut profile = Profile::start(&target, &[&fixed, options].concat());
+    run(&mut target, &mut profile.tool);
+    let report = profile.report();
+    (report, counts_of_target(&target.quit().stdout))
 }

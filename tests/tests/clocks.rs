@@ -6,7 +6,8 @@ use std::fs::File;
 use headwater_protocol::segment::{ChunkView, Segment};
 use headwater_protocol::word::Event;
 use headwater_tests::{
-    Jdk, Patience, Process, Scratch, calls_by_method, compile, java, profile, read_report, run_headwater,
+    Jdk, Launched, Patience, Process, Profile, Scratch, calls_by_method, compile, java, profile, read_report,
+    run_headwater,
 };
 use rustix::process::{Pid, Signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -218,27 +219,18 @@ fn what_a_read_of_the_counter_runs_is_not_instrumented(jdk: &Jdk) {
 }
 
 fn a_stack_overflow_in_a_probe_loses_nothing_but_its_event(jdk: &Jdk) {
-    let classes = compile(jdk, &["Overflow.java"]);
     let clocks = [("exact", expected_source(jdk)), ("cpu", "threadCpu")];
     let stacks = [&["-Xss512k"][..], &["-Xss512k", "-Xint"]];
     for (options, (clock, source)) in stacks.into_iter().flat_map(|options| clocks.map(|clock| (options, clock))) {
         let context = format!("JDK {}, {options:?}, {clock}", jdk.version);
-        let mut target = java(jdk, &classes, options, &["Overflow"]);
-        target.await_line("READY");
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let fixed = ["--root", "Overflow::root", "--calls", "200", "-o", &file_name];
-        let tool = profile(&target, &[&fixed[..], &["--clock", clock]].concat());
+        let mut target = Launched::of_files(jdk, &["Overflow.java"], options, &["Overflow"]);
+        let fixed = ["--root", "Overflow::root", "--calls", "200"];
+        let profile = Profile::start(&target, &[&fixed[..], &["--clock", clock]].concat());
         target.say("go");
         target.await_line("DONE");
         target.say("go");
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
-        target.say("quit");
-        let target = target.finish();
-        assert!(target.status.success(), "{context}: {:#?}", target.stderr);
-        let report = read_report(&file);
+        let report = profile.report();
+        target.quit();
         let calls = calls_by_method(&report);
         // Every root call ended: the next one was seen as one from outside, and nothing in between was recorded.
         assert_eq!(calls["Overflow.root()V"], 200, "{context}");

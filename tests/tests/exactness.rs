@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile, counting, counts_of_target, java, profile, read_report, tree,
+    Jdk, Launched, Profile, Scratch, calls_by_method, compile, counting, counts_of_target, java, tree,
 };
 use serde_json::Value;
 
@@ -51,24 +51,15 @@ fn check(jdk: &Jdk, program: &str, options: &[&str], tool_options: &[&str]) -> V
     let classes = compile(jdk, &["Counter.java", &format!("{program}.java")]);
     let expected_output = undisturbed(jdk, &classes, main);
 
-    let mut target = java(jdk, &classes, options, &[main]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
+    let mut target = Launched::of_classes(jdk, classes, options, &[main]);
     let (root, calls) = (format!("{main}::root"), COMMANDS.len().to_string());
-    let file = file.to_string_lossy().into_owned();
-    let mut arguments = vec!["--root", &root, "--calls", &calls, "--exclude", "Counter", "-o", &file];
-    arguments.extend(tool_options);
-    let tool = profile(&target, &arguments);
+    let fixed = ["--root", &root, "--calls", &calls, "--exclude", "Counter"];
+    let profile = Profile::start(&target, &[&fixed, tool_options].concat());
     COMMANDS.iter().for_each(|line| target.say(line));
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
-    target.say("quit");
-    let target = target.finish();
-    assert!(target.status.success(), "{context}: {:#?}", target.stderr);
+    let report = profile.report();
+    let target = target.quit();
     assert_eq!(target.stdout, expected_output, "{context}: the program's own output");
 
-    let report = read_report(file.as_ref());
     let ours = calls_by_method(&report);
     let theirs = counts_of_target(&target.stdout);
     assert!(theirs.len() > 10, "{context}: {theirs:#?}");

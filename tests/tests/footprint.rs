@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use headwater_tests::{Jdk, Process, Scratch, compile, compile_text, java, profile, read_report};
+use headwater_tests::{Jdk, Launched, Process, Profile, Scratch, compile_text, java};
 
 headwater_tests::trials! {
     each_jdk {
@@ -31,13 +31,9 @@ fn live_bytes(jdk: &headwater_tests::Jdk, target: &Process) -> u64 {
 
 fn the_targets_heap_holds_little_of_ours(jdk: &Jdk) {
     const THREADS: u64 = 1000;
-    let classes = compile(jdk, &["ManyThreads.java"]);
-    let mut target = java(jdk, &classes, &["-Xss256k"], &["ManyThreads", &THREADS.to_string()]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let mut tool = profile(&target, &["--root", "ManyThreads::root", "-o", &file_name]);
+    let main = ["ManyThreads", &THREADS.to_string()];
+    let mut target = Launched::of_files(jdk, &["ManyThreads.java"], &["-Xss256k"], &main);
+    let mut profile = Profile::start(&target, &["--root", "ManyThreads::root"]);
     for _ in 0..3 {
         target.say("go");
         target.await_line("ROUND");
@@ -48,12 +44,9 @@ fn the_targets_heap_holds_little_of_ours(jdk: &Jdk) {
     assert!(bytes <= bound, "JDK {}: {bytes} bytes of {THREADS} threads, more than {bound}", jdk.version);
     // The bytes of a thread itself, without the fixed part.
     assert!(bytes <= BYTES_A_THREAD * THREADS, "JDK {}: {bytes} bytes of {THREADS} threads", jdk.version);
-    assert!(tool.is_alive());
-    tool.signal(rustix::process::Signal::INT);
-    assert!(tool.finish().status.success());
-    assert_eq!(read_report(&file)["events"]["lost"], 0);
-    target.say("quit");
-    assert!(target.finish().status.success());
+    assert!(profile.tool.is_alive());
+    assert_eq!(profile.interrupted()["events"]["lost"], 0);
+    target.quit();
 }
 
 /// Says where the fields of a thread's state are, by name.

@@ -1,6 +1,6 @@
 //! What a profile leaves alone for the program's sake, and that nothing which runs is missing for it.
 
-use headwater_tests::{Jdk, calls_by_method, compile_text, java, profile_while_told};
+use headwater_tests::{Jdk, Launched, calls_by_method, profile_while_told};
 use serde_json::Value;
 
 headwater_tests::trials! {
@@ -47,9 +47,8 @@ fn source() -> String {
 }
 
 fn sorted(jdk: &Jdk, options: &[&str]) -> Value {
-    let classes = compile_text(jdk, &source());
     let options = [&["--root", "Main::root"], options].concat();
-    profile_while_told(java(jdk, &classes, &[], &["Main"]), &options, &["go"])
+    profile_while_told(Launched::of_text(jdk, &source(), &[], &["Main"]), &options, &["go"])
 }
 
 fn is_compared(row: &Value) -> bool {

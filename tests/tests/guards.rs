@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, profile, profile_while_told, read_report};
+use headwater_tests::{Jdk, Launched, Profile, calls_by_method, profile_while_told};
 use serde_json::Value;
 
 headwater_tests::trials! {
@@ -68,9 +68,8 @@ class Odd implements Shape { public int area(int x) { return helper(x); } int he
 
 /// What a profile says of these runs of the root, after so many others.
 fn runs(jdk: &Jdk, before: &str, digits: &[&str]) -> Value {
-    let classes = compile_text(jdk, SOURCE);
     // The compiler is waited for: what was called so often is compiled.
-    let target = java(jdk, &classes, &["-Xbatch"], &["Main", before]);
+    let target = Launched::of_text(jdk, SOURCE, &["-Xbatch"], &["Main", before]);
     profile_while_told(target, &["--root", "Start::root"], digits)
 }
 
@@ -136,21 +135,14 @@ fn deep_runs(jdk: &Jdk, options: &[&str]) -> Value {
         class A{DEEP} {{ static int a(int x) {{ return x; }} }}
         {links}"
     );
-    let classes = compile_text(jdk, &source);
-    let mut target = java(jdk, &classes, options, &["Main"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let tool = profile(&target, &["--root", "Start::root", "--calls", "2", "-o", &file.to_string_lossy()]);
+    let mut target = Launched::of_text(jdk, &source, options, &["Main"]);
+    let profile = Profile::start(&target, &["--root", "Start::root", "--calls", "2"]);
     for _ in 0..2 {
         target.say("1");
         target.await_line("RESULT");
     }
-    let tool = tool.finish();
-    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-    target.say("q");
-    assert!(target.finish().status.success(), "JDK {}", jdk.version);
-    let report = read_report(&file);
+    let report = profile.report();
+    target.quit_by("q");
     let calls = calls_by_method(&report);
     assert_eq!(calls.len(), DEEP + 2, "JDK {}, {options:?}: {calls:#?}", jdk.version);
     assert!(calls.values().all(|calls| *calls == 2), "JDK {}, {options:?}: {calls:#?}", jdk.version);

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile, counts_of_target, java, profile, read_report};
-use rustix::process::Signal;
+use headwater_tests::{Jdk, Launched, Profile, calls_by_method, counts_of_target};
 use serde_json::Value;
 
 headwater_tests::trials! {
@@ -32,29 +31,19 @@ struct Recorded {
 }
 
 fn record(jdk: &Jdk, scenario: &str, options: &[&str]) -> Recorded {
-    let classes = compile(jdk, &["Handing.java"]);
-    let mut target = java(jdk, &classes, &[], &["Handing"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let fixed = ["--root", "Handing::root", "--exclude", "Handing::hit", "-o", &file_name];
-    let tool = profile(&target, &[&fixed, options].concat());
+    let mut target = Launched::of_files(jdk, &["Handing.java"], &[], &["Handing"]);
+    let fixed = ["--root", "Handing::root", "--exclude", "Handing::hit"];
+    let profile = Profile::start(&target, &[&fixed, options].concat());
     for _ in 0..TIMES {
         target.say(scenario);
         target.await_line("DONE");
     }
-    tool.signal(Signal::INT);
-    let tool = tool.finish();
-    let what = format!("JDK {}, {scenario}, {options:?}", jdk.version);
-    assert!(tool.status.success(), "{what}: {:#?}", tool.stderr);
-    target.say("quit");
-    let target = target.finish();
-    assert!(target.status.success(), "{what}: {:#?}", target.stderr);
+    let report = profile.interrupted();
+    let target = target.quit();
     // Newer JVMs warn of every agent.
     let said: Vec<&String> = target.stderr.iter().filter(|line| !line.starts_with("WARNING:")).collect();
-    assert!(said.is_empty(), "{what}: {said:#?}");
-    Recorded { report: read_report(&file), counts: counts_of_target(&target.stdout) }
+    assert!(said.is_empty(), "{scenario}, {options:?}: {said:#?}");
+    Recorded { report, counts: counts_of_target(&target.stdout) }
 }
 
 fn counts_are_exact(jdk: &Jdk, scenario: &str) {

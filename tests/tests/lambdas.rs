@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile_text, java, profile, read_report};
+use headwater_tests::{
+    Jdk, Launched, Process, Profile, Scratch, calls_by_method, compile_text, java, profile, read_report,
+};
 use rustix::process::Signal;
 
 headwater_tests::trials! {
@@ -62,22 +64,15 @@ const SOURCE: &str = "
 
 /// The calls of three root calls, by method.
 fn check(jdk: &Jdk, options: &[&str]) -> BTreeMap<String, u64> {
-    let classes = compile_text(jdk, SOURCE);
-    let mut target = java(jdk, &classes, &[], &["Main"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let tool = profile(&target, &[&["--root", "Main::root", "--calls", "3", "-o", &file_name], options].concat());
+    let mut target = Launched::of_text(jdk, SOURCE, &[], &["Main"]);
+    let profile = Profile::start(&target, &[&["--root", "Main::root", "--calls", "3"], options].concat());
     for _ in 0..3 {
         target.say("go");
         assert_eq!(target.await_line("RESULT"), "RESULT 0", "JDK {}", jdk.version);
     }
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{:#?}", tool.stderr);
-    target.say("quit");
-    assert!(target.finish().status.success());
-    calls_by_method(&read_report(&file))
+    let report = profile.report();
+    target.quit();
+    calls_by_method(&report)
 }
 
 fn a_lambda_that_somebody_else_made_is_below_who_calls_it(jdk: &Jdk) {

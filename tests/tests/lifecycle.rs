@@ -5,8 +5,8 @@ use std::process::Command;
 
 use headwater_tests::counting::{Target, root_calls, undisturbed};
 use headwater_tests::{
-    Jdk, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, profile, read_report,
-    run_headwater,
+    Jdk, Launched, Process, Profile, Scratch, calls_by_method, compile, counts_of_target, headwater, java, profile,
+    read_report, run_headwater,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -122,14 +122,9 @@ fn a_tool_that_is_killed_does_no_harm_and_another_can_attach(jdk: &Jdk) {
     drop(tool);
     results.push(target.go());
 
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let arguments = ["--root", "Counting::root", "--calls", "1", "-o", &file.to_string_lossy()];
-    let tool = profile(&target.process, &arguments);
+    let profile = Profile::start(&target.process, &["--root", "Counting::root", "--calls", "1"]);
     results.push(target.go());
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{:#?}", tool.stderr);
-    assert_eq!(root_calls(&read_report(&file)), 1);
+    assert_eq!(root_calls(&profile.report()), 1);
     assert_eq!(results, expected, "JDK {}", jdk.version);
     target.quit();
 }
@@ -315,14 +310,10 @@ fn detaching_gives_every_class_its_bytes_back(jdk: &Jdk) {
     let before = target.await_line("DIGEST ");
     assert!(before.starts_with("DIGEST 5 "), "{before}");
     for _ in 0..2 {
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let arguments = ["--root", "ClassBytes$Work::root", "--calls", "1", "-o", &file.to_string_lossy()];
-        let tool = profile(&target, &arguments);
+        let profile = Profile::start(&target, &["--root", "ClassBytes$Work::root", "--calls", "1"]);
         target.say("go");
         assert_eq!(target.await_line("WORK "), "WORK 36");
-        assert!(tool.finish().status.success());
-        assert_eq!(calls_by_method(&read_report(&file)).len(), 5);
+        assert_eq!(calls_by_method(&profile.report()).len(), 5);
         target.say("digest");
         assert_eq!(target.await_line("DIGEST "), before, "JDK {}", jdk.version);
     }
@@ -330,14 +321,10 @@ fn detaching_gives_every_class_its_bytes_back(jdk: &Jdk) {
 
 fn a_root_that_is_loaded_later_is_awaited(jdk: &Jdk) {
     let mut target = Target::start(jdk);
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let arguments = ["--root", "Counting$Throwing::run", "--await-root", "--calls", "1", "-o", &file.to_string_lossy()];
-    let tool = profile(&target.process, &arguments);
+    let options = ["--root", "Counting$Throwing::run", "--await-root", "--calls", "1"];
+    let profile = Profile::start(&target.process, &options);
     target.go();
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{:#?}", tool.stderr);
-    let report = read_report(&file);
+    let report = profile.report();
     assert_eq!(root_calls(&report), 1);
     assert!(calls_by_method(&report).len() > 1);
     target.quit();
@@ -416,27 +403,19 @@ fn two_thousand_threads_have_room(jdk: &Jdk) {
 /// Threads that all stay, and call the root at the same time.
 fn many_threads(jdk: &Jdk, threads: u64, buffer: &str) {
     const ROUNDS: u64 = 5;
-    let classes = compile(jdk, &["ManyThreads.java"]);
-    let mut target = java(jdk, &classes, &[], &["ManyThreads", &threads.to_string()]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let arguments = ["--root", "ManyThreads::root", "--buffer", buffer, "-o", &file.to_string_lossy()];
-    let tool = profile(&target, &arguments);
+    let main = ["ManyThreads", &threads.to_string()];
+    let mut target = Launched::of_files(jdk, &["ManyThreads.java"], &[], &main);
+    let profile = Profile::start(&target, &["--root", "ManyThreads::root", "--buffer", buffer]);
     for _ in 0..ROUNDS {
         target.say("go");
         target.await_line("ROUND ");
     }
-    tool.signal(Signal::INT);
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{:#?}", tool.stderr);
-    let report = read_report(&file);
+    let report = profile.interrupted();
     assert_eq!(root_calls(&report), threads * ROUNDS, "JDK {}", jdk.version);
     assert_eq!(calls_by_method(&report)["ManyThreads.leaf(I)I"], 3 * threads * ROUNDS, "JDK {}", jdk.version);
     assert_eq!(report["events"]["lost"], 0, "JDK {}", jdk.version);
     assert_eq!(report["threads"].as_array().map(Vec::len), Some(threads as usize));
-    target.say("q");
-    assert!(target.finish().status.success());
+    target.quit_by("q");
 }
 
 fn the_list_shows_a_target(jdk: &Jdk) {

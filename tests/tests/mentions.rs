@@ -1,7 +1,7 @@
 //! What objects that are handed out to the JDK could have called on them, and no loaded class of the JDK can call: it is not instrumented until
 //! one comes that can, and then no call is missed.
 
-use headwater_tests::{Jdk, calls_by_method, compile_text, java, profile_while_told};
+use headwater_tests::{Jdk, Launched, calls_by_method, profile_while_told};
 use serde_json::Value;
 
 headwater_tests::trials! {
@@ -60,8 +60,7 @@ class Reader implements Flow.Subscriber<Integer> {
 ";
 
 fn told(jdk: &Jdk, lines: &[&str]) -> Value {
-    let classes = compile_text(jdk, SOURCE);
-    profile_while_told(java(jdk, &classes, &[], &["Main"]), &["--root", "Start::root"], lines)
+    profile_while_told(Launched::of_text(jdk, SOURCE, &[], &["Main"]), &["--root", "Start::root"], lines)
 }
 
 fn what_nothing_can_call_is_not_instrumented(jdk: &Jdk) {

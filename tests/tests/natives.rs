@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile, compile_library, counts_of_target, java, profile, read_report,
-};
+use headwater_tests::{Jdk, Launched, Profile, calls_by_method, compile, compile_library, counts_of_target};
 use serde_json::Value;
 
 headwater_tests::trials! {
@@ -26,22 +24,13 @@ const LATE: &str = "Natives$Late.nothing()V";
 /// Profiles the target: the report, our counts of what it counts, and its own.
 fn profiled(jdk: &Jdk, options: &[&str]) -> (Value, BTreeMap<String, u64>, BTreeMap<String, u64>) {
     let context = format!("JDK {}, {options:?}", jdk.version);
-    let classes = compile(jdk, &["Counter.java", "Natives.java"]);
-    let mut target = java(jdk, &classes, &[], &["Natives"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
+    let mut target = Launched::of_files(jdk, &["Counter.java", "Natives.java"], &[], &["Natives"]);
     let calls = ROOTS.to_string();
-    let fixed = ["--root", "Natives::root", "--exclude", "Counter", "--calls", &calls, "-o", &file_name];
-    let tool = profile(&target, &[&fixed, options].concat());
+    let fixed = ["--root", "Natives::root", "--exclude", "Counter", "--calls", &calls];
+    let profile = Profile::start(&target, &[&fixed, options].concat());
     (0..ROOTS).for_each(|_| target.say("go"));
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
-    target.say("quit");
-    let target = target.finish();
-    assert!(target.status.success(), "{context}: {:#?}", target.stderr);
-    let report = read_report(&file);
+    let report = profile.report();
+    let target = target.quit();
     assert_eq!(report["events"]["healed"], 0, "{context}");
     assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{context}: {}", report["warnings"]);
     let mut theirs = counts_of_target(&target.stdout);
@@ -102,20 +91,12 @@ fn what_native_code_calls_back_is_found(jdk: &Jdk) {
         let classes = compile(jdk, &["Counter.java", "Jni.java"]);
         compile_library(jdk, "jni.c", &classes.file("libjni.so"));
         let path = format!("-Djava.library.path={}", classes.path().display());
-        let mut target = java(jdk, &classes, &[&path], &["Jni"]);
-        target.await_line("READY");
-        let out = Scratch::new("report");
-        let file = out.file("profile.json");
-        let file_name = file.to_string_lossy().into_owned();
-        let fixed = ["--root", "Jni::root", "--exclude", "Counter", "--calls", "2", "-o", &file_name];
-        let tool = profile(&target, &[&fixed, options].concat());
+        let mut target = Launched::of_classes(jdk, classes, &[&path], &["Jni"]);
+        let fixed = ["--root", "Jni::root", "--exclude", "Counter", "--calls", "2"];
+        let profile = Profile::start(&target, &[&fixed, options].concat());
         (0..2).for_each(|_| target.say("go"));
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
-        target.say("quit");
-        let target = target.finish();
-        assert!(target.status.success(), "{context}: {:#?}", target.stderr);
-        let report = read_report(&file);
+        let report = profile.report();
+        let target = target.quit();
         let (ours, theirs) = (calls_by_method(&report), counts_of_target(&target.stdout));
         for (method, count) in &theirs {
             let expected = if method.starts_with("Jni.each") && !natives { 0 } else { *count };

@@ -1,7 +1,7 @@
 //! Roots that threads are in already when the tool attaches: those calls count as open, what they call is recorded in its place,
 //! and their return is noticed.
 
-use headwater_tests::{Jdk, Process, Scratch, compile_text, java, profile, read_report};
+use headwater_tests::{Jdk, Launched, Process, Profile, Scratch, compile_text, java, profile, read_report};
 use serde_json::Value;
 
 headwater_tests::trials! {
@@ -56,21 +56,11 @@ const LOOP: &str = "
 
 /// A program, a profile of it that begins at its first `READY`, a dialogue, and the report. `end` is what ends the profile.
 fn profiled(jdk: &Jdk, text: &str, options: &[&str], dialogue: impl Fn(&mut Process)) -> Value {
-    let classes = compile_text(jdk, text);
-    let mut target = java(jdk, &classes, &[], &["Main"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let tool = profile(&target, &[options, &["-o", &file_name]].concat());
+    let mut target = Launched::of_text(jdk, text, &[], &["Main"]);
+    let profile = Profile::start(&target, options);
     dialogue(&mut target);
-    tool.signal(rustix::process::Signal::INT);
-    let tool = tool.finish();
-    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
-    target.say("q");
-    let target = target.finish();
-    assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
-    let report = read_report(&file);
+    let report = profile.interrupted();
+    target.quit_by("q");
     assert_eq!(report["events"]["healed"], 0, "JDK {}", jdk.version);
     assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "JDK {}: {}", jdk.version, report["warnings"]);
     report

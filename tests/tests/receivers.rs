@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, profile, profile_while_told, read_report};
-use rustix::process::Signal;
+use headwater_tests::{Jdk, Launched, Profile, calls_by_method, compile_text, java, profile_while_told};
 use serde_json::Value;
 
 headwater_tests::trials! {
@@ -147,9 +146,8 @@ fn expected(kinds: &str) -> BTreeMap<String, u64> {
 
 /// What a profile says of these lines, told after so many other calls of the root.
 fn told(jdk: &Jdk, before: &str, lines: &[&str]) -> Value {
-    let classes = compile_text(jdk, SOURCE);
     // The compiler is waited for: what was called so often is compiled.
-    let target = java(jdk, &classes, &["-Xbatch"], &["Main", before]);
+    let target = Launched::of_text(jdk, SOURCE, &["-Xbatch"], &["Main", before]);
     profile_while_told(target, &["--root", "Start::root"], lines)
 }
 
@@ -181,20 +179,15 @@ fn a_call_in_code_from_before_the_profile_misses_nothing(jdk: &Jdk) {
     let classes = compile_text(jdk, SOURCE);
     let mut target = java(jdk, &classes, &[], &["Main", "100", "inside"]);
     target.await_line("INSIDE");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let tool = profile(&target, &["--root", "Start::told", "-o", &file.to_string_lossy()]);
+    let profile = Profile::start(&target, &["--root", "Start::told"]);
     for line in ["ab", "cde"] {
         target.say(line);
         target.await_line("RESULT");
     }
-    tool.signal(Signal::INT);
-    let tool = tool.finish();
-    assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
+    let report = profile.interrupted();
     target.say("");
     target.await_line("READY");
     assert!(target.finish().status.success(), "JDK {}", jdk.version);
-    let report = read_report(&file);
     let mut calls = calls_by_method(&report);
     calls.retain(|method, _| !method.starts_with("Main.") && !method.starts_with("Start.told"));
     assert_eq!(calls, expected("abcde"), "JDK {}", jdk.version);

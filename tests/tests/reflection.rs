@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile, counts_of_target, java, profile, read_report};
+use headwater_tests::{Jdk, Launched, Profile, calls_by_method, counts_of_target};
 
 headwater_tests::trials! {
     each_jdk {
@@ -18,22 +18,14 @@ const ROOTS: usize = 3;
 /// Profiles a target that counts its own calls, and compares.
 fn check(jdk: &Jdk, program: &str, java_options: &[&str], options: &[&str]) {
     let context = format!("{program}, JDK {}, {java_options:?}, {options:?}", jdk.version);
-    let classes = compile(jdk, &["Counter.java", &format!("{program}.java")]);
-    let mut target = java(jdk, &classes, java_options, &[program]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
+    let sources = ["Counter.java", &format!("{program}.java")];
+    let mut target = Launched::of_files(jdk, &sources, java_options, &[program]);
     let (root, calls) = (format!("{program}::root"), ROOTS.to_string());
-    let fixed = ["--root", &root, "--exclude", "Counter", "--calls", &calls, "-o", &file_name];
-    let tool = profile(&target, &[&fixed, options].concat());
+    let fixed = ["--root", &root, "--exclude", "Counter", "--calls", &calls];
+    let profile = Profile::start(&target, &[&fixed, options].concat());
     (0..ROOTS).for_each(|_| target.say("go"));
-    let tool = tool.finish();
-    assert!(tool.status.success(), "{context}: {:#?}", tool.stderr);
-    target.say("quit");
-    let target = target.finish();
-    assert!(target.status.success(), "{context}: {:#?}", target.stderr);
-    let report = read_report(&file);
+    let report = profile.report();
+    let target = target.quit();
     let (ours, theirs) = (calls_by_method(&report), counts_of_target(&target.stdout));
     assert!(theirs.len() > 10, "{theirs:#?}");
     let ours: BTreeMap<String, u64> =

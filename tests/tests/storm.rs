@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, java, profile, read_report, run_headwater};
+use headwater_tests::{Jdk, Launched, Profile, calls_by_method, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -20,46 +20,34 @@ headwater_tests::trials! {
 }
 
 /// A running `Storm`, or another target with its commands.
-struct Storm {
-    process: Process,
-    scratch: Scratch,
-}
+struct Storm(Launched);
 
 impl Storm {
     fn start(jdk: &Jdk, kind: &str, threads: u64, leaves: u64) -> Storm {
-        let scratch = compile(jdk, &["Storm.java"]);
-        let arguments = ["Storm", kind, &threads.to_string(), &leaves.to_string()];
-        let mut process = java(jdk, &scratch, &[], &arguments);
-        process.await_line("READY");
-        Storm { process, scratch }
+        let main = ["Storm", kind, &threads.to_string(), &leaves.to_string()];
+        Storm(Launched::of_files(jdk, &["Storm.java"], &[], &main))
     }
 
-    fn profile(&self, options: &[&str]) -> Process {
+    fn profile(&self, options: &[&str]) -> Profile {
         self.profile_below("Storm::root", options)
     }
 
-    fn profile_below(&self, root: &str, options: &[&str]) -> Process {
-        let file = self.scratch.file("profile.json").to_string_lossy().into_owned();
-        let mut arguments = vec!["--root", root, "-o", &file];
-        arguments.extend(options);
-        profile(&self.process, &arguments)
+    fn profile_below(&self, root: &str, options: &[&str]) -> Profile {
+        Profile::start(&self.0, &[&["--root", root], options].concat())
     }
 
     /// One round; the sum of the threads' results.
     fn go(&mut self) -> u64 {
-        self.process.say("go");
-        let line = self.process.await_line("ROUND ");
+        self.0.say("go");
+        let line = self.0.await_line("ROUND ");
         line["ROUND ".len()..].parse().expect("a sum")
     }
 
-    /// Ends the tool, then the target; the report.
-    fn report(mut self, tool: Process) -> Value {
-        tool.signal(Signal::INT);
-        let tool = tool.finish();
-        assert!(tool.status.success(), "{:#?}", tool.stderr);
-        self.process.say("quit");
-        assert!(self.process.finish().status.success());
-        read_report(&self.scratch.file("profile.json"))
+    /// Ends the profile, then the target; the report.
+    fn report(self, profile: Profile) -> Value {
+        let report = profile.interrupted();
+        self.0.quit();
+        report
     }
 }
 
@@ -100,14 +88,14 @@ fn with_all_of_the_jdk_virtual_threads_keep_their_calls_and_are_no_roots_themsel
     let mut storm = Storm::start(jdk, "virtual", THREADS, LEAVES);
     // Their class is loaded.
     assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-    let pid = storm.process.pid().to_string();
+    let pid = storm.0.pid().to_string();
     let own = ["profile", &pid, "--jdk", "all", "--root", "java.lang.VirtualThread::mount"];
     let refused = run_headwater(&own);
     let errors = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && errors.contains("VirtualThread::mount"), "JDK {}: {errors}", jdk.version);
-    let tool = storm.profile(&["--jdk", "all"]);
+    let profile = storm.profile(&["--jdk", "all"]);
     assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-    let report = storm.report(tool);
+    let report = storm.report(profile);
     assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
     assert_eq!(report["events"]["lost"], 0, "JDK {}", jdk.version);
 }
@@ -116,9 +104,9 @@ fn ten_thousand_virtual_threads_keep_their_calls_apart(jdk: &Jdk) {
     const THREADS: u64 = 10_000;
     const LEAVES: u64 = 21;
     let mut storm = Storm::start(jdk, "virtual", THREADS, LEAVES);
-    let tool = storm.profile(&["--threads"]);
+    let profile = storm.profile(&["--threads"]);
     assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-    let report = storm.report(tool);
+    let report = storm.report(profile);
     assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
     assert_eq!(report["events"]["lost"], 0);
     assert_eq!(report["events"]["healed"], 0);
@@ -132,9 +120,9 @@ fn thousands_of_short_threads_keep_their_calls_apart(jdk: &Jdk) {
     const THREADS: u64 = 2_000;
     const LEAVES: u64 = 9;
     let mut storm = Storm::start(jdk, "platform", THREADS, LEAVES);
-    let tool = storm.profile(&["--threads"]);
+    let profile = storm.profile(&["--threads"]);
     assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-    let report = storm.report(tool);
+    let report = storm.report(profile);
     assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
     check_threads(&report, THREADS, LEAVES);
 }
@@ -143,14 +131,12 @@ fn thousands_of_short_threads_keep_their_calls_apart(jdk: &Jdk) {
 /// found by their numbers.
 fn threads_in_one_place_of_the_runtimes_table_are_told_apart(jdk: &Jdk) {
     const TURNS: u64 = 500;
-    let scratch = compile(jdk, &["SamePlace.java"]);
-    let mut process = java(jdk, &scratch, &[], &["SamePlace", &TURNS.to_string()]);
-    process.await_line("READY");
-    let mut target = Storm { process, scratch };
-    let tool = target.profile_below("SamePlace::root", &["--threads"]);
+    let main = ["SamePlace", &TURNS.to_string()];
+    let mut target = Storm(Launched::of_files(jdk, &["SamePlace.java"], &[], &main));
+    let profile = target.profile_below("SamePlace::root", &["--threads"]);
     let sum = |turns: u64| (0..turns).map(|leaf| leaf & 3).sum::<u64>();
     assert_eq!(target.go(), 3 * (sum(TURNS) + sum(TURNS + 1)) + sum(TURNS));
-    let report = target.report(tool);
+    let report = target.report(profile);
     let mut calls = BTreeMap::<(u64, &str), u64>::new();
     for node in report["nodes"].as_array().expect("nodes") {
         let (thread, method) = (node["thread"].as_u64(), node["method"].as_str());
@@ -175,9 +161,9 @@ fn sixteen_threads_at_full_rate_wait_and_lose_nothing(jdk: &Jdk) {
     const LEAVES: u64 = 500_000;
     let mut storm = Storm::start(jdk, "platform", THREADS, LEAVES);
     // They write more than a hundred times as much as there is room.
-    let tool = storm.profile(&["--buffer", "1"]);
+    let profile = storm.profile(&["--buffer", "1"]);
     assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-    let report = storm.report(tool);
+    let report = storm.report(profile);
     assert_eq!(counts(&report), [THREADS, 2 * THREADS, LEAVES * THREADS], "JDK {}", jdk.version);
     assert_eq!(report["events"]["lost"], 0);
     assert_eq!(report["warnings"], Value::Array(Vec::new()));
@@ -187,13 +173,13 @@ fn what_is_dropped_is_counted(jdk: &Jdk) {
     const THREADS: u64 = 4;
     const LEAVES: u64 = 100_000;
     let mut storm = Storm::start(jdk, "platform", THREADS, LEAVES);
-    let tool = storm.profile(&["--buffer", "1", "--on-overflow", "drop"]);
+    let profile = storm.profile(&["--buffer", "1", "--on-overflow", "drop"]);
     // The first round finds the graph; in the second nobody reads.
     storm.go();
-    tool.stop();
+    profile.tool.stop();
     assert_eq!(storm.go(), THREADS * sum_of(LEAVES));
-    tool.signal(Signal::CONT);
-    let report = storm.report(tool);
+    profile.tool.signal(Signal::CONT);
+    let report = storm.report(profile);
     let [recorded, lost] = ["recorded", "lost"].map(|events| report["events"][events].as_u64().expect("a number"));
     let calls = 2 * THREADS * (1 + 2 + LEAVES);
     assert!(lost > 0, "JDK {}", jdk.version);

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile_text, counting, counting_while, java, profile, read_report,
-};
+use headwater_tests::{Jdk, Launched, Profile, calls_by_method, counting, counting_while};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -96,23 +94,14 @@ fn calls_of(jdk: &Jdk, source: &str, options: &[&str]) -> (Value, BTreeMap<Strin
             }}
         }}"
     );
-    let classes = compile_text(jdk, &text);
-    let mut target = java(jdk, &classes, &[], &["Main"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let fixed = ["--await-root", "-o", &file_name];
-    let tool = profile(&target, &[&fixed, options].concat());
+    let mut target = Launched::of_text(jdk, &text, &[], &["Main"]);
+    let profile = Profile::start(&target, &[&["--await-root"], options].concat());
     // The line and its end.
     target.say("1");
     target.await_line("RESULT");
     target.await_line("RESULT");
-    target.say("q");
-    let target = target.finish();
-    assert!(target.status.success(), "{:#?}", target.stderr);
-    tool.finish();
-    let report = read_report(&file);
+    target.quit_by("q");
+    let report = profile.of_the_end();
     let calls = calls_by_method(&report);
     (report, calls)
 }

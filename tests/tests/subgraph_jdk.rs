@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use headwater_tests::{Jdk, Scratch, calls_by_method, compile_text, java, profile, read_report};
+use headwater_tests::{Jdk, Launched, Profile, calls_by_method};
 
 headwater_tests::trials! {
     each_jdk {
@@ -84,27 +84,19 @@ static MACHINE: Mutex<()> = Mutex::new(());
 /// Calls by method with all of the JDK instrumented; the program's output must be what it is without.
 fn check(jdk: &Jdk, source: &str, root: &str, tool_options: &[&str]) -> BTreeMap<String, u64> {
     let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-    let classes = compile_text(jdk, source);
     let lines = ["go", "go", "quit"];
     let options: Vec<&str> = VERIFIED.iter().copied().chain(["-Djava.awt.headless=true"]).collect();
-    let run = || java(jdk, &classes, &options, &["Main"]);
-    let mut undisturbed = run();
-    lines.iter().for_each(|line| undisturbed.say(line));
-    let undisturbed = undisturbed.finish();
-    assert!(undisturbed.status.success(), "{:#?}", undisturbed.stderr);
+    let launch = || Launched::of_text(jdk, source, &options, &["Main"]);
+    let run = |mut target: Launched| {
+        lines.iter().for_each(|line| target.say(line));
+        target.ended().stdout
+    };
+    let expected = run(launch());
 
-    let mut target = run();
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let tool = profile(&target, &[&["--root", root, "--jdk", "all", "-o", &file_name], tool_options].concat());
-    lines.iter().for_each(|line| target.say(line));
-    let target = target.finish();
-    assert!(target.status.success(), "JDK {}, {root}: {:#?}", jdk.version, target.stderr);
-    assert_eq!(target.stdout, undisturbed.stdout[1..], "JDK {}, {root}", jdk.version);
-    tool.finish();
-    let report = read_report(&file);
+    let target = launch();
+    let profile = Profile::start(&target, &[&["--root", root, "--jdk", "all"], tool_options].concat());
+    assert_eq!(run(target), expected, "{root}");
+    let report = profile.of_the_end();
     assert!(!report["warnings"].to_string().contains("without waiting"), "JDK {}, {root}: {report:#}", jdk.version);
     calls_by_method(&report)
 }

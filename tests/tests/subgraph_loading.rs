@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headwater_tests::{
-    Jdk, Scratch, calls_by_method, compile, compile_text, java, profile, profile_while_told, read_report,
+    Jdk, Launched, Profile, Scratch, calls_by_method, compile_text, java, profile, profile_while_told, read_report,
 };
 
 headwater_tests::trials! {
@@ -29,27 +29,17 @@ headwater_tests::trials! {
 /// Runs scenarios under a profile of `Loading::root`; the calls by method. The program's output must be what it is
 /// without a profiler.
 fn check(jdk: &Jdk, scenarios: &[&str], tool_options: &[&str]) -> BTreeMap<String, u64> {
-    let classes = compile(jdk, &["Loading.java"]);
-    let mut undisturbed = java(jdk, &classes, &[], &["Loading"]);
-    undisturbed.await_line("READY");
-    scenarios.iter().chain(&["quit"]).for_each(|line| undisturbed.say(line));
-    let undisturbed = undisturbed.finish();
-    assert!(undisturbed.status.success(), "{scenarios:?}, JDK {}: {:#?}", jdk.version, undisturbed.stderr);
-    let expected = undisturbed.stdout;
+    let launch = || Launched::of_files(jdk, &["Loading.java"], &[], &["Loading"]);
+    let run = |mut target: Launched| {
+        scenarios.iter().chain(&["quit"]).for_each(|line| target.say(line));
+        target.ended().stdout
+    };
+    let expected = run(launch());
 
-    let mut target = java(jdk, &classes, &[], &["Loading"]);
-    target.await_line("READY");
-    let out = Scratch::new("report");
-    let file = out.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let tool = profile(&target, &[&["--root", "Loading::root", "-o", &file_name], tool_options].concat());
-    scenarios.iter().chain(&["quit"]).for_each(|line| target.say(line));
-    let target = target.finish();
-    assert!(target.status.success(), "{scenarios:?}, JDK {}: {:#?}", jdk.version, target.stderr);
-    assert_eq!(target.stdout, expected, "{scenarios:?}, JDK {}", jdk.version);
-    let tool = tool.finish();
-    assert_eq!(tool.status.code(), Some(5), "{:#?}", tool.stderr);
-    calls_by_method(&read_report(&file))
+    let target = launch();
+    let profile = Profile::start(&target, &[&["--root", "Loading::root"], tool_options].concat());
+    assert_eq!(run(target), expected, "{scenarios:?}");
+    calls_by_method(&profile.of_the_end())
 }
 
 fn calls(of: &BTreeMap<String, u64>, method: &str) -> u64 {
@@ -230,8 +220,7 @@ fn what_a_class_inherits_is_seen_though_the_class_is_never_linked(jdk: &Jdk) {
         class Part { static int first() { return Other.second(); } }
         class Facade extends Part { }
         class Other { static int second() { return 2; } }";
-    let classes = compile_text(jdk, SOURCE);
-    let target = java(jdk, &classes, &[], &["Main"]);
+    let target = Launched::of_text(jdk, SOURCE, &[], &["Main"]);
     let report = profile_while_told(target, &["--root", "Main::root"], &["", "", ""]);
     let calls = calls_by_method(&report);
     let counts = ["Main.root()I", "Part.first()I", "Other.second()I"].map(|method| calls.get(method).copied());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_tests::{Jdk, calls_by_method, compile, compile_text, java, profile_while_told};
+use headwater_tests::{Jdk, Launched, calls_by_method, profile_while_told};
 
 headwater_tests::trials! {
     each_jdk {
@@ -31,8 +31,7 @@ const LINES: [&str; 11] = [
 
 /// The calls by method below the root, which had been called so often before.
 fn calls(jdk: &Jdk, warm: &str, scheme: &str) -> BTreeMap<String, u64> {
-    let classes = compile(jdk, &["Unnamed.java"]);
-    let target = java(jdk, &classes, &[], &["Unnamed", warm]);
+    let target = Launched::of_files(jdk, &["Unnamed.java"], &[], &["Unnamed", warm]);
     // Its loaders are asked for the probes' class besides.
     let options = ["--root", "Unnamed$Start::root", "--scheme", scheme, "--exclude", "Unnamed$Plugins"];
     let mut calls = calls_by_method(&profile_while_told(target, &options, &LINES));
@@ -85,8 +84,7 @@ class Worker implements Runnable {
 ";
 
 fn a_class_in_whose_loop_a_thread_is_stays_as_it_is(jdk: &Jdk) {
-    let classes = compile_text(jdk, WORKER);
-    let target = java(jdk, &classes, &[], &["Main"]);
+    let target = Launched::of_text(jdk, WORKER, &[], &["Main"]);
     let report = profile_while_told(target, &["--root", "Start::root"], &["x", "x"]);
     let counts = (&report["methods"]["called"], &report["methods"]["instrumented"]);
     assert_eq!(counts, (&1.into(), &1.into()), "JDK {}: {}", jdk.version, report["methods"]);
