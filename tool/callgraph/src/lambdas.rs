@@ -51,14 +51,14 @@ impl CallGraph {
     /// Whether each loaded class of these lambdas is accounted for by one that has run: as many bodies have run as there are classes, and a
     /// body runs by its own class. What a method reference stands for, anybody may have called.
     fn are_accounted_for(&self, lambdas: &[Lambda], host: ClassKey, interfaces: &[ClassKey]) -> bool {
-        let host_name = &self.mirrors.get(host).name;
+        let (host_name, loader) = (&self.mirrors.get(host).name, self.mirrors.get(host).loader);
         let is_body = |lambda: &Lambda| lambda.body.owner == *host_name && lambda.body.name.starts_with("lambda$");
         if !lambdas.iter().all(is_body) {
             return false;
         }
-        let classes = self.mirrors.lambda_classes(host_name).iter().filter(|class| {
-            let mut declared = self.mirrors.get(**class).interfaces.iter();
-            declared.any(|key| interfaces.contains(key)) && self.lambda_host(**class) == Some(host)
+        let classes = self.mirrors.lambda_classes(host_name, loader).filter(|class| {
+            let mut declared = self.mirrors.get(*class).interfaces.iter();
+            declared.any(|key| interfaces.contains(key)) && self.lambda_host(*class) == Some(host)
         });
         let run: FxHashSet<_> =
             lambdas.iter().filter(|it| self.body_has_run(it, host)).map(|it| &it.body.name).collect();

@@ -7,6 +7,10 @@ use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::ClassFile;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+mod namesakes;
+
+use namesakes::Namesakes;
+
 /// A class, loaded or being loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ClassKey(u32);
@@ -134,9 +138,9 @@ impl Mirror {
 pub(super) struct Mirrors {
     classes: Vec<Mirror>,
     by_id: FxHashMap<ClassId, ClassKey>,
-    by_name: FxHashMap<Arc<str>, Vec<ClassKey>>,
+    by_name: FxHashMap<Arc<str>, Namesakes>,
     /// Lambdas' classes, by the name of the class in whose code these stand.
-    by_host: FxHashMap<Arc<str>, Vec<ClassKey>>,
+    by_host: FxHashMap<Arc<str>, Namesakes>,
     signatures: Vec<(Arc<str>, Arc<str>)>,
     signature_numbers: FxHashMap<(Arc<str>, Arc<str>), Signature>,
     strings: FxHashSet<Arc<str>>,
@@ -193,16 +197,17 @@ impl Mirrors {
 
     /// All classes of a name.
     pub(super) fn named(&self, name: &str) -> &[ClassKey] {
-        self.by_name.get(name).map_or(&[], Vec::as_slice)
+        self.by_name.get(name).map_or(&[], Namesakes::all)
+    }
+
+    /// Those of a loader.
+    fn named_by(&self, name: &str, loader: LoaderId) -> impl Iterator<Item = ClassKey> {
+        self.by_name.get(name).into_iter().flat_map(move |all| all.of(loader))
     }
 
     /// The classes that a name may mean in a class of this loader: the one that the same loader defines, else all.
     pub(super) fn visible(&self, name: &str, from: LoaderId) -> Vec<ClassKey> {
-        let all = self.named(name);
-        match all.iter().find(|key| self.get(**key).loader == from) {
-            Some(own) => vec![*own],
-            None => all.to_vec(),
-        }
+        self.named_by(name, from).next().map_or_else(|| self.named(name).to_vec(), |own| vec![own])
     }
 
     /// Whether the class that a name means in a class of this loader may be yet another than these, which are [visible](Self::visible) by it: one that
@@ -214,23 +219,20 @@ impl Mirrors {
     fn add(&mut self, mirror: Mirror) -> ClassKey {
         let key = ClassKey(self.classes.len() as u32);
         if !mirror.name.is_empty() {
-            self.by_name.entry(mirror.name.clone()).or_default().push(key);
+            self.by_name.entry(mirror.name.clone()).or_default().push(key, mirror.loader);
         }
         self.classes.push(mirror);
         key
     }
 
-    /// The classes of lambdas in the code of classes of this name.
-    pub(super) fn lambda_classes(&self, host: &str) -> &[ClassKey] {
-        self.by_host.get(host).map_or(&[], Vec::as_slice)
+    /// The classes of lambdas in the code of a loader's class of this name.
+    pub(super) fn lambda_classes(&self, host: &str, loader: LoaderId) -> impl Iterator<Item = ClassKey> {
+        self.by_host.get(host).into_iter().flat_map(move |all| all.of(loader))
     }
 
     /// A class whose loading has begun, and not ended.
     pub(super) fn being_loaded(&self, loader: LoaderId, name: &str) -> Option<ClassKey> {
-        self.named(name).iter().copied().find(|key| {
-            let mirror = self.get(*key);
-            mirror.loader == loader && mirror.id.is_none()
-        })
+        self.named_by(name, loader).find(|key| self.get(*key).id.is_none())
     }
 
     /// A class whose loading has begun: its hierarchy is known by name only.
@@ -291,7 +293,7 @@ impl Mirrors {
             return key;
         }
         if self.get(key).name.is_empty() {
-            self.by_name.entry(name.clone()).or_default().push(key);
+            self.by_name.entry(name.clone()).or_default().push(key, info.loader);
         }
         // A JVM has no class that extends itself; a target that lies is not followed in circles.
         let super_class = info.super_class.map(|id| self.key_of(id)).filter(|at| !self.extends(*at, key));
@@ -310,7 +312,7 @@ impl Mirrors {
         mirror.linked = true;
         mirror.super_names = Vec::new();
         if let Some(host) = self.get(key).lambda_host().map(Arc::from) {
-            self.by_host.entry(host).or_default().push(key);
+            self.by_host.entry(host).or_default().push(key, info.loader);
         }
         key
     }
