@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::console::command::{Command, Statement, parse};
+use crate::console::command::{Command, Reader, Statement};
 use crate::console::line::LineError;
 use crate::console::{Console, Failure, Flow};
 
@@ -80,8 +80,11 @@ enum Expected {
     Profiled,
 }
 
+/// Who has made so many mistakes has given something else for a script: each takes much more memory than its line.
+const MOST_MISTAKES: usize = 100;
+
 impl Script {
-    /// Reads a script; all its mistakes, if there are any. Variables are `settings`, then the environment's.
+    /// Reads a script; its mistakes, if there are any. Variables are `settings`, then the environment's.
     pub(crate) fn parse(
         name: &str,
         text: &str,
@@ -95,9 +98,15 @@ impl Script {
         let mut script = Script { name: name.to_owned(), steps: Vec::new() };
         let mut errors = Vec::new();
         let mut expected = if target == Target::Given { Expected::Attached } else { Expected::Detached };
+        let mut reader = Reader::default();
         for (index, text) in text.lines().enumerate() {
+            if errors.len() == MOST_MISTAKES {
+                let message = format!("no script, after {MOST_MISTAKES} mistakes: the rest was not read");
+                errors.push(ScriptError { script: name.to_owned(), line: index + 1, column: 1, code: 2, message });
+                break;
+            }
             let column = text.chars().take_while(|character| character.is_whitespace()).count() + 1;
-            let checked = parse(text, &variables).and_then(|statement| {
+            let checked = reader.read(text, &variables).and_then(|statement| {
                 expected = check(&statement, expected).map_err(|message| LineError::new(column, message))?;
                 Ok(statement)
             });
@@ -257,6 +266,13 @@ mod tests {
                 "s.hw:7:6: this quote is never closed",
             ],
         );
+    }
+
+    #[test]
+    fn what_is_no_script_is_not_read_to_its_end() {
+        let found = errors(&"tre\n".repeat(5_000), Target::Given);
+        assert_eq!(found.len(), MOST_MISTAKES + 1);
+        assert_eq!(found[MOST_MISTAKES], "s.hw:101:1: no script, after 100 mistakes: the rest was not read");
     }
 
     #[test]

@@ -31,8 +31,8 @@ impl Bytes {
             samples: SCRIPTS.map(|script| script.as_bytes().to_vec()).to_vec(),
             one_in: 1,
             read: |input| foreign::script(&String::from_utf8_lossy(input)),
-            // The parser of a line is made anew for each, and an error is drawn with the whole usage.
-            most_bytes: (1 << 20, 150_000),
+            // The grammar of all commands, and a hundred errors, each drawn with the whole usage.
+            most_bytes: (8 << 20, 1_000),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::condition::{Expectation, WaitCommand};
 use super::line::{LineError, Variables, Word, split};
@@ -209,43 +209,65 @@ pub enum Statement {
 /// The commands whose report can be redirected.
 const REPORTS: [&str; 5] = ["tree", "flat", "callers", "region", "thread-dump"];
 
-/// Reads a line.
+/// Reads lines. The grammar is built once: a line of its own would take thousands of times its length in memory.
+#[derive(Debug)]
+pub struct Reader(clap::Command);
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader(Input::command())
+    }
+}
+
+impl Reader {
+    /// Reads a line.
+    pub fn read(&mut self, line: &str, variables: Variables<'_>) -> Result<Statement, LineError> {
+        let words = split(line, variables)?;
+        let end = line.trim_end().chars().count() + 1;
+        let Some(name) = words.first() else { return Ok(Statement::Nothing) };
+        let words = if name.text == "expect" { words } else { redirected(words)? };
+        let input = match self.input(&words) {
+            Ok(input) => input,
+            Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+                return Ok(Statement::Help(error.render().to_string()));
+            }
+            Err(error) => return Err(explained(&error, &words, end)),
+        };
+        Ok(match input.command {
+            Command::Wait { .. } => Statement::Wait(WaitCommand::parse(&words[1..], end)?),
+            Command::Expect { .. } => Statement::Expect(Expectation::parse(&words[1..], end)?),
+            command => {
+                let output = match &command {
+                    Command::Tree(output) | Command::Flat(output) => Some(output),
+                    Command::Callers { output, .. } => Some(&**output),
+                    _ => None,
+                };
+                let checked = match &command {
+                    Command::Region(timing) => Some(timing.check()),
+                    Command::ThreadDump(showing) => Some(showing.check()),
+                    _ => output.map(Output::check),
+                };
+                if let Some(Err(message)) = checked {
+                    return Err(LineError::new(words.last().map_or(end, |word| word.column), message));
+                }
+                if let Command::Snapshot { file } = &command {
+                    let checked = Output::to_file(file.clone()).check();
+                    checked.map_err(|message| LineError::new(words[1].column, message))?;
+                }
+                Statement::Command(Box::new(command))
+            }
+        })
+    }
+
+    fn input(&mut self, words: &[Word]) -> Result<Input, clap::Error> {
+        let matches = self.0.try_get_matches_from_mut(words.iter().map(|word| &word.text))?;
+        Input::from_arg_matches(&matches).map_err(|error| error.format(&mut self.0))
+    }
+}
+
+/// Reads one line.
 pub fn parse(line: &str, variables: Variables<'_>) -> Result<Statement, LineError> {
-    let words = split(line, variables)?;
-    let end = line.trim_end().chars().count() + 1;
-    let Some(name) = words.first() else { return Ok(Statement::Nothing) };
-    let words = if name.text == "expect" { words } else { redirected(words)? };
-    let input = match Input::try_parse_from(words.iter().map(|word| &word.text)) {
-        Ok(input) => input,
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
-            return Ok(Statement::Help(error.render().to_string()));
-        }
-        Err(error) => return Err(explained(&error, &words, end)),
-    };
-    Ok(match input.command {
-        Command::Wait { .. } => Statement::Wait(WaitCommand::parse(&words[1..], end)?),
-        Command::Expect { .. } => Statement::Expect(Expectation::parse(&words[1..], end)?),
-        command => {
-            let output = match &command {
-                Command::Tree(output) | Command::Flat(output) => Some(output),
-                Command::Callers { output, .. } => Some(&**output),
-                _ => None,
-            };
-            let checked = match &command {
-                Command::Region(timing) => Some(timing.check()),
-                Command::ThreadDump(showing) => Some(showing.check()),
-                _ => output.map(Output::check),
-            };
-            if let Some(Err(message)) = checked {
-                return Err(LineError::new(words.last().map_or(end, |word| word.column), message));
-            }
-            if let Command::Snapshot { file } = &command {
-                let checked = Output::to_file(file.clone()).check();
-                checked.map_err(|message| LineError::new(words[1].column, message))?;
-            }
-            Statement::Command(Box::new(command))
-        }
-    })
+    Reader::default().read(line, variables)
 }
 
 /// The words with `> FILE` written as the option that it stands for.
