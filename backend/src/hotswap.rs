@@ -257,8 +257,26 @@ fn nanos(since: Instant) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// As if a retransformation stood still, until this is dropped.
+    #[derive(Debug)]
+    pub struct Standing(());
+
+    impl Standing {
+        pub fn begin() -> Standing {
+            progresses();
+            UNDER_WAY.fetch_add(1, Ordering::AcqRel);
+            Standing(())
+        }
+    }
+
+    impl Drop for Standing {
+        fn drop(&mut self) {
+            UNDER_WAY.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
 
     #[test]
     fn long_pauses_make_smaller_batches_and_short_ones_larger() {

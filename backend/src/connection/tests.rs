@@ -4,6 +4,8 @@ use headwater_protocol::MethodId;
 use headwater_protocol::segment::Segment;
 
 use super::*;
+use crate::hotswap::tests::Standing;
+use crate::natives::monotonic_ns;
 use crate::presence::tests::played;
 
 /// A connection, the tool's end of it, and where the tool gives its signs.
@@ -65,4 +67,23 @@ fn who_waited_in_vain_for_a_hotswap_that_stood_still_waits_shorter_the_next_time
     assert_eq!(waits, [3000, 750, 200, 200, 200, 200]);
     assert_eq!(patience_after(deadline, u32::MAX), SHORTEST_DEADLINE);
     assert_eq!(patience_after(Duration::from_millis(50), 0), Duration::from_millis(50));
+}
+
+#[test]
+fn only_while_a_hotswap_stands_still_is_a_wait_in_vain_the_reason_for_shorter_ones() {
+    let (ours, _theirs) = UnixStream::pair().expect("a pair of sockets");
+    let (segment, presence) = played();
+    let connection = Connection::over(ours, presence, Duration::from_millis(1)).expect("a connection");
+    let in_vain = || {
+        segment.beat(monotonic_ns());
+        assert!(matches!(connection.ask(Upcall::FirstCall(MethodId(7)), ALL), Err(AskError::Deadline)));
+        connection.stuck.load(Ordering::Relaxed)
+    };
+    assert_eq!((0..20).map(|_| in_vain()).max(), Some(0));
+    let standing = Standing::begin();
+    // A machine may stand still for so long that the tool counts as absent, once.
+    assert!((0..20).any(|_| in_vain() > 0));
+    drop(standing);
+    let stuck = connection.stuck.load(Ordering::Relaxed);
+    assert_eq!((0..20).map(|_| in_vain()).max(), Some(stuck));
 }
