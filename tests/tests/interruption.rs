@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use headwater_tests::{Jdk, Patience, Process, Scratch, compile, headwater, java};
+use headwater_tests::appearing::{self, Appearing};
+use headwater_tests::counting::root_calls;
+use headwater_tests::{Jdk, Patience, Process, Scratch, compile, headwater, java, profile, read_report, run_headwater};
 use rustix::process::Signal;
 
 headwater_tests::trials! {
     each_jdk {
         a_tool_that_is_interrupted_at_once_says_so_or_what_it_has,
+        further_interruptions_do_not_cost_the_profile,
         a_script_goes_no_further_when_its_region_is_interrupted,
     }
     once {
@@ -34,6 +37,31 @@ fn a_tool_that_is_interrupted_at_once_says_so_or_what_it_has(jdk: &Jdk) {
     target.say("quit");
     let target = target.finish();
     assert!(target.status.success(), "JDK {}: {:#?}", jdk.version, target.stderr);
+}
+
+/// Whatever it is doing after the first Ctrl-C: restoring code, calibrating, timing calls, writing.
+fn further_interruptions_do_not_cost_the_profile(jdk: &Jdk) {
+    let classes = appearing::classes(jdk);
+    let mut target = Appearing::start(jdk, &classes);
+    let out = Scratch::new("out");
+    let (snapshot, json) = (out.file("profile.hw"), out.file("profile.json"));
+    for (file, bare) in [(&snapshot, "off"), (&json, "auto")] {
+        let options = ["--root", appearing::ROOT, "--bare", bare, "-o", &file.to_string_lossy()];
+        let mut tool = profile(&target.process, &options);
+        target.await_rounds(20);
+        while tool.is_alive() {
+            tool.signal(Signal::INT);
+            std::thread::yield_now();
+        }
+        let tool = tool.finish();
+        assert_eq!(tool.status.code(), Some(0), "{:#?}", tool.stderr);
+    }
+    assert!(root_calls(&read_report(&json)) > 0);
+    let (snapshot, again) = (snapshot.to_string_lossy(), out.file("again.json"));
+    let report = run_headwater(&["report", &snapshot, "-o", &again.to_string_lossy()]);
+    assert!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
+    assert!(root_calls(&read_report(&again)) > 0);
+    target.quit();
 }
 
 fn a_script_goes_no_further_when_its_region_is_interrupted(jdk: &Jdk) {
