@@ -23,9 +23,22 @@ pub(super) enum Fault {
     TwoTools,
     /// Garbage for the control socket, which is held for so long.
     Garbled(Duration),
+    /// A message between tool and agent is not as it was sent: so many messages from the begin.
+    Message(Wrong, u64),
     Target(Ending),
     /// The target has no more of something, for some seconds.
     Scarce(Scarce),
+}
+
+/// What is wrong with a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Wrong {
+    Garbled,
+    Truncated,
+    Repeated,
+    Delayed(Duration),
+    /// The greeting is another version's.
+    OtherVersion,
 }
 
 /// What a target has no more of.
@@ -120,7 +133,7 @@ const ENDINGS: [Ending; 5] = [Ending::ExitInRoot, Ending::Halt, Ending::Exceptio
 pub(super) const COLLECTORS: [&str; 5] =
     ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC", "-XX:+UseZGC", "-XX:+UseShenandoahGC"];
 /// How many kinds of faults there are; [`fault`] knows them by number.
-const FAULTS: u64 = 22;
+const FAULTS: u64 = 26;
 const PLACES: [Place; 6] = [Place::Namespaces, Place::Root, Place::User, Place::Full, Place::ReadOnly, Place::NoExec];
 /// What stands for the AOT cache that this JDK can make of the target, and for a policy by which all may do all.
 pub(super) const AOT_CACHE: &str = "-XX:AOTCache=";
@@ -134,7 +147,7 @@ impl Plan {
         let fault = fault((seed + run) % FAULTS, &mut draw);
         let moment = match fault {
             // A JVM that cannot start another thread dies when it is attached to: it is looked for before.
-            Fault::Garbled(_) | Fault::Scarce(Scarce::Threads) => Moment::Attach,
+            Fault::Garbled(_) | Fault::Message(..) | Fault::Scarce(Scarce::Threads) => Moment::Attach,
             _ => draw.one_of(&MOMENTS),
         };
         let delay = match moment {
@@ -201,8 +214,8 @@ fn fault(kind: u64, draw: &mut Draw) -> Fault {
         0 => Fault::Nothing,
         1 | 2 => Fault::Killed,
         3 => Fault::StoppedAndContinued(draw.between(1000, 4000)),
-        4 => Fault::StoppedAndContinued(draw.between(5000, 20_000)),
-        5 => Fault::StoppedAndKilled(draw.between(1000, 12_000)),
+        4 => Fault::StoppedAndContinued(draw.between(5000, 60_000)),
+        5 => Fault::StoppedAndKilled(draw.between(1000, 60_000)),
         6 => Fault::Interrupted,
         7 => Fault::InterruptedTwice(draw.between(0, 500)),
         8 => Fault::Terminated,
@@ -217,7 +230,12 @@ fn fault(kind: u64, draw: &mut Draw) -> Fault {
         18 => Fault::Scarce(Scarce::Heap),
         19 => Fault::Scarce(Scarce::Metaspace),
         20 => Fault::Scarce(Scarce::Threads),
-        _ => Fault::Scarce(Scarce::Descriptors),
+        21 => Fault::Scarce(Scarce::Descriptors),
+        _ => {
+            let delay = Wrong::Delayed(draw.between(100, 8000));
+            let wrong = [Wrong::Garbled, Wrong::Truncated, draw.one_of(&[delay, Wrong::OtherVersion]), Wrong::Repeated];
+            Fault::Message(wrong[usize::try_from(kind).unwrap_or(0) % wrong.len()], 1 + draw.below(60))
+        }
     }
 }
 
@@ -259,6 +277,11 @@ impl Fault {
             Fault::OutputClosed => "tool: output closed",
             Fault::TwoTools => "two tools",
             Fault::Garbled(_) => "garbage to the control socket",
+            Fault::Message(Wrong::Garbled, _) => "message: garbled",
+            Fault::Message(Wrong::Truncated, _) => "message: truncated",
+            Fault::Message(Wrong::Repeated, _) => "message: repeated",
+            Fault::Message(Wrong::Delayed(_), _) => "message: delayed",
+            Fault::Message(Wrong::OtherVersion, _) => "message: of another version",
             Fault::Target(Ending::ExitInRoot) => "target: System.exit in the root",
             Fault::Target(Ending::Halt) => "target: halt",
             Fault::Target(Ending::Exception) => "target: exception",
@@ -296,6 +319,7 @@ impl Fault {
             | Fault::FullDisk
             | Fault::OutputClosed
             | Fault::TwoTools
+            | Fault::Message(..)
             | Fault::Scarce(_) => &[0, 1, 3],
             Fault::Target(_) => &[0, 3, 5],
         }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use headwater_tests::Jdk;
+use headwater_tests::{Jdk, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
 
 use super::disk::FullDisk;
@@ -20,8 +20,6 @@ const WARM: Duration = Duration::from_millis(1500);
 const SPAN: Duration = Duration::from_millis(500);
 /// and is back when it is this part of what it was: others are busy on the machine.
 const RECOVERED: f64 = 0.5;
-/// What has not come about by then, a machine however busy, never does.
-const LIMIT: Duration = Duration::from_secs(30);
 /// A call that takes longer was held up, unless calls of that JVM (all of whose methods are compiled before they run, say) take a tenth of that by
 /// themselves.
 const LONGEST_STAND_MS: u64 = 10_000;
@@ -141,7 +139,7 @@ impl Course<'_> {
         fs::create_dir_all(&output).map_err(|error| error.to_string())?;
         let disk = if self.plan.fault == Fault::FullDisk { FullDisk::mount(&output)? } else { None };
         let pid = self.target.pid();
-        let mut tool = Tool::start(self.bench.binary, pid, self.plan, &output);
+        let mut tool = self.tool(pid, self.plan, &output);
         let ended = self.struck(&mut tool);
         fs::write(self.directory.join("tool.log"), format!("{ended:?}\n{}", tool.all_said()))
             .map_err(|error| error.to_string())?;
@@ -170,7 +168,7 @@ impl Course<'_> {
                 return ended;
             }
             Fault::TwoTools => {
-                let mut other = Tool::start(self.bench.binary, self.target.pid(), self.plan, &self.directory);
+                let mut other = self.tool(self.target.pid(), self.plan, &self.directory);
                 let code = other.end();
                 let said = other.all_said();
                 let _ = fs::write(self.directory.join("other.log"), &said);
@@ -208,6 +206,10 @@ impl Course<'_> {
                 let _ = self.target.process.tell(command);
             }
         }
+    }
+
+    fn tool(&self, pid: u32, plan: &Plan, directory: &Path) -> Tool {
+        Tool::start(self.bench.binary, &self.bench.compiled.between, pid, plan, directory)
     }
 
     fn judge(&mut self, tool: &Tool, ended: &Result<i32, String>) {
@@ -292,8 +294,8 @@ impl Course<'_> {
         since: Instant,
         mut holds: impl FnMut(&mut Target) -> Result<bool, String>,
     ) -> Result<Option<Duration>, String> {
-        let deadline = Instant::now() + LIMIT;
-        while Instant::now() < deadline {
+        let mut patience = Patience::default();
+        while patience.lasts() {
             if holds(&mut self.target)? {
                 return Ok(Some(since.elapsed()));
             }
@@ -309,7 +311,7 @@ impl Course<'_> {
             tool: ["-d", "300ms", "--bare", "off"].map(str::to_owned).to_vec(),
             ..self.plan.clone()
         };
-        let mut tool = Tool::start(self.bench.binary, self.target.pid(), &plan, &self.directory);
+        let mut tool = self.tool(self.target.pid(), &plan, &self.directory);
         let ended = tool.end();
         if ended != Ok(0) {
             let said = tool.all_said();

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use headwater_tests::{Jdk, Process, compile_directory, compile_library};
+use headwater_tests::{Jdk, Patience, Process, compile_directory, compile_library};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::place;
@@ -15,8 +15,6 @@ use crate::machine::call;
 
 /// How often it is looked for something that is to come.
 pub(super) const LOOK: Duration = Duration::from_millis(5);
-/// The target answers, on a machine however busy, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// What the agent's thread is called (as far as the kernel keeps names).
 const AGENT: &str = "Headwater agent";
 
@@ -25,6 +23,8 @@ const AGENT: &str = "Headwater agent";
 pub(super) struct Compiled {
     classes: PathBuf,
     library: PathBuf,
+    /// What stands between tool and agent.
+    pub(super) between: PathBuf,
     policy: PathBuf,
     /// Where the JDK can make one.
     cache: Option<PathBuf>,
@@ -37,10 +37,12 @@ impl Compiled {
         class_tree::empty(place)?;
         call(Command::new("cp").arg("-r").arg(compile_directory(jdk, "chaos").path()).arg(&classes))?;
         let library = classes.join("libbytecodes.so");
+        let between = classes.join("libbetween.so");
         compile_library(jdk, "bytecodes.c", &library);
+        compile_library(jdk, "between.c", &between);
         let policy = classes.join("policy");
         fs::write(&policy, "grant { permission java.security.AllPermission; };").expect("a file");
-        let mut compiled = Compiled { classes, library, policy, cache: None };
+        let mut compiled = Compiled { classes, library, between, policy, cache: None };
         compiled.cache = compiled.make_cache(jdk);
         Ok(compiled)
     }
@@ -121,7 +123,7 @@ impl Target {
     }
 
     fn answer(&mut self, beginning: &str) -> Result<String, String> {
-        let deadline = Instant::now() + PATIENCE;
+        let mut patience = Patience::default();
         loop {
             let has_ended = self.process.status();
             for line in self.process.pending_lines() {
@@ -133,8 +135,8 @@ impl Target {
             if let Some(status) = has_ended {
                 return Err(format!("the target has ended: {status}"));
             }
-            if Instant::now() > deadline {
-                return Err(format!("the target hangs: no {beginning} in {} s", PATIENCE.as_secs()));
+            if !patience.lasts() {
+                return Err(format!("the target hangs: no {beginning}"));
             }
             std::thread::sleep(LOOK);
         }
@@ -198,8 +200,8 @@ impl Target {
 
     /// Whether it ends in time.
     pub(super) fn ends(&mut self) -> bool {
-        let deadline = Instant::now() + PATIENCE;
-        while self.process.is_alive() && Instant::now() < deadline {
+        let mut patience = Patience::default();
+        while self.process.is_alive() && patience.lasts() {
             std::thread::sleep(LOOK);
         }
         !self.process.is_alive()

@@ -6,17 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use headwater_tests::Process;
+use headwater_tests::{Patience, Process};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 use super::place;
-use super::plan::{Fault, Moment, Output, Place, Plan};
+use super::plan::{Fault, Moment, Output, Place, Plan, Wrong};
 use super::target::LOOK;
-
-/// No profile of a few seconds takes longer, on a machine however busy, with whatever stop.
-const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A running tool.
 #[derive(Debug)]
@@ -27,8 +24,8 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// Begins to profile; the output is written into the directory.
-    pub(super) fn start(binary: &Path, pid: u32, plan: &Plan, directory: &Path) -> Tool {
+    /// Begins to profile; the output is written into the directory. What is wrong with messages, the library makes so.
+    pub(super) fn start(binary: &Path, between: &Path, pid: u32, plan: &Plan, directory: &Path) -> Tool {
         let file = match plan.output {
             Output::Text => None,
             Output::Snapshot => Some(directory.join("profile.hw")),
@@ -36,6 +33,9 @@ impl Tool {
         };
         let mut command = Command::new(binary);
         command.env_remove("RUST_BACKTRACE");
+        if let Fault::Message(wrong, at) = plan.fault {
+            command.env("LD_PRELOAD", between).env("BETWEEN", asked(wrong, at, &plan.garbage));
+        }
         command.args(["profile", &pid.to_string(), "--root", "Chaos::root"]).args(&plan.tool);
         if let Some(file) = &file {
             command.arg("-o").arg(file);
@@ -61,8 +61,8 @@ impl Tool {
 
     /// Waits for a part of a line; false when that does not come any more.
     fn heard(&mut self, part: &str) -> bool {
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
+        let mut patience = Patience::default();
+        while patience.lasts() {
             let is_alive = self.process.is_alive();
             if self.listen().contains(part) {
                 return true;
@@ -86,7 +86,12 @@ impl Tool {
     /// Does to it what the plan has for it.
     pub(super) fn strike(&mut self, plan: &Plan, pid: u32) {
         match plan.fault {
-            Fault::Nothing | Fault::Target(_) | Fault::FullDisk | Fault::TwoTools | Fault::Scarce(_) => {}
+            Fault::Nothing
+            | Fault::Message(..)
+            | Fault::Target(_)
+            | Fault::FullDisk
+            | Fault::TwoTools
+            | Fault::Scarce(_) => {}
             Fault::Killed => self.signal(Signal::KILL),
             Fault::StoppedAndContinued(time) => self.stop(time, Signal::CONT),
             Fault::StoppedAndKilled(time) => self.stop(time, Signal::KILL),
@@ -138,8 +143,8 @@ impl Tool {
 
     /// Says nonsense where the agent is expected, as soon as there is somebody who listens.
     fn garble(&mut self, pid: u32, garbage: &[u8], time: Duration) {
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline && self.process.is_alive() && !self.listen().contains(" instrumented") {
+        let mut patience = Patience::default();
+        while patience.lasts() && self.process.is_alive() && !self.listen().contains(" instrumented") {
             let sockets = left_of(pid).into_iter().map(|directory| directory.join("control"));
             if let Some(mut stream) = sockets.filter_map(|socket| UnixStream::connect(socket).ok()).next() {
                 // It may be closed at once.
@@ -153,15 +158,15 @@ impl Tool {
 
     /// Waits for its end; its exit code, as a shell has it.
     pub(super) fn end(&mut self) -> Result<i32, String> {
-        let deadline = Instant::now() + PATIENCE;
+        let mut patience = Patience::default();
         loop {
             let status = self.process.status();
             self.listen();
             if let Some(status) = status {
                 return Ok(status.code().unwrap_or(128 + status.signal().unwrap_or(0)));
             }
-            if Instant::now() > deadline {
-                return Err(format!("the tool hangs: not at its end after {} s", PATIENCE.as_secs()));
+            if !patience.lasts() {
+                return Err("the tool hangs: it does not end".to_owned());
             }
             std::thread::sleep(LOOK);
         }
@@ -174,6 +179,21 @@ impl Tool {
         self.listen();
         format!("{}--- stdout\n{}\n", self.log, self.process.pending_lines().join("\n"))
     }
+}
+
+/// What is asked of the library.
+fn asked(wrong: Wrong, at: u64, garbage: &[u8]) -> String {
+    let (kind, number) = match wrong {
+        // Of its bits, eight at a time change a byte of the message.
+        Wrong::Garbled => {
+            ("garbled", garbage.first_chunk().map_or(1, |bytes| u128::from(u16::from_le_bytes(*bytes)) | 1))
+        }
+        Wrong::Truncated => ("truncated", 0),
+        Wrong::Repeated => ("repeated", 0),
+        Wrong::Delayed(time) => ("delayed", time.as_millis()),
+        Wrong::OtherVersion => ("version", 0),
+    };
+    format!("{kind} {at} {number}")
 }
 
 /// Has another tool look for JVMs.
