@@ -136,6 +136,18 @@ public class Scale {
         return more.toArray(new Part[0]);
     }
 
+    /** So many, each of a class of its own: of one loader, and of as many loaders. */
+    static Part[] parts(int classes, int loaders) throws Exception {
+        plugin = read("Scale$Plugin");
+        helper = read("Scale$Helper");
+        Part[] parts = new Part[classes + loaders];
+        dimension = "classes";
+        System.arraycopy(make(classes), 0, parts, 0, classes);
+        dimension = "loaders";
+        System.arraycopy(make(loaders), 0, parts, classes, loaders);
+        return parts;
+    }
+
     static Object instance(Class<?> type) throws Exception {
         return type.getDeclaredConstructor().newInstance();
     }

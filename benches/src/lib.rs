@@ -60,11 +60,12 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Compiles one of the targets in `java/`.
+/// Compiles one of the targets in `java/`, and what it uses of others.
 pub fn compile(jdk: &Jdk, source: &str) -> Scratch {
     let classes = Scratch::new("classes");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("java").join(source);
-    let status = jdk.javac().arg("-d").arg(classes.path()).arg(source).status();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java");
+    let source = sources.join(source);
+    let status = jdk.javac().arg("-d").arg(classes.path()).arg("-sourcepath").arg(sources).arg(source).status();
     assert!(status.expect("javac starts").success());
     classes
 }

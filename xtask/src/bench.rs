@@ -2,8 +2,20 @@
 
 use crate::machine::{call, cargo, ensure_tomcat, jdk};
 
-const BENCHES: [&str; 11] =
-    ["rewriter", "decode", "snapshot", "top", "pairs", "cost", "stability", "soak", "budget", "subgraph", "scale"];
+const BENCHES: [&str; 12] = [
+    "rewriter",
+    "decode",
+    "snapshot",
+    "top",
+    "pairs",
+    "cost",
+    "stability",
+    "soak",
+    "budget",
+    "subgraph",
+    "scale",
+    "load",
+];
 
 /// One of them, with these arguments; or all.
 pub(crate) fn run(name: Option<&str>, arguments: &[String]) -> Result<(), String> {
