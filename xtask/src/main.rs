@@ -1,4 +1,4 @@
-//! The project's chores, executable: `cargo xtask demo | test | jvms | bench | tutorial | runtime | web | rewrite | corpus | zoo | chaos | fuzz`.
+//! The project's chores, executable: `cargo xtask demo | test | jvms | bench | tutorial | runtime | web | rewrite | corpus | zoo | chaos | agents | fuzz`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod agents;
 mod bench;
 mod chaos;
 mod class_tree;
@@ -108,6 +109,8 @@ enum Command {
     Zoo(zoo::Arguments),
     /// Profile a program that checks itself while tool, program and machine fail, and look that it is unharmed
     Chaos(chaos::Arguments),
+    /// Profile a program with other agents in its JVM, which come and leave before us or after us, and look that nobody disturbs the others
+    Agents(agents::Arguments),
     /// Give every reader of foreign bytes changed samples: none may panic, hang, or take memory out of proportion
     Fuzz(fuzz::Arguments),
 }
@@ -132,6 +135,7 @@ fn main() -> ExitCode {
         }
         Command::Zoo(arguments) => zoo::run(&arguments),
         Command::Chaos(arguments) => chaos::run(&arguments),
+        Command::Agents(arguments) => agents::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
     };
     match result {

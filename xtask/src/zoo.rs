@@ -11,13 +11,13 @@ use crate::machine::{call, cargo, jdk, root};
 use crate::pinned;
 
 mod async_profiler;
-mod build;
+pub(crate) mod build;
 mod flight;
 mod load;
 mod meter;
 mod names;
 mod profile;
-mod program;
+pub(crate) mod program;
 mod result;
 mod run;
 mod spring_boot;
