@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{is_false, nanoseconds};
 use crate::profile::{Amount, Amounts, CpuSamples, Extent, Link, MethodStatistics, Metric, Node, Profile};
 use crate::report::arcs;
+use crate::report::belief::Shares;
 use crate::report::flat;
 
 /// What the rows of a profile can say.
@@ -16,12 +17,13 @@ pub(super) struct Known<'a> {
     has_cpu: bool,
     /// Metrics that have no fields of their own.
     columns: Vec<Metric>,
+    shares: Shares,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn of(profile: &'a Profile) -> Known<'a> {
         let columns = profile.metrics().into_iter().filter(Metric::is_column).collect();
-        Known { profile, has_cpu: profile.merged.has_cpu_samples(), columns }
+        Known { profile, has_cpu: profile.merged.has_cpu_samples(), columns, shares: Shares::of(&profile.merged) }
     }
 
     fn metrics(&self, amounts: &Amounts) -> BTreeMap<String, Value> {
@@ -85,6 +87,9 @@ pub(super) struct NodeRow<'a> {
     total_ns: u64,
     error_ns: u64,
     total_error_ns: u64,
+    /// From where to where the total's share of the whole lies, 0 to 1, if no number of it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_range: Option<(f64, f64)>,
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
@@ -120,6 +125,7 @@ impl<'a> NodeRow<'a> {
             total_ns: amounts.total_ns,
             error_ns: amounts.error_ns,
             total_error_ns: amounts.total_error_ns,
+            share_range: known.shares.range(amounts.total_ns, amounts.total_error_ns),
             until_ns: known.profile.recorded_until(node.method).map(nanoseconds),
             at_least: amounts.at_least,
             cpu: Cpu::of(known.has_cpu, amounts.cpu),
@@ -139,6 +145,9 @@ pub(super) struct FlatRow<'a> {
     total_ns: u64,
     error_ns: u64,
     total_error_ns: u64,
+    /// From where to where the total's share of the whole lies, 0 to 1, if no number of it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_range: Option<(f64, f64)>,
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
@@ -169,6 +178,7 @@ impl<'a> FlatRow<'a> {
             total_ns,
             error_ns,
             total_error_ns,
+            share_range: known.shares.range(total_ns, total_error_ns),
             until_ns,
             at_least,
             cpu,
