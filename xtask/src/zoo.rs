@@ -16,6 +16,7 @@ mod flight;
 mod load;
 mod meter;
 mod names;
+mod pairs;
 mod profile;
 pub(crate) mod program;
 mod result;
@@ -42,6 +43,9 @@ const SHORT: [&str; 2] = ["hsqldb", "jetty"];
 pub(crate) struct Arguments {
     /// Only these programs; see tests/zoo
     names: Vec<String>,
+    /// The programs are in this directory instead of tests/zoo
+    #[arg(long, value_name = "DIR")]
+    programs: Option<PathBuf>,
     /// Only on JDKs of this feature version
     #[arg(long, value_name = "VERSION")]
     jdk: Option<u32>,
@@ -57,6 +61,9 @@ pub(crate) struct Arguments {
     /// Profile nothing: ask `headwater roots` of each program which method to name, and compare with those that it is known for
     #[arg(long)]
     which: bool,
+    /// Profile each root so many times, each in a JVM of its own, and compare every two of them
+    #[arg(long, value_name = "N", conflicts_with = "truth", value_parser = clap::value_parser!(u16).range(2..))]
+    pairs: Option<u16>,
     /// Two quick programs and short times, for CI
     #[arg(long)]
     short: bool,
@@ -72,14 +79,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     let compiler = Jdk::at(&jdk()?).ok_or("no JDK that compiles")?;
     let binary = binary()?;
     let named: Vec<String> = match &arguments.names[..] {
-        [] if arguments.short => SHORT.map(str::to_owned).to_vec(),
+        [] if arguments.short && arguments.programs.is_none() => SHORT.map(str::to_owned).to_vec(),
         names => names.to_vec(),
     };
     if arguments.which {
-        return arguments.ask(&program::named(&named)?, &compiler, &binary);
+        return arguments.ask(&program::named(&named, arguments.programs.as_deref())?, &compiler, &binary);
     }
     let mut record = Record::new(arguments.load, arguments.pace().recording, &arguments.options);
-    for program in program::named(&named)? {
+    for program in program::named(&named, arguments.programs.as_deref())? {
         record.introduce(&program);
         // One that fails does not keep us from the others.
         if let Err(failure) = arguments.visit(&program, &compiler, &binary, &mut record) {
@@ -166,6 +173,11 @@ impl Arguments {
             eprintln!("zoo: {name} on {}: {}, load {}", setting.jdk.version, root.method, self.load);
             let directory = setting.built.work.join(format!("{run}-{}", root.method.replace("::", ".")));
             class_tree::empty(&directory)?;
+            if let Some(profiles) = self.pairs {
+                let pairs = pairs::run(setting, binary, root, &self.options, profiles.into(), &directory);
+                record.add_pairs(&name, setting.jdk.version, root, pairs);
+                continue;
+            }
             let outcome = setting.run(binary, root, &self.options, &directory);
             record.add(&name, setting.jdk.version, root, outcome, truth.as_ref());
         }

@@ -129,7 +129,7 @@ pub(crate) fn profile(
     let meaningless = decoder.unknown().saturating_add(decoder.forget_unknown(facts.methods.len()));
     let decoder = &*decoder;
     let Probes { clock, timing_ns, .. } = probes(mode, facts.uses_tsc, calibration);
-    let clock = Clock { step_ns: facts.step_ns, queued: decoder.scheduled().queued(), ..clock };
+    let clock = Clock { step_ns: facts.step_ns, queued: undisturbed.queued(decoder.scheduled()), ..clock };
     let mut all = Cct::new();
     let threads: Vec<_> = decoder.threads().map(|(id, tree)| (id, tree, tree.merge_into(&mut all))).collect();
     let timed = Calls::of(&undisturbed.timed);
@@ -153,7 +153,7 @@ pub(crate) fn profile(
     let in_roots_ns: f64 = undisturbed.timed.all().map(|times| times.mean_ns() * times.count as f64).sum();
     // CPU time does not wait.
     let waiting = placed.as_ref().filter(|_| mode != ClockMode::Cpu);
-    let waiting = waiting.and_then(|placed| placed.waiting(&undisturbed.wanted_ns, in_roots_ns));
+    let waiting = waiting.and_then(|placed| placed.waiting(&undisturbed.wanted, in_roots_ns));
     let mut merged = correct(&all, &clock, &known, placed.as_ref(), waiting);
     counters::count(&mut merged, &all, facts.counting);
     let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };

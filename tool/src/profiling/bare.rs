@@ -24,7 +24,7 @@ use self::steady::{Checkpoint, is_steady, unsettled};
 use super::jit::Compilers;
 use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
-use crate::decode::{Decoder, FOLDED};
+use crate::decode::{Decoder, FOLDED, Scheduled};
 use crate::flight_recorder::{RecorderError, Recording};
 use crate::profiling::live::serve_until;
 use crate::session::{Session, SessionError};
@@ -179,10 +179,19 @@ pub(crate) struct Undisturbed {
     /// How far what calls take may still be from what it comes to, as a part and a standard deviation: nothing where code was compiled and calls took the same
     /// all that time. `None` if there was no such phase.
     pub(crate) unsettled: Option<f64>,
-    /// For how long each of the threads that have been in a root wanted a processor in that time, in ns, by the operating system's numbers.
-    pub(crate) wanted_ns: FxHashMap<u32, u64>,
+    /// What each of the threads that have been in a root had of the processors in that time, by the operating system's numbers.
+    pub(crate) wanted: FxHashMap<u32, Scheduled>,
     /// Recordings of others that got our samples too.
     pub(crate) other_recordings: usize,
+}
+
+impl Undisturbed {
+    /// The part of the time in which threads stood in line for a processor: while they were recorded, or afterwards, if it was more then.
+    pub(crate) fn queued(&self, recorded: Scheduled) -> Option<f64> {
+        let mut afterwards = Scheduled::default();
+        self.wanted.values().for_each(|thread| afterwards.add(*thread));
+        [recorded, afterwards].into_iter().filter_map(Scheduled::queued).reduce(f64::max)
+    }
 }
 
 /// Goes over from recording (which has been stopped) to timing and sampling the roots, until that is enough, or somebody has `enough`; with what
@@ -220,10 +229,10 @@ pub(super) async fn measure(
     timing.finish();
     let (timed, since, unsettled) = phase.counted();
     let now = Instant::now();
-    let wanted_ns = phase.wanted.between(since, phase.checkpoints.last().map_or(since, |last| last.at));
+    let wanted = phase.wanted.between(since, phase.checkpoints.last().map_or(since, |last| last.at));
     let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
     let counted = (ns(SystemTime::now() - (now - since)), ns(ended));
-    (Undisturbed { timed, samples, counted, unsettled: Some(unsettled), wanted_ns, other_recordings }, failed)
+    (Undisturbed { timed, samples, counted, unsettled: Some(unsettled), wanted, other_recordings }, failed)
 }
 
 /// Our recording in the target, which takes a while to begin.
@@ -383,6 +392,18 @@ mod tests {
         let shared = Seen { threads: 4, ..slowed };
         assert!(shared.expected_in(5 * S) < 2.0 * ENOUGH);
         assert_eq!(Seen { recorded: S, ..Seen::default() }.expected_in(5 * S), 0.0);
+    }
+
+    #[test]
+    fn threads_may_stand_in_line_longer_once_the_recording_is_over() {
+        let of = |ran_ns, queued_ns| Scheduled { ran_ns, queued_ns };
+        let undisturbed = |wanted| Undisturbed {
+            wanted: FxHashMap::from_iter([(1, wanted), (2, of(0, 0))]),
+            ..Undisturbed::default()
+        };
+        assert_eq!(undisturbed(of(50, 50)).queued(of(75, 25)), Some(0.5));
+        assert_eq!(undisturbed(of(90, 10)).queued(of(75, 25)), Some(0.25));
+        assert_eq!(Undisturbed::default().queued(Scheduled::default()), None);
     }
 
     #[test]

@@ -6,14 +6,15 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
-use super::jit::work_time;
+use crate::cpu_share::scheduled;
+use crate::decode::Scheduled;
 
 /// What the threads that have been in a root have had of the processors, or waited for them, at some moments.
 #[derive(Debug)]
 pub(super) struct Wanted {
     tasks: PathBuf,
     threads: Vec<u32>,
-    read: Vec<(Instant, FxHashMap<u32, Duration>)>,
+    read: Vec<(Instant, FxHashMap<u32, Scheduled>)>,
 }
 
 impl Wanted {
@@ -32,13 +33,13 @@ impl Wanted {
     /// Looks again, if it is time.
     pub(super) fn look(&mut self, now: Instant) {
         if self.read.last().is_none_or(|(at, _)| now - *at >= Wanted::STEP) {
-            let time = |thread: &u32| Some((*thread, work_time(&self.tasks.join(thread.to_string()))?));
+            let time = |thread: &u32| Some((*thread, scheduled(&self.tasks, *thread)?));
             self.read.push((now, self.threads.iter().filter_map(time).collect()));
         }
     }
 
     /// In the time from one moment to another, by the rate between the moments that are known nearest to them.
-    pub(super) fn between(&self, from: Instant, to: Instant) -> FxHashMap<u32, u64> {
+    pub(super) fn between(&self, from: Instant, to: Instant) -> FxHashMap<u32, Scheduled> {
         let known = self.read.partition_point(|(at, _)| *at < from).min(self.read.len().saturating_sub(2));
         let (Some((begin, before)), Some((end, after))) = (self.read.get(known), self.read.last()) else {
             return FxHashMap::default();
@@ -47,9 +48,10 @@ impl Wanted {
             return FxHashMap::default();
         }
         let whole = (to - from).div_duration_f64(*end - *begin);
-        let wanted = |(thread, until): (&u32, &Duration)| {
-            let time = until.saturating_sub(*before.get(thread)?);
-            Some((*thread, (time.as_nanos() as f64 * whole) as u64))
+        let part = |ns: u64| (ns as f64 * whole) as u64;
+        let wanted = |(thread, until): (&u32, &Scheduled)| {
+            let time = until.since(*before.get(thread)?);
+            Some((*thread, Scheduled { ran_ns: part(time.ran_ns), queued_ns: part(time.queued_ns) }))
         };
         after.iter().filter_map(wanted).collect()
     }
@@ -62,8 +64,8 @@ mod tests {
     #[test]
     fn what_threads_wanted_is_reckoned_for_the_time_that_counts() {
         let start = Instant::now();
-        let at =
-            |s: u64, ms: u64| (start + Duration::from_secs(s), FxHashMap::from_iter([(7, Duration::from_millis(ms))]));
+        let had = |ms: u64| Scheduled { ran_ns: ms * 750_000, queued_ns: ms * 250_000 };
+        let at = |s: u64, ms: u64| (start + Duration::from_secs(s), FxHashMap::from_iter([(7, had(ms))]));
         let wanted = Wanted {
             tasks: PathBuf::new(),
             threads: vec![7],
@@ -73,8 +75,8 @@ mod tests {
             let ms = |ms| start + Duration::from_millis(ms);
             wanted.between(ms(from), ms(to)).get(&7).copied()
         };
-        assert_eq!(between(800, 2_800), Some(1_000_000_000), "half of the time since it was known");
-        assert_eq!(between(2_500, 3_500), Some(500_000_000), "the last moments that are known");
+        assert_eq!(between(800, 2_800), Some(had(1_000)), "half of the time since it was known");
+        assert_eq!(between(2_500, 3_500), Some(had(500)), "the last moments that are known");
         assert!(Wanted { read: vec![at(0, 5)], ..wanted }.between(start, start).is_empty());
     }
 }

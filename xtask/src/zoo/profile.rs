@@ -62,6 +62,7 @@ struct Node {
     total_ns: Option<f64>,
     #[serde(default)]
     total_error_ns: f64,
+    share_range: Option<(f64, f64)>,
 }
 
 /// A method's part of the root.
@@ -71,8 +72,25 @@ pub(crate) enum Share {
     Known(f64),
     /// It is smaller than its own uncertainty: at most this.
     AtMost(f64),
+    /// It is said to lie between these.
+    Between(f64, f64),
     /// The profile has the method, and no number for it.
     NotKnown,
+}
+
+/// What a method has in all places, in ns, and half of the ranges of their shares, in per cent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    total: f64,
+    error: f64,
+    range: f64,
+}
+
+impl Sum {
+    fn and(self, node: &Node, total_ns: f64) -> Sum {
+        let range = node.share_range.map_or(0.0, |(from, to)| 50.0 * (to - from));
+        Sum { total: self.total + total_ns, error: self.error + node.total_error_ns, range: self.range + range }
+    }
 }
 
 impl Report {
@@ -81,24 +99,39 @@ impl Report {
         let places: HashMap<u64, usize> = self.nodes.iter().enumerate().map(|(place, node)| (node.id, place)).collect();
         let parents: Vec<Option<usize>> =
             self.nodes.iter().map(|node| node.parent.and_then(|parent| places.get(&parent).copied())).collect();
-        let mut sums: HashMap<&str, Option<(f64, f64)>> = HashMap::new();
+        let mut sums: HashMap<&str, Option<Sum>> = HashMap::new();
         for (place, node) in self.nodes.iter().enumerate() {
             let mut above = std::iter::successors(parents[place], |place| parents[*place]);
             if above.any(|place| self.nodes[place].method == node.method) {
                 continue;
             }
-            let sum = sums.entry(&node.method).or_insert(Some((0.0, 0.0)));
-            *sum = sum.zip(node.total_ns).map(|((sum, error), total)| (sum + total, error + node.total_error_ns));
+            let sum = sums.entry(&node.method).or_insert(Some(Sum::default()));
+            *sum = sum.zip(node.total_ns).map(|(sum, total)| sum.and(node, total));
         }
         let whole: f64 = self.outermost().filter_map(|node| node.total_ns).sum();
-        let share = |time: Option<(f64, f64)>| match time {
+        let share = |time: Option<Sum>| match time {
             None => Share::NotKnown,
             // The report's first line says so.
             Some(_) if self.times.as_ref().is_some_and(|times| times.shares_good_to.is_none()) => Share::NotKnown,
-            Some((total, error)) if error >= total && total > 0.0 => Share::AtMost(100.0 * (total + error) / whole),
-            Some((total, _)) => Share::Known(100.0 * total / whole),
+            Some(Sum { total, error, .. }) if error >= total && total > 0.0 => {
+                Share::AtMost(100.0 * (total + error) / whole)
+            }
+            Some(Sum { total, range, .. }) => {
+                let percent = 100.0 * total / whole;
+                match range.max(self.range_of_all(percent)) {
+                    0.0 => Share::Known(percent),
+                    range => Share::Between((percent - range).max(0.0), (percent + range).min(100.0)),
+                }
+            }
         };
         sums.into_iter().map(|(method, time)| (method, share(time))).collect()
+    }
+
+    /// What the first line says of all shares, as half of the range that a share of so many per cent has then; nothing, if that allows a number.
+    fn range_of_all(&self, percent: f64) -> f64 {
+        const DEVIATIONS: f64 = 2.0;
+        let good_to = 100.0 * self.times.as_ref().and_then(|times| times.shares_good_to).unwrap_or_default();
+        if good_to > super::truth::tolerance(percent) { DEVIATIONS * good_to } else { 0.0 }
     }
 
     /// Calls and own time of each place in the tree, over all threads. Places are told apart by the methods on the way there.
@@ -172,6 +205,7 @@ mod tests {
             {"id": 4, "parent": 0, "method": "A.g()V", "calls": 2, "total_ns": 100, "total_error_ns": 1},
             {"id": 5, "parent": 0, "method": "A.h()V", "calls": 2, "total_ns": 50, "total_error_ns": 80},
             {"id": 6, "parent": 0, "method": "A.i()V", "calls": 2, "total_ns": null},
+            {"id": 7, "parent": 0, "method": "A.j()V", "calls": 2, "total_ns": 50, "share_range": [0.0, 0.2]},
         ]});
         let report: Report = serde_json::from_value(report).expect("a report");
         let shares = report.shares();
@@ -179,7 +213,16 @@ mod tests {
         assert_eq!(shares["A.g()V"], Share::Known(60.0));
         assert_eq!(shares["A.h()V"], Share::AtMost(13.0));
         assert_eq!(shares["A.i()V"], Share::NotKnown);
+        assert_eq!(shares["A.j()V"], Share::Between(0.0, 15.0));
         assert_eq!(report.root_mean_ns(), Some(500.0));
+        let rough = Report { times: Some(Times { shares_good_to: Some(0.06) }), ..report };
+        let shares = rough.shares();
+        assert_eq!(
+            (shares["A.f()V"], shares["A.h()V"]),
+            (Share::Known(60.0), Share::AtMost(13.0)),
+            "six points are known of 60"
+        );
+        assert_eq!(shares["A.root()V"], Share::Known(100.0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a program of the zoo is: `tests/zoo/NAME/zoo.json`, beside the sources of its driver.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -114,19 +114,14 @@ fn all_jdks() -> Vec<u32> {
     vec![17, 25]
 }
 
-/// The programs with these names, in this order; all, where none is named.
-pub(crate) fn named(names: &[String]) -> Result<Vec<Program>, String> {
+/// The programs with these names, in this order; all, where none is named. They are the zoo's, or those in another directory.
+pub(crate) fn named(names: &[String], others: Option<&Path>) -> Result<Vec<Program>, String> {
+    let directory = others.map_or_else(|| root().join(DIRECTORY), Path::to_owned);
     if !names.is_empty() {
-        return names.iter().map(|name| load(name)).collect();
+        return names.iter().map(|name| load(directory.join(name))).collect();
     }
-    let mut programs = Vec::new();
-    for directory in class_tree::children(&root().join(DIRECTORY))? {
-        let name = directory.file_name().unwrap_or_default().to_string_lossy();
-        if directory.join(DESCRIPTION).exists() {
-            programs.push(load(&name)?);
-        }
-    }
-    Ok(programs)
+    let programs = class_tree::children(&directory)?;
+    programs.into_iter().filter(|program| program.join(DESCRIPTION).exists()).map(load).collect()
 }
 
 /// Sources that all programs share.
@@ -134,10 +129,10 @@ pub(crate) fn shared_sources() -> PathBuf {
     root().join(DIRECTORY).join("common")
 }
 
-fn load(name: &str) -> Result<Program, String> {
-    let directory = root().join(DIRECTORY).join(name);
+fn load(directory: PathBuf) -> Result<Program, String> {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = directory.join(DESCRIPTION);
     let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     let description = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
-    Ok(Program { name: name.to_owned(), directory, description })
+    Ok(Program { name, directory, description })
 }

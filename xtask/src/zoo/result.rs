@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::meter::Window;
 use super::names::{short, with_parameters};
+use super::pairs::{Pairs, Tally};
 use super::profile::Share;
 use super::program::{Dependency, Program, Root};
 use super::run::{Outcome, Phase};
@@ -23,7 +24,8 @@ pub(crate) struct Record {
     profiles: Table,
     /// The largest methods.
     truths: Table,
-    has_truth: bool,
+    /// Profiles that were compared with one another.
+    pairs: Table,
     /// Below the tables.
     notes: Vec<String>,
     failures: Vec<String>,
@@ -64,6 +66,7 @@ impl Record {
                 "root",
                 "attached, s",
                 "command, s",
+                "after recording, s: calls a second, of those before",
                 "methods, called",
                 "batches, classes",
                 "pauses, longest, ms",
@@ -76,7 +79,18 @@ impl Record {
                 "program", "JDK", "root", "method", "JFR %", "halves", "async %", "shown %", "error", "verdict",
                 "25 rows",
             ]),
-            has_truth: false,
+            pairs: Table::new(&[
+                "program",
+                "JDK",
+                "root",
+                "profiles",
+                "pairs, not known",
+                "root's time: differ, by more than said",
+                "±, median",
+                "methods' times: differ, by more than said",
+                "±, median",
+                "first half and second: differ, by more than said",
+            ]),
             notes: Vec::new(),
             failures: Vec::new(),
         }
@@ -123,13 +137,21 @@ impl Record {
         }
     }
 
+    /// Adds what comparing profiles of a root with one another found.
+    pub(crate) fn add_pairs(&mut self, program: &str, jdk: u32, root: &Root, pairs: Result<Pairs, String>) {
+        let head = [program.to_owned(), jdk.to_string(), short(&root.method).to_owned()];
+        match pairs {
+            Ok(pairs) => self.pairs.row([&head[..], &pairs_cells(&pairs)].concat()),
+            Err(failure) => self.fail(&head.join(", "), &failure),
+        }
+    }
+
     /// Something did not go as it must.
     pub(crate) fn fail(&mut self, what: &str, failure: &str) {
         self.failures.push(format!("{what}: {failure}"));
     }
 
     fn add_truth(&mut self, head: &[String; 3], compared: &Compared) {
-        self.has_truth = true;
         let [program, jdk, root] = head;
         let count = |verdict: Verdict| compared.methods.iter().filter(|method| method.verdict() == verdict).count();
         self.notes.push(format!(
@@ -158,9 +180,11 @@ impl Record {
 
     /// The tables, and what was wrong.
     pub(crate) fn render(&self) -> String {
-        let mut text = format!("{}\n\n{}\n{}", self.heading, self.programs.render(), self.profiles.render());
-        if self.has_truth {
-            text += &format!("\n{}", self.truths.render());
+        let mut text = format!("{}\n", self.heading);
+        for table in [&self.programs, &self.profiles, &self.truths, &self.pairs] {
+            if !table.is_empty() {
+                text += &format!("\n{}", table.render());
+            }
         }
         for (heading, lines) in [("", &self.notes), ("", &self.introductions), ("FAILED: ", &self.failures)] {
             text += if lines.is_empty() { "" } else { "\n" };
@@ -204,6 +228,11 @@ fn profile_cells(outcome: &Outcome) -> Vec<String> {
     vec![
         outcome.profiled.attached_after.map_or("-".to_owned(), |time| digits(time.as_secs_f64())),
         digits(outcome.profiled.took.as_secs_f64()),
+        format!(
+            "{}: {:.2}",
+            digits(outcome.undisturbed.seconds),
+            outcome.undisturbed.rate() / outcome.before.own.rate()
+        ),
         format!("{}, {}", methods.instrumented, methods.called),
         format!("{}, {}", hotswap.batches, hotswap.classes),
         format!("{}, {}", ms(Some(hotswap.pause_ns_total)), ms(Some(hotswap.pause_ns_max))),
@@ -211,6 +240,20 @@ fn profile_cells(outcome: &Outcome) -> Vec<String> {
         format!("{}, {}", report.root_calls(), outcome.own_calls),
         ms(report.root_mean_ns()),
         if outcome.changed.is_empty() { "same" } else { "CHANGED" }.to_owned(),
+    ]
+}
+
+fn pairs_cells(pairs: &Pairs) -> Vec<String> {
+    let counts = |tally: &Tally| format!("{}, {}", tally.all, tally.beyond);
+    let stated = |tally: &Tally| tally.stated_percent().map_or("-".to_owned(), |percent| format!("{percent:.0} %"));
+    vec![
+        pairs.profiles.to_string(),
+        format!("{}, {}", pairs.compared, pairs.not_known),
+        counts(&pairs.root),
+        stated(&pairs.root),
+        counts(&pairs.methods),
+        stated(&pairs.methods),
+        pairs.halves.as_ref().map_or("not known".to_owned(), counts),
     ]
 }
 
@@ -226,6 +269,7 @@ fn truth_cells(method: &Comparison) -> Vec<String> {
             Some(Share::NotKnown) => "?".to_owned(),
             Some(Share::Known(share)) => percent(share),
             Some(Share::AtMost(share)) => format!("<{share:.1}"),
+            Some(Share::Between(from, to)) => format!("{from:.0}-{to:.0}"),
         },
         method.error().map_or("-".to_owned(), |error| format!("{error:+.1}")),
         match method.verdict() {

@@ -93,6 +93,8 @@ pub(crate) struct Outcome {
     pub(crate) before: Phase,
     pub(crate) during: Phase,
     pub(crate) after: Phase,
+    /// From the recording's end to the command's, in which the root is timed and sampled without probes below it.
+    pub(crate) undisturbed: Window,
     /// How long it took after the command's end until calls took the same time again and again.
     pub(crate) settled_after: Duration,
     /// Root calls that were begun while the profile recorded, by the program's own count.
@@ -150,6 +152,7 @@ impl Setting<'_> {
         let during = work.phase(root, &from, &to)?;
         let bounds = attached.zip(recorded).ok_or("the tool did not say when it had attached")?;
         let own_calls = root.calls * work.window(root, &bounds.0, &bounds.1)?.begun;
+        let undisturbed = work.window(root, &bounds.1, &to)?;
 
         let ended = Instant::now();
         work.settle(root, pace)?;
@@ -164,6 +167,7 @@ impl Setting<'_> {
             before,
             during,
             after,
+            undisturbed,
             settled_after,
             own_calls,
             profiled,

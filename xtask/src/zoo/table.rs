@@ -18,6 +18,11 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Whether it has headings only.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.len() == 1
+    }
+
     pub(crate) fn render(&self) -> String {
         let columns = self.rows[0].len();
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Headwater as a user calls it, and when it said what.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -11,6 +11,9 @@ use super::profile::Report;
 
 /// Names another binary than that of this checkout.
 pub(crate) const BINARY: &str = "HEADWATER_BIN";
+
+/// The profile's file.
+pub(crate) const SNAPSHOT: &str = "profile.hw";
 
 /// Longer than this takes no profile of the zoo, however long it records.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -56,7 +59,7 @@ pub(crate) fn profile(
     directory: &Path,
     mut at: impl FnMut(Moment) -> Result<(), String>,
 ) -> Result<Profiled, String> {
-    let snapshot = directory.join("profile.hw");
+    let snapshot = directory.join(SNAPSHOT);
     let started = Instant::now();
     let mut command = Command::new(binary);
     command
@@ -120,10 +123,20 @@ pub(crate) fn profile(
 
 /// A report of a snapshot, which is kept in a file of the format that its name asks for.
 fn report(binary: &Path, snapshot: &Path, options: &[&str], file: &Path) -> Result<String, String> {
-    let output = Command::new(binary).arg("report").arg(snapshot).args(options).arg("-o").arg(file).output();
-    let output = output.map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
+    said_in(Command::new(binary).arg("report").arg("-o").arg(file).arg(snapshot).args(options), file)
+}
+
+/// A comparison of two sides, which is kept in a file of the format that its name asks for.
+pub(crate) fn diff(binary: &Path, before: &[PathBuf], after: &[PathBuf], file: &Path) -> Result<String, String> {
+    said_in(Command::new(binary).arg("diff").arg("-o").arg(file).args(before).arg("--").args(after), file)
+}
+
+/// What a command writes into a file.
+fn said_in(command: &mut Command, file: &Path) -> Result<String, String> {
+    let output = command.output();
+    let output = output.map_err(|error| format!("cannot start {command:?}: {error}"))?;
     if !output.status.success() {
-        return Err(format!("headwater report: {}", String::from_utf8_lossy(&output.stderr)));
+        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)));
     }
     std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }

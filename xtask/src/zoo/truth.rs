@@ -11,6 +11,8 @@ use super::tool::Profiled;
 
 /// Of each root so many methods are compared.
 const METHODS: usize = 10;
+/// Of small shares, so many per cent more or less are the same.
+const POINTS: f64 = 5.0;
 /// A method with so many per cent has to be on the first screen.
 const LARGE: f64 = 10.0;
 /// Of the methods with so many per cent it is counted how many are wrong.
@@ -112,18 +114,21 @@ impl Truth {
     }
 }
 
+/// So far a share may be from so many per cent.
+pub(crate) fn tolerance(percent: f64) -> f64 {
+    const PART: f64 = 0.2;
+    POINTS.max(PART * percent)
+}
+
 impl Comparison {
     /// Within five points, or a fifth, of what the witnesses say, or between them: where they differ, no more is known.
     pub(crate) fn verdict(&self) -> Verdict {
-        const POINTS: f64 = 5.0;
-        const PART: f64 = 0.2;
         let (least, most) = self.witnesses();
         match self.shown {
             Some(Share::NotKnown) => Verdict::NotKnown,
             Some(Share::AtMost(shown)) if least <= shown => Verdict::NotKnown,
-            Some(Share::Known(shown))
-                if shown >= least - POINTS.max(PART * least) && shown <= most + POINTS.max(PART * most) =>
-            {
+            Some(Share::Between(from, to)) if from <= most && least <= to => Verdict::NotKnown,
+            Some(Share::Known(shown)) if shown >= least - tolerance(least) && shown <= most + tolerance(most) => {
                 Verdict::Ok
             }
             // Small ones may well be missing.
@@ -137,7 +142,7 @@ impl Comparison {
         let (least, most) = self.witnesses();
         let beyond = |shown: f64| (shown - most).max(0.0) + (shown - least).min(0.0);
         match self.shown {
-            Some(Share::NotKnown | Share::AtMost(_)) => None,
+            Some(Share::NotKnown | Share::AtMost(_) | Share::Between(..)) => None,
             Some(Share::Known(shown)) => Some(beyond(shown)),
             None => Some(beyond(0.0)),
         }
@@ -170,6 +175,8 @@ mod tests {
         assert_eq!([39.0, 30.0, 17.0, 47.0].map(|shown| differing(shown).verdict()), [Verdict::Ok; 4]);
         assert_eq!([10.0, 50.0].map(|shown| differing(shown).verdict()), [Verdict::Wrong; 2]);
         assert_eq!((differing(50.0).error(), differing(30.0).error()), (Some(10.0), Some(0.0)));
+        let between = Some(Share::Between(20.0, 40.0));
+        assert_eq!([22.0, 41.0].map(|truth| verdict(truth, between)), [Verdict::NotKnown, Verdict::Wrong]);
         assert_eq!(verdict(80.0, Some(Share::NotKnown)), Verdict::NotKnown);
         assert_eq!(verdict(80.0, None), Verdict::Wrong);
     }

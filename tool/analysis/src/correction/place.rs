@@ -8,6 +8,7 @@ use headwater_protocol::MethodId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cct::{Cct, NodeId};
+use crate::decode::Scheduled;
 use headwater_jfr::{FrameIndex, Samples};
 
 /// Samples, by the nodes that were on top.
@@ -37,12 +38,12 @@ impl Placed {
 }
 
 impl Placed {
-    /// Which part of the roots' time their threads wanted no processor, where these wanted one for so many ns (by their numbers) while calls of roots
-    /// took so many; `None` where too little is known.
-    pub fn waiting(&self, wanted_ns: &FxHashMap<u32, u64>, in_roots_ns: f64) -> Option<f64> {
+    /// Which part of the roots' time their threads wanted no processor, where these had so much of one (by their numbers) while calls of roots
+    /// took so many ns; `None` where too little is known.
+    pub fn waiting(&self, wanted: &FxHashMap<u32, Scheduled>, in_roots_ns: f64) -> Option<f64> {
         let running = |(thread, (inside, all)): (&u32, &(u32, u32))| {
             let part = f64::from(*inside) / f64::from(*all).max(1.0);
-            wanted_ns.get(thread).map(|ns| part * *ns as f64)
+            wanted.get(thread).map(|of| part * (of.ran_ns + of.queued_ns) as f64)
         };
         let found: Vec<f64> = self.threads.iter().filter(|(_, (inside, _))| *inside > 0).filter_map(running).collect();
         let is_known = !found.is_empty() && in_roots_ns > 0.0;
@@ -139,7 +140,10 @@ mod tests {
     fn threads_wait_in_roots_for_what_they_do_not_run() {
         let placed = Placed { threads: FxHashMap::from_iter([(1, (50, 100)), (2, (0, 100))]), ..Placed::default() };
         // The first runs for 8 s, half of it in roots, whose calls take 5.
-        let wanted = FxHashMap::from_iter([(1, 8_000_000_000), (2, 1_000_000_000)]);
+        let wanted = FxHashMap::from_iter(
+            [(1, 6_000_000_000, 2_000_000_000), (2, 1_000_000_000, 0)]
+                .map(|(thread, ran_ns, queued_ns)| (thread, Scheduled { ran_ns, queued_ns })),
+        );
         assert!((placed.waiting(&wanted, 5e9).expect("it is known") - 0.2).abs() < 1e-9);
         assert_eq!(placed.waiting(&wanted, 3e9), Some(0.0));
         assert_eq!((placed.waiting(&wanted, 0.0), placed.waiting(&FxHashMap::default(), 5e9)), (None, None));

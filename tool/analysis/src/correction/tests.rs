@@ -2,7 +2,11 @@
 
 use headwater_protocol::MethodId;
 
+use rustc_hash::FxHashMap;
+
 use super::*;
+use crate::cct::Below;
+use crate::decode::{Controls, Partial};
 use headwater_profile::profile::{ClockMode, ClockSource, CpuSamples};
 
 pub(crate) const CLOCK: Clock = Clock {
@@ -134,6 +138,29 @@ fn waiting_that_only_the_recording_had_is_nobodys() {
     assert!((part(Some(0.0)) - 0.25).abs() < 0.01, "{}", part(Some(0.0)));
     assert!((part(Some(0.2)) - 0.4).abs() < 0.01, "{}", part(Some(0.2)));
     assert!(part(None) > 0.5);
+}
+
+/// Ten calls that take 2.5 ms as recorded, in the interpreter and beside others, and 0.26 undisturbed; and two that began before recording, as slow.
+#[test]
+fn calls_that_cannot_be_compared_are_not_charged_their_probes() {
+    let cct = called((10, 0), &[(1_190, 12 * 2_500_000)]);
+    let times = FxHashMap::from_iter([(MethodId(1), Controls::of(&[260_000; 4]))]);
+    let reference = Reference { times: &times, idle_ns: 0.0, timing_ns: 0.0 };
+    let ended_below = Below { measured_ns: 2 * 2_500_000, calls: 190 };
+    let partial = FxHashMap::from_iter([(MethodId(1), Partial { ended: 2, ended_below, ..Partial::default() })]);
+    let roots = root_calls(&cct, &partial, reference);
+    assert_eq!(roots[0].calls, 10.0, "they are too slow to be compared");
+    let whole = wholes(&cct, &CLOCK, &roots, reference)[&cct.roots()[0].0];
+    assert!((whole.total_ns / 12.0 - 260_000.0).abs() < 10_000.0, "{whole:?}");
+    // One that waited did so.
+    let mut waited = called((10, 0), &[(1_000, 10 * 2_500_000), (1, 3_600_000_000_000)]);
+    let waiting = waited.callee(waited.roots()[0].0, MethodId(3)).expect("it was called");
+    waited.add_cpu(waiting, CpuSamples { samples: 1_000_000, running: 0 });
+    let ended_below = Below { measured_ns: 3_600_000_000_000, calls: 1 };
+    let partial = FxHashMap::from_iter([(MethodId(1), Partial { ended: 1, ended_below, ..Partial::default() })]);
+    let roots = root_calls(&waited, &partial, reference);
+    let whole = wholes(&waited, &CLOCK, &roots, reference)[&waited.roots()[0].0];
+    assert!((whole.total_ns / 3_600e9 - 1.0).abs() < 0.01, "{whole:?}");
 }
 
 #[test]

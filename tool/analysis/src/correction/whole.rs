@@ -12,6 +12,9 @@ const DRIFT: f64 = 0.02;
 /// Of the time that threads stand in line for a processor, what it is in another run may be more or less by this part, as a standard deviation.
 const QUEUED: f64 = 0.5;
 
+/// What is left out of calls that cannot be compared may be wrong by this part, as a standard deviation.
+const LEFT_OUT: f64 = 0.2;
+
 /// A root's time altogether, and its standard deviation, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Whole {
@@ -35,7 +38,7 @@ impl Whole {
 pub type Wholes = FxHashMap<NodeId, Whole>;
 
 /// Of roots of which enough calls were timed as wholes. Calls that cannot be compared with these, because not all of them was recorded, are what was
-/// measured of them.
+/// measured of them; as far as they ran, by as much less as the other calls take without probes.
 ///
 /// What was recorded had probes, and took no less than it would have without: that is the most that is charged. Where calls without probes took longer, they were
 /// disturbed by something else, and the difference is in the error.
@@ -52,6 +55,9 @@ pub fn wholes(cct: &Cct, clock: &Clock, roots: &[RootCalls], reference: Referenc
         let measured: Measured = recorded.below[id.index()];
         let others = (below.measured_ns as f64 - root.measured_ns).max(0.0) / (below.measured_ns as f64).max(1.0);
         let charged = bare.min(root.measured_ns);
+        // Code that runs is as much slower with probes in these calls as in the others.
+        let (run, wait) = ((1.0 - others) * measured.run, (1.0 - others) * measured.wait);
+        let kept = if run > 0.0 { ((charged - wait) / run).clamp(0.0, 1.0) } else { 1.0 };
         let doubts = [
             error_ns * root.calls,
             bare_ns * root.calls_variance.sqrt(),
@@ -59,11 +65,12 @@ pub fn wholes(cct: &Cct, clock: &Clock, roots: &[RootCalls], reference: Referenc
             QUEUED * clock.queued.unwrap_or(0.0) * charged,
             bare - charged,
             others * measured.error(),
+            LEFT_OUT * others * (1.0 - kept) * measured.run,
         ];
         Some((
             id,
             Whole {
-                total_ns: charged + others * measured.sum(),
+                total_ns: charged + others * (measured.wait + kept * measured.run),
                 error_ns: doubts.iter().map(|doubt| doubt * doubt).sum::<f64>().sqrt(),
                 unsettled: 0.0,
             },

@@ -20,7 +20,8 @@ impl Scheduled {
         (wanted_ns > 0).then(|| self.queued_ns as f64 / wanted_ns as f64)
     }
 
-    pub(crate) fn since(self, before: Scheduled) -> Scheduled {
+    /// What it had since then.
+    pub fn since(self, before: Scheduled) -> Scheduled {
         Scheduled {
             ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
             queued_ns: self.queued_ns.saturating_sub(before.queued_ns),

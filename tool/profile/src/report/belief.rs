@@ -1,7 +1,7 @@
 //! What a profile's times are good for, in one line: what is known of them, from what, and if they are not known, why.
 
 use super::units::plural;
-use crate::profile::{ControlKind, Node, Profile};
+use crate::profile::{ControlKind, Node, Profile, Tree};
 
 /// Totals that may be wrong by more than this part are not known.
 const UNKNOWN: f64 = 0.5;
@@ -11,6 +11,10 @@ const UNKNOWN_SHARE: f64 = 0.25;
 const CROWDED: f64 = 0.1;
 /// Parts of at least so much of all roots' time are looked at.
 const LARGE: f64 = 0.05;
+/// A share whose standard deviation is more than this, and than this part of it, has a range instead of a number.
+const ROUGH: (f64, f64) = (0.05, 0.2);
+/// So many standard deviations are between a share and the ends of its range.
+const RANGE: f64 = 2.0;
 
 /// How far a profile's times can be believed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +62,37 @@ impl Belief {
     /// Whether the parts that large nodes have of them are: these may be known where the totals are not, if all of the code was slower.
     pub(crate) fn are_shares_known(&self) -> bool {
         self.shares <= UNKNOWN_SHARE
+    }
+}
+
+/// How well the shares of a tree's times are known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shares {
+    whole_ns: f64,
+    /// The standard deviation of the roots' totals, as a part of them, of the one that is known best: what is below a root is as wrong as that, and
+    /// its share is not.
+    of_roots: f64,
+}
+
+impl Shares {
+    pub(crate) fn of(tree: &Tree) -> Shares {
+        let roots = || tree.nodes.iter().filter(|node| node.caller().is_none() && node.total_ns > 0);
+        let part = |root: &Node| root.total_error_ns as f64 / root.total_ns as f64;
+        Shares {
+            whole_ns: roots().map(|root| root.total_ns as f64).sum(),
+            of_roots: roots().map(part).reduce(f64::min).unwrap_or_default(),
+        }
+    }
+
+    /// From where to where the share of a time lies, 0 to 1, if it is not known well enough for a number.
+    pub(crate) fn range(&self, ns: u64, error_ns: u64) -> Option<(f64, f64)> {
+        let whole_ns = self.whole_ns.max(1.0);
+        let (share, error, of_roots) =
+            (ns as f64 / whole_ns, error_ns as f64 / whole_ns, self.of_roots * ns as f64 / whole_ns);
+        let deviation = (error * error - of_roots * of_roots).max(0.0).sqrt();
+        let (least, part) = ROUGH;
+        let is_rough = deviation > least.max(part * share);
+        is_rough.then(|| ((share - RANGE * deviation).max(0.0), (share + RANGE * deviation).min(1.0)))
     }
 }
 
@@ -129,7 +164,7 @@ fn points(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Basis, Control, MethodIndex, Node, NodeIndex, Tree};
+    use crate::profile::{Basis, Control, MethodIndex, NodeIndex};
 
     fn profile(total_error_ns: u64, share_error_ns: u64) -> Profile {
         let node =
@@ -170,6 +205,21 @@ mod tests {
             Some(23.0 / 125.0),
             "held-out calls say more than errors"
         );
+    }
+
+    #[test]
+    fn a_share_that_is_known_roughly_has_a_range() {
+        // A root of 1,000 ns that may be wrong by a third, and all below it as well.
+        let shares = Shares::of(&profile(330, 0).merged);
+        let range = |ns: u64, of_itself: f64| {
+            let error_ns = of_itself.hypot(0.33 * ns as f64);
+            shares.range(ns, error_ns.round() as u64).map(|(from, to)| ((100.0 * from).round(), (100.0 * to).round()))
+        };
+        assert_eq!(range(1_000, 0.0), None);
+        assert_eq!((range(250, 45.0), range(250, 66.0)), (None, Some((12.0, 38.0))));
+        assert_eq!((range(600, 110.0), range(600, 130.0)), (None, Some((34.0, 86.0))), "a fifth");
+        assert_eq!((range(20, 48.0), range(20, 60.0)), (None, Some((0.0, 14.0))));
+        assert_eq!(Shares::of(&Tree::default()).range(0, 0), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::belief;
+use super::belief::{self, Shares};
 use super::chosen::Chosen;
 use super::status::longer;
 use super::units::{count, plural, time, times};
@@ -352,6 +352,10 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         .any(|node| is_doubtful(node.self_ns, node.error_ns) || is_doubtful(node.total_ns, node.total_error_ns))
     {
         writeln!(out, "< marks times of which only a bound is known: their uncertainty is larger")?;
+    }
+    let shares = Shares::of(&profile.merged);
+    if profile.merged.nodes.iter().any(|node| shares.range(node.total_ns, node.total_error_ns).is_some()) {
+        writeln!(out, "10-20% is from where to where a share lies that is not known any better")?;
     }
     if !profile.at_least.is_empty() {
         writeln!(

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{is_false, is_zero, nanoseconds};
 use crate::profile::{Amount, Amounts, CpuSamples, Extent, Link, MethodStatistics, Metric, Node, Profile};
 use crate::report::arcs;
+use crate::report::belief::Shares;
 use crate::report::flat;
 
 /// What the rows of a profile can say.
@@ -19,12 +20,14 @@ pub(super) struct Known<'a> {
     has_cpu: bool,
     /// Metrics that have no fields of their own.
     columns: Vec<Metric>,
+    shares: Shares,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn of(profile: &'a Profile) -> Known<'a> {
         let columns = profile.metrics().into_iter().filter(Metric::is_column).collect();
-        Known { profile, unseen: profile.unseen_callees(), has_cpu: profile.merged.has_cpu_samples(), columns }
+        let (unseen, shares) = (profile.unseen_callees(), Shares::of(&profile.merged));
+        Known { profile, unseen, has_cpu: profile.merged.has_cpu_samples(), columns, shares }
     }
 
     fn unseen_callees(&self, method: &str) -> usize {
@@ -92,6 +95,9 @@ pub(super) struct NodeRow<'a> {
     total_ns: u64,
     error_ns: u64,
     total_error_ns: u64,
+    /// From where to where the total's share of the whole lies, 0 to 1, if no number of it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_range: Option<(f64, f64)>,
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
@@ -130,6 +136,7 @@ impl<'a> NodeRow<'a> {
             total_ns: amounts.total_ns,
             error_ns: amounts.error_ns,
             total_error_ns: amounts.total_error_ns,
+            share_range: known.shares.range(amounts.total_ns, amounts.total_error_ns),
             until_ns: known.profile.recorded_until(node.method).map(nanoseconds),
             at_least: amounts.at_least,
             unseen_callees: known.unseen_callees(&known.profile.method_of(node).machine),
@@ -150,6 +157,9 @@ pub(super) struct FlatRow<'a> {
     total_ns: u64,
     error_ns: u64,
     total_error_ns: u64,
+    /// From where to where the total's share of the whole lies, 0 to 1, if no number of it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_range: Option<(f64, f64)>,
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
@@ -183,6 +193,7 @@ impl<'a> FlatRow<'a> {
             total_ns,
             error_ns,
             total_error_ns,
+            share_range: known.shares.range(total_ns, total_error_ns),
             until_ns,
             at_least,
             unseen_callees: known.unseen_callees(method),

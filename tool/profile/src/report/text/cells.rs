@@ -1,6 +1,7 @@
 //! The columns of numbers in a view.
 
 use crate::profile::{Amounts, CpuSamples, Extent, Metric, NodeAmounts, Profile, Tree, Unit};
+use crate::report::belief::Shares;
 use crate::report::chosen::Chosen;
 use crate::report::units::{self, count};
 use crate::report::{View, bounded, share};
@@ -25,6 +26,8 @@ pub(super) struct Cells {
     metrics: Vec<Metric>,
     /// Of the tree, each metric's.
     wholes: Vec<u64>,
+    /// How well the shares of its times are known.
+    shares: Shares,
     view: View,
     is_percent: bool,
     has_many: bool,
@@ -61,7 +64,7 @@ impl Cells {
             cells.push(Cell::PerCall(0));
         }
         let has_many = metrics.iter().filter(|metric| metric.extent == Extent::OwnAndTotal).count() > 1;
-        Cells { cells, metrics, wholes, view, is_percent, has_many }
+        Cells { cells, metrics, wholes, shares: Shares::of(tree), view, is_percent, has_many }
     }
 
     /// The leading metric of the whole tree.
@@ -133,9 +136,15 @@ impl Cells {
             Cell::Share => {
                 let lead = &self.metrics[0];
                 let amount = lead.of(amounts);
-                let part =
-                    if self.view == View::Flat || lead.extent == Extent::Own { amount.own } else { amount.total };
-                format!("{:>6.1}% ", 100.0 * share(part, self.wholes[0]))
+                let (part, error) = match self.view == View::Flat || lead.extent == Extent::Own {
+                    true => (amount.own, amount.own_error),
+                    false => (amount.total, amount.total_error),
+                };
+                let range = if is_single && lead.is_time() { self.shares.range(part, error) } else { None };
+                match range {
+                    Some((from, to)) => format!("{:>7} ", format!("{:.0}-{:.0}%", 100.0 * from, 100.0 * to)),
+                    None => format!("{:>6.1}% ", 100.0 * share(part, self.wholes[0])),
+                }
             }
             Cell::CpuShare => match amounts.cpu.share() {
                 Some(share) if is_single && amounts.cpu.samples >= CpuSamples::ENOUGH => {
