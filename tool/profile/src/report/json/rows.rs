@@ -12,8 +12,12 @@ use crate::report::flat;
 /// What the rows of a profile can say.
 pub(super) struct Known<'a> {
     profile: &'a Profile,
+    /// Calls and times were recorded.
+    has_calls: bool,
     /// Threads were seen running or waiting.
     has_cpu: bool,
+    /// What is first where nobody says.
+    first: Metric,
     /// Metrics that have no fields of their own.
     columns: Vec<Metric>,
 }
@@ -21,7 +25,8 @@ pub(super) struct Known<'a> {
 impl<'a> Known<'a> {
     pub(super) fn of(profile: &'a Profile) -> Known<'a> {
         let columns = profile.metrics().into_iter().filter(Metric::is_column).collect();
-        Known { profile, has_cpu: profile.merged.has_cpu_samples(), columns }
+        let (has_calls, first) = (profile.imported.is_none(), profile.time_metric());
+        Known { profile, has_calls, has_cpu: profile.merged.has_cpu_samples(), first, columns }
     }
 
     fn metrics(&self, amounts: &Amounts) -> BTreeMap<String, Value> {
@@ -70,6 +75,35 @@ impl Cpu {
     }
 }
 
+/// What recordings below roots have; other tools' profiles know nothing of it.
+#[derive(Serialize)]
+struct Recorded {
+    calls: u64,
+    thrown: u64,
+    self_ns: u64,
+    total_ns: u64,
+    error_ns: u64,
+    total_error_ns: u64,
+}
+
+impl Recorded {
+    fn of(known: &Known<'_>, amounts: &Amounts) -> Option<Recorded> {
+        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, .. } = *amounts;
+        known.has_calls.then_some(Recorded { calls, thrown, self_ns, total_ns, error_ns, total_error_ns })
+    }
+}
+
+/// The same of an arc, in arcflow's terms.
+#[derive(Serialize)]
+struct RecordedArc {
+    calls: u64,
+    thrown: u64,
+    base_ns: u64,
+    cum_ns: u64,
+    base_error_ns: u64,
+    cum_error_ns: u64,
+}
+
 /// A node of the tree view.
 #[derive(Serialize)]
 pub(super) struct NodeRow<'a> {
@@ -79,12 +113,8 @@ pub(super) struct NodeRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<&'static str>,
     method: &'a str,
-    calls: u64,
-    thrown: u64,
-    self_ns: u64,
-    total_ns: u64,
-    error_ns: u64,
-    total_error_ns: u64,
+    #[serde(flatten)]
+    recorded: Option<Recorded>,
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
@@ -114,12 +144,7 @@ impl<'a> NodeRow<'a> {
             parent,
             link: node.link.map(Link::name),
             method: &known.profile.method_of(node).machine,
-            calls: amounts.calls,
-            thrown: amounts.thrown,
-            self_ns: amounts.self_ns,
-            total_ns: amounts.total_ns,
-            error_ns: amounts.error_ns,
-            total_error_ns: amounts.total_error_ns,
+            recorded: Recorded::of(known, amounts),
             until_ns: known.profile.recorded_until(node.method).map(nanoseconds),
             at_least: amounts.at_least,
             cpu: Cpu::of(known.has_cpu, amounts.cpu),
@@ -133,12 +158,8 @@ impl<'a> NodeRow<'a> {
 #[derive(Serialize)]
 pub(super) struct FlatRow<'a> {
     method: &'a str,
-    calls: u64,
-    thrown: u64,
-    self_ns: u64,
-    total_ns: u64,
-    error_ns: u64,
-    total_error_ns: u64,
+    #[serde(flatten)]
+    recorded: Option<Recorded>,
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
@@ -156,25 +177,12 @@ pub(super) struct FlatRow<'a> {
 
 impl<'a> FlatRow<'a> {
     pub(super) fn of(known: &Known<'a>, row: flat::FlatRow, thread: Option<u64>) -> FlatRow<'a> {
-        let metrics = known.metrics(&row.amounts);
-        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, .. } = row.amounts;
+        let (recorded, metrics) = (Recorded::of(known, &row.amounts), known.metrics(&row.amounts));
+        let Amounts { cpu, at_least, .. } = row.amounts;
         let cpu = Cpu::of(known.has_cpu, cpu);
         let method = &known.profile.methods[row.method.0].machine;
         let until_ns = known.profile.any_recorded_until(method).map(nanoseconds);
-        FlatRow {
-            method,
-            calls,
-            thrown,
-            self_ns,
-            total_ns,
-            error_ns,
-            total_error_ns,
-            until_ns,
-            at_least,
-            cpu,
-            metrics,
-            thread,
-        }
+        FlatRow { method, recorded, until_ns, at_least, cpu, metrics, thread }
     }
 }
 
@@ -193,16 +201,12 @@ pub(super) struct Stanza<'a> {
     at_least: bool,
 }
 
-/// In arcflow's terms.
+/// One caller or callee, or the method.
 #[derive(Serialize)]
 struct ArcRow<'a> {
     method: Option<&'a str>,
-    calls: u64,
-    thrown: u64,
-    base_ns: u64,
-    cum_ns: u64,
-    base_error_ns: u64,
-    cum_error_ns: u64,
+    #[serde(flatten)]
+    recorded: Option<RecordedArc>,
     /// Calls may be missing.
     #[serde(skip_serializing_if = "is_false")]
     at_least: bool,
@@ -215,14 +219,17 @@ struct ArcRow<'a> {
 
 impl<'a> ArcRow<'a> {
     fn of(known: &Known<'a>, method: Option<&'a str>, amounts: &Amounts) -> ArcRow<'a> {
-        ArcRow {
-            method,
+        let recorded = RecordedArc {
             calls: amounts.calls,
             thrown: amounts.thrown,
             base_ns: amounts.self_ns,
             cum_ns: amounts.total_ns,
             base_error_ns: amounts.error_ns,
             cum_error_ns: amounts.total_error_ns,
+        };
+        ArcRow {
+            method,
+            recorded: known.has_calls.then_some(recorded),
             at_least: amounts.at_least,
             cpu: Cpu::of(known.has_cpu, amounts.cpu),
             metrics: known.metrics(amounts),
@@ -235,9 +242,9 @@ impl<'a> Stanza<'a> {
         let profile = known.profile;
         let name = |arc: &arcs::Arc| arc.method.map(|method| profile.methods[method.0].machine.as_str());
         let side = |arcs: &[arcs::Arc]| {
-            let mut rows: Vec<ArcRow<'a>> = arcs.iter().map(|arc| ArcRow::of(known, name(arc), &arc.amounts)).collect();
-            rows.sort_by_key(|row| (std::cmp::Reverse(row.cum_ns), row.method));
-            rows
+            let mut arcs: Vec<&arcs::Arc> = arcs.iter().collect();
+            arcs.sort_by_key(|arc| (std::cmp::Reverse(known.first.of(&arc.amounts).total), name(arc)));
+            arcs.into_iter().map(|arc| ArcRow::of(known, name(arc), &arc.amounts)).collect()
         };
         Stanza {
             thread,
