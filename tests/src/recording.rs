@@ -1,4 +1,4 @@
-//! Recordings of the JVM's flight recorder, as small as can be: the types that execution samples need, and some samples.
+//! Recordings of the JVM's flight recorder, as small as can be: the types that events with stacks need, and some events.
 
 /// Of a class with such fields: number, name, and for each field its name, its class, whether it is a constant, whether an array.
 type Class = (i64, &'static str, &'static [(&'static str, i64, bool, bool)]);
@@ -15,28 +15,54 @@ const CLASSES: [Class; 10] = [
     (34, "jdk.types.StackTrace", &[("truncated", 1, false, false), ("frames", 33, false, true)]),
     (35, "java.lang.Thread", &[("osName", 20, false, false), ("osThreadId", 3, false, false)]),
 ];
-const SAMPLE: Class = (
-    101,
-    "jdk.ExecutionSample",
-    &[("startTime", 3, false, false), ("sampledThread", 35, true, false), ("stackTrace", 34, true, false)],
-);
+/// The first class of events.
+const FIRST_EVENT: usize = 101;
+const SAMPLE: &str = "jdk.ExecutionSample";
 const HEADER_BYTES: usize = 68;
 /// Ticks at the chunk's beginning, and in a second.
 const TICKS: [i64; 2] = [1_000, 1_000_000];
 
-/// A recording of one chunk: samples of a thread (by the operating system's number), each with its time in ns since 1970 and its methods (class, name,
-/// descriptor), the innermost first. All of them have stacks of their own.
+/// Something that happened at a place in the code.
+#[derive(Clone, Copy, Debug)]
+pub struct Happened<'a> {
+    /// The type of the event.
+    pub kind: &'a str,
+    /// When, in ns since 1970.
+    pub at_ns: i64,
+    /// For how long, in ns.
+    pub duration_ns: i64,
+    /// Of how much: a field of the event, and its value.
+    pub amount: (&'a str, i64),
+    /// The methods (class, name, descriptor), the innermost first.
+    pub stack: &'a [[&'a str; 3]],
+}
+
+/// A recording of one chunk: samples of the thread `main` (by the operating system's number), each with its time in ns since 1970 and its methods
+/// (class, name, descriptor), the innermost first. All of them have stacks of their own.
 pub fn recording(thread: u32, samples: &[(i64, &[[&str; 3]])]) -> Vec<u8> {
+    let sample = |(at_ns, stack): &(i64, _)| (*at_ns, *stack);
+    let samples = samples.iter().map(sample);
+    let happened =
+        samples.map(|(at_ns, stack)| Happened { kind: SAMPLE, at_ns, duration_ns: 0, amount: ("none", 0), stack });
+    recording_of(thread, &happened.collect::<Vec<_>>())
+}
+
+/// The same of events of any kinds.
+pub fn recording_of(thread: u32, happened: &[Happened<'_>]) -> Vec<u8> {
     let (mut symbols, mut methods, mut stacks, mut events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (key, (at_ns, stack)) in samples.iter().enumerate() {
+    // A type that may always be asked for.
+    let mut kinds = vec![(SAMPLE, "none")];
+    for (key, Happened { kind, at_ns, duration_ns, amount, stack }) in happened.iter().enumerate() {
         let frames = stack.iter().map(|parts| {
             let [class, name, descriptor] = parts.map(|part| place(&mut symbols, part.to_owned()));
             place(&mut methods, [class, name, descriptor])
         });
         let frames: Vec<usize> = frames.collect();
         stacks.push(frames);
-        let ticks = TICKS[0] + at_ns / (1_000_000_000 / TICKS[1]);
-        events.push(event(SAMPLE.0, &[number(ticks), number(1), number(key as i64)].concat()));
+        let ticks = |ns: i64| ns / (1_000_000_000 / TICKS[1]);
+        let class = (FIRST_EVENT + place(&mut kinds, (*kind, amount.0))) as i64;
+        let values = [TICKS[0] + ticks(*at_ns), ticks(*duration_ns), 1, key as i64, amount.1];
+        events.push(event(class, &values.map(number).concat()));
     }
     let named = |pool: i64, values: Vec<Vec<u8>>| {
         let values = values.into_iter().enumerate().map(|(key, value)| [number(key as i64), value].concat());
@@ -57,7 +83,7 @@ pub fn recording(thread: u32, samples: &[(i64, &[[&str; 3]])]) -> Vec<u8> {
         named(35, vec![[text("other"), number(1)].concat(), [text("main"), number(i64::from(thread))].concat()]),
     ];
     let constants = event(1, &[vec![0; 3], vec![1], number(pools.len() as i64), pools.concat()].concat());
-    let metadata = metadata();
+    let metadata = metadata(&kinds);
     let metadata_at = HEADER_BYTES + constants.len();
     let body = [constants, metadata, events.concat()].concat();
     let mut chunk = b"FLR\0\0\x02\0\x01".to_vec();
@@ -101,8 +127,8 @@ fn event(kind: i64, content: &[u8]) -> Vec<u8> {
     [size.collect(), rest].concat()
 }
 
-/// The classes, as a tree of elements whose words are numbers of strings.
-fn metadata() -> Vec<u8> {
+/// The classes, as a tree of elements whose words are numbers of strings. Events have a name, and a field of their own.
+fn metadata(events: &[(&str, &str)]) -> Vec<u8> {
     let mut strings = Vec::new();
     let mut element = |name: &str, attributes: &[(&str, &str)], children: Vec<Vec<u8>>| {
         let mut word = |text: &str| number(place(&mut strings, text.to_owned()) as i64);
@@ -113,11 +139,18 @@ fn metadata() -> Vec<u8> {
         bytes
     };
     let mut classes = Vec::new();
-    for (id, name, fields) in CLASSES.into_iter().chain([SAMPLE]) {
+    let known = CLASSES.into_iter().map(|(id, name, fields)| (id, name, fields.to_vec()));
+    let events = events.iter().enumerate().map(|(at, (name, amount))| {
+        let thread = if *name == SAMPLE { "sampledThread" } else { "eventThread" };
+        let numbers = ["startTime", "duration"].map(|name| (name, 3, false, false));
+        let constants = [(thread, 35, true, false), ("stackTrace", 34, true, false), (*amount, 3, false, false)];
+        ((FIRST_EVENT + at) as i64, *name, [&numbers[..], &constants].concat())
+    });
+    for (id, name, fields) in known.chain(events) {
         let mut children = Vec::new();
         for (name, class, is_constant, is_array) in fields {
             let class = class.to_string();
-            let mut attributes = vec![("name", *name), ("class", class.as_str())];
+            let mut attributes = vec![("name", name), ("class", class.as_str())];
             attributes.extend(is_constant.then_some(("constantPool", "true")));
             attributes.extend(is_array.then_some(("dimension", "1")));
             children.push(element("field", &attributes, Vec::new()));

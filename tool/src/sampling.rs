@@ -157,7 +157,7 @@ impl Sampled {
         let mut builder = Builder::default();
         let cpu = builder.metric_called("cpu", "CPU time", Unit::Nanoseconds);
         let number = builder.metric(SAMPLES, Unit::Count);
-        let methods = recording::methods(&mut builder, &self.samples);
+        let methods = recording::methods(&mut builder, &self.samples.methods);
         let cut = recording::cut(&mut builder);
         let of_thread: FxHashMap<u32, &Thread> =
             self.threads.iter().filter_map(|thread| Some((thread.os_id?, thread))).collect();

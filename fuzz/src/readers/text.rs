@@ -2,7 +2,7 @@
 
 use headwater::foreign;
 use headwater_tests::random::Random;
-use headwater_tests::recording::recording;
+use headwater_tests::recording::{Happened, recording, recording_of};
 
 use super::Reader;
 use crate::mutation::{change, changed};
@@ -43,6 +43,16 @@ impl Bytes {
     }
 
     pub(crate) fn of_imports() -> Bytes {
+        let stack = [["a/b/C", "deep", "()V"], ["a/b/C", "run", "()V"]];
+        let happened =
+            |kind, amount, stack| Happened { kind, at_ns: 5_000, duration_ns: 3_000, amount: (amount, 7), stack };
+        let happened = [
+            happened("jdk.ObjectAllocationSample", "weight", &stack[..]),
+            happened("jdk.CPUTimeSample", "samplingPeriod", &stack[1..]),
+            happened("jdk.SocketRead", "bytesRead", &stack),
+            happened("jdk.GarbageCollection", "sumOfPauses", &[]),
+            happened("jdk.ActiveSetting", "id", &[]),
+        ];
         const IMPORTS: [&[u8]; 4] = [
             b"[main tid=7];java/lang/Thread.run_[j];com/acme/Shop.sell_[i];memcpy 3\na;b;c 12\na;b 1.5\n",
             br#"{"$schema":"speedscope","exporter":"headwater 1","shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"evented","name":"[x]: y","unit":"bytes","startValue":0,"endValue":9,"events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":2},{"type":"C","frame":1,"at":5},{"type":"C","frame":0,"at":9}]}]}"#,
@@ -51,7 +61,7 @@ impl Bytes {
             b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x02\x12\x08\x0a\x02\x02\x01\x12\x02\x07\x09\x22\x06\x08\x01\x22\x02\x08\x01\x22\x06\x08\x02\x22\x02\x08\x01\x2a\x04\x08\x01\x10\x03\x32\x00\x32\x03cpu\x32\x05bytes\x32\x05alloc",
         ];
         Bytes {
-            samples: IMPORTS.map(<[u8]>::to_vec).to_vec(),
+            samples: IMPORTS.iter().map(|sample| sample.to_vec()).chain([recording_of(4711, &happened)]).collect(),
             one_in: 1,
             read: foreign::import,
             // The page, and the template of the flame graph.

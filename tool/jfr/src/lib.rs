@@ -1,4 +1,4 @@
-//! Reading a recording: the stacks of its execution samples.
+//! Reading a recording: what happened where, by the stacks of its events.
 //!
 //! The format is JFR's, version 2 (`jdk.jfr.internal` and HotSpot's `jfr/recorder`; JDK 11 to 25): chunks that have a header, events, a
 //! description of all types, and constants, which events name by their keys. The target writes it, so nothing in it is believed: what is read
@@ -9,12 +9,16 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 mod bytes;
+mod constants;
+mod events;
 #[cfg(test)]
 mod tests;
 mod types;
 
 use bytes::{Bytes, Text};
-use types::{Fuel, Kind, Name, Types, Value};
+use constants::Constants;
+pub use events::EventKind;
+use types::{Fuel, Name, Types, Value};
 
 /// JFR keeps no deeper stacks.
 pub const DEEPEST: usize = 2048;
@@ -32,8 +36,12 @@ const FREQUENCY_AT: usize = 56;
 /// Integers are compressed; the JVM has no other.
 const FLAGS_AT: usize = 67;
 const COMPRESSED: u8 = 1;
-/// Names are shared by methods. All together, those of the samples are no longer than so many times the recording.
+/// Names are shared by methods and threads. All together, those of the events are no longer than so many times the recording.
 const NAMES_PART: usize = 16;
+/// What async-profiler has for the descriptor of code that is not Java's, whose class is its library.
+const OTHER_CODE: &str = "()L;";
+/// Settings that are kept: events have a handful each.
+const MOST_SETTINGS: usize = 256;
 
 /// Why a recording cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,11 +83,125 @@ pub struct Samples {
     pub stacks: Vec<Sample>,
 }
 
+/// A stack: an index into [`Recorded::stacks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StackIndex(pub u32);
+
+/// A thread: an index into [`Recorded::threads`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadIndex(pub u32);
+
+/// The methods on a stack.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stack {
+    /// The outermost first; none where the event has no stack.
+    pub frames: Arc<[FrameIndex]>,
+    /// Outer frames are missing: it was deeper than stacks are kept.
+    pub is_cut: bool,
+}
+
+/// A thread of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Thread {
+    /// The operating system's number, as the JVM knows it.
+    pub number: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether it has no thread of the operating system's of its own.
+    pub is_virtual: bool,
+}
+
+/// Something that happened at a place in the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What.
+    pub kind: EventKind,
+    /// When it began, in ns since 1970.
+    pub at_ns: i64,
+    /// For how long it went on, in ns.
+    pub duration_ns: u64,
+    /// How much it is of: ns, bytes or samples, as its kind has it.
+    pub amount: u64,
+    /// In which thread.
+    pub thread: ThreadIndex,
+    /// Where.
+    pub stack: StackIndex,
+}
+
+/// A collection of garbage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collection {
+    /// For how long it stopped the program altogether, in ns.
+    pub pauses_ns: u64,
+    /// For how long at most at once, in ns.
+    pub longest_ns: u64,
+}
+
+/// How a kind of events was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The kind.
+    pub kind: EventKind,
+    /// Which setting.
+    pub name: String,
+    /// Its value: `20 ms`, `100/s`.
+    pub value: String,
+}
+
+/// The JVM that was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JvmInformation {
+    /// Its process.
+    pub pid: u32,
+    /// Its version, in HotSpot's words.
+    pub version: String,
+    /// Main class or jar, and the program's arguments.
+    pub java_arguments: String,
+}
+
+/// What a recording tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Machine names, `a.b.C.m(ILjava/lang/String;)V`, each once; an empty one of what has none. What is not Java's has its symbol.
+    pub methods: Vec<String>,
+    /// Each once.
+    pub threads: Vec<Thread>,
+    /// Each once.
+    pub stacks: Vec<Stack>,
+    /// In no particular order.
+    pub events: Vec<Event>,
+    /// Collections of garbage.
+    pub collections: Vec<Collection>,
+    /// How the events were recorded, each once.
+    pub settings: Vec<Setting>,
+    /// Which JVM.
+    pub jvm: Option<JvmInformation>,
+}
+
 /// The execution samples of a recording.
 pub fn samples(recording: &[u8]) -> Result<Samples, ReadError> {
+    let recorded = read(recording, |kind| kind == EventKind::ExecutionSample)?;
+    let sample = |event: &Event| {
+        let Stack { frames, is_cut } = recorded.stacks[event.stack.0 as usize].clone();
+        let thread = recorded.threads[event.thread.0 as usize].number;
+        // Where nothing was seen, everything is missing.
+        Sample { at_ns: event.at_ns, thread, is_cut: is_cut || frames.is_empty(), frames }
+    };
+    Ok(Samples { stacks: recorded.events.iter().map(sample).collect(), methods: recorded.methods })
+}
+
+/// Everything of a recording that is understood.
+pub fn recorded(recording: &[u8]) -> Result<Recorded, ReadError> {
+    read(recording, |_| true)
+}
+
+fn read(recording: &[u8], is_wanted: fn(EventKind) -> bool) -> Result<Recorded, ReadError> {
     let mut reader = Reader {
-        samples: Samples::default(),
+        recorded: Recorded::default(),
+        is_wanted,
         known: FxHashMap::default(),
+        known_threads: FxHashMap::default(),
+        known_stacks: FxHashMap::default(),
         names_left: recording.len().saturating_mul(NAMES_PART),
     };
     let mut at = 0;
@@ -88,7 +210,7 @@ pub fn samples(recording: &[u8]) -> Result<Samples, ReadError> {
         reader.chunk(&chunk)?;
         at += chunk.bytes.len();
     }
-    Ok(reader.samples)
+    Ok(reader.recorded)
 }
 
 /// A chunk of a recording, which has a header at least.
@@ -139,113 +261,37 @@ impl<'a> Chunk<'a> {
     }
 
     fn since_1970(&self, ticks: i64) -> i64 {
-        let passed = ticks.wrapping_sub(self.field(START_TICKS_AT)) as f64 * 1e9;
-        self.field(START_NANOS_AT).saturating_add((passed / self.field(FREQUENCY_AT).max(1) as f64) as i64)
-    }
-}
-
-/// The constants that samples need, by their keys.
-#[derive(Default)]
-struct Constants {
-    texts: FxHashMap<i64, String>,
-    /// Classes' names, as keys of symbols.
-    classes: FxHashMap<i64, i64>,
-    methods: FxHashMap<i64, Method>,
-    stacks: FxHashMap<i64, Stack>,
-    threads: FxHashMap<i64, u32>,
-    symbols: FxHashMap<i64, Text>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Method {
-    class: i64,
-    name: i64,
-    descriptor: i64,
-}
-
-#[derive(Default)]
-struct Stack {
-    is_cut: bool,
-    /// Keys, the innermost first.
-    methods: Vec<i64>,
-    /// What they come to, once it is known.
-    frames: Option<Arc<[FrameIndex]>>,
-}
-
-impl Constants {
-    fn read(chunk: &Chunk<'_>, types: &Types, fuel: &mut Fuel) -> Result<Constants, ReadError> {
-        let mut constants = Constants::default();
-        for event in chunk.events() {
-            let (CONSTANTS, mut event) = event? else { continue };
-            // When, for how long, where the ones before are, and whether they are all.
-            for _ in 0..3 {
-                event.number()?;
-            }
-            event.byte()?;
-            for _ in 0..event.count()? {
-                let class = event.number()?;
-                for _ in 0..event.count()? {
-                    let key = event.number()?;
-                    constants.add(key, class, &mut event, types, fuel)?;
-                }
-            }
-        }
-        Ok(constants)
+        self.field(START_NANOS_AT).saturating_add(self.ns(ticks.wrapping_sub(self.field(START_TICKS_AT))) as i64)
     }
 
-    /// Reads one, and keeps it if it is of a kind that is needed.
-    fn add(
-        &mut self,
-        key: i64,
-        class: i64,
-        from: &mut Bytes<'_>,
-        types: &Types,
-        fuel: &mut Fuel,
-    ) -> Result<(), ReadError> {
-        let (mut text, mut method, mut stack) = (None, Method::default(), Stack::default());
-        let mut thread = 0;
-        types.value(class, from, fuel, &mut |name, value| match (name, value) {
-            (Name::Characters | Name::Other, Value::Text(value)) => text = Some(value),
-            (Name::Type, Value::Constant(key)) => method.class = key,
-            (Name::Symbol, Value::Constant(key)) => method.name = key,
-            (Name::Descriptor, Value::Constant(key)) => method.descriptor = key,
-            (Name::Truncated, Value::Number(cut)) => stack.is_cut = cut != 0,
-            (Name::Method, Value::Constant(key)) => stack.methods.push(key),
-            (Name::OsThreadId, Value::Number(number)) => thread = u32::try_from(number).unwrap_or(0),
-            _ => {}
-        })?;
-        match (types.kind(class), text) {
-            (Some(Kind::Text), Some(Text::Here(text))) => drop(self.texts.insert(key, text)),
-            (Some(Kind::Symbol), Some(text)) => drop(self.symbols.insert(key, text)),
-            (Some(Kind::Class), _) => drop(self.classes.insert(key, method.name)),
-            (Some(Kind::Method), _) => drop(self.methods.insert(key, method)),
-            (Some(Kind::Stack), _) if stack.methods.len() <= DEEPEST => drop(self.stacks.insert(key, stack)),
-            (Some(Kind::Thread), _) => drop(self.threads.insert(key, thread)),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn symbol(&self, key: i64) -> Option<&str> {
-        match self.symbols.get(&key)? {
-            Text::Here(text) => Some(text),
-            Text::Constant(key) => self.texts.get(key).map(String::as_str),
-        }
-    }
-
-    /// What a method's name is made of.
-    fn parts(&self, method: i64) -> Option<[&str; 3]> {
-        let method = self.methods.get(&method)?;
-        let class = self.symbol(*self.classes.get(&method.class)?)?;
-        Some([class, self.symbol(method.name)?, self.symbol(method.descriptor)?])
+    /// So many ticks, in ns.
+    fn ns(&self, ticks: i64) -> f64 {
+        ticks as f64 * 1e9 / self.field(FREQUENCY_AT).max(1) as f64
     }
 }
 
 struct Reader {
-    samples: Samples,
+    recorded: Recorded,
+    is_wanted: fn(EventKind) -> bool,
     known: FxHashMap<String, FrameIndex>,
-    /// What methods' names may still take.
+    known_threads: FxHashMap<Thread, ThreadIndex>,
+    known_stacks: FxHashMap<Stack, StackIndex>,
+    /// What names may still take.
     names_left: usize,
+}
+
+/// What an event says of itself.
+#[derive(Default)]
+struct Fields {
+    at: Option<i64>,
+    duration: i64,
+    amount: i64,
+    longest: i64,
+    thread: i64,
+    stack: i64,
+    /// Of a setting: the type of the events that it is of. Of a JVM: its process.
+    number: i64,
+    texts: [Option<Text>; 2],
 }
 
 impl Reader {
@@ -254,76 +300,152 @@ impl Reader {
             return Err(ReadError::Format("its integers are not compressed"));
         }
         let types = chunk.types()?;
-        let Some(sample) = types.number(Kind::Sample) else { return Ok(()) };
+        if !types.events().any(self.is_wanted) {
+            return Ok(());
+        }
         let mut fuel = Fuel::for_bytes(chunk.bytes.len());
         let mut constants = Constants::read(chunk, &types, &mut fuel)?;
         // Constants are a chunk's own.
         let mut names = FxHashMap::default();
         for event in chunk.events() {
-            let (kind, mut event) = event?;
-            if kind != sample {
-                continue;
-            }
-            let (mut at, mut thread, mut stack) = (None, 0, None);
-            types.value(sample, &mut event, &mut fuel, &mut |name, value| match (name, value) {
-                (Name::StartTime, Value::Number(ticks)) => at = Some(ticks),
-                (Name::SampledThread, Value::Constant(key)) => thread = key,
-                (Name::StackTrace, Value::Constant(key)) => stack = Some(key),
+            let (class, mut event) = event?;
+            let Some(kind) = types.event(class).filter(|kind| (self.is_wanted)(*kind)) else { continue };
+            let mut fields = Fields::default();
+            let amount = kind.amount();
+            types.value(class, &mut event, &mut fuel, &mut |name, value| match (name, value) {
+                (Name::StartTime, Value::Number(ticks)) => fields.at = Some(ticks),
+                (Name::Duration, Value::Number(ticks)) => fields.duration = ticks,
+                (Name::Thread, Value::Constant(key)) => fields.thread = key,
+                (Name::StackTrace, Value::Constant(key)) => fields.stack = key,
+                (Name::LongestPause, Value::Number(ticks)) => fields.longest = ticks,
+                (Name::Id | Name::Pid, Value::Number(number)) => fields.number = number,
+                (Name::Symbol | Name::JvmVersion, Value::Text(text)) => fields.texts[0] = Some(text),
+                (Name::SettingValue | Name::JavaArguments, Value::Text(text)) => fields.texts[1] = Some(text),
+                (name, Value::Number(number)) if amount == Some(name) => fields.amount = number,
                 _ => {}
             })?;
-            let (Some(at), Some(stack)) = (at, stack) else { continue };
-            let (frames, is_cut) = self.frames(stack, &mut constants, &mut names)?;
-            let thread = constants.threads.get(&thread).copied().unwrap_or_default();
-            self.samples.stacks.push(Sample { at_ns: chunk.since_1970(at), thread, frames, is_cut });
+            let Some(at) = fields.at else { continue };
+            let positive = |ticks: i64| chunk.ns(ticks).max(0.0) as u64;
+            let amount = if kind.is_of_ticks() { positive(fields.amount) } else { fields.amount.max(0) as u64 };
+            match kind {
+                EventKind::Collection => self
+                    .recorded
+                    .collections
+                    .push(Collection { pauses_ns: amount, longest_ns: positive(fields.longest) }),
+                EventKind::Jvm => {
+                    let [version, java_arguments] = self.texts(&constants, &fields)?;
+                    let pid = u32::try_from(fields.number).unwrap_or(0);
+                    self.recorded.jvm = Some(JvmInformation { pid, version, java_arguments });
+                }
+                EventKind::Setting => {
+                    if let Some(kind) = types.event(fields.number) {
+                        let [name, value] = self.texts(&constants, &fields)?;
+                        let setting = Setting { kind, name, value };
+                        if !self.recorded.settings.contains(&setting) && self.recorded.settings.len() < MOST_SETTINGS {
+                            self.recorded.settings.push(setting);
+                        }
+                    }
+                }
+                _ => {
+                    let thread = self.thread(fields.thread, &mut constants)?;
+                    let stack = self.stack(fields.stack, &mut constants, &mut names)?;
+                    let (at_ns, duration_ns) = (chunk.since_1970(at), positive(fields.duration));
+                    self.recorded.events.push(Event { kind, at_ns, duration_ns, amount, thread, stack });
+                }
+            }
         }
         Ok(())
     }
 
-    /// The methods of a stack; and whether outer ones are missing.
-    fn frames(
+    /// What the texts of an event come to.
+    fn texts(&mut self, constants: &Constants, fields: &Fields) -> Result<[String; 2], ReadError> {
+        let mut texts = [String::new(), String::new()];
+        for (text, field) in texts.iter_mut().zip(&fields.texts) {
+            let found = field.as_ref().and_then(|field| constants.text(field)).unwrap_or_default();
+            self.take(found.len())?;
+            found.clone_into(text);
+        }
+        Ok(texts)
+    }
+
+    /// Makes room for a name.
+    fn take(&mut self, length: usize) -> Result<(), ReadError> {
+        self.names_left = self.names_left.checked_sub(length).ok_or(ReadError::Format("its names are too long"))?;
+        Ok(())
+    }
+
+    fn thread(&mut self, key: i64, constants: &mut Constants) -> Result<ThreadIndex, ReadError> {
+        let thread = match constants.threads.get(&key) {
+            None => Thread::default(),
+            Some(constants::Thread { index: Some(index), .. }) => return Ok(*index),
+            Some(thread) => {
+                let name = constants.thread_name(thread);
+                self.take(name.len())?;
+                Thread { number: thread.number, name: name.to_owned(), is_virtual: thread.is_virtual }
+            }
+        };
+        let next = ThreadIndex(self.recorded.threads.len() as u32);
+        let index = *self.known_threads.entry(thread).or_insert_with_key(|thread| {
+            self.recorded.threads.push(thread.clone());
+            next
+        });
+        if let Some(thread) = constants.threads.get_mut(&key) {
+            thread.index = Some(index);
+        }
+        Ok(index)
+    }
+
+    fn stack(
         &mut self,
         key: i64,
         constants: &mut Constants,
         names: &mut FxHashMap<i64, FrameIndex>,
-    ) -> Result<(Arc<[FrameIndex]>, bool), ReadError> {
-        let Some(stack) = constants.stacks.get(&key) else { return Ok((Arc::default(), true)) };
-        let is_cut = stack.is_cut;
-        if let Some(frames) = &stack.frames {
-            return Ok((Arc::clone(frames), is_cut));
+    ) -> Result<StackIndex, ReadError> {
+        let (mut frames, mut is_cut) = (Vec::new(), false);
+        if let Some(stack) = constants.stacks.get(&key) {
+            if let Some(index) = stack.index {
+                return Ok(index);
+            }
+            is_cut = stack.is_cut;
+            for method in stack.methods.iter().rev() {
+                let index = match names.get(method) {
+                    Some(index) => *index,
+                    None => {
+                        let index = self.frame(constants.parts(*method))?;
+                        names.insert(*method, index);
+                        index
+                    }
+                };
+                frames.push(index);
+            }
         }
-        let mut frames = Vec::with_capacity(stack.methods.len());
-        for method in stack.methods.iter().rev() {
-            let index = match names.get(method) {
-                Some(index) => *index,
-                None => {
-                    let index = self.frame(constants.parts(*method))?;
-                    names.insert(*method, index);
-                    index
-                }
-            };
-            frames.push(index);
-        }
-        let frames: Arc<[FrameIndex]> = frames.into();
+        let next = StackIndex(self.recorded.stacks.len() as u32);
+        let index = *self.known_stacks.entry(Stack { frames: frames.into(), is_cut }).or_insert_with_key(|stack| {
+            self.recorded.stacks.push(stack.clone());
+            next
+        });
         if let Some(stack) = constants.stacks.get_mut(&key) {
-            stack.frames = Some(Arc::clone(&frames));
+            stack.index = Some(index);
         }
-        Ok((frames, is_cut))
+        Ok(index)
     }
 
     /// A method, by its name as everywhere here: `a.b.C.m(ILjava/lang/String;)V`; one without a name has an empty one.
     fn frame(&mut self, parts: Option<[&str; 3]>) -> Result<FrameIndex, ReadError> {
         let name = match parts {
             None => String::new(),
+            Some(["", symbol, _] | [_, symbol, OTHER_CODE]) => {
+                self.take(symbol.len())?;
+                symbol.to_owned()
+            }
             Some([class, name, descriptor]) => {
-                let length = class.len() + name.len() + descriptor.len();
-                self.names_left =
-                    self.names_left.checked_sub(length).ok_or(ReadError::Format("its methods' names are too long"))?;
+                self.take(class.len() + name.len() + descriptor.len())?;
                 format!("{}.{name}{descriptor}", class.replace('/', "."))
             }
         };
-        let next = FrameIndex(self.samples.methods.len() as u32);
+        let next = FrameIndex(self.recorded.methods.len() as u32);
         Ok(*self.known.entry(name).or_insert_with_key(|name| {
-            self.samples.methods.push(name.clone());
+            self.recorded.methods.push(name.clone());
             next
         }))
     }

@@ -1,4 +1,4 @@
-use headwater_tests::recording::recording;
+use headwater_tests::recording::{Happened, recording, recording_of};
 
 use super::*;
 
@@ -97,5 +97,30 @@ fn names_are_no_longer_than_a_recording_has_room_for() {
     let names: Vec<String> = (0..100).map(|number| format!("m{number}")).collect();
     let stack: Vec<[&str; 3]> = names.iter().map(|name| [long.as_str(), name, "()V"]).collect();
     let samples = samples(&recording(1, &[(1_000, &stack)]));
-    assert_eq!(samples, Err(ReadError::Format("its methods' names are too long")));
+    assert_eq!(samples, Err(ReadError::Format("its names are too long")));
+}
+
+#[test]
+fn equal_stacks_and_threads_are_one() {
+    let happened = |kind, at_ns, stack| Happened { kind, at_ns, duration_ns: 2_000, amount: ("weight", 7), stack };
+    let events = [
+        happened("jdk.ObjectAllocationSample", 1_000, &[DEEP, RUN]),
+        happened("jdk.ThreadPark", 3_000, &[DEEP, RUN]),
+        happened("jdk.Unheard", 4_000, &[DEEP, RUN]),
+        happened("jdk.ThreadPark", 5_000, &[]),
+    ];
+    let chunk = recording_of(4711, &events);
+    let told = recorded(&[&chunk[..], &chunk[..]].concat()).expect("a recording");
+    assert_eq!(told.threads, [Thread { number: 4711, name: "main".to_owned(), is_virtual: false }]);
+    let depths: Vec<usize> = told.stacks.iter().map(|stack| stack.frames.len()).collect();
+    assert_eq!((depths, told.methods.len()), (vec![2, 0], 2));
+    let of = |event: &Event| (event.kind, event.at_ns, event.duration_ns, event.amount, event.stack.0);
+    let expected = [
+        (EventKind::AllocationSample, 1_000, 2_000, 7, 0),
+        (EventKind::Park, 3_000, 2_000, 0, 0),
+        (EventKind::Park, 5_000, 2_000, 0, 1),
+    ];
+    assert_eq!(told.events[..3].iter().map(of).collect::<Vec<_>>(), expected);
+    assert_eq!(told.events.len(), 6);
+    assert_eq!(samples(&chunk), Ok(Samples::default()));
 }

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ReadError;
 use super::bytes::{Bytes, Text};
+use super::{EventKind, ReadError};
 
 /// A number that no class has.
 const NO_CLASS: i64 = i64::MIN;
@@ -24,15 +24,35 @@ struct Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     StartTime,
-    SampledThread,
+    Duration,
+    /// Of the event, or of the sample.
+    Thread,
     StackTrace,
     OsThreadId,
+    OsName,
+    JavaName,
+    Virtual,
     Truncated,
     Method,
     Type,
     Symbol,
     Descriptor,
     Characters,
+    SamplingPeriod,
+    Samples,
+    Weight,
+    TlabSize,
+    AllocationSize,
+    Size,
+    BytesRead,
+    BytesWritten,
+    SumOfPauses,
+    LongestPause,
+    Id,
+    SettingValue,
+    Pid,
+    JvmVersion,
+    JavaArguments,
     /// Some other.
     Other,
 }
@@ -41,15 +61,34 @@ impl Name {
     fn of(name: &str) -> Name {
         match name {
             "startTime" => Name::StartTime,
-            "sampledThread" => Name::SampledThread,
+            "duration" => Name::Duration,
+            "sampledThread" | "eventThread" => Name::Thread,
             "stackTrace" => Name::StackTrace,
             "osThreadId" => Name::OsThreadId,
+            "osName" => Name::OsName,
+            "javaName" => Name::JavaName,
+            "virtual" => Name::Virtual,
             "truncated" => Name::Truncated,
             "method" => Name::Method,
             "type" => Name::Type,
             "name" => Name::Symbol,
             "descriptor" => Name::Descriptor,
             "string" => Name::Characters,
+            "samplingPeriod" => Name::SamplingPeriod,
+            "samples" => Name::Samples,
+            "weight" => Name::Weight,
+            "tlabSize" => Name::TlabSize,
+            "allocationSize" => Name::AllocationSize,
+            "size" => Name::Size,
+            "bytesRead" => Name::BytesRead,
+            "bytesWritten" => Name::BytesWritten,
+            "sumOfPauses" => Name::SumOfPauses,
+            "longestPause" => Name::LongestPause,
+            "id" => Name::Id,
+            "value" => Name::SettingValue,
+            "pid" => Name::Pid,
+            "jvmVersion" => Name::JvmVersion,
+            "javaArguments" => Name::JavaArguments,
             _ => Name::Other,
         }
     }
@@ -80,7 +119,6 @@ enum Form {
 /// The classes that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    Sample,
     Text,
     Symbol,
     Class,
@@ -91,12 +129,10 @@ pub(super) enum Kind {
 
 impl Kind {
     /// All of them, in their order.
-    const ALL: [Kind; 7] =
-        [Kind::Sample, Kind::Text, Kind::Symbol, Kind::Class, Kind::Method, Kind::Stack, Kind::Thread];
+    const ALL: [Kind; 6] = [Kind::Text, Kind::Symbol, Kind::Class, Kind::Method, Kind::Stack, Kind::Thread];
 
     fn of(name: &str) -> Option<Kind> {
         Some(match name {
-            "jdk.ExecutionSample" => Kind::Sample,
             "java.lang.String" => Kind::Text,
             "jdk.types.Symbol" => Kind::Symbol,
             "java.lang.Class" => Kind::Class,
@@ -114,6 +150,8 @@ pub(super) struct Types {
     forms: FxHashMap<i64, Form>,
     /// Their numbers, by [`Kind`].
     by_kind: [Option<i64>; Kind::ALL.len()],
+    /// Which events they are.
+    events: FxHashMap<i64, EventKind>,
 }
 
 /// What may still be read: values without content must not be read for ever.
@@ -150,14 +188,19 @@ impl Types {
         Ok(elements.types)
     }
 
-    /// The number of a class, if there is such a class.
-    pub(super) fn number(&self, kind: Kind) -> Option<i64> {
-        self.by_kind[kind as usize]
+    /// Which events a class is, of those that are asked for.
+    pub(super) fn event(&self, class: i64) -> Option<EventKind> {
+        self.events.get(&class).copied()
+    }
+
+    /// The classes that are events.
+    pub(super) fn events(&self) -> impl Iterator<Item = EventKind> {
+        self.events.values().copied()
     }
 
     /// Which of those that are asked for a class is.
     pub(super) fn kind(&self, class: i64) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| self.number(*kind) == Some(class))
+        Kind::ALL.into_iter().find(|kind| self.by_kind[*kind as usize] == Some(class))
     }
 
     /// Reads a value of a class, and tells of each of its fields, and of theirs.
@@ -292,6 +335,9 @@ impl Types {
         self.forms.insert(id, form);
         if let Some(kind) = Kind::of(name) {
             self.by_kind[kind as usize] = Some(id);
+        }
+        if let Some(kind) = EventKind::of(name) {
+            self.events.insert(id, kind);
         }
     }
 }

@@ -17,7 +17,8 @@ struct Report<'a> {
     before: Side<'a>,
     after: Side<'a>,
     per: &'static str,
-    total: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<Time>,
     /// What rows have.
     metrics: &'a [Metric],
     #[serde(flatten)]
@@ -59,10 +60,12 @@ struct File<'a> {
 struct MethodRow<'a> {
     method: &'a str,
     presence: &'static str,
-    #[serde(rename = "self")]
-    own: Time,
-    total: Time,
-    calls: Count,
+    #[serde(rename = "self", skip_serializing_if = "Option::is_none")]
+    own: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Count>,
     /// By their ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metrics: BTreeMap<String, Parts>,
@@ -143,9 +146,9 @@ pub fn write(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: &mut 
             Presence::Removed => "removed",
             Presence::Both | Presence::Never => "both",
         },
-        own: time(&comparison.change(pair, &Quantity::SELF_TIME)),
-        total: time(&comparison.change(pair, &Quantity::TOTAL)),
-        calls: count(&comparison.change(pair, &Quantity::CALLS)),
+        own: time(comparison, pair, &Quantity::SELF_TIME),
+        total: time(comparison, pair, &Quantity::TOTAL),
+        calls: comparison.metric(&Quantity::CALLS).map(|_| count(&comparison.change(pair, &Quantity::CALLS))),
         metrics: comparison
             .metrics
             .iter()
@@ -183,7 +186,7 @@ fn report<'a>(comparison: &'a Comparison<'_>, judgements: Judgements<'a>, rows: 
             Per::RootCall => "root-call",
             Per::Run => "run",
         },
-        total: time(&comparison.change(comparison.whole(), &Quantity::TOTAL)),
+        total: time(comparison, comparison.whole(), &Quantity::TOTAL),
         metrics: &comparison.metrics,
         rows,
         times_known: comparison.knows_times(),
@@ -217,17 +220,20 @@ fn relative(change: &Change) -> Option<f64> {
     Some(change.relative()).filter(|relative| relative.is_finite())
 }
 
-fn time(change: &Change) -> Time {
-    Time {
+/// What other tools' profiles have first need be no time.
+fn time(comparison: &Comparison<'_>, pair: Pair<'_>, quantity: &Quantity) -> Option<Time> {
+    comparison.metric(quantity).filter(|metric| metric.is_time())?;
+    let change = comparison.change(pair, quantity);
+    Some(Time {
         before_ns: change.before,
         after_ns: change.after,
         change_ns: change.change(),
         error_ns: change.error,
         before_error_ns: change.errors[0],
         after_error_ns: change.errors[1],
-        relative: relative(change),
+        relative: relative(&change),
         changed: change.is_real(),
-    }
+    })
 }
 
 fn count(change: &Change) -> Count {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Part;
 use crate::profile::{Amount, Extent, Metric, NodeIndex, Profile};
 
+/// What every profile has.
 #[derive(Serialize)]
 struct Row<'a> {
     id: usize,
@@ -16,6 +17,11 @@ struct Row<'a> {
     level: usize,
     name: &'a str,
     method: &'a str,
+}
+
+/// What recordings below roots have; other tools' profiles know nothing of it.
+#[derive(Serialize)]
+struct Recorded {
     calls: u64,
     thrown: u64,
     self_ns: u64,
@@ -30,9 +36,9 @@ struct Row<'a> {
     unseen_callees: usize,
 }
 
-/// The fields that every profile has.
-const HEADINGS: &str = "id,parent,thread_id,thread,level,name,method,calls,thrown,self_ns,total_ns,error_ns,total_error_ns,\
-                        cpu_samples,cpu_share,at_least,unseen_callees";
+const HEADINGS: &str = "id,parent,thread_id,thread,level,name,method";
+const OF_RECORDINGS: &str = "calls,thrown,self_ns,total_ns,error_ns,total_error_ns,cpu_samples,cpu_share,at_least,\
+                             unseen_callees";
 
 /// A field of a metric: what comes behind its name, and where its value is.
 type Field = (&'static str, fn(&Amount) -> u64);
@@ -57,22 +63,23 @@ fn columns(profile: &Profile) -> Vec<Metric> {
     profile.metrics().into_iter().filter(Metric::is_column).collect()
 }
 
-fn headings(metrics: &[Metric]) -> Vec<String> {
+fn headings(profile: &Profile, metrics: &[Metric]) -> Vec<String> {
     let of_metric = |metric: &Metric| {
         let name = format!("{}_", super::identifier(metric));
         let suffix = metric.unit.suffix();
         fields(metric).into_iter().map(|(part, _)| format!("{name}{part}{suffix}")).collect::<Vec<_>>()
     };
-    HEADINGS.split(',').map(str::to_owned).chain(metrics.iter().flat_map(of_metric)).collect()
+    let recorded = profile.imported.is_none().then(|| OF_RECORDINGS.split(',')).into_iter().flatten();
+    HEADINGS.split(',').chain(recorded).map(str::to_owned).chain(metrics.iter().flat_map(of_metric)).collect()
 }
 
 pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write) -> io::Result<()> {
     if parts.iter().all(|part| part.tree.nodes.is_empty()) {
-        return write!(out, "{}\r\n", headings(&columns(profile)).join(","));
+        return write!(out, "{}\r\n", headings(profile, &columns(profile)).join(","));
     }
     let metrics = columns(profile);
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).has_headers(false).from_writer(out);
-    writer.write_record(headings(&metrics))?;
+    writer.write_record(headings(profile, &metrics))?;
     let unseen = profile.unseen_callees();
     let mut first = 0;
     for part in parts {
@@ -90,6 +97,8 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
                 level,
                 name: &names.display,
                 method: &names.machine,
+            };
+            let recorded = Recorded {
                 calls: node.calls,
                 thrown: node.thrown,
                 self_ns: node.self_ns,
@@ -105,7 +114,11 @@ pub(super) fn write(profile: &Profile, parts: &[Part<'_>], out: &mut impl Write)
                 let amount = part.amount(metric, NodeIndex(index));
                 fields(metric).into_iter().map(move |(_, value)| value(&amount))
             };
-            writer.serialize((row, metrics.iter().flat_map(of_metric).collect::<Vec<u64>>()))?;
+            let values: Vec<u64> = metrics.iter().flat_map(of_metric).collect();
+            match profile.imported {
+                None => writer.serialize((row, recorded, values))?,
+                Some(_) => writer.serialize((row, values))?,
+            }
         }
         first += part.tree.nodes.len();
     }

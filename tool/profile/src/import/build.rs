@@ -77,6 +77,10 @@ pub struct Builder {
     pub recorded: (u64, Duration),
     /// Whether threads are told apart.
     has_threads: bool,
+    /// The JVM, if that is known.
+    pub(crate) target: Target,
+    /// What else is known.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Builder {
@@ -108,6 +112,13 @@ impl Builder {
         let is_of_samples = unit == Unit::Count && title == SAMPLES;
         self.metrics.push(if is_of_samples { metric.uncertain() } else { metric });
         self.grains.push(u64::from(is_of_samples));
+        MetricIndex(self.metrics.len() - 1)
+    }
+
+    /// A metric that says itself what it is, with an id that no other one has.
+    pub(crate) fn described(&mut self, metric: Metric) -> MetricIndex {
+        self.metrics.push(metric);
+        self.grains.push(0);
         MetricIndex(self.metrics.len() - 1)
     }
 
@@ -187,8 +198,11 @@ impl Builder {
             *column = Column::of_samples(&merged.nodes, own, grains[at]);
         }
         let merged = if merged.nodes.is_empty() { Growing::default().finish(&metrics, &grains) } else { merged };
+        let main = if self.target.main.is_empty() { title } else { &self.target.main };
+        let main = printable(main).into_owned();
         let mut profile = Profile {
-            target: Target { main: printable(title).into_owned(), ..Target::default() },
+            target: Target { main, ..self.target },
+            notes: self.notes,
             imported: Some(format.to_owned()),
             duration: self.recorded.1,
             called: self.methods.len(),

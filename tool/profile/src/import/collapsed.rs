@@ -1,5 +1,7 @@
 //! Collapsed stacks: frames joined by semicolons, the root first, a space, and a number.
 
+use headwater_terms::pattern;
+
 use super::Builder;
 use super::build::SAMPLES;
 use crate::profile::Unit;
@@ -34,8 +36,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
         let stack: Vec<_> = frames
             .into_iter()
             .map(|frame| {
-                let name = name(frame);
-                builder.method(&name, &name)
+                let (machine, display) = names(frame);
+                builder.method(&machine, &display)
             })
             .collect();
         builder.add_stack(thread, stack, [(metric, weight.round() as u64)]);
@@ -49,9 +51,27 @@ fn thread(frame: &str) -> Option<&str> {
     inner.contains("tid=").then_some(inner)
 }
 
-/// A frame's name: of a class as Java writes it (`com/acme/Shop.checkout` is `com.acme.Shop.checkout`), without a mark.
-fn name(frame: &str) -> String {
+/// A frame's names, for machines and for people, without a mark: of a class as Java writes it (`com/acme/Shop.checkout` is
+/// `com.acme.Shop.checkout`), and where it has its signature (`(Ljava/lang/String|)V`), as everywhere here.
+fn names(frame: &str) -> (String, String) {
     let frame = MARKS.iter().find_map(|mark| frame.strip_suffix(mark)).unwrap_or(frame);
-    let is_internal = !frame.contains(' ') && frame.rfind('/').is_some_and(|slash| frame[slash..].contains('.'));
-    if is_internal { frame.replace('/', ".") } else { frame.to_owned() }
+    let (name, signature) = frame.split_at(frame.find('(').unwrap_or(frame.len()));
+    let has_package = name.rfind('/').is_some_and(|slash| name[slash..].contains('.'));
+    let is_java = !name.contains(' ') && (has_package || is_descriptor(signature));
+    match name.rsplit_once('.').filter(|_| is_java) {
+        Some((class, method)) if !signature.is_empty() => {
+            let signature = signature.replace('|', ";");
+            (format!("{}{signature}", name.replace('/', ".")), pattern::display_name(class, method, &signature))
+        }
+        Some(_) => (name.replace('/', "."), name.replace('/', ".")),
+        None => (frame.to_owned(), frame.to_owned()),
+    }
+}
+
+/// Whether a signature is Java's: it has a result behind its parameters.
+fn is_descriptor(signature: &str) -> bool {
+    let result = signature.rsplit_once(')').map_or("", |(_, result)| result);
+    let element = result.trim_start_matches('[');
+    matches!(element, "B" | "C" | "D" | "F" | "I" | "J" | "S" | "Z" | "V")
+        || element.starts_with('L') && element.ends_with(['|', ';'])
 }

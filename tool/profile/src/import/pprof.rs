@@ -30,7 +30,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     for index in order {
         let kind = file.sample_type[index];
         let (unit, factor) = unit(text(kind.unit)?);
-        metrics[index] = Some((builder.metric(text(kind.r#type)?, unit), factor));
+        let metric = builder.metric(text(kind.r#type)?, unit);
+        // Of so much, each stack is one sample.
+        if file.period_type == Some(kind) && file.period > 1 {
+            builder.grain(metric, scaled(file.period as f64, factor));
+        }
+        metrics[index] = Some((metric, factor));
     }
 
     let functions: FxHashMap<u64, &pprof::Function> =

@@ -38,6 +38,8 @@ enum Part {
         name: String,
         unit: String,
         start_value: f64,
+        #[serde(default)]
+        end_value: Option<f64>,
         events: Vec<Event>,
     },
 }
@@ -78,7 +80,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
                     builder.add_stack(thread, stack, [(metric, scaled(*weight, factor))]);
                 }
             }
-            Part::Evented { start_value, events, .. } => {
+            Part::Evented { start_value, end_value, events, .. } => {
                 let mut open: Vec<(MethodIndex, NodeIndex)> = Vec::new();
                 let mut last = *start_value;
                 let mut give = |open: &[(MethodIndex, NodeIndex)], at: f64, builder: &mut Builder| {
@@ -100,6 +102,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
                         }
                         _ => return Err(format!("an event of {name} closes what is not open")),
                     }
+                }
+                // What is never closed goes on to the end.
+                if let Some(end) = end_value {
+                    give(&open, *end, &mut builder);
                 }
             }
         }

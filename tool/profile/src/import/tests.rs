@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
+use headwater_tests::recording::{Happened, recording_of};
 use prost::Message;
 
 use super::*;
 use crate::export;
 use crate::profile::testing::{Random, profile_of, random_tree};
 use crate::profile::{Extent, NodeIndex, Tree};
-use crate::report::{Options, Trees};
+use crate::report::{self, Options, Trees, View};
 
 fn imported(bytes: &[u8]) -> Profile {
     read("file", &mut &bytes[..]).expect("a profile")
@@ -93,6 +94,27 @@ fn collapsed_stacks_of_other_tools() {
 }
 
 #[test]
+fn signatures_of_collapsed_stacks_make_machine_names() {
+    let profile =
+        imported(b"Main.run()[B_[i];com/acme/Shop.sell(Ljava/lang/String|[I)V_[j];operator new(unsigned long) 3\n");
+    let names: Vec<_> = profile.methods.iter().map(|method| (&*method.machine, &*method.display)).collect();
+    let shop = ("com.acme.Shop.sell(Ljava/lang/String;[I)V", "com.acme.Shop.sell(String, int[])");
+    assert_eq!(
+        names,
+        [("Main.run()[B", "Main.run()"), shop, ("operator new(unsigned long)", "operator new(unsigned long)")]
+    );
+}
+
+#[test]
+fn speedscopes_frames_that_are_never_closed_go_on_to_the_end() {
+    let profile = imported(
+        br#"{"$schema":"speedscope","shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"evented","name":"x",
+            "unit":"bytes","startValue":0,"endValue":9,"events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":2}]}]}"#,
+    );
+    assert_eq!(by_stack(&profile, &profile.merged, "bytes").values().copied().collect::<Vec<_>>(), [2, 7]);
+}
+
+#[test]
 fn speedscopes_samples_have_units() {
     let profile = imported(
         br#"{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"a"},{"name":"b"}]},
@@ -120,6 +142,8 @@ fn pprofs_inlined_frames_are_frames_and_its_default_leads() {
         function: vec![function(1, 5), function(2, 6), function(3, 7)],
         string_table: texts.map(str::to_owned).to_vec(),
         time_nanos: 1_700_000_000_000_000_000,
+        period_type: Some(ValueType { r#type: 3, unit: 4 }),
+        period: 3,
         ..File::default()
     };
     let profile = imported(&file.encode_to_vec());
@@ -129,6 +153,10 @@ fn pprofs_inlined_frames_are_frames_and_its_default_leads() {
     assert_eq!(by_stack(&profile, &profile.merged, "cpu")[&stack], 7_000);
     assert_eq!(by_stack(&profile, &profile.merged, "alloc-space")[&stack], 100);
     assert_eq!(profile.environment.started_s, 1_700_000_000);
+    // Two samples and a third, of 3 us each.
+    let columns = profile.columns(&profile.merged);
+    let cpu = profile.metric("cpu").expect("cpu").at_node(&profile.merged, &columns, NodeIndex(0));
+    assert_eq!((cpu.total, cpu.total_error), (7_000, 4_582));
 }
 
 #[test]
@@ -200,12 +228,90 @@ fn a_flight_recording_has_samples_of_threads() {
     let stack = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect::<Vec<_>>();
     assert_eq!(stacks[&stack(&["a.b.C.run()", "a.b.C.deep(int, String)"])], 2);
     assert_eq!(stacks[&stack(&["a.b.C.run()"])], 1);
-    assert_eq!(profile.threads.iter().map(|thread| &*thread.name).collect::<Vec<_>>(), ["tid=4711"]);
+    assert_eq!(profile.threads.iter().map(|thread| &*thread.name).collect::<Vec<_>>(), ["main"]);
     assert_eq!(profile.duration.as_secs(), 4);
     // Two of three samples are 2 ± 1.4.
     let metric = profile.metric("samples").expect("samples");
     let columns = profile.columns(&profile.merged);
     let root = metric.at_node(&profile.merged, &columns, NodeIndex(0));
     assert_eq!((root.total, root.total_error, metric.is_uncertain), (3, 1, true));
-    assert!(complaint(&headwater_tests::recording::recording(1, &[])).contains("it has no execution samples"));
+    assert!(
+        complaint(&headwater_tests::recording::recording(1, &[]))
+            .contains("it has no events with stacks that are understood")
+    );
+}
+
+#[test]
+fn each_kind_of_events_of_a_flight_recording_has_its_metrics() {
+    const RUN: [&str; 3] = ["a/b/C", "run", "()V"];
+    const WORK: [&str; 3] = ["a/b/C", "work", "()V"];
+    const READ: [&str; 3] = ["libc.so.6", "__read", "()L;"];
+    let happened =
+        |kind, duration_ns, amount, stack| Happened { kind, at_ns: 5_000_000_000, duration_ns, amount, stack };
+    let events = [
+        happened("jdk.ExecutionSample", 0, ("none", 0), &[WORK, RUN]),
+        happened("jdk.CPUTimeSample", 0, ("samplingPeriod", 10_000), &[WORK, RUN]),
+        happened("jdk.CPUTimeSample", 0, ("samplingPeriod", 10_000), &[]),
+        happened("jdk.ObjectAllocationSample", 0, ("weight", 700), &[WORK, RUN]),
+        happened("jdk.ObjectAllocationSample", 0, ("weight", 300), &[RUN]),
+        happened("jdk.ObjectAllocationInNewTLAB", 0, ("tlabSize", 4_096), &[RUN]),
+        happened("jdk.ObjectAllocationOutsideTLAB", 0, ("allocationSize", 4), &[RUN]),
+        happened("jdk.JavaMonitorEnter", 2_000_000, ("none", 0), &[WORK, RUN]),
+        happened("jdk.JavaMonitorEnter", 3_000_000, ("none", 0), &[WORK, RUN]),
+        happened("jdk.SocketRead", 9_000_000, ("bytesRead", 12), &[READ, RUN]),
+        happened("profiler.WallClockSample", 0, ("samples", 5), &[READ, RUN]),
+        happened("jdk.Unheard", 7, ("none", 7), &[RUN]),
+    ];
+    let profile = imported(&recording_of(4711, &events));
+    let columns = profile.columns(&profile.merged);
+    let wholes: Vec<(String, u64)> = profile
+        .metrics()
+        .iter()
+        .map(|metric| (metric.id.to_string(), metric.whole(&profile.merged, &columns)))
+        .collect();
+    let expected = [
+        ("cpu", 20_000_000),
+        ("samples", 1),
+        ("wall-samples", 5),
+        ("allocated", 1_000),
+        ("tlab-allocated", 4_100),
+        ("blocked", 5_000_000),
+        ("socket-read-time", 9_000_000),
+        ("socket-read", 12),
+        ("cpu-samples", 2),
+        ("allocation-samples", 2),
+        ("new-tlabs", 1),
+        ("outside-tlabs", 1),
+        ("blocks", 2),
+        ("socket-reads", 1),
+    ];
+    assert_eq!(wholes, expected.map(|(id, whole)| (id.to_owned(), whole)));
+    let stack = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect::<Vec<_>>();
+    let work = stack(&["a.b.C.run()", "a.b.C.work()"]);
+    assert_eq!(by_stack(&profile, &profile.merged, "blocked")[&work], 5_000_000);
+    assert_eq!(by_stack(&profile, &profile.merged, "cpu")[&stack(&["[no stack]"])], 10_000_000);
+    assert_eq!(by_stack(&profile, &profile.merged, "socket-read")[&stack(&["a.b.C.run()", "__read"])], 12);
+    let cpu = profile.metric("cpu").expect("cpu");
+    assert!(cpu.is_uncertain && !profile.metric("blocked").expect("blocked").is_uncertain);
+    // Without samples of allocations, what is known of buffers is what was allocated.
+    let profile = imported(&recording_of(1, &events[5..7]));
+    assert_eq!(profile.metrics()[0].id, "allocated");
+}
+
+#[test]
+fn what_another_tools_profile_does_not_know_is_not_zero_in_it() {
+    let profile = imported(b"a;b 3\n");
+    let mut json = Vec::new();
+    for view in [View::Tree, View::Flat, View::Callers] {
+        report::json::write(&profile, &Options { view, ..Options::default() }, &mut json).expect("memory takes it");
+    }
+    let json = String::from_utf8(json).expect("text");
+    for field in ["calls", "thrown", "self_ns", "total_ns", "base_ns", "cum_ns", "hotswap", "events", "clock", "times"]
+    {
+        assert!(!json.contains(&format!("\"{field}\":")), "{field}: {json}");
+    }
+    let csv = String::from_utf8(exported(export::Format::Csv, &profile, Trees::Merged)).expect("text");
+    let heading =
+        "id,parent,thread_id,thread,level,name,method,samples_self,samples_total,samples_error,samples_total_error";
+    assert_eq!(csv.lines().next(), Some(heading));
 }

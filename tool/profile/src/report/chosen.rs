@@ -3,6 +3,9 @@
 use super::{NothingSelected, Options, SortBy, View};
 use crate::profile::{Amount, Amounts, Extent, Metric, Profile};
 
+/// A file of another tool may count so much that its columns fill the screen: so many of them are shown.
+pub(super) const MOST_USUAL: usize = 4;
+
 /// The metrics that a report shows, the leading one first: by it lines are ordered and left out, and of it they have shares.
 pub(crate) struct Chosen {
     metrics: Vec<Metric>,
@@ -19,6 +22,7 @@ impl Chosen {
             metrics = profile.metrics();
             let is_usual = |metric: &Metric| profile.imported.is_some() || metric.is_time() || metric.is_calls();
             metrics.retain(is_usual);
+            metrics.truncate(MOST_USUAL);
         }
         Chosen { metrics, is_usual }
     }

@@ -26,25 +26,32 @@ mod rows;
 use budget::Budget;
 use rows::{FlatRow, Known, NodeRow, Stanza, Statistics};
 
+/// What only recordings below roots have is left out of other tools' profiles: it is not known, and not zero.
 #[derive(Serialize)]
 struct Report<'a> {
     schema: &'static str,
     target: Target<'a>,
     roots: Vec<Root<'a>>,
-    scheme: &'static str,
-    reveal: &'static str,
-    clock: Clock,
-    times: Times<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheme: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reveal: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock: Option<Clock>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<Times<'a>>,
     controls: Vec<Control<'a>>,
     duration_ns: u64,
     methods: Methods<'a>,
-    events: Events,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events: Option<Events>,
     /// Of the roots of which calls without the profile were timed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lengthened: Vec<Lengthened<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<Budget<'a>>,
-    hotswap: Hotswap,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hotswap: Option<Hotswap>,
     waits: Vec<Wait<'a>>,
     threads: Vec<Thread<'a>>,
     /// The format that it was read from, if another tool made it.
@@ -313,6 +320,7 @@ pub(crate) fn facts(profile: &Profile) -> impl Serialize {
 
 fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
     let clock = &profile.clock;
+    let is_recording = profile.imported.is_none();
     Report {
         schema: "headwater/1",
         target: target(&profile.target),
@@ -330,16 +338,16 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
                 },
             })
             .collect(),
-        scheme: match profile.discovery.scheme {
+        scheme: is_recording.then(|| match profile.discovery.scheme {
             Scheme::Eager => "a",
             Scheme::Lazy => "b",
             Scheme::Total => "total",
-        },
-        reveal: match profile.discovery.reveal {
+        }),
+        reveal: is_recording.then(|| match profile.discovery.reveal {
             Reveal::Blocking => "blocking",
             Reveal::Background => "background",
-        },
-        clock: Clock {
+        }),
+        clock: is_recording.then(|| Clock {
             mode: clock.mode.name(),
             source: clock.source.name(),
             period_ns: clock.mode.period().map(nanoseconds),
@@ -350,8 +358,8 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             inner_spread_ns: clock.inner_spread_ns,
             outer_spread_ns: clock.outer_spread_ns,
             drift: clock.drift,
-        },
-        times: Times::of(profile),
+        }),
+        times: is_recording.then(|| Times::of(profile)),
         controls: profile
             .controls
             .iter()
@@ -381,12 +389,12 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
                 .map(|skipped| Skipped { method: &skipped.method, reason: &skipped.reason })
                 .collect(),
         },
-        events: Events {
+        events: is_recording.then(|| Events {
             recorded: profile.events.recorded,
             lost: profile.events.lost,
             healed: profile.events.healed,
             calls: profile.merged.calls(),
-        },
+        }),
         lengthened: profile
             .lengthened
             .iter()
@@ -400,13 +408,13 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             })
             .collect(),
         budget: profile.budget.as_ref().map(|budget| Budget::of(profile, budget)),
-        hotswap: Hotswap {
+        hotswap: is_recording.then(|| Hotswap {
             batches: profile.hotswap.batches,
             classes: profile.hotswap.classes,
             pause_ns_total: profile.hotswap.pause_ns_total,
             pause_ns_max: profile.hotswap.pause_ns_max,
             quiet_after_ns: profile.discovery.quiet_after.map(nanoseconds),
-        },
+        }),
         waits: profile
             .waits
             .iter()

@@ -8,14 +8,14 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::belief::{self, Shares};
-use super::chosen::Chosen;
+use super::chosen::{Chosen, MOST_USUAL};
 use super::status::longer;
-use super::units::{count, plural, time, times};
+use super::units::{self, count, plural, time, times};
 use super::{Options, Trees, View, is_doubtful, share};
 use crate::profile::walk::Children;
 use crate::profile::{
-    Amounts, ClockMode, Control, ControlKind, Drift, Environment, JvmInternal, MethodIndex, OpenCalls, Profile, Root,
-    Target, Tree,
+    Amounts, ClockMode, Control, ControlKind, Drift, Environment, JvmInternal, MethodIndex, Metric, OpenCalls, Profile,
+    Root, Target, Tree,
 };
 use headwater_terms::printable::{Printable, printable};
 
@@ -199,9 +199,22 @@ fn imported(profile: &Profile, format: &str, out: &mut impl Write) -> io::Result
     let target = &profile.target;
     let jvm = if target.pid > 0 { format!(" (pid {}, JDK {})", target.pid, target.jdk) } else { String::new() };
     writeln!(out, "{}{jvm}, {format}{started}{seconds}", printable(&target.main))?;
-    let metrics: Vec<String> =
-        profile.metrics().iter().map(|metric| format!("{} ({})", metric.id, metric.unit.name())).collect();
-    writeln!(out, "what it counts: {}", printable(&metrics.join(", ")))?;
+    let columns = profile.columns(&profile.merged);
+    let sums = profile.metrics().into_iter().map(|metric| {
+        let whole = units::value(metric.unit, metric.whole(&profile.merged, &columns));
+        (metric, whole)
+    });
+    let sums: Vec<(Metric, String)> = sums.collect();
+    if sums.len() <= MOST_USUAL {
+        let sums: Vec<String> = sums.iter().map(|(metric, whole)| format!("{} {whole}", metric.id)).collect();
+        writeln!(out, "what it counts: {}", printable(&sums.join(", ")))?;
+    } else {
+        writeln!(out, "what it counts, for --metric:")?;
+        let width = sums.iter().map(|(metric, _)| metric.id.len()).max().unwrap_or(0);
+        for (metric, whole) in &sums {
+            writeln!(out, "  {:width$} {whole:>13}  {}", printable(&metric.id), printable(&metric.title))?;
+        }
+    }
     profile.notes.iter().try_for_each(|note| writeln!(out, "{}", printable(note)))
 }
 

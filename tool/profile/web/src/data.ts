@@ -6,11 +6,14 @@ import { NONE, Shape, type Columns } from "./tree";
 export interface Report {
   target: { pid: number; main: string; jdk: string };
   roots: { pattern: string; calls: number; open: { threads: number } }[];
-  clock: { mode: string; source: string };
+  /** Of recordings below roots only, as events. */
+  clock?: { mode: string; source: string };
   controls: { root: string; charged_ns: number; control_ns: number; error_ns: number }[];
   duration_ns: number;
   methods: { skipped: { method: string; reason: string }[] };
-  events: { recorded: number; lost: number; healed: number; calls: number };
+  events?: { recorded: number; lost: number; healed: number; calls: number };
+  /** The format, if another tool made it: then no calls are known. */
+  imported?: string;
   threads: { id: number; name: string }[];
   statistics?: Statistics[];
   budget?: { dropped: { method: string; at_ns: number }[] };

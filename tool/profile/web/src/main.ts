@@ -72,15 +72,16 @@ function folded(first: string, others: string[]): HTMLElement {
   return el("details", { id: "warnings", "aria-label": "Warnings" }, summary, el("ul", {}, ...others.map((note) => el("li", {}, `⚠ ${note}`))));
 }
 
-function ofProfile({ report }: ProfileFacts): [string, string] {
-  const { target, roots, events, duration_ns, clock } = report;
+function ofProfile({ report, metrics }: ProfileFacts): [string, string] {
+  const { target, roots, events, duration_ns, clock, imported } = report;
+  if (imported !== undefined) return [target.main, `${imported}: ${metrics.map(({ title }) => title).join(", ")}`];
   const entered = roots
     .map(({ pattern, calls, open }) => `${pattern} (entered ${count(calls)}×${open.threads > 0 ? `, ${open.threads} ${open.threads === 1 ? "thread" : "threads"} in it before` : ""})`)
     .join(", ");
-  const cpu = clock.mode === "cpu" ? "; all times are CPU time" : "";
+  const cpu = clock?.mode === "cpu" ? "; all times are CPU time" : "";
   return [
     target.main,
-    `pid ${target.pid}, JDK ${target.jdk}, ${(duration_ns / 1e9).toFixed(1)} s, ${count(events.calls)} calls, ${count(events.lost)} events lost${cpu}. Root ${entered}`,
+    `pid ${target.pid}, JDK ${target.jdk}, ${(duration_ns / 1e9).toFixed(1)} s, ${count(events?.calls ?? 0)} calls, ${count(events?.lost ?? 0)} events lost${cpu}. Root ${entered}`,
   ];
 }
 
@@ -93,7 +94,7 @@ function ofDiff(facts: DiffFacts): [string, string] {
 function warnings(facts: ProfileFacts | DiffFacts): string[] {
   if (facts.kind === "diff") return facts.report.notes;
   const { events, warnings } = facts.report;
-  const lost = events.lost > 0 ? [`${count(events.lost)} events were lost: calls and times are too low`] : [];
+  const lost = events !== undefined && events.lost > 0 ? [`${count(events.lost)} events were lost: calls and times are too low`] : [];
   return [...lost, ...warnings];
 }
 

@@ -112,9 +112,10 @@ class ShownProfile implements Shown<Amounts> {
     const { share, selfShare, total, self, calls, thrown, selfEach, cpu, totalCpu } = this.columnsOf();
     const hasCpu = source.facts.has_cpu;
     const ofCpu = (column: Column<Amounts>) => (hasCpu ? [column] : []);
-    this.treeColumns = [share, total, self, calls, thrown, ...ofCpu(totalCpu)];
-    this.flatColumns = [selfShare, self, total, calls, selfEach, thrown, ...ofCpu(cpu)];
-    this.arcColumns = [calls, total, self, thrown];
+    const ofCalls = (...columns: Column<Amounts>[]) => (this.knowsCalls ? columns : []);
+    this.treeColumns = [share, total, self, ...ofCalls(calls, thrown), ...ofCpu(totalCpu)];
+    this.flatColumns = [selfShare, self, total, ...ofCalls(calls, selfEach, thrown), ...ofCpu(cpu)];
+    this.arcColumns = [...ofCalls(calls), total, self, ...ofCalls(thrown)];
     this.attributes = this.attributesOf();
     this.choices = this.choicesOf();
   }
@@ -137,6 +138,11 @@ class ShownProfile implements Shown<Amounts> {
 
   arcs(method: number): Arcs<Amounts> {
     return arcs(this.called, this.columns, method);
+  }
+
+  /** Other tools' profiles have none. */
+  private get knowsCalls(): boolean {
+    return this.source.facts.report.imported === undefined;
   }
 
   bar(amounts: Amounts): [number, number] {
@@ -169,7 +175,8 @@ class ShownProfile implements Shown<Amounts> {
   summary(amounts: Amounts): string {
     const { self, total, error, totalError } = amounts;
     const share = percent(total, this.whole);
-    return `${this.bounded(total, totalError)} total (${share}), ${this.bounded(self, error)} self, ${counted(amounts)} ${amounts.calls === 1 ? "call" : "calls"}`;
+    const calls = this.knowsCalls ? `, ${counted(amounts)} ${amounts.calls === 1 ? "call" : "calls"}` : "";
+    return `${this.bounded(total, totalError)} total (${share}), ${this.bounded(self, error)} self${calls}`;
   }
 
   facts(node: number): { heading: string; facts: Fact[] }[] {
@@ -192,12 +199,12 @@ class ShownProfile implements Shown<Amounts> {
       return { name: this.named("Average"), value, text: this.text(value) };
     };
     const ofMethod: Fact[] = [
-      { name: "Number of calls", text: counted(all), value: all.calls },
+      ...(this.knowsCalls ? [{ name: "Number of calls", text: counted(all), value: all.calls }] : []),
       ns(this.named("Total"), all.total, all.totalError),
       ns(this.named("Self"), all.self, all.error),
     ];
     if (spread === undefined || this.metric.place !== "time") {
-      ofMethod.push(mean(all));
+      if (this.knowsCalls) ofMethod.push(mean(all));
     } else {
       ofMethod.push(
         { name: "Invocations, all threads", text: count(spread.count), value: spread.count },
@@ -209,7 +216,7 @@ class ShownProfile implements Shown<Amounts> {
       );
     }
     const here: Fact[] = [
-      { name: "Calls", text: counted(own), value: own.calls },
+      ...(this.knowsCalls ? [{ name: "Calls", text: counted(own), value: own.calls }] : []),
       ns(this.named("Total"), own.total, own.totalError),
       { name: "Share of the whole", text: percent(own.total, this.whole) },
       ns(this.named("Self"), own.self, own.error),
@@ -256,7 +263,7 @@ class ShownProfile implements Shown<Amounts> {
       const [calls, total] = [sum(columns.calls), sum(columns.total)];
       facts.push({
         name: "Thread",
-        text: `${threads[index].name} (${threads[index].id}): ${count(calls)} calls, ${this.text(total)}`,
+        text: `${threads[index].name} (${threads[index].id}): ${this.knowsCalls ? `${count(calls)} calls, ` : ""}${this.text(total)}`,
         value: threads[index].id,
       });
     }
@@ -390,7 +397,7 @@ class ShownProfile implements Shown<Amounts> {
       { id: "class", label: "Class", make: () => this.byName("class", "Class", classOf, "other classes") },
       { id: "thread", label: "Thread", make: () => this.byThread() },
       { id: "self", label: "Self time", make: () => graded("self", this.named("Self"), shape.size, (node) => columns.self[node], this.text) },
-      { id: "calls", label: "Calls", make: () => graded("calls", "Calls", shape.size, (node) => columns.calls[node], (n) => count(Math.floor(n))) },
+      ...(this.knowsCalls ? [{ id: "calls", label: "Calls", make: () => graded("calls", "Calls", shape.size, (node) => columns.calls[node], (n) => count(Math.floor(n))) }] : []),
       { id: "error", label: "Error", make: () => this.byError() },
     ];
     if (this.source.facts.has_cpu) choices.push({ id: "cpu", label: "Running or waiting", make: () => this.byCpu() });

@@ -16,8 +16,12 @@ pub(super) struct Known<'a> {
     profile: &'a Profile,
     /// [`Profile::unseen_callees`].
     unseen: FxHashMap<&'a str, usize>,
+    /// Calls and times were recorded.
+    has_calls: bool,
     /// Threads were seen running or waiting.
     has_cpu: bool,
+    /// What is first where nobody says.
+    first: Metric,
     /// Metrics that have no fields of their own.
     columns: Vec<Metric>,
     shares: Shares,
@@ -27,7 +31,8 @@ impl<'a> Known<'a> {
     pub(super) fn of(profile: &'a Profile) -> Known<'a> {
         let columns = profile.metrics().into_iter().filter(Metric::is_column).collect();
         let (unseen, shares) = (profile.unseen_callees(), Shares::of(&profile.merged));
-        Known { profile, unseen, has_cpu: profile.merged.has_cpu_samples(), columns, shares }
+        let (has_calls, first) = (profile.imported.is_none(), profile.time_metric());
+        Known { profile, unseen, has_calls, has_cpu: profile.merged.has_cpu_samples(), first, columns, shares }
     }
 
     fn unseen_callees(&self, method: &str) -> usize {
@@ -80,15 +85,9 @@ impl Cpu {
     }
 }
 
-/// A node of the tree view.
+/// What recordings below roots have; other tools' profiles know nothing of it.
 #[derive(Serialize)]
-pub(super) struct NodeRow<'a> {
-    id: usize,
-    parent: Option<usize>,
-    /// How it comes to be there, if its parent did not call it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    link: Option<&'static str>,
-    method: &'a str,
+struct Recorded {
     calls: u64,
     thrown: u64,
     self_ns: u64,
@@ -98,6 +97,38 @@ pub(super) struct NodeRow<'a> {
     /// From where to where the total's share of the whole lies, 0 to 1, if no number of it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     share_range: Option<(f64, f64)>,
+}
+
+impl Recorded {
+    fn of(known: &Known<'_>, amounts: &Amounts) -> Option<Recorded> {
+        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, .. } = *amounts;
+        let share_range = known.shares.range(total_ns, total_error_ns);
+        known.has_calls.then_some(Recorded { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, share_range })
+    }
+}
+
+/// The same of an arc, in arcflow's terms.
+#[derive(Serialize)]
+struct RecordedArc {
+    calls: u64,
+    thrown: u64,
+    base_ns: u64,
+    cum_ns: u64,
+    base_error_ns: u64,
+    cum_error_ns: u64,
+}
+
+/// A node of the tree view.
+#[derive(Serialize)]
+pub(super) struct NodeRow<'a> {
+    id: usize,
+    parent: Option<usize>,
+    /// How it comes to be there, if its parent did not call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<&'static str>,
+    method: &'a str,
+    #[serde(flatten)]
+    recorded: Option<Recorded>,
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
@@ -130,13 +161,7 @@ impl<'a> NodeRow<'a> {
             parent,
             link: node.link.map(Link::name),
             method: &known.profile.method_of(node).machine,
-            calls: amounts.calls,
-            thrown: amounts.thrown,
-            self_ns: amounts.self_ns,
-            total_ns: amounts.total_ns,
-            error_ns: amounts.error_ns,
-            total_error_ns: amounts.total_error_ns,
-            share_range: known.shares.range(amounts.total_ns, amounts.total_error_ns),
+            recorded: Recorded::of(known, amounts),
             until_ns: known.profile.recorded_until(node.method).map(nanoseconds),
             at_least: amounts.at_least,
             unseen_callees: known.unseen_callees(&known.profile.method_of(node).machine),
@@ -151,15 +176,8 @@ impl<'a> NodeRow<'a> {
 #[derive(Serialize)]
 pub(super) struct FlatRow<'a> {
     method: &'a str,
-    calls: u64,
-    thrown: u64,
-    self_ns: u64,
-    total_ns: u64,
-    error_ns: u64,
-    total_error_ns: u64,
-    /// From where to where the total's share of the whole lies, 0 to 1, if no number of it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    share_range: Option<(f64, f64)>,
+    #[serde(flatten)]
+    recorded: Option<Recorded>,
     /// Calls were recorded until then only.
     #[serde(skip_serializing_if = "Option::is_none")]
     until_ns: Option<u64>,
@@ -180,27 +198,13 @@ pub(super) struct FlatRow<'a> {
 
 impl<'a> FlatRow<'a> {
     pub(super) fn of(known: &Known<'a>, row: flat::FlatRow, thread: Option<u64>) -> FlatRow<'a> {
-        let metrics = known.metrics(&row.amounts);
-        let Amounts { calls, thrown, self_ns, total_ns, error_ns, total_error_ns, cpu, at_least, .. } = row.amounts;
+        let (recorded, metrics) = (Recorded::of(known, &row.amounts), known.metrics(&row.amounts));
+        let Amounts { cpu, at_least, .. } = row.amounts;
         let cpu = Cpu::of(known.has_cpu, cpu);
         let method = &known.profile.methods[row.method.0].machine;
         let until_ns = known.profile.any_recorded_until(method).map(nanoseconds);
-        FlatRow {
-            method,
-            calls,
-            thrown,
-            self_ns,
-            total_ns,
-            error_ns,
-            total_error_ns,
-            share_range: known.shares.range(total_ns, total_error_ns),
-            until_ns,
-            at_least,
-            unseen_callees: known.unseen_callees(method),
-            cpu,
-            metrics,
-            thread,
-        }
+        let unseen_callees = known.unseen_callees(method);
+        FlatRow { method, recorded, until_ns, at_least, unseen_callees, cpu, metrics, thread }
     }
 }
 
@@ -222,16 +226,12 @@ pub(super) struct Stanza<'a> {
     unseen_callees: usize,
 }
 
-/// In arcflow's terms.
+/// One caller or callee, or the method.
 #[derive(Serialize)]
 struct ArcRow<'a> {
     method: Option<&'a str>,
-    calls: u64,
-    thrown: u64,
-    base_ns: u64,
-    cum_ns: u64,
-    base_error_ns: u64,
-    cum_error_ns: u64,
+    #[serde(flatten)]
+    recorded: Option<RecordedArc>,
     /// Calls may be missing.
     #[serde(skip_serializing_if = "is_false")]
     at_least: bool,
@@ -244,14 +244,17 @@ struct ArcRow<'a> {
 
 impl<'a> ArcRow<'a> {
     fn of(known: &Known<'a>, method: Option<&'a str>, amounts: &Amounts) -> ArcRow<'a> {
-        ArcRow {
-            method,
+        let recorded = RecordedArc {
             calls: amounts.calls,
             thrown: amounts.thrown,
             base_ns: amounts.self_ns,
             cum_ns: amounts.total_ns,
             base_error_ns: amounts.error_ns,
             cum_error_ns: amounts.total_error_ns,
+        };
+        ArcRow {
+            method,
+            recorded: known.has_calls.then_some(recorded),
             at_least: amounts.at_least,
             cpu: Cpu::of(known.has_cpu, amounts.cpu),
             metrics: known.metrics(amounts),
@@ -264,9 +267,9 @@ impl<'a> Stanza<'a> {
         let profile = known.profile;
         let name = |arc: &arcs::Arc| arc.method.map(|method| profile.methods[method.0].machine.as_str());
         let side = |arcs: &[arcs::Arc]| {
-            let mut rows: Vec<ArcRow<'a>> = arcs.iter().map(|arc| ArcRow::of(known, name(arc), &arc.amounts)).collect();
-            rows.sort_by_key(|row| (std::cmp::Reverse(row.cum_ns), row.method));
-            rows
+            let mut arcs: Vec<&arcs::Arc> = arcs.iter().collect();
+            arcs.sort_by_key(|arc| (std::cmp::Reverse(known.first.of(&arc.amounts).total), name(arc)));
+            arcs.into_iter().map(|arc| ArcRow::of(known, name(arc), &arc.amounts)).collect()
         };
         Stanza {
             thread,
