@@ -43,7 +43,7 @@ pub(crate) struct Facts {
     uses_tsc: bool,
     threads: FxHashMap<ThreadId, String>,
     deadlines_passed: Vec<String>,
-    unparsable: Vec<(String, String)>,
+    remarks: Vec<String>,
     governor: Option<Governor>,
     counting: Counting,
     /// How long the steps of the coarse clock were, if there is one.
@@ -81,7 +81,7 @@ impl Facts {
             // A thread that comes back after an interruption is told of again.
             threads: session.threads().iter().cloned().collect(),
             deadlines_passed: session.deadlines_passed().to_vec(),
-            unparsable: session.unparsable().to_vec(),
+            remarks: session.remarks().to_vec(),
             governor: session.governor().cloned(),
             counting: settings.counting,
             step_ns,
@@ -449,9 +449,7 @@ fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Vec<String> {
         });
     }
     warnings.extend(waited_in_vain(&facts.deadlines_passed, &facts.methods));
-    for (class, reason) in &facts.unparsable {
-        warnings.push(format!("the class file of {class} could not be read: {reason}"));
-    }
+    warnings.extend_from_slice(&facts.remarks);
     if facts.lost > 0 {
         warnings.push(format!(
             "events were lost ({}): calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",
