@@ -129,21 +129,30 @@ pub enum Counter {
     WaitedNs,
     /// How often.
     Waited,
+    /// Instructions that the method's call has executed. Its exit follows, perhaps with a `PAUSE` between, and tells whose they are.
+    Bytecodes,
 }
 
 impl Counter {
     /// All of them.
-    pub const ALL: [Counter; 5] =
-        [Counter::Classes, Counter::BlockedNs, Counter::Blocked, Counter::WaitedNs, Counter::Waited];
+    pub const ALL: [Counter; 6] = [
+        Counter::Classes,
+        Counter::BlockedNs,
+        Counter::Blocked,
+        Counter::WaitedNs,
+        Counter::Waited,
+        Counter::Bytecodes,
+    ];
 
     /// The number that stands in the word: none that a pause or a handover has.
-    pub fn number(self) -> u32 {
+    pub const fn number(self) -> u32 {
         match self {
             Counter::Classes => 32,
             Counter::BlockedNs => 33,
             Counter::Blocked => 34,
             Counter::WaitedNs => 35,
             Counter::Waited => 36,
+            Counter::Bytecodes => 48,
         }
     }
 
@@ -161,6 +170,8 @@ pub struct Counting {
     pub locks: bool,
     /// Waiting in `Object.wait`.
     pub waits: bool,
+    /// Executed instructions.
+    pub bytecodes: bool,
 }
 
 impl Counting {
@@ -170,6 +181,7 @@ impl Counting {
             Counter::Classes => self.classes,
             Counter::BlockedNs | Counter::Blocked => self.locks,
             Counter::WaitedNs | Counter::Waited => self.waits,
+            Counter::Bytecodes => self.bytecodes,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::class_file::ClassFile;
 use crate::constant_pool::Appended;
-use crate::layout::Layout;
+use crate::layout::{Held, Layout};
 use crate::reader::Reader;
 use crate::types::{State, Type};
 use crate::{Error, Refusal};
@@ -13,6 +13,8 @@ pub(crate) const FIRST_VERSION: u16 = 50;
 const MAX_BYTES: usize = 16 << 20;
 
 const TOP: u8 = 0;
+const INTEGER: u8 = 1;
+const LONG: u8 = 4;
 const UNINITIALIZED_THIS: u8 = 6;
 const OBJECT: u8 = 7;
 const UNINITIALIZED: u8 = 8;
@@ -169,10 +171,10 @@ fn push_types(reader: &mut Reader<'_>, count: u16, to: &mut Vec<Type<'_>>) -> Re
     for _ in 0..count {
         let one = match reader.u1("a verification type")? {
             TOP => Type::Top,
-            1 => Type::Integer,
+            INTEGER => Type::Integer,
             2 => Type::Float,
             3 => Type::Double,
-            4 => Type::Long,
+            LONG => Type::Long,
             5 => Type::Null,
             UNINITIALIZED_THIS => Type::UninitializedThis,
             OBJECT => Type::Class(reader.u2("a class")?),
@@ -191,50 +193,56 @@ fn push_types(reader: &mut Reader<'_>, count: u16, to: &mut Vec<Type<'_>>) -> Re
 pub(crate) struct Full(Vec<u8>);
 
 impl Full {
-    /// Of a handler of ours: `this` in a local, if it has to be there, the tokens, and a `Throwable` on the stack.
-    pub(crate) fn of_handler(uninitialized_this: Option<u16>, throwable: u16, tokens: &Tokens) -> Full {
+    /// Of a handler of ours: `this` in a local, if it has to be there, what we hold, and a `Throwable` on the stack.
+    pub(crate) fn of_handler(uninitialized_this: Option<u16>, throwable: u16, ours: &Ours<'_>) -> Full {
         let used = uninitialized_this.map_or(0, |local| local + 1);
         // No more than a method's local variables.
-        let locals = usize::from(used) + tokens.distance(used);
+        let locals = usize::from(used) + ours.distance(used);
         let mut bytes = Vec::from((locals as u16).to_be_bytes());
         if let Some(local) = uninitialized_this {
             bytes.extend(std::iter::repeat_n(TOP, local.into()));
             bytes.push(UNINITIALIZED_THIS);
         }
-        tokens.write(used, &mut bytes);
+        ours.write(used, &mut bytes);
         bytes.extend([0, 1, OBJECT]);
         bytes.extend(throwable.to_be_bytes());
         Full(bytes)
     }
 }
 
-/// Local variables behind the method's own that hold an object all through it.
+/// Local variables behind the method's own that hold something of ours all through it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Tokens {
+pub(crate) struct Ours<'p> {
     /// The first one.
     pub(crate) first: u16,
-    pub(crate) count: u16,
+    pub(crate) held: &'p [Held],
     /// Constant pool index of `java/lang/Object`.
     pub(crate) object: u16,
 }
 
-impl Tokens {
+impl Ours<'_> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.held.is_empty()
     }
 
-    /// How many types follow those of so many local variables, up to the last token.
+    /// How many types follow those of so many local variables, up to the last of ours.
     fn distance(&self, used: u16) -> usize {
-        if self.is_empty() { 0 } else { usize::from(self.first.saturating_sub(used)) + usize::from(self.count) }
+        if self.is_empty() { 0 } else { usize::from(self.first.saturating_sub(used)) + self.held.len() }
     }
 
     /// Writes those types.
     fn write(&self, used: u16, out: &mut Vec<u8>) {
-        let unused = self.distance(used) - usize::from(self.count);
+        let unused = self.distance(used) - self.held.len();
         out.extend(std::iter::repeat_n(TOP, unused));
-        for _ in 0..self.count {
-            out.push(OBJECT);
-            out.extend(self.object.to_be_bytes());
+        for held in self.held {
+            match held {
+                Held::Object => {
+                    out.push(OBJECT);
+                    out.extend(self.object.to_be_bytes());
+                }
+                Held::Int => out.push(INTEGER),
+                Held::Long => out.push(LONG),
+            }
         }
     }
 }
@@ -249,7 +257,7 @@ fn count(slots: &[Type<'_>]) -> usize {
 pub(crate) struct Types<'w, 'a> {
     pub(crate) class: &'w ClassFile<'a>,
     pub(crate) layout: &'w Layout<'w>,
-    pub(crate) tokens: &'w Tokens,
+    pub(crate) ours: &'w Ours<'w>,
     pub(crate) appended: &'w mut Appended,
 }
 
@@ -263,10 +271,10 @@ impl Types<'_, '_> {
 
     fn write_full(&mut self, state: &State<'_>, at: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
         let used = state.locals.iter().rposition(|local| *local != Type::Top).map_or(0, |last| last + 1);
-        let locals = count(&state.locals[..used]) + self.tokens.distance(used as u16);
+        let locals = count(&state.locals[..used]) + self.ours.distance(used as u16);
         out.extend(u16::try_from(locals).map_err(|_| Refusal::StackMapFull)?.to_be_bytes());
         self.write(&state.locals[..used], at, out)?;
-        self.tokens.write(used as u16, out);
+        self.ours.write(used as u16, out);
         out.extend(u16::try_from(count(&state.stack)).map_err(|_| Refusal::StackMapFull)?.to_be_bytes());
         self.write(&state.stack, at, out)
     }
@@ -279,10 +287,10 @@ impl Types<'_, '_> {
         let (tag, operand) = match one {
             // Classes with subroutines have no stack maps.
             Type::Top | Type::Second | Type::ReturnAddress(_) => (TOP, None),
-            Type::Integer => (1, None),
+            Type::Integer => (INTEGER, None),
             Type::Float => (2, None),
             Type::Double => (3, None),
-            Type::Long => (4, None),
+            Type::Long => (LONG, None),
             Type::Null => (5, None),
             Type::UninitializedThis => (UNINITIALIZED_THIS, None),
             Type::Class(index) => (OBJECT, Some(index)),
@@ -407,9 +415,9 @@ impl<'o> FrameWriter<'o> {
     }
 
     /// All frames of the old table, and those that are to be added: old offset, new offset, frame. At the same old offset an
-    /// added one comes first. `entry` is what the method begins with, if there are tokens or frames to be added.
+    /// added one comes first. `entry` is what the method begins with, if there is something of ours or frames to be added.
     ///
-    /// Tokens are behind all other local variables, so a frame with other local variables than the one before it has to name
+    /// What is ours is behind all other local variables, so a frame with other local variables than the one before it has to name
     /// them all.
     pub(crate) fn all<'a, 'f>(
         &mut self,
@@ -418,7 +426,7 @@ impl<'o> FrameWriter<'o> {
         table: Reader<'a>,
         added: impl Iterator<Item = (u32, u32, &'f Full)>,
     ) -> Result<(), Refusal> {
-        let (tokens, layout) = (types.tokens, types.layout);
+        let (ours, layout) = (types.ours, types.layout);
         let mut added = added.peekable();
         let mut state = entry;
         let mut frames = FrameReader::new(table)?;
@@ -435,7 +443,7 @@ impl<'o> FrameWriter<'o> {
             let before = state.locals.len();
             frame.apply(state)?;
             let used = state.locals.len();
-            let can_stay = match tokens.is_empty() {
+            let can_stay = match ours.is_empty() {
                 true => !last_is_added || frame.tag == FULL,
                 false => !last_is_added && self.last.is_some() && frame.has_same_locals(),
             };
@@ -443,16 +451,16 @@ impl<'o> FrameWriter<'o> {
                 self.relocated(&frame, layout)?;
                 continue;
             }
-            if !tokens.is_empty() && used > usize::from(tokens.first) {
+            if !ours.is_empty() && used > usize::from(ours.first) {
                 return Err(Error::new(frame.at, "a frame with no more local variables than the method has").into());
             }
             let delta = self.delta(layout.checked_target(frame.offset, frame.at)?, frame.at)?;
             let more = &state.locals[before.min(used)..];
-            let appended = tokens.distance(used as u16) + count(more);
+            let appended = ours.distance(used as u16) + count(more);
             if self.count == 1 && frame.only_appends() && appended <= MOST_APPENDED {
                 self.extended(SAME_EXTENDED + appended as u8, delta);
                 types.write(more, frame.at, self.out)?;
-                tokens.write(used as u16, self.out);
+                ours.write(used as u16, self.out);
             } else {
                 self.extended(FULL, delta);
                 types.write_full(state, frame.at, self.out)?;

@@ -3,23 +3,28 @@
 use crate::Error;
 
 pub(crate) const ACONST_NULL: u8 = 0x01;
+pub(crate) const ICONST_0: u8 = 0x03;
+pub(crate) const LCONST_0: u8 = 0x09;
 pub(crate) const LDC: u8 = 0x12;
 pub(crate) const LDC_W: u8 = 0x13;
 pub(crate) const LDC2_W: u8 = 0x14;
 pub(crate) const ILOAD: u8 = 0x15;
+pub(crate) const LLOAD: u8 = 0x16;
 pub(crate) const ALOAD: u8 = 0x19;
 pub(crate) const ALOAD_0: u8 = 0x2a;
 pub(crate) const ALOAD_3: u8 = 0x2d;
 pub(crate) const ISTORE: u8 = 0x36;
+pub(crate) const LSTORE: u8 = 0x37;
 pub(crate) const ASTORE: u8 = 0x3a;
 pub(crate) const ISTORE_0: u8 = 0x3b;
-pub(crate) const ASTORE_0: u8 = 0x4b;
 pub(crate) const ASTORE_3: u8 = 0x4e;
 pub(crate) const AASTORE: u8 = 0x53;
 pub(crate) const POP: u8 = 0x57;
 pub(crate) const DUP: u8 = 0x59;
 pub(crate) const DUP2: u8 = 0x5c;
+pub(crate) const LADD: u8 = 0x61;
 pub(crate) const IINC: u8 = 0x84;
+pub(crate) const I2L: u8 = 0x85;
 pub(crate) const GOTO: u8 = 0xa7;
 pub(crate) const JSR: u8 = 0xa8;
 pub(crate) const RET: u8 = 0xa9;
@@ -301,4 +306,20 @@ fn switch_distances(instruction: &Instruction, code: &[u8]) -> impl Iterator<Ite
         (8, i32_at(code, operands + 4) as usize)
     };
     std::iter::once(operands).chain((0..count).map(move |i| operands + 12 + i * step))
+}
+
+/// An instruction on a local variable, in its shortest form: JIT compilers count bytes.
+pub(crate) fn with_local(opcode: u8, local: u16) -> Vec<u8> {
+    const SHORT_LOADS: u8 = 0x1a;
+    const SHORT_STORES: u8 = 0x3b;
+    // Of each type there are four forms without an operand.
+    let first = match opcode {
+        ISTORE.. => SHORT_STORES + (opcode - ISTORE) * 4,
+        _ => SHORT_LOADS + (opcode - ILOAD) * 4,
+    };
+    match local.to_be_bytes() {
+        [0, low @ 0..=3] => vec![first + low],
+        [0, low] => vec![opcode, low],
+        [high, low] => vec![WIDE, opcode, high, low],
+    }
 }

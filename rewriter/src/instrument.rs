@@ -18,12 +18,12 @@ use crate::class_file::{ClassFile, Method};
 use crate::code::Code;
 use crate::constant_pool::Appended;
 use crate::constructor::{self, Phase, PhaseFrom};
-use crate::frames::{self, FrameWriter, Full, Tokens, Types};
+use crate::frames::{self, FrameWriter, Full, Ours, Types};
 use crate::instructions::{RETURN, Scan};
-use crate::layout::{Layout, Plan, Shift};
+use crate::layout::{Held, Layout, Plan, Shift};
 use crate::paths::{BlockTypes, Handler, Paths, Row};
 use crate::places::{Failure, Places};
-use crate::probes::{Caller, Place, Probes, Refused, Request};
+use crate::probes::{Caller, Instructions, Place, Probes, Refused, Request};
 use crate::regions::{self, Chains};
 use crate::types::State;
 use crate::walk::Walk;
@@ -36,6 +36,8 @@ pub struct Rewritten {
     pub bytes: Vec<u8>,
     /// What could not be done. The methods are as they were, unless other requests for them succeeded.
     pub refused: Vec<Refused>,
+    /// What has its probes, but no instructions that are counted: with that it would have been refused.
+    pub uncounted: Vec<Refused>,
 }
 
 /// Instruments methods of a class. Fails only if the class file as a whole cannot be read.
@@ -43,25 +45,36 @@ pub fn instrument(bytes: &[u8], probes: &Probes<'_>, requests: &[Request]) -> Re
     let class = ClassFile::parse(bytes)?;
     let mut writer = ClassWriter::new(&class);
     let mut caller = Caller::new(probes);
-    let mut refused = Vec::new();
+    let (mut refused, mut uncounted) = (Vec::new(), Vec::new());
     let mut order: Vec<Request> = requests.to_vec();
     order.sort_by_key(|request| (request.method_index, rank(request.place)));
     for requests in order.chunk_by(|one, other| one.method_index == other.method_index) {
         let mut requests = requests.to_vec();
         // One that cannot be done is left out; the others are tried again.
+        let mut without_counting = None;
         while !requests.is_empty() {
+            caller.instructions = if without_counting.is_none() { probes.instructions } else { Instructions::Ignored };
             let mark = writer.appended.mark();
             let start = writer.codes.len();
             let Err((culprit, refusal)) = writer.method(&mut caller, &requests) else { break };
             writer.codes.truncate(start);
             caller.rewind(&mut writer.appended, mark);
+            if caller.instructions == Instructions::Counted {
+                without_counting = Some(refusal);
+                continue;
+            }
+            without_counting = None;
             match culprit {
                 Some(index) => refused.push(Refused { request: requests.remove(index), refusal }),
                 None => refused.extend(requests.drain(..).map(|request| Refused { request, refusal: refusal.clone() })),
             }
         }
+        if let Some(refusal) = without_counting {
+            let counting = requests.iter().filter(|it| it.place.has_instructions());
+            uncounted.extend(counting.map(|request| Refused { request: *request, refusal: refusal.clone() }));
+        }
     }
-    Ok(Rewritten { bytes: writer.finish(), refused })
+    Ok(Rewritten { bytes: writer.finish(), refused, uncounted })
 }
 
 /// Outer regions come first.
@@ -190,9 +203,9 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         }
         let walk = Walk { class: self.class, method, code: &code, scan: &self.scan };
         self.plan.clear();
-        let mut places = Places { walk, caller, appended: &mut self.appended, plan: &mut self.plan };
+        let mut places = Places::new(walk, caller, &mut self.appended, &mut self.plan);
         let (mut regions, pieces) = places.find(requests)?;
-        let allocates = !pieces.is_empty();
+        let (allocates, counts) = (!pieces.is_empty(), places.counts());
         regions::nest(&mut regions);
         constructor::phases(&walk, &mut self.phases).map_err(all)?;
         let chains = Chains::new(&regions);
@@ -205,7 +218,11 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let layout = Layout::new(&code, &self.scan, &self.plan, shifts).map_err(all)?;
         // An object and an id, or an id alone; below them what is returned, or an exception.
         let around = requests.iter().any(|request| matches!(request.place, Place::Around { .. }));
-        let more = 1 + u16::from(allocates || around || self.plan.tokens != 0);
+        let more = match counts {
+            // A token, and two longs that are added.
+            true => 5,
+            false => 1 + u16::from(allocates || around || !self.plan.held.is_empty()),
+        };
         let max_stack = code.max_stack.max(1).checked_add(more).ok_or(all(Refusal::StackFull))?;
         let max_locals = code.max_locals.checked_add(self.plan.locals).ok_or(all(Refusal::LocalsFull))?;
         let start = self.codes.len();
@@ -225,7 +242,7 @@ struct CodeWriter<'w, 'a> {
     out: &'w mut Vec<u8>,
 }
 
-impl CodeWriter<'_, '_> {
+impl<'w> CodeWriter<'w, '_> {
     fn write(
         &mut self,
         (max_stack, max_locals): (u16, u16),
@@ -315,7 +332,7 @@ impl CodeWriter<'_, '_> {
         // Old offset, and the new one.
         let mut joints: Vec<(u32, u32)> = Vec::new();
         let mut made = HashMap::new();
-        let tokens = self.tokens()?;
+        let ours = self.ours()?;
         if let Some(table) = table {
             joints.extend(layout.inverted().map(|branch| (branch.end(), layout.before(branch.end()))));
             if !joints.is_empty() || types.iter().any(|types| matches!(types, BlockTypes::Old(_))) {
@@ -326,7 +343,7 @@ impl CodeWriter<'_, '_> {
                     BlockTypes::Old(offset) => Some(*offset),
                     BlockTypes::Handler(_) => None,
                 }));
-                made = self.states(&wanted, &tokens)?;
+                made = self.states(&wanted, &ours)?;
             }
         }
         let throwable = match types.iter().any(|types| matches!(types, BlockTypes::Handler(_))) {
@@ -336,11 +353,11 @@ impl CodeWriter<'_, '_> {
         let mut writer = FrameWriter::new(self.out);
         let added = joints.iter().filter_map(|(old, new)| Some((*old, *new, made.get(old)?)));
         if let Some(table) = table {
-            let entry = match tokens.is_empty() && joints.is_empty() {
+            let entry = match ours.is_empty() && joints.is_empty() {
                 true => None,
                 false => Some(State::at_entry(self.walk.class, self.walk.method)?),
             };
-            let mut written = Types { class: self.walk.class, layout, tokens: &tokens, appended: &mut *self.appended };
+            let mut written = Types { class: self.walk.class, layout, ours: &ours, appended: &mut *self.appended };
             writer.all(&mut written, entry, table, added)?;
         }
         for (block, types) in types.iter().enumerate() {
@@ -351,7 +368,7 @@ impl CodeWriter<'_, '_> {
                         Phase::Uninitialized(local) => Some(*local),
                         Phase::Constructed | Phase::Unprotected => None,
                     };
-                    writer.full(offset, &Full::of_handler(local, throwable, &tokens))?;
+                    writer.full(offset, &Full::of_handler(local, throwable, &ours))?;
                 }
                 // There is none where there was none: then the JVM does not look at them.
                 BlockTypes::Old(old) => {
@@ -366,20 +383,20 @@ impl CodeWriter<'_, '_> {
     }
 
     /// What every frame has behind the method's own local variables.
-    fn tokens(&mut self) -> Result<Tokens, Refusal> {
-        let count = self.layout.tokens();
-        let object = if count == 0 { 0 } else { self.appended.class(b"java/lang/Object")? };
-        Ok(Tokens { first: self.walk.code.max_locals, count, object })
+    fn ours(&mut self) -> Result<Ours<'w>, Refusal> {
+        let held = self.layout.held();
+        let object = if held.contains(&Held::Object) { self.appended.class(b"java/lang/Object")? } else { 0 };
+        Ok(Ours { first: self.walk.code.max_locals, held, object })
     }
 
     /// The types before the instructions at these offsets, as frames.
-    fn states(&mut self, wanted: &[u32], tokens: &Tokens) -> Result<HashMap<u32, Full>, Refusal> {
+    fn states(&mut self, wanted: &[u32], ours: &Ours<'_>) -> Result<HashMap<u32, Full>, Refusal> {
         let mut wanted = wanted.to_vec();
         wanted.sort_unstable();
         wanted.dedup();
         let mut made = HashMap::new();
         let mut left = wanted.into_iter().peekable();
-        let mut types = Types { class: self.walk.class, layout: self.layout, tokens, appended: &mut *self.appended };
+        let mut types = Types { class: self.walk.class, layout: self.layout, ours, appended: &mut *self.appended };
         let base = self.walk.code.base;
         self.walk.run(|instruction, state| {
             if left.next_if_eq(&instruction.offset).is_some()

@@ -54,18 +54,40 @@ pub(crate) struct Plan {
     pub(crate) tail: Vec<Block>,
     /// Local variables that what is inserted uses, behind those of the method.
     pub(crate) locals: u16,
-    /// So many of them, the first, hold an object from the method's entry on: its tokens.
-    pub(crate) tokens: u16,
+    /// What the first of them hold from the method's entry on.
+    pub(crate) held: Vec<Held>,
+}
+
+/// What a local variable of ours holds all through a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// A call's token.
+    Object,
+    /// Executed instructions, since they were last added to the `Long` behind it, if there is one.
+    Int,
+    /// All executed instructions but those; two slots.
+    Long,
+}
+
+impl Held {
+    pub(crate) fn slots(self) -> u16 {
+        if self == Held::Long { 2 } else { 1 }
+    }
 }
 
 impl Plan {
     pub(crate) fn clear(&mut self) {
         self.locals = 0;
-        self.tokens = 0;
+        self.held.clear();
         self.arena.clear();
         self.insertions.clear();
         self.redirected.clear();
         self.tail.clear();
+    }
+
+    /// How many local variables [`held`](Plan::held) is.
+    pub(crate) fn held_slots(&self) -> u16 {
+        self.held.iter().map(|held| held.slots()).sum()
     }
 
     pub(crate) fn piece(&self, piece: &Piece) -> &[u8] {
@@ -133,9 +155,9 @@ impl<'p> Layout<'p> {
         if layout.length() > MAX_CODE { Err(Refusal::CodeTooLarge) } else { Ok(layout) }
     }
 
-    /// How many local variables behind the method's own hold its tokens, in every frame.
-    pub(crate) fn tokens(&self) -> u16 {
-        self.plan.tokens
+    /// What every frame has behind the method's own local variables.
+    pub(crate) fn held(&self) -> &'p [Held] {
+        &self.plan.held
     }
 
     /// Room that can be used again.

@@ -49,6 +49,8 @@ pub(crate) enum Slot {
     Fall,
     /// On every way to the instruction.
     All,
+    /// Counts what is executed from here on.
+    Count,
     /// Part of a return.
     Return,
 }

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::Refusal;
 use crate::constant_pool::Appended;
+use crate::executed::{Blocks, Counter, Ranges};
 use crate::instructions::{
-    self, ACONST_NULL, ALOAD, ALOAD_0, ANEWARRAY, ASTORE, ASTORE_0, DUP, DUP2, ILOAD, INVOKEDYNAMIC, INVOKEINTERFACE,
-    INVOKEVIRTUAL, ISTORE, MULTIANEWARRAY, NEW, NEWARRAY, POP, WIDE,
+    self, ACONST_NULL, ALOAD, ANEWARRAY, ASTORE, DUP, DUP2, I2L, ICONST_0, ILOAD, INVOKEDYNAMIC, INVOKEINTERFACE,
+    INVOKEVIRTUAL, ISTORE, MULTIANEWARRAY, NEW, NEWARRAY, POP, with_local,
 };
-use crate::layout::{Piece, Plan};
+
+use crate::layout::{Held, Piece, Plan};
 use crate::paths::Slot;
-use crate::probes::{Caller, Place, Probe, Push, Request};
+use crate::probes::{Caller, Instructions, Place, Probe, Push, Request};
 use crate::regions::Region;
 use crate::types::{self, Type};
 use crate::walk::Walk;
@@ -27,18 +29,37 @@ pub(crate) struct Places<'w, 'c, 'a, 'p> {
     pub(crate) caller: &'c mut Caller<'p>,
     pub(crate) appended: &'c mut Appended,
     pub(crate) plan: &'c mut Plan,
+    /// Where instructions are counted, if they are.
+    blocks: Option<Blocks>,
+    /// Of what they are counted for.
+    counters: Vec<Counter>,
 }
 
 /// What is inserted: before which instruction, in what order there.
 pub(crate) type Pieces = Vec<(u32, Slot, Piece)>;
 
-impl Places<'_, '_, '_, '_> {
+impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
+    pub(crate) fn new(
+        walk: Walk<'w, 'a>,
+        caller: &'c mut Caller<'p>,
+        appended: &'c mut Appended,
+        plan: &'c mut Plan,
+    ) -> Places<'w, 'c, 'a, 'p> {
+        Places { walk, caller, appended, plan, blocks: None, counters: Vec::new() }
+    }
+
+    /// Whether there are instructions that count.
+    pub(crate) fn counts(&self) -> bool {
+        self.blocks.is_some()
+    }
+
     /// Regions, and what is inserted behind allocations.
     pub(crate) fn find(&mut self, requests: &[Request]) -> Result<(Vec<Region>, Pieces), Failure> {
         let mut regions: Vec<Region> = Vec::new();
         let mut lines = 0;
         let mut allocations = Wanted::new();
         let mut pieces = Pieces::new();
+        self.find_blocks(requests)?;
         for (index, request) in requests.iter().enumerate() {
             let ranges = match request.place {
                 Place::Method => Ok(vec![(0, self.walk.code.len())]),
@@ -72,7 +93,7 @@ impl Places<'_, '_, '_, '_> {
             let region = ranges.and_then(|ranges| match request.place {
                 Place::Around { local, .. } => self.around(ranges, local, request.id),
                 Place::Method => self.method(ranges, request.id),
-                _ => self.region(ranges, request.id),
+                place => self.region(ranges, place, request.id),
             });
             let region = region.map_err(|why| (Some(index), why))?;
             if matches!(request.place, Place::Lines { .. }) {
@@ -88,30 +109,120 @@ impl Places<'_, '_, '_, '_> {
         if !allocations.is_empty() {
             pieces.extend(self.allocations(&allocations)?);
         }
+        pieces.extend(self.counting().map_err(|why| (None, why))?);
         Ok((regions, pieces))
+    }
+
+    /// Where instructions are counted for these requests.
+    fn find_blocks(&mut self, requests: &[Request]) -> Result<(), Failure> {
+        if self.caller.instructions == Instructions::Ignored {
+            return Ok(());
+        }
+        let mut regions: Vec<Ranges> = Vec::new();
+        let mut wanted = false;
+        for (index, request) in requests.iter().enumerate() {
+            wanted |= request.place.has_instructions();
+            if let Place::Lines { first, last } = request.place {
+                regions.push(self.lines(first, last).map_err(|why| (Some(index), why))?);
+            }
+        }
+        self.blocks = wanted.then(|| Blocks::of(self.walk.code, self.walk.scan, &regions));
+        Ok(())
+    }
+
+    /// Makes room for something that is there all through the method; its local variable.
+    fn hold(&mut self, what: Held) -> Result<u16, Refusal> {
+        let local = self.walk.code.max_locals.checked_add(self.plan.held_slots());
+        let local = local.filter(|local| local.checked_add(what.slots()).is_some()).ok_or(Refusal::LocalsFull)?;
+        self.plan.held.push(what);
+        self.plan.locals = self.plan.locals.max(self.plan.held_slots());
+        Ok(local)
+    }
+
+    /// What pushes the number of instructions that a region has executed; nothing, if they are not counted. And what lets it begin
+    /// anew.
+    fn executed(&mut self, ranges: &Ranges) -> Result<Option<(Vec<u8>, Vec<u8>)>, Refusal> {
+        let Some(blocks) = &self.blocks else { return Ok(None) };
+        if let Some(always) = blocks.constant() {
+            let push = Push::new(always, self.appended)?;
+            return Ok(Some(([push.bytes(), &[I2L]].concat(), Vec::new())));
+        }
+        let goes_backwards = !blocks.backwards.is_empty();
+        let int = self.hold(Held::Int)?;
+        let long = if goes_backwards { Some(self.hold(Held::Long)?) } else { None };
+        let counter = Counter::new(ranges.clone(), int, long);
+        let pieces = (counter.sum(), counter.begin(&[ICONST_0]));
+        self.counters.push(counter);
+        Ok(Some(pieces))
+    }
+
+    /// What counts.
+    fn counting(&mut self) -> Result<Pieces, Refusal> {
+        let (Some(blocks), counters) = (self.blocks.take(), std::mem::take(&mut self.counters)) else {
+            return Ok(Pieces::new());
+        };
+        let mut pieces = Pieces::new();
+        // A method that nothing in it is counted apart from begins with its first block.
+        let first = match counters[..] {
+            [ref only] if only.size() == self.walk.code.len() => blocks.first(),
+            _ => None,
+        };
+        for counter in &counters {
+            let push = Push::new(first.unwrap_or(0), self.appended)?;
+            pieces.push((0, Slot::Fall, self.piece(&counter.begin(push.bytes()))));
+        }
+        for &(offset, length) in blocks.blocks.iter().skip(usize::from(first.is_some())) {
+            let innermost = counters.iter().filter(|it| it.contains(offset)).min_by_key(|it| it.size());
+            if let Some(counter) = innermost {
+                pieces.push((offset, Slot::Count, self.piece(&counter.add(length))));
+            }
+        }
+        for &offset in &blocks.backwards {
+            for counter in counters.iter().filter(|it| it.contains(offset)) {
+                pieces.push((offset, Slot::Count, self.piece(&counter.go_on())));
+            }
+        }
+        self.blocks = Some(blocks);
+        Ok(pieces)
+    }
+
+    fn piece(&mut self, bytes: &[u8]) -> Piece {
+        let start = self.plan.arena.len() as u32;
+        self.extend(start..start, bytes)
     }
 
     /// The whole method: what its entry returns is kept for its exits.
     fn method(&mut self, ranges: Vec<(u32, u32)>, id: u32) -> Result<Region, Refusal> {
-        let token = self.walk.code.max_locals.checked_add(self.plan.tokens);
-        let token = token.filter(|token| *token < u16::MAX).ok_or(Refusal::LocalsFull)?;
-        self.plan.tokens += 1;
-        self.plan.locals = self.plan.locals.max(self.plan.tokens);
+        let token = self.hold(Held::Object)?;
+        let executed = self.executed(&ranges)?;
         let push = Push::new(id, self.appended)?;
         let mut call =
             |probe, operand: &[u8]| self.caller.call(probe, operand, &push, self.appended, &mut self.plan.arena);
-        let (exit, thrown) = (call(Probe::Exit, &load(token))?, call(Probe::Throw, &load(token))?);
+        let (exit, thrown) = match executed {
+            None => (call(Probe::Exit, &load(token))?, call(Probe::Throw, &load(token))?),
+            Some((sum, _)) => {
+                let operands = [load(token), sum].concat();
+                (call(Probe::ExitCounted, &operands)?, call(Probe::ThrowCounted, &operands)?)
+            }
+        };
         let enter = call(Probe::Enter, &[])?;
         Ok(Region { ranges, enter: self.extend(enter, &store(token)), exit, thrown })
     }
 
     /// Part of a method, which control may enter more than once.
-    fn region(&mut self, ranges: Vec<(u32, u32)>, id: u32) -> Result<Region, Refusal> {
+    fn region(&mut self, ranges: Vec<(u32, u32)>, place: Place, id: u32) -> Result<Region, Refusal> {
+        let executed = if place.has_instructions() { self.executed(&ranges)? } else { None };
         let push = Push::new(id, self.appended)?;
-        let mut call = |probe| self.caller.call(probe, &[], &push, self.appended, &mut self.plan.arena);
-        let (exit, thrown) = (call(Probe::ExitRegion)?, call(Probe::ThrowRegion)?);
-        let enter = call(Probe::Enter)?;
-        Ok(Region { ranges, enter: self.extend(enter, &[POP]), exit, thrown })
+        let mut call =
+            |probe, operand: &[u8]| self.caller.call(probe, operand, &push, self.appended, &mut self.plan.arena);
+        let (exit, thrown, begin) = match executed {
+            None => (call(Probe::ExitRegion, &[])?, call(Probe::ThrowRegion, &[])?, Vec::new()),
+            Some((sum, begin)) => {
+                (call(Probe::ExitRegionCounted, &sum)?, call(Probe::ThrowRegionCounted, &sum)?, begin)
+            }
+        };
+        let enter = call(Probe::Enter, &[])?;
+        Ok(Region { ranges, enter: self.extend(enter, &[&[POP], &begin[..]].concat()), exit, thrown })
     }
 
     /// The piece that was made last, with more behind it.
@@ -272,10 +383,10 @@ impl Places<'_, '_, '_, '_> {
             [] => (vec![DUP], Vec::new()),
             [only] if types::slots(&[only]) == 1 => (vec![DUP2, POP], Vec::new()),
             _ => {
-                let first = code.max_locals.checked_add(self.plan.tokens).ok_or(Refusal::LocalsFull)?;
+                let first = code.max_locals.checked_add(self.plan.held_slots()).ok_or(Refusal::LocalsFull)?;
                 let (mut aside, back, locals) = put_aside(&arguments, first)?;
                 aside.push(DUP);
-                let locals = self.plan.tokens.checked_add(locals).ok_or(Refusal::LocalsFull)?;
+                let locals = self.plan.held_slots().checked_add(locals).ok_or(Refusal::LocalsFull)?;
                 self.plan.locals = self.plan.locals.max(locals);
                 (aside, back)
             }
@@ -328,23 +439,10 @@ fn put_aside(values: &[Type<'_>], first: u16) -> Result<(Vec<u8>, Vec<u8>, u16),
 
 /// Pushes a reference from a local variable.
 fn load(local: u16) -> Vec<u8> {
-    short(ALOAD_0, local).unwrap_or_else(|| with_local(ALOAD, local))
+    with_local(ALOAD, local)
 }
 
 /// Pops a reference into a local variable.
 fn store(local: u16) -> Vec<u8> {
-    short(ASTORE_0, local).unwrap_or_else(|| with_local(ASTORE, local))
-}
-
-/// The form without an operand, of which there are four: JIT compilers count bytes.
-fn short(first: u8, local: u16) -> Option<Vec<u8>> {
-    let last = 3;
-    u8::try_from(local).ok().filter(|local| *local <= last).map(|local| vec![first + local])
-}
-
-fn with_local(opcode: u8, local: u16) -> Vec<u8> {
-    match local.to_be_bytes() {
-        [0, low] => vec![opcode, low],
-        [high, low] => vec![WIDE, opcode, high, low],
-    }
+    with_local(ASTORE, local)
 }

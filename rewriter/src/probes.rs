@@ -12,7 +12,8 @@ pub struct Probes<'p> {
     /// Called when a method or region is entered, with its id: `(I)Ljava/lang/Object;`. What it returns is the call's token.
     pub enter: &'p str,
     /// Called when it is left. A method's is given the token, which was in a local variable meanwhile, and the id:
-    /// `(Ljava/lang/Object;I)V`. A region may be entered in many places, and keeps none: `(I)V`.
+    /// `(Ljava/lang/Object;I)V`. A region may be entered in many places, and keeps none: `(I)V`. Where instructions are counted,
+    /// their number comes before the id: `(Ljava/lang/Object;JI)V` and `(JI)V`.
     pub exit: &'p str,
     /// Called when an exception leaves it, in the same way.
     pub throw: &'p str,
@@ -33,6 +34,18 @@ pub struct Probes<'p> {
     /// Called before a call, with the object that it is made on (perhaps `null`), and the id of the place:
     /// `(Ljava/lang/Object;I)V`. `None` if receivers are not passed.
     pub receiver: Option<&'p str>,
+    /// Whether `exit` and `throw` are given the number of instructions that were executed.
+    pub instructions: Instructions,
+}
+
+/// Whether the instructions that methods and regions execute are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Instructions {
+    /// They are not.
+    #[default]
+    Ignored,
+    /// Those of the class file, by blocks: each counts as a whole as soon as it is entered. No inserted ones.
+    Counted,
 }
 
 impl<'p> Probes<'p> {
@@ -49,6 +62,7 @@ impl<'p> Probes<'p> {
             around: None,
             before: None,
             receiver: None,
+            instructions: Instructions::Ignored,
         }
     }
 }
@@ -112,6 +126,13 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// Whether what is executed there can be counted for it. A single call's instruction counts as its method's.
+    pub(crate) fn has_instructions(self) -> bool {
+        matches!(self, Place::Method | Place::Lines { .. })
+    }
+}
+
 /// Something to be probed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -147,6 +168,10 @@ pub(crate) enum Probe {
     Throw,
     ExitRegion,
     ThrowRegion,
+    ExitCounted,
+    ThrowCounted,
+    ExitRegionCounted,
+    ThrowRegionCounted,
     Allocate,
     Receive,
     Argument,
@@ -156,17 +181,22 @@ pub(crate) enum Probe {
     Receiver,
 }
 
+/// How many there are.
+const PROBES: usize = Probe::Receiver as usize + 1;
+
 /// Makes calls of the probes for one class.
 #[derive(Debug)]
 pub(crate) struct Caller<'p> {
     probes: &'p Probes<'p>,
+    /// Whether instructions are counted in the method at hand.
+    pub(crate) instructions: Instructions,
     /// Constant pool index of each probe that has been called.
-    indexes: [Option<u16>; 12],
+    indexes: [Option<u16>; PROBES],
 }
 
 impl<'p> Caller<'p> {
     pub(crate) fn new(probes: &'p Probes<'p>) -> Caller<'p> {
-        Caller { probes, indexes: [None; 12] }
+        Caller { probes, instructions: probes.instructions, indexes: [None; PROBES] }
     }
 
     /// Appends the code of a call to an arena; `operand` is the code that pushes what comes before the id.
@@ -189,6 +219,10 @@ impl<'p> Caller<'p> {
                     Probe::Throw => (self.probes.throw, WITH_OBJECT),
                     Probe::ExitRegion => (self.probes.exit, "(I)V"),
                     Probe::ThrowRegion => (self.probes.throw, "(I)V"),
+                    Probe::ExitCounted => (self.probes.exit, "(Ljava/lang/Object;JI)V"),
+                    Probe::ThrowCounted => (self.probes.throw, "(Ljava/lang/Object;JI)V"),
+                    Probe::ExitRegionCounted => (self.probes.exit, "(JI)V"),
+                    Probe::ThrowRegionCounted => (self.probes.throw, "(JI)V"),
                     Probe::Receive => (self.probes.receive.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                     Probe::Allocate => (self.probes.allocate.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                     Probe::Argument => (self.probes.argument.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
@@ -213,11 +247,11 @@ impl<'p> Caller<'p> {
     /// Forgets what was appended to the constant pool since.
     pub(crate) fn rewind(&mut self, appended: &mut Appended, mark: Mark) {
         appended.rewind(mark);
-        self.indexes = [None; 12];
+        self.indexes = [None; PROBES];
     }
 }
 
-/// The shortest instruction that pushes an id.
+/// The shortest instruction that pushes a number, an id mostly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Push {
     bytes: [u8; 3],
@@ -239,7 +273,7 @@ impl Push {
         Ok(Push { bytes, length })
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }

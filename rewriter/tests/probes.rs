@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use headwater_rewriter::{ClassFile, instrument};
+use headwater_rewriter::{ClassFile, instrument, reassemble};
 use headwater_tests::{Scratch, class_files, compile_text, jdks};
 
 mod support;
 
-use support::{PROBES, all_methods};
+use support::{COUNTING, PROBES, all_methods};
 
 const SOURCE: &str = "
 class Sample {
@@ -124,4 +124,21 @@ fn an_empty_finalizer_stays_one() {
         ["empty-finalizer"],
         "HotSpot takes objects for finalizable unless their finalizer only returns"
     );
+}
+
+#[test]
+fn what_has_no_room_for_counting_is_instrumented_without() {
+    let many: String = (0..6000).map(|number| format!("if (n == {}) s++;", 1000 + number)).collect();
+    let source =
+        format!("class Many {{ static int many(int n) {{ int s = 0; {many} return s; }} static void few() {{ }} }}");
+    let classes = compile_text(&jdks()[0], &source);
+    let bytes = std::fs::read(classes.file("Many.class")).expect("a class file");
+    let class = ClassFile::parse(&bytes).expect("javac's");
+    let rewritten = instrument(&bytes, &COUNTING, &all_methods(&class)).expect("javac's");
+    assert_eq!(rewritten.refused, []);
+    let uncounted = rewritten.uncounted.iter().map(|it| (it.request.method_index, it.refusal.code()));
+    assert_eq!(uncounted.collect::<Vec<_>>(), [(1, "code-too-large")], "the others are counted");
+    assert!(reassemble(&rewritten.bytes).is_ok_and(|again| again == rewritten.bytes));
+    let has = |descriptor: &str| rewritten.bytes.windows(descriptor.len()).any(|it| it == descriptor.as_bytes());
+    assert!(has("(Ljava/lang/Object;I)V") && has("(Ljava/lang/Object;JI)V"));
 }

@@ -9,7 +9,8 @@ mod constants;
 pub const PROBE_CLASS: &str = "java/lang/HeadwaterV1";
 /// `(I)Ljava/lang/Object;`: first instruction of an instrumented method, or part of one. Returns the call's token.
 pub const ENTER: &str = "enter";
-/// `(Ljava/lang/Object;I)V`: before a return, with the token; `(I)V`: where control leaves a part of a method.
+/// `(Ljava/lang/Object;I)V`: before a return, with the token; `(I)V`: where control leaves a part of a method. Where instructions are
+/// counted, with their number: `(Ljava/lang/Object;JI)V` and `(JI)V`.
 pub const EXIT: &str = "exit";
 /// The same, when an exception leaves the method or the part.
 pub const THROWN: &str = "thrown";
@@ -37,12 +38,16 @@ pub const BEGUN: &str = "begun";
 pub const DONE: &str = "done";
 
 /// All that instrumented methods call, by name and descriptor.
-pub const PROBES: [(&str, &str); 11] = [
+pub const PROBES: [(&str, &str); 15] = [
     (ENTER, "(I)Ljava/lang/Object;"),
     (EXIT, "(Ljava/lang/Object;I)V"),
     (THROWN, "(Ljava/lang/Object;I)V"),
     (EXIT, "(I)V"),
     (THROWN, "(I)V"),
+    (EXIT, "(Ljava/lang/Object;JI)V"),
+    (THROWN, "(Ljava/lang/Object;JI)V"),
+    (EXIT, "(JI)V"),
+    (THROWN, "(JI)V"),
     (APPROACHED, "(I)V"),
     (RECEIVED, "(Ljava/lang/Object;I)V"),
     (REFLECTED, "(Ljava/lang/Object;I)V"),
@@ -104,7 +109,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 17] = [
+pub const CLASSES: [RuntimeClass; 18] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -116,6 +121,7 @@ pub const CLASSES: [RuntimeClass; 17] = [
     class!("HeadwaterV1Revealed"),
     class!("HeadwaterV1Handles"),
     class!("HeadwaterV1Entry"),
+    class!("HeadwaterV1Leaving"),
     class!("HeadwaterV1Bucket"),
     class!("HeadwaterV1HandedOver"),
     class!("HeadwaterV1Handover"),

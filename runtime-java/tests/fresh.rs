@@ -62,6 +62,7 @@ fn constants_are_the_protocols() {
         ("PAUSE_HOTSWAP", word::PauseReason::Hotswap.number().into()),
         ("PAUSE_BUFFER", word::PauseReason::Buffer.number().into()),
         ("PAUSE_OPEN_CALLS", word::PauseReason::OpenCalls.number().into()),
+        ("COUNTER_BYTECODES", word::Counter::Bytecodes.number().into()),
         ("HANDOVER_SUBMIT", word::Handover::Submit.number().into()),
         ("HANDOVER_RUN", word::Handover::Run.number().into()),
         ("HANDOVER_END", word::Handover::End.number().into()),

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 mod budget;
+mod bytecodes;
 mod clocks;
 mod console;
 mod counted;
@@ -50,6 +51,7 @@ mod unnamed;
 fn main() -> ExitCode {
     headwater_tests::trials::run([
         budget::trials(),
+        bytecodes::trials(),
         clocks::trials(),
         console::trials(),
         counted::trials(),

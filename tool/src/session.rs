@@ -130,9 +130,10 @@ pub struct Session {
     /// Who wants to know of platform threads that enter the call graph.
     os_threads: Option<Sender<OsThread>>,
     deadlines_passed: Vec<String>,
-    unparsable: Vec<(String, String)>,
+    remarks: Vec<String>,
     /// Where it is told that calls which began before recording have returned.
     returns: Option<Sender<Returned>>,
+    counting: Counting,
     /// Who waits for what is being decided just now: a thread of the graph, with its latest question.
     asker: Option<(RequestId, ThreadId)>,
     /// It links classes.
@@ -174,8 +175,9 @@ impl Session {
             inside: HashSet::new(),
             os_threads: None,
             deadlines_passed: Vec::new(),
-            unparsable: Vec::new(),
+            remarks: Vec::new(),
             returns: None,
+            counting: Counting::default(),
             asker: None,
             linking: false,
             stopping: false,
@@ -238,9 +240,9 @@ impl Session {
         &self.deadlines_passed
     }
 
-    /// Classes that the rewriter could not read, with its reasons.
-    pub fn unparsable(&self) -> &[(String, String)] {
-        &self.unparsable
+    /// What the rewriter could not do, but for what it refused.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// Times the probes in the target.
@@ -271,6 +273,7 @@ impl Session {
 
     /// Has these counted beside calls.
     pub async fn count(&mut self, what: Counting) -> Result<(), SessionError> {
+        self.counting = what;
         if !what.is_nothing() {
             self.command(Command::Count(what), "count more than calls").await?;
         }

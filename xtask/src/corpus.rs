@@ -19,9 +19,11 @@ use crate::verification::{Subject, Verified, check_that_it_happens, differences,
 const REFUSED_LIMIT_PERCENT: f64 = 0.02;
 
 /// What the rewriter did with a part of the corpus.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Rewriting {
     name: String,
+    /// Of the two that instrument.
+    pass: Pass,
     natives: Natives,
     instrumented: Figures,
     identity: Figures,
@@ -30,8 +32,15 @@ pub(crate) struct Rewriting {
 }
 
 impl Rewriting {
-    pub(crate) fn new(name: &str) -> Rewriting {
-        Rewriting { name: name.to_owned(), ..Rewriting::default() }
+    pub(crate) fn new(name: &str, pass: Pass) -> Rewriting {
+        Rewriting {
+            name: name.to_owned(),
+            pass,
+            natives: Natives::default(),
+            instrumented: Figures::default(),
+            identity: Figures::default(),
+            again: Figures::default(),
+        }
     }
 
     /// Classes that could not be read, or came out different.
@@ -64,7 +73,7 @@ impl Rewriting {
 /// Both passes over these classes; returns them instrumented.
 pub(crate) fn check(classes: Vec<ClassBytes>, rewriting: &mut Rewriting) -> Vec<ClassBytes> {
     rewriting.identity.add(rewrite(&classes, Pass::Identity, &rewriting.natives).1);
-    let (rewritten, figures) = rewrite(&classes, Pass::Instrument, &rewriting.natives);
+    let (rewritten, figures) = rewrite(&classes, rewriting.pass, &rewriting.natives);
     rewriting.instrumented.add(figures);
     let changed = changed(classes, rewritten);
     rewriting.again.add(rewrite(&changed, Pass::Identity, &rewriting.natives).1);
@@ -77,6 +86,8 @@ pub(crate) struct Extent {
     /// Every n-th class is linked.
     pub(crate) every: usize,
     pub(crate) programs: Programs,
+    /// [`Pass::Instrument`] or [`Pass::Count`].
+    pub(crate) pass: Pass,
 }
 
 pub(crate) fn run(home: Option<&Path>, extent: Extent) -> Result<(), String> {
@@ -92,7 +103,7 @@ pub(crate) fn run(home: Option<&Path>, extent: Extent) -> Result<(), String> {
     };
     let work = root().canonicalize().map_err(|error| error.to_string())?.join("target/corpus");
     println!("rewriting");
-    let (libraries, rewritings) = Libraries::prepare(&work.join("jars"))?;
+    let (libraries, rewritings) = Libraries::prepare(&work.join("jars"), extent.pass)?;
     let mut corpus = Corpus { extent, wrong: Vec::new(), all: Figures::default() };
     for rewriting in rewritings {
         corpus.take_in(rewriting);
@@ -100,7 +111,7 @@ pub(crate) fn run(home: Option<&Path>, extent: Extent) -> Result<(), String> {
     for jdk in jdks {
         let name = format!("JDK {}", jdk.version);
         let jdk = ProbedJdk::new(jdk, work.join(name.replace(' ', "-").to_lowercase()))?;
-        corpus.take_in(rewrite_image(&name, &jdk)?);
+        corpus.take_in(rewrite_image(&name, &jdk, extent.pass)?);
         corpus.link(&name, &jdk, &libraries)?;
         println!("programs on {name}");
         corpus.wrong.extend(semantics::run(&jdk, &libraries, extent.programs)?);
@@ -176,9 +187,9 @@ impl Corpus {
 }
 
 /// Instruments the modules of a JDK.
-fn rewrite_image(name: &str, jdk: &ProbedJdk) -> Result<Rewriting, String> {
+fn rewrite_image(name: &str, jdk: &ProbedJdk, pass: Pass) -> Result<Rewriting, String> {
     let extracted = jdk.work.join("extracted");
-    let mut rewriting = Rewriting::new(name);
+    let mut rewriting = Rewriting::new(name, pass);
     let modules = class_tree::extract_image(&jdk.jdk.home, &extracted)?;
     for module in &modules {
         rewriting.natives.add(&class_tree::read(module)?);

@@ -8,6 +8,7 @@ use crate::corpus::{Rewriting, check};
 use crate::jar::Jar;
 use crate::machine::ensure;
 use crate::probed_jdk::file_name;
+use crate::rewriting::Pass;
 
 /// Where packages put them.
 const DIRECTORIES: [&str; 5] = [
@@ -30,11 +31,13 @@ const WANTED: [(&str, &str); 4] = [
 pub(crate) struct Libraries {
     /// Instrumented copies, by the original's canonical path.
     copies: BTreeMap<PathBuf, PathBuf>,
+    /// How they are instrumented.
+    pub(crate) pass: Pass,
 }
 
 impl Libraries {
     /// Finds them all, and instruments them.
-    pub(crate) fn prepare(work: &Path) -> Result<(Libraries, Vec<Rewriting>), String> {
+    pub(crate) fn prepare(work: &Path, pass: Pass) -> Result<(Libraries, Vec<Rewriting>), String> {
         ensure_installed()?;
         class_tree::empty(work)?;
         let mut copies = BTreeMap::new();
@@ -50,13 +53,13 @@ impl Libraries {
                 class_tree::empty(&copy)?;
                 let copy = copy.join(&name);
                 let mut jar = Jar::open(&original)?;
-                let rewriting = groups.entry(group(&name)).or_insert_with(|| Rewriting::new(group(&name)));
+                let rewriting = groups.entry(group(&name)).or_insert_with(|| Rewriting::new(group(&name), pass));
                 let changed = check(jar.classes()?, rewriting);
                 jar.write(&copy, &changed)?;
                 copies.insert(original, copy);
             }
         }
-        Ok((Libraries { copies }, groups.into_values().collect()))
+        Ok((Libraries { copies, pass }, groups.into_values().collect()))
     }
 
     pub(crate) fn originals(&self) -> Vec<PathBuf> {

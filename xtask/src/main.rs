@@ -89,6 +89,9 @@ enum Command {
         /// Insert nothing: every class must come out the same
         #[arg(long)]
         identity: bool,
+        /// Count the instructions that are executed
+        #[arg(long, conflicts_with = "identity")]
+        count: bool,
         /// List every refused method
         #[arg(long)]
         report: bool,
@@ -104,6 +107,9 @@ enum Command {
         /// Run all programs also for a sample, instead of javac only
         #[arg(long)]
         semantics: bool,
+        /// Count the instructions that are executed
+        #[arg(long)]
+        count: bool,
     },
     /// Profile real applications under load, and compare what the profiles say with the programs' own figures
     Zoo(zoo::Arguments),
@@ -124,14 +130,15 @@ fn main() -> ExitCode {
         Command::Tutorial => tutorial::run(),
         Command::Runtime => runtime::run(),
         Command::Web => web::run(),
-        Command::Rewrite { input, output, identity, report } => {
-            let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::Instrument };
+        Command::Rewrite { input, output, identity, count, report } => {
+            let pass = if identity { rewriting::Pass::Identity } else { rewriting::Pass::instrument(count) };
             rewrite::run(&input, &output, pass, report)
         }
-        Command::Corpus { sample, jdk, semantics } => {
+        Command::Corpus { sample, jdk, semantics, count } => {
             let whole = sample.is_none() || semantics;
             let programs = if whole { semantics::Programs::All } else { semantics::Programs::Javac };
-            corpus::run(jdk.as_deref(), corpus::Extent { every: sample.map_or(1, NonZeroUsize::get), programs })
+            let every = sample.map_or(1, NonZeroUsize::get);
+            corpus::run(jdk.as_deref(), corpus::Extent { every, programs, pass: rewriting::Pass::instrument(count) })
         }
         Command::Zoo(arguments) => zoo::run(&arguments),
         Command::Chaos(arguments) => chaos::run(&arguments),

@@ -39,7 +39,7 @@ fn print(figures: &Figures, pass: Pass, report: bool) {
     println!("classes     {}", figures.classes);
     println!("unreadable  {}", figures.unreadable.len());
     match pass {
-        Pass::Instrument => {
+        Pass::Instrument | Pass::Count => {
             println!("methods     {}, instrumented {}", figures.methods, figures.methods - figures.refused.len());
             println!("refused     {}", figures.refusals());
         }

@@ -3,10 +3,15 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
-use headwater_rewriter::{CallKind, ClassFile, Method, Place, Probes, Request, call_sites, instrument, reassemble};
+use headwater_rewriter::{
+    CallKind, ClassFile, Instructions, Method, Place, Probes, Request, call_sites, instrument, reassemble,
+};
 
 /// Of `rewriter/tests/java/java/lang/HwProbe.java`.
 const PROBES: Probes<'static> = Probes::of_methods("java/lang/HwProbe");
+
+/// The same, where instructions are counted.
+const COUNTING: Probes<'static> = Probes { instructions: Instructions::Counted, ..PROBES };
 
 /// What HwProbe knows the constructors of `java.lang.Thread` by.
 const THREAD_INIT: u32 = 1;
@@ -27,8 +32,17 @@ pub(crate) struct ClassBytes {
 pub(crate) enum Pass {
     /// Every method with code gets its probes, and so does every call of a native method that is known.
     Instrument,
+    /// The same, and instructions are counted.
+    Count,
     /// Everything is taken apart and put together again.
     Identity,
+}
+
+impl Pass {
+    /// Probes, and a count of instructions if that is wanted.
+    pub(crate) fn instrument(count: bool) -> Pass {
+        if count { Pass::Count } else { Pass::Instrument }
+    }
 }
 
 /// Native methods, by class, name and descriptor: calls of them are probed.
@@ -63,7 +77,7 @@ impl Natives {
     }
 }
 
-/// A method that was left as it was.
+/// A method that was left as it was, or has no instructions that are counted.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedMethod {
     /// `a/b/C.m(desc)`
@@ -158,7 +172,8 @@ fn rewrite_part(
             continue;
         }
         let rewritten = match pass {
-            Pass::Instrument => instrument_class(class, first_number + number, natives, &mut figures),
+            Pass::Instrument => instrument_class(class, first_number + number, &PROBES, natives, &mut figures),
+            Pass::Count => instrument_class(class, first_number + number, &COUNTING, natives, &mut figures),
             Pass::Identity => check_identity(class, &mut figures).map(|()| None),
         };
         out.push(rewritten.unwrap_or_else(|error| {
@@ -180,6 +195,7 @@ type Outcome<T> = Result<T, headwater_rewriter::Error>;
 fn instrument_class(
     class: &ClassBytes,
     number: usize,
+    probes: &Probes<'_>,
     natives: &Natives,
     figures: &mut Figures,
 ) -> Outcome<Option<Vec<u8>>> {
@@ -195,10 +211,10 @@ fn instrument_class(
         }
     }
     let start = Instant::now();
-    let rewritten = instrument(&class.bytes, &PROBES, &requests)?;
+    let rewritten = instrument(&class.bytes, probes, &requests)?;
     figures.time += start.elapsed();
     figures.bytes += class.bytes.len();
-    for refused in &rewritten.refused {
+    for refused in rewritten.refused.iter().chain(&rewritten.uncounted) {
         let method = &parsed.methods()[refused.request.method_index];
         figures.refused.push(RefusedMethod {
             method: format!("{name}.{}{}", method.name(), method.descriptor()),

@@ -152,7 +152,7 @@ fn compiled(
 ) -> Result<Program, String> {
     let (original, instrumented) = (jdk.work.join(format!("{name}-original")), jdk.work.join(name));
     class_tree::write(&original, &classes)?;
-    let mut rewriting = Rewriting::new(name);
+    let mut rewriting = Rewriting::new(name, libraries.pass);
     class_tree::write(&instrumented, &check(classes, &mut rewriting))?;
     wrong.extend(rewriting.wrong());
     let mut program = with_jars(name, directory, libraries)?;

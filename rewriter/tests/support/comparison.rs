@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use headwater_rewriter::{ClassFile, Probes, Request, Rewritten, instrument, reassemble};
+use headwater_rewriter::{ClassFile, Instructions, Place, Probes, Request, Rewritten, instrument, reassemble};
 use headwater_tests::{Jdk, Process, Scratch, javac};
 
 /// Of `java/java/lang/HwStack.java`.
 const PROBES: Probes<'static> = Probes::of_methods("java/lang/HwStack");
+
+/// Every instruction tells that it is executed, and every call how many it has executed.
+const COUNTING: Probes<'static> = Probes { before: Some("before"), instructions: Instructions::Counted, ..PROBES };
 
 /// Names and class files.
 pub type Classes = Vec<(String, Vec<u8>)>;
@@ -45,14 +48,35 @@ fn requests(class: &ClassFile<'_>) -> Vec<Request> {
     with_code.map(|method| Request::method(method.index, method.index as u32 * SPREAD)).collect()
 }
 
+/// The same, and all instructions.
+fn requests_of_instructions(class: &ClassFile<'_>) -> Vec<Request> {
+    let mut requests = requests(class);
+    for method in requests.clone() {
+        let Ok(Some(code)) = class.code(&class.methods()[method.method_index]) else { continue };
+        let handlers: Vec<u32> = code.exceptions().map(|range| range.handler).collect();
+        requests.extend(code.instructions().map(|instruction| {
+            let offset = instruction.offset;
+            let id = method.id << 1 | u32::from(handlers.contains(&offset));
+            Request { id, place: Place::Before { offset }, ..method }
+        }));
+    }
+    requests
+}
+
 /// The program's classes with all methods instrumented, and which of these were refused. What is wrong with the class
 /// files is added to `wrong`.
-fn instrumented(program: &Program, wrong: &mut Vec<String>) -> (Classes, Vec<(String, String)>) {
+fn instrumented(program: &Program, probes: &Probes<'_>, wrong: &mut Vec<String>) -> (Classes, Vec<(String, String)>) {
     let mut refused = Vec::new();
     let mut classes = Vec::new();
     for (name, bytes) in &program.classes {
         let class = ClassFile::parse(bytes).unwrap_or_else(|error| panic!("{}, {name}: {error}", program.name));
-        let rewritten = instrument(bytes, &PROBES, &requests(&class)).expect("parsed above");
+        let requests = match probes.instructions {
+            Instructions::Ignored => requests(&class),
+            Instructions::Counted => requests_of_instructions(&class),
+        };
+        let rewritten = instrument(bytes, probes, &requests).expect("parsed above");
+        let uncounted = rewritten.uncounted.iter().map(|it| (it.request.method_index, it.refusal.code().to_owned()));
+        let refusals = refusals(&rewritten).into_iter().chain(uncounted);
         for (bytes, kind) in [(bytes, "original"), (&rewritten.bytes, "instrumented")] {
             match reassemble(bytes) {
                 Ok(again) if again == *bytes => {}
@@ -60,7 +84,7 @@ fn instrumented(program: &Program, wrong: &mut Vec<String>) -> (Classes, Vec<(St
                 Err(error) => wrong.push(format!("{}: {name}, {kind}, cannot be read: {error}", program.name)),
             }
         }
-        for (index, code) in refusals(&rewritten) {
+        for (index, code) in refusals {
             let method = &class.methods()[index];
             refused.push((format!("{name}.{}{}", method.name(), method.descriptor()), code));
         }
@@ -135,7 +159,7 @@ fn differences(jdk: &Jdk, programs: &[Program]) -> (Vec<String>, u64) {
     javac(jdk, &[&patch], &[&tests.join("java/java/lang/HwStack.java")], probes.path());
 
     let mut differences = Vec::new();
-    let rewritten: Vec<_> = programs.iter().map(|program| instrumented(program, &mut differences)).collect();
+    let rewritten: Vec<_> = programs.iter().map(|program| instrumented(program, &PROBES, &mut differences)).collect();
     let mut is_instrumented = BTreeMap::new();
     for (program, (_, refused)) in programs.iter().zip(&rewritten) {
         is_instrumented.insert(&program.name, refused.is_empty());
@@ -147,14 +171,25 @@ fn differences(jdk: &Jdk, programs: &[Program]) -> (Vec<String>, u64) {
         }
     }
     let original = write(programs.iter().map(|program| (program.name.as_str(), &program.classes[..])));
-    let changed =
-        write(programs.iter().zip(&rewritten).map(|(program, (classes, _))| (program.name.as_str(), &classes[..])));
+    let counting = programs.iter().map(|program| {
+        let (classes, refused) = instrumented(program, &COUNTING, &mut differences);
+        // A probe for each instruction takes room that large methods do not have.
+        for (method, code) in refused.iter().filter(|(_, code)| code != "code-too-large" && code != "stack-map-full") {
+            differences.push(format!("{}: {method} was refused when counting: {code}", program.name));
+        }
+        refused.is_empty().then(|| (counted(&program.name), classes))
+    });
+    let counting: Vec<(String, Classes)> = counting.collect::<Vec<_>>().into_iter().flatten().collect();
+    let names = programs.iter().map(|program| program.name.as_str());
+    let changed = names.zip(rewritten.iter().map(|(classes, _)| &classes[..]));
+    let changed = write(changed.chain(counting.iter().map(|(name, classes)| (name.as_str(), &classes[..]))));
     let expected = run(jdk, &support, &original, None);
     let got = run(jdk, &support, &changed, Some(probes.path()));
     let mut calls = 0;
-    for program in programs {
-        let name = &program.name;
-        let (Some(expected), Some(got)) = (expected.get(name), got.get(name)) else {
+    let is_counting = |program: &&Program| counting.iter().any(|(name, _)| *name == counted(&program.name));
+    let counting_programs = programs.iter().filter(is_counting).map(|program| (counted(&program.name), program));
+    for (name, program) in programs.iter().map(|program| (program.name.clone(), program)).chain(counting_programs) {
+        let (Some(expected), Some(got)) = (expected.get(&program.name), got.get(&name)) else {
             differences.push(format!("{name}: it did not run"));
             continue;
         };
@@ -175,18 +210,26 @@ fn differences(jdk: &Jdk, programs: &[Program]) -> (Vec<String>, u64) {
             let detail = got.lines.iter().skip_while(|line| !line.contains("Reason:")).nth(1);
             differences.push(format!("{name}: expected {expected:?}, got {line:?} {reason:?} {detail:?}"));
         }
-        let [entered, left, thrown, lost, unmatched] = got.probes[..] else { panic!("{name}: {:?}", got.probes) };
+        let [entered, left, thrown, lost, unmatched, miscounted] = got.probes[..] else {
+            panic!("{name}: {:?}", got.probes)
+        };
         calls += entered;
-        let calls_expected = is_instrumented[name];
-        if (entered == 0 && calls_expected) || entered != left + thrown + lost || lost > program.lost || unmatched != 0
-        {
+        let calls_expected = is_instrumented[&program.name];
+        let is_wrong = entered != left + thrown + lost || lost > program.lost || unmatched != 0 || miscounted != 0;
+        if (entered == 0 && calls_expected) || is_wrong {
             differences.push(format!(
-                "{name}: {entered} calls, {left} left, {thrown} thrown, {lost} lost (at most {}), {unmatched} unmatched",
+                "{name}: {entered} calls, {left} left, {thrown} thrown, {lost} lost (at most {}), {unmatched} unmatched, \
+                 {miscounted} miscounted",
                 program.lost
             ));
         }
     }
     (differences, calls)
+}
+
+/// The name of a program whose instructions are counted.
+fn counted(name: &str) -> String {
+    format!("{name}-counted")
 }
 
 fn is_rejection(line: &str) -> bool {

@@ -1,6 +1,6 @@
 //! What the tests share: class files, and the probes they are given.
 
-use headwater_rewriter::{ClassFile, Place, Probes, Request};
+use headwater_rewriter::{ClassFile, Instructions, Place, Probes, Request};
 
 /// Of `java/java/lang/HwProbe.java`.
 pub const PROBES: Probes<'static> = Probes {
@@ -14,7 +14,12 @@ pub const PROBES: Probes<'static> = Probes {
     around: None,
     before: Some("before"),
     receiver: Some("allocated"),
+    instructions: Instructions::Ignored,
 };
+
+/// The same, where instructions are counted.
+#[allow(dead_code, reason = "not by every test")]
+pub const COUNTING: Probes<'static> = Probes { instructions: Instructions::Counted, ..PROBES };
 
 /// All methods with code, with ids of every size.
 pub fn all_methods(class: &ClassFile<'_>) -> Vec<Request> {

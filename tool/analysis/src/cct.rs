@@ -52,6 +52,8 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 struct Rest {
     thrown: u64,
+    /// Executed instructions, where they are counted: every call has some.
+    bytecodes: u64,
     children: u32,
 }
 
@@ -175,12 +177,18 @@ impl Cct {
 
     /// How much of something was counted in a node's method.
     pub fn count(&self, id: NodeId, counter: Counter) -> u64 {
-        self.counts.get(&(id.0, counter)).copied().unwrap_or_default()
+        match counter {
+            Counter::Bytecodes => self.rest[id.index()].bytecodes,
+            _ => self.counts.get(&(id.0, counter)).copied().unwrap_or_default(),
+        }
     }
 
     /// Something was counted in a node's method.
     pub fn add_count(&mut self, id: NodeId, counter: Counter, value: u64) {
-        let sum = self.counts.entry((id.0, counter)).or_default();
+        let sum = match counter {
+            Counter::Bytecodes => &mut self.rest[id.index()].bytecodes,
+            _ => self.counts.entry((id.0, counter)).or_default(),
+        };
         *sum = sum.saturating_add(value);
     }
 
@@ -356,6 +364,7 @@ impl Cct {
             let same = kept.node_mut(place);
             (same.calls, same.self_measured_ns) = (node.calls, node.self_measured_ns);
             kept.rest[place.index()].thrown = self.rest[index].thrown;
+            kept.rest[place.index()].bytecodes = self.rest[index].bytecodes;
             places[index] = Some(place);
         }
         for (index, samples) in &self.cpu {
@@ -376,6 +385,7 @@ impl Cct {
             sum.calls += node.calls;
             sum.self_measured_ns += node.self_measured_ns;
             other.rest[place.index()].thrown += self.rest[index].thrown;
+            other.add_count(place, Counter::Bytecodes, self.rest[index].bytecodes);
         }
         for (index, samples) in &self.cpu {
             other.add_cpu(places[*index as usize], *samples);

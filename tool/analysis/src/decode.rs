@@ -173,11 +173,11 @@ impl Decoder {
         let mut rest = words;
         loop {
             let (thread, statistics) = (&mut self.threads[index], self.options.statistics);
-            let followed = match statistics {
+            let (followed, events) = match statistics {
                 Statistics::Off => thread.follow::<false>(base_ns, rest, statistics, &mut self.recorder),
                 _ => thread.follow::<true>(base_ns, rest, statistics, &mut self.recorder),
             };
-            self.events += followed as u64;
+            self.events += events;
             rest = &rest[followed..];
             let Some((&word, behind)) = rest.split_first() else { return rest };
             let at = |time_ns: u64| base_ns.wrapping_add(time_ns as i64);
@@ -186,6 +186,7 @@ impl Decoder {
                 Some(Event::Exit { method, time_ns, thrown }) => self.exit(index, method, at(time_ns), thrown),
                 Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
                 Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
+                Some(Event::Count { counter: Counter::Bytecodes, value }) => self.threads[index].execute(value),
                 Some(Event::Count { counter, value }) => self.count(index, counter, value),
                 Some(Event::Control { method, duration_ns }) => self.control(method, duration_ns),
                 Some(Event::Handover { what, link }) => {
@@ -244,6 +245,7 @@ impl Decoder {
             return;
         }
         self.events += 1;
+        thread.bytecodes = 0;
         thread.close_returned(now_ns);
         let callee = if !thread.is_outside() {
             let elapsed = thread.elapsed(now_ns);
@@ -284,6 +286,7 @@ impl Decoder {
             return;
         }
         self.events += 1;
+        thread.bytecodes = 0;
         self.roots_entered += 1;
         let called = thread.tree.child(NodeId::TOP, method);
         thread.tree.node_mut(called).calls += 1;
@@ -299,6 +302,7 @@ impl Decoder {
             return;
         }
         self.events += 1;
+        let bytecodes = std::mem::take(&mut thread.bytecodes);
         thread.close_returned(now_ns);
         if thread.exit_open(method, now_ns) {
             return;
@@ -317,6 +321,7 @@ impl Decoder {
         if thrown {
             thread.tree.add_thrown(left);
         }
+        thread.tree.add_count(left, Counter::Bytecodes, bytecodes);
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
         if thread.top == NodeId::TOP {
             self.roots_completed += 1;

@@ -43,7 +43,7 @@ pub(crate) struct Facts {
     uses_tsc: bool,
     threads: FxHashMap<ThreadId, String>,
     pub(super) deadlines_passed: Vec<String>,
-    pub(super) unparsable: Vec<(String, String)>,
+    pub(super) remarks: Vec<String>,
     governor: Option<Governor>,
     counting: Counting,
     /// How long the steps of the coarse clock were, if there is one.
@@ -82,7 +82,7 @@ impl Facts {
             // A thread that comes back after an interruption is told of again.
             threads: session.threads().iter().cloned().collect(),
             deadlines_passed: session.deadlines_passed().to_vec(),
-            unparsable: session.unparsable().to_vec(),
+            remarks: session.remarks().to_vec(),
             governor: session.governor().cloned(),
             counting: settings.counting,
             step_ns,

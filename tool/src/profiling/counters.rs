@@ -29,6 +29,14 @@ fn metric(counter: Counter) -> Metric {
             "Time that threads spent in Object.wait, as measured; it is a part of wall time.",
         ),
         Counter::Waited => times("waits", "waits", "How often Object.wait waited."),
+        Counter::Bytecodes => Metric::counted(
+            "bytecodes",
+            "bytecodes executed",
+            Unit::Bytecodes,
+            Extent::OwnAndTotal,
+            "Instructions of the instrumented methods' class files that were executed, in calls that have ended. What is not instrumented \
+             counts nowhere.",
+        ),
     }
 }
 

@@ -89,9 +89,7 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
         });
     }
     warnings.extend(waited_in_vain(&facts.deadlines_passed, &facts.methods));
-    for (class, reason) in &facts.unparsable {
-        warnings.push(format!("the class file of {class} could not be read: {reason}"));
-    }
+    warnings.extend_from_slice(&facts.remarks);
     if facts.lost > 0 {
         warnings.push(format!(
             "events were lost ({}): calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",

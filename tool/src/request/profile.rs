@@ -109,6 +109,8 @@ enum Count {
     Waits,
     /// Classes that are loaded and linked
     Classes,
+    /// Instructions that the instrumented methods' class files have and that are executed: the same in every run that does the same
+    Bytecodes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -271,6 +273,7 @@ impl ProfileArgs {
                 classes: self.count.contains(&Count::Classes),
                 locks: self.count.contains(&Count::Locks),
                 waits: self.count.contains(&Count::Waits),
+                bytecodes: self.count.contains(&Count::Bytecodes),
             },
             duration: self.duration,
             calls: self.calls,

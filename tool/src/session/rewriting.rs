@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
-use headwater_rewriter::{Around, Place, Probes, Refusal, Refused, Request, Rewritten};
+use headwater_rewriter::{Around, Instructions, Place, Probes, Refusal, Refused, Request, Rewritten};
 
 use super::{REWRITING, Session};
 use crate::callgraph::{Guarded, Invoker, Lines, Occasion, Selected, Told};
@@ -20,7 +20,11 @@ const PROBES: Probes<'static> = Probes {
     around: Some(Around { begin: headwater_runtime_java::BEGUN, end: headwater_runtime_java::DONE }),
     before: Some(headwater_runtime_java::APPROACHED),
     receiver: Some(headwater_runtime_java::RECEIVED),
+    instructions: Instructions::Ignored,
 };
+
+/// Where instructions are counted.
+const COUNTING: Probes<'static> = Probes { instructions: Instructions::Counted, ..PROBES };
 
 impl Session {
     /// The new bytes of a class, or `None` where it stays as it is.
@@ -81,7 +85,8 @@ impl Session {
         if requests.is_empty() {
             return None;
         }
-        let mut rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
+        let probes = if self.counting.bytecodes { &COUNTING } else { &PROBES };
+        let mut rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
         // Perhaps there is room without them. Other methods keep theirs: they may be running.
         while let Ok(Rewritten { refused, .. }) = &rewritten
             && let (crowded, fit) = guards.iter().partition::<Vec<Guarded>, _>(|guard| is_in_the_way(guard, refused))
@@ -91,7 +96,7 @@ impl Session {
             guards = fit;
             requests.truncate(without_guards);
             requests.extend(guards.iter().map(guard_request));
-            rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
+            rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
         }
         let full = rewritten.as_ref().map_or(Vec::new(), |rewritten| crowded(&rewritten.refused));
         let is_crowding = |it: &Request| is_call(it.place) && full.contains(&it.method_index);
@@ -102,7 +107,7 @@ impl Session {
                 self.graph.native_call_refused(MethodId(call.id), reason);
             }
             requests = others;
-            rewritten = headwater_rewriter::instrument(bytes, &PROBES, &requests);
+            rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
         }
         match rewritten {
             Ok(rewritten) => {
@@ -117,15 +122,28 @@ impl Session {
                         _ => self.graph.refused(MethodId(id), reason),
                     }
                 }
+                for Refused { request, refusal } in rewritten.uncounted {
+                    self.not_counted(MethodId(request.id), &refusal);
+                }
                 (rewritten.refused.len() < requests.len()).then_some(rewritten.bytes)
             }
             Err(error) => {
                 for method in &selected {
                     self.graph.refused(method.id, format!("its class file could not be read: {error}"));
                 }
-                self.unparsable.push((name.to_owned(), error.to_string()));
+                self.remarks.push(format!("the class file of {name} could not be read: {error}"));
                 None
             }
+        }
+    }
+
+    /// A method's instructions cannot be counted.
+    fn not_counted(&mut self, method: MethodId, why: &Refusal) {
+        let Some(record) = self.graph.methods().iter().find(|record| record.id == method) else { return };
+        let remark = format!("bytecodes of {} are not counted: {why}", record.java_name());
+        // A class may be retransformed more than once.
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
         }
     }
 

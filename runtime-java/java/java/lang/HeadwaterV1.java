@@ -45,7 +45,7 @@ public final class HeadwaterV1 {
     /** The classes that a session's beginning does not initialise by itself. */
     private static final Class<?>[] USED_BY_PROBES = {
         HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class,
-        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class
+        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Leaving.class
     };
     /** Guards registration, start and stop. Nothing waits while holding it. */
     static final Object LOCK = new Object();
@@ -190,7 +190,7 @@ public final class HeadwaterV1 {
     @ReservedStackAccess
     public static void exit(Object token, int id) {
         if (token != null) {
-            leave((HeadwaterV1Thread) token, id, KIND_EXIT);
+            HeadwaterV1Leaving.leave((HeadwaterV1Thread) token, id, KIND_EXIT);
         }
     }
 
@@ -198,8 +198,40 @@ public final class HeadwaterV1 {
     @ReservedStackAccess
     public static void thrown(Object token, int id) {
         if (token != null) {
-            leave((HeadwaterV1Thread) token, id, KIND_THROW);
+            HeadwaterV1Leaving.leave((HeadwaterV1Thread) token, id, KIND_THROW);
         }
+    }
+
+    /**
+     * As {@link #exit(Object, int)}, of a method whose instructions are counted.
+     *
+     * @param executed how many the call has executed
+     */
+    @ReservedStackAccess
+    public static void exit(Object token, long executed, int id) {
+        if (token != null) {
+            HeadwaterV1Leaving.leave((HeadwaterV1Thread) token, executed, id, KIND_EXIT);
+        }
+    }
+
+    /** As {@link #thrown(Object, int)}, of such a method. */
+    @ReservedStackAccess
+    public static void thrown(Object token, long executed, int id) {
+        if (token != null) {
+            HeadwaterV1Leaving.leave((HeadwaterV1Thread) token, executed, id, KIND_THROW);
+        }
+    }
+
+    /** As {@link #exit(int)}, of a part whose instructions are counted. */
+    @ReservedStackAccess
+    public static void exit(long executed, int id) {
+        exit(HeadwaterV1Threads.current(), executed, id);
+    }
+
+    /** As {@link #thrown(int)}, of such a part. */
+    @ReservedStackAccess
+    public static void thrown(long executed, int id) {
+        thrown(HeadwaterV1Threads.current(), executed, id);
     }
 
     /** Where control leaves an instrumented part of a method. */
@@ -214,34 +246,6 @@ public final class HeadwaterV1 {
         thrown(HeadwaterV1Threads.current(), id);
     }
 
-    private static void leave(HeadwaterV1Thread thread, int id, long kind) {
-        long word = 0;
-        if (thread.depth > 0) {
-            long prefix = prefix(kind, id);
-            word = HeadwaterV1Clock.stamp(thread, prefix);
-            if (id != thread.root && thread.position < thread.end && (int) (word >>> ID_SHIFT) == (int) (prefix >>> ID_SHIFT)) {
-                HeadwaterV1Chunks.append(thread, word);
-                return;
-            }
-        }
-        leaveElse(thread, id, kind, word);
-    }
-
-    /** Leaves a method by more than storing a word, as {@link #enterElse} enters it. */
-    @DontInline
-    private static void leaveElse(HeadwaterV1Thread thread, int id, long kind, long word) {
-        if (word == 0) {
-            if (thread.depth < 0 && thread.controlDepth > 0 && id == thread.root) {
-                HeadwaterV1Outermost.leaveControl(thread, id);
-            }
-            return;
-        }
-        store(thread, prefix(kind, id), word);
-        if (id == thread.root && --thread.depth == 0) {
-            HeadwaterV1Outermost.outside(thread);
-        }
-    }
-
     static void write(HeadwaterV1Thread thread, long kind, int id) {
         if (!HeadwaterV1Chunks.isLate(thread)) {
             long prefix = prefix(kind, id);
@@ -250,12 +254,12 @@ public final class HeadwaterV1 {
     }
 
     @ForceInline
-    private static long prefix(long kind, int id) {
+    static long prefix(long kind, int id) {
         return kind << KIND_SHIFT | (long) id << ID_SHIFT;
     }
 
     /** Stores a word that may not fit into the chunk, by its place or by its time. */
-    private static void store(HeadwaterV1Thread thread, long prefix, long word) {
+    static void store(HeadwaterV1Thread thread, long prefix, long word) {
         if (!HeadwaterV1Chunks.hasRoom(thread) || !HeadwaterV1Clock.fit(word, prefix)) {
             word = prefix | HeadwaterV1Chunks.next(thread, word - prefix);
         }

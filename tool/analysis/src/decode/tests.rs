@@ -26,6 +26,7 @@ fn words(text: &str) -> Vec<u64> {
                 b'-' => Event::Exit { method, time_ns: number, thrown: false },
                 b'!' => Event::Exit { method, time_ns: number, thrown: true },
                 b'c' => Event::Count { counter: Counter::Blocked, value: number },
+                b'b' => Event::Count { counter: Counter::Bytecodes, value: number },
                 b'p' => Event::Pause { reason: Some(PauseReason::Hotswap), duration_ns: number },
                 b's' => Event::Handover { what: Handover::Submit, link: number },
                 b'r' => Event::Handover { what: Handover::Run, link: number },
@@ -288,4 +289,19 @@ fn what_is_counted_belongs_to_the_method_on_top_and_to_no_clock() {
     assert_eq!(all.nodes().skip(1).map(|(id, _)| all.count(id, Counter::Blocked)).collect::<Vec<u64>>(), [10, 20]);
     decoder.clear(60);
     assert_eq!(decoder.threads().count(), 0, "forgotten");
+}
+
+/// `b@7` are seven instructions of the call that is left next.
+#[test]
+fn bytecodes_belong_to_the_call_that_is_left() {
+    let counts = |text: &str| {
+        let decoder = decoded(text);
+        let (_, tree) = decoder.threads().next().expect("a thread");
+        tree.nodes().skip(1).map(|(id, _)| tree.count(id, Counter::Bytecodes)).collect::<Vec<u64>>()
+    };
+    assert_eq!(counts("*1@0 +2@1 b@3 -2@2 +2@3 b@4 !2@4 b@5 -1@5"), [5, 7]);
+    assert_eq!(counts("*1@0 +2@1 b@3 b@4 p@1 -2@3 b@5 -1@5"), [5, 7], "by parts");
+    assert_eq!(counts("*1@0 +2@1 +3@2 b@4 -2@3 b@5 -1@5"), [5, 4, 0], "the innermost has left no exit");
+    assert_eq!(counts("*1@0 b@4 +2@1 b@3 -2@2 b@5 -1@5"), [5, 3], "what no exit followed is forgotten");
+    assert_eq!(decoded("*1@0 +2@1 b@3 -2@2 b@4 -1@3").events(), 4, "it is no event");
 }

@@ -1,6 +1,6 @@
 //! A thread's simulated stack.
 
-use headwater_protocol::word::{ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_SHIFT, MAX_PAYLOAD, Run};
+use headwater_protocol::word::{Counter, ID_SHIFT, KIND_ENTER, KIND_EXIT, KIND_PAUSE, KIND_SHIFT, MAX_PAYLOAD, Run};
 use headwater_protocol::{MethodId, ThreadId};
 
 use super::Statistics;
@@ -11,6 +11,9 @@ use super::partial::{Began, Ended};
 use super::runs::Held;
 use crate::cct::{Cct, NodeId};
 use headwater_profile::profile::CpuSamples;
+
+/// A word that says how many instructions were executed, but for its payload.
+const EXECUTED: u64 = KIND_PAUSE << (KIND_SHIFT - ID_SHIFT) | Counter::Bytecodes.number() as u64;
 
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
@@ -28,6 +31,8 @@ pub(super) struct Thread {
     pub(super) last_ns: i64,
     /// Pauses since then.
     pub(super) paused_ns: u64,
+    /// Instructions whose call is about to be left.
+    pub(super) bytecodes: u64,
     /// Inside a root invocation that is beyond the limit.
     pub(super) skipping: bool,
     /// Its open invocations, where invocations are recorded singly.
@@ -60,6 +65,7 @@ impl Thread {
             waiting: None,
             last_ns: 0,
             paused_ns: 0,
+            bytecodes: 0,
             skipping: false,
             open: OpenInvocations::default(),
             run: None,
@@ -112,20 +118,31 @@ impl Thread {
         self.moved_to(self.top, now_ns);
     }
 
-    /// Follows entries and exits as long as there is nothing unusual about them; how many.
+    /// Instructions of the call that the next word leaves.
+    pub(super) fn execute(&mut self, bytecodes: u64) {
+        self.bytecodes = self.bytecodes.saturating_add(bytecodes);
+    }
+
+    /// Follows entries and exits as long as there is nothing unusual about them: how many words, and how many events these are.
     pub(super) fn follow<const SINGLY: bool>(
         &mut self,
         base_ns: i64,
         words: &[u64],
         statistics: Statistics,
         recorder: &mut Recorder,
-    ) -> usize {
+    ) -> (usize, u64) {
         if self.skipping || self.is_outside() || self.before.needs_care() {
-            return 0;
+            return (0, 0);
         }
         let (mut top, mut last_ns, mut paused_ns) = (self.top, self.last_ns, self.paused_ns);
-        let mut followed = 0;
+        let mut bytecodes = self.bytecodes;
+        let (mut followed, mut events) = (0, 0);
         for &word in words {
+            if word >> ID_SHIFT == EXECUTED {
+                bytecodes = bytecodes.saturating_add(word & MAX_PAYLOAD);
+                followed += 1;
+                continue;
+            }
             let method = MethodId((word >> ID_SHIFT) as u32 & MethodId::MAX.0);
             let now_ns = base_ns.wrapping_add((word & MAX_PAYLOAD) as i64);
             let elapsed = elapsed(last_ns, now_ns, paused_ns);
@@ -136,6 +153,12 @@ impl Thread {
                 _ => None,
             };
             let Some(next) = next else { break };
+            if bytecodes != 0 {
+                if !is_call {
+                    self.tree.add_count(top, Counter::Bytecodes, bytecodes);
+                }
+                bytecodes = 0;
+            }
             if SINGLY {
                 self.open.advance(elapsed);
                 if is_call {
@@ -146,9 +169,11 @@ impl Thread {
             }
             (top, last_ns, paused_ns) = (next, now_ns, 0);
             followed += 1;
+            events += 1;
         }
         (self.top, self.last_ns, self.paused_ns) = (top, last_ns, paused_ns);
-        followed
+        self.bytecodes = bytecodes;
+        (followed, events)
     }
 }
 

@@ -39,6 +39,9 @@ public class HwProbe implements Runnable {
     /** The last of the system's hooks (java.lang.Shutdown): it runs when those of the application have run. */
     private static final int LAST_HOOK = 9;
 
+    /** No call's: it executed nothing. */
+    private static final Object NOBODY = new int[0];
+
     /** Threads, each before its state; found by identity, with linear probing. Written under the lock only. */
     private static Object[] table;
     private static int used;
@@ -91,6 +94,14 @@ public class HwProbe implements Runnable {
 
     public static void thrown(int id) {
         leave(null, id, THROWN);
+    }
+
+    public static void exit(Object token, long executed, int id) {
+        leave(executed > 0 ? token : NOBODY, id, LEFT);
+    }
+
+    public static void thrown(Object token, long executed, int id) {
+        leave(executed > 0 ? token : NOBODY, id, THROWN);
     }
 
     private static void leave(Object token, int id, int how) {
