@@ -9,6 +9,7 @@ use crate::jvms;
 use crate::libraries;
 use crate::machine::{call, cargo, ensure_tomcat, jdk};
 use crate::pinned;
+use crate::rewriting::Pass;
 use crate::semantics::Programs;
 
 /// Every n-th class of the corpus is linked.
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         // How chunks pass between target and tool, in every order that memory accesses can have.
         let model = ["test", "--package", "headwater-protocol", "--lib", "--release", "--target-dir", "target/loom"];
         call(cargo().args(model).args(["chunks"]).env("RUSTFLAGS", "--cfg loom"))?;
-        corpus::run(None, Extent { every: SAMPLE, programs: Programs::Javac })?;
+        corpus::run(None, Extent { every: SAMPLE, programs: Programs::Javac, pass: Pass::Instrument })?;
         jvms::run_most_different()?;
     }
     Ok(())

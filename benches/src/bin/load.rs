@@ -33,7 +33,7 @@ fn load(jdk: &Jdk, at_least: Duration, counts: [u64; 3]) {
     java.args(["-XX:+UseSerialGC", "-Xmx2g", "-cp"]).arg(classes.path()).arg("Load");
     let mut target = Process::spawn(java.args(counts.map(|count| count.to_string())));
     target.await_line("READY");
-    let mut round = |target: &mut Process| -> f64 {
+    let round = |target: &mut Process| -> f64 {
         target.say("go");
         let line = target.await_line("ROUND ");
         line.trim_start_matches("ROUND ").parse().expect("a time")
