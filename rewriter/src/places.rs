@@ -17,6 +17,9 @@ use crate::regions::Region;
 use crate::types::{self, Type};
 use crate::walk::Walk;
 
+/// What pushes the number of instructions that a region has executed, and what lets it begin anew.
+type Executed = (Vec<u8>, Vec<u8>);
+
 /// Which request is to blame, if one is, and why.
 pub(crate) type Failure = (Option<usize>, Refusal);
 
@@ -139,9 +142,8 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
         Ok(local)
     }
 
-    /// What pushes the number of instructions that a region has executed; nothing, if they are not counted. And what lets it begin
-    /// anew.
-    fn executed(&mut self, ranges: &Ranges) -> Result<Option<(Vec<u8>, Vec<u8>)>, Refusal> {
+    /// What tells of a region's executed instructions; nothing, if they are not counted.
+    fn executed(&mut self, ranges: &Ranges) -> Result<Option<Executed>, Refusal> {
         let Some(blocks) = &self.blocks else { return Ok(None) };
         if let Some(always) = blocks.constant() {
             let push = Push::new(always, self.appended)?;

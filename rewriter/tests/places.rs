@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use headwater_rewriter::{Around, ClassFile, Place, Probes, Refusal, Request, Rewritten, instrument};
+use headwater_rewriter::{Around, ClassFile, Instructions, Place, Probes, Refusal, Request, Rewritten, instrument};
 use headwater_tests::{Jdk, Scratch, compile_text, jdks};
 
 const PROBES: Probes<'static> = Probes {
@@ -18,6 +18,7 @@ const PROBES: Probes<'static> = Probes {
     around: Some(Around { begin: "begin", end: "ended" }),
     before: Some("before"),
     receiver: Some("allocated"),
+    instructions: Instructions::Ignored,
 };
 
 /// The lines between the marks are the region.

@@ -84,8 +84,8 @@ impl Constants {
             (Name::Method, Value::Constant(key)) => stack.methods.push(key),
             (Name::OsThreadId, Value::Number(number)) => thread.number = u32::try_from(number).unwrap_or(0),
             (Name::Virtual, Value::Number(is_virtual)) => thread.is_virtual = is_virtual != 0,
-            (Name::OsName, Value::Text(name)) => thread.names[0] = Some(name),
-            (Name::JavaName, Value::Text(name)) => thread.names[1] = Some(name),
+            (Name::OsThreadCalled, Value::Text(name)) => thread.names[0] = Some(name),
+            (Name::JavaThreadCalled, Value::Text(name)) => thread.names[1] = Some(name),
             _ => {}
         })?;
         match (types.kind(class), text) {

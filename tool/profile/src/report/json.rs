@@ -81,7 +81,7 @@ struct Arranged<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Calls<'a> {
-    Nodes(NodeRows<'a>),
+    Nodes(Box<NodeRows<'a>>),
     Stanzas(Vec<Stanza<'a>>),
     Flat(Vec<FlatRow<'a>>),
 }
@@ -338,12 +338,12 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
                 },
             })
             .collect(),
-        scheme: is_recording.then(|| match profile.discovery.scheme {
+        scheme: is_recording.then_some(match profile.discovery.scheme {
             Scheme::Eager => "a",
             Scheme::Lazy => "b",
             Scheme::Total => "total",
         }),
-        reveal: is_recording.then(|| match profile.discovery.reveal {
+        reveal: is_recording.then_some(match profile.discovery.reveal {
             Reveal::Blocking => "blocking",
             Reveal::Background => "background",
         }),
@@ -472,7 +472,7 @@ fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Calls<'a> {
     match options.view {
         View::Tree => {
             let focused = focused(profile, options);
-            Calls::Nodes(NodeRows { profile, options, sections, focused, known })
+            Calls::Nodes(Box::new(NodeRows { profile, options, sections, focused, known }))
         }
         View::Callers => {
             let mut rows = Vec::new();
