@@ -64,8 +64,8 @@ const SOURCES: [&str; 11] = [
 const NOT_OURS: &str = "What the JVM prints, and what reports say";
 
 /// What a text stands behind that is a message.
-const MADE_BY: [&str; 8] =
-    ["#[error(", "Failure::new(", "fail(", "LineError::new(", "warnings.push(", "bad(", "Err(", "Some("];
+const MADE_BY: [&str; 9] =
+    ["#[error(", "Failure::new(", "fail(", "LineError::new(", "warnings.push(", "remark(", "bad(", "Err(", "Some("];
 
 /// Where all sentences are messages.
 const MESSAGES_ONLY: [&str; 2] = ["tool/src/profiling", "backend/src/lib.rs"];

@@ -52,8 +52,6 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 struct Rest {
     thrown: u64,
-    /// Executed instructions, where they are counted: every call has some.
-    bytecodes: u64,
     children: u32,
 }
 
@@ -97,8 +95,8 @@ pub struct Cct {
     wide: FxHashMap<(u32, u32), u32>,
     /// Of nodes that were ever seen on top: few of all.
     cpu: FxHashMap<u32, CpuSamples>,
-    /// What was counted beside calls, by node: few have any.
-    counts: FxHashMap<(u32, Counter), u64>,
+    /// What was counted beside calls, by counter: as far as the last node that has any.
+    counts: [Vec<u64>; Counter::ALL.len()],
 }
 
 impl Default for Cct {
@@ -115,7 +113,7 @@ impl Cct {
             rest: vec![Rest::default()],
             wide: FxHashMap::default(),
             cpu: FxHashMap::default(),
-            counts: FxHashMap::default(),
+            counts: Default::default(),
         }
     }
 
@@ -177,19 +175,27 @@ impl Cct {
 
     /// How much of something was counted in a node's method.
     pub fn count(&self, id: NodeId, counter: Counter) -> u64 {
-        match counter {
-            Counter::Bytecodes => self.rest[id.index()].bytecodes,
-            _ => self.counts.get(&(id.0, counter)).copied().unwrap_or_default(),
-        }
+        self.counts[counter as usize].get(id.index()).copied().unwrap_or_default()
     }
 
     /// Something was counted in a node's method.
+    #[inline]
     pub fn add_count(&mut self, id: NodeId, counter: Counter, value: u64) {
-        let sum = match counter {
-            Counter::Bytecodes => &mut self.rest[id.index()].bytecodes,
-            _ => self.counts.entry((id.0, counter)).or_default(),
-        };
+        let counts = &mut self.counts[counter as usize];
+        if counts.len() <= id.index() {
+            counts.resize(self.nodes.len(), 0);
+        }
+        let sum = &mut counts[id.index()];
         *sum = sum.saturating_add(value);
+    }
+
+    /// What was counted in any node, by nodes' indices.
+    fn counts(&self) -> impl Iterator<Item = (usize, Counter, u64)> {
+        let of = |(counter, counts): (Counter, &[u64])| {
+            let some = counts.iter().enumerate().filter(|(_, value)| **value > 0);
+            some.map(|(index, value)| (index, counter, *value)).collect::<Vec<_>>()
+        };
+        Counter::ALL.into_iter().flat_map(move |counter| of((counter, &self.counts[counter as usize])))
     }
 
     /// How often an exception left a node's method.
@@ -364,12 +370,16 @@ impl Cct {
             let same = kept.node_mut(place);
             (same.calls, same.self_measured_ns) = (node.calls, node.self_measured_ns);
             kept.rest[place.index()].thrown = self.rest[index].thrown;
-            kept.rest[place.index()].bytecodes = self.rest[index].bytecodes;
             places[index] = Some(place);
         }
         for (index, samples) in &self.cpu {
             if let Some(place) = places[*index as usize] {
                 kept.add_cpu(place, *samples);
+            }
+        }
+        for (index, counter, value) in self.counts() {
+            if let Some(place) = places[index] {
+                kept.add_count(place, counter, value);
             }
         }
         Some((kept, places, calls))
@@ -385,13 +395,12 @@ impl Cct {
             sum.calls += node.calls;
             sum.self_measured_ns += node.self_measured_ns;
             other.rest[place.index()].thrown += self.rest[index].thrown;
-            other.add_count(place, Counter::Bytecodes, self.rest[index].bytecodes);
         }
         for (index, samples) in &self.cpu {
             other.add_cpu(places[*index as usize], *samples);
         }
-        for ((index, counter), value) in &self.counts {
-            other.add_count(places[*index as usize], *counter, *value);
+        for (index, counter, value) in self.counts() {
+            other.add_count(places[index], counter, value);
         }
         places
     }

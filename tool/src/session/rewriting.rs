@@ -131,7 +131,7 @@ impl Session {
                 for method in &selected {
                     self.graph.refused(method.id, format!("its class file could not be read: {error}"));
                 }
-                self.remarks.push(format!("the class file of {name} could not be read: {error}"));
+                self.remark(format!("the class file of {name} could not be read: {error}"));
                 None
             }
         }
@@ -140,8 +140,11 @@ impl Session {
     /// A method's instructions cannot be counted.
     fn not_counted(&mut self, method: MethodId, why: &Refusal) {
         let Some(record) = self.graph.methods().iter().find(|record| record.id == method) else { return };
-        let remark = format!("bytecodes of {} are not counted: {why}", record.java_name());
-        // A class may be retransformed more than once.
+        self.remark(format!("bytecodes of {} are not counted: {why}", record.java_name()));
+    }
+
+    /// Remembers something for the report, once: a class may be retransformed more than once.
+    fn remark(&mut self, remark: String) {
         if !self.remarks.contains(&remark) {
             self.remarks.push(remark);
         }

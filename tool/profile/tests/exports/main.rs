@@ -261,6 +261,7 @@ fn csv_is_read_by_python() {
                     "cpu_samples": node.cpu.samples.to_string(),
                     "cpu_share": node.cpu.share().map_or(String::new(), |share| serde_json::json!(share).to_string()),
                     "at_least": "false",
+                    "unseen_callees": "0",
                 }));
             }
         };
