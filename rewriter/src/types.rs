@@ -195,6 +195,8 @@ pub(crate) struct Machine<'c, 'a> {
     pub(crate) code: &'a [u8],
     /// Absolute offset of the code.
     pub(crate) base: usize,
+    /// How many slots the method's local variables have.
+    pub(crate) max_locals: u16,
 }
 
 impl<'a> Machine<'_, 'a> {
@@ -338,7 +340,12 @@ impl<'a> Machine<'_, 'a> {
             None => state.peek(0).unwrap_or(Type::Top),
         };
         state.pop(slots(&[value]), at)?;
-        state.store(self.variable(instruction), value);
+        let variable = self.variable(instruction);
+        // Of two bytes that anybody could write, 65,535 slots would come.
+        if usize::from(variable) + slots(&[value]) > usize::from(self.max_locals) {
+            return Err(Error::new(at, "a local variable that the method has"));
+        }
+        state.store(variable, value);
         Ok(())
     }
 

@@ -13,6 +13,9 @@ use crate::{Error, Refusal};
 /// Slots that may be compared while following control flow: seconds of work. Real methods need thousands.
 const BUDGET: u64 = 200_000_000;
 
+/// Slots that may be kept meanwhile: fifty megabytes.
+const KEPT: usize = 2_000_000;
+
 /// What is called with an instruction and the state before it.
 type Visit<'v, 'a> = dyn FnMut(&Instruction, Option<&State<'a>>) -> Result<(), Refusal> + 'v;
 
@@ -27,7 +30,7 @@ pub(crate) struct Walk<'c, 'a> {
 
 impl<'a> Walk<'_, 'a> {
     pub(crate) fn machine(&self) -> Machine<'_, 'a> {
-        Machine { class: self.class, code: self.code.bytes, base: self.code.base }
+        Machine { class: self.class, code: self.code.bytes, base: self.code.base, max_locals: self.code.max_locals }
     }
 
     /// Calls `visit` with every instruction, in the order of the code, and the state before it; with none where control
@@ -101,6 +104,8 @@ struct Flow<'w, 'c, 'a> {
     /// Behind every `jsr`, with where it goes.
     returns: Vec<(u32, u32)>,
     budget: u64,
+    /// Slots of `states`, as they were when they were first come to.
+    kept: usize,
 }
 
 impl<'w, 'c, 'a> Flow<'w, 'c, 'a> {
@@ -123,7 +128,7 @@ impl<'w, 'c, 'a> Flow<'w, 'c, 'a> {
             states.insert(*handler, None);
         }
         let range_starts = handlers.iter().map(|(start, _, _)| *start).collect();
-        Ok(Flow { walk, handlers, range_starts, states, pending: Vec::new(), returns, budget: BUDGET })
+        Ok(Flow { walk, handlers, range_starts, states, pending: Vec::new(), returns, budget: BUDGET, kept: 0 })
     }
 
     fn run(mut self, entry: State<'a>) -> Result<HashMap<u32, Option<State<'a>>>, Refusal> {
@@ -215,6 +220,10 @@ impl<'w, 'c, 'a> Flow<'w, 'c, 'a> {
         let slot = self.states.entry(place).or_default();
         let changed = match slot {
             None => {
+                self.kept += locals.len() + stack.len();
+                if self.kept > KEPT {
+                    return Err(Refusal::TooComplex);
+                }
                 let (locals, stack) = (locals.to_vec(), stack.to_vec());
                 *slot = Some(State { locals, stack, this_uninitialized, touched: Vec::new() });
                 true

@@ -183,3 +183,31 @@ fn a_class_with_a_full_constant_pool_is_refused_by_method() {
         assert!(rewritten.bytes == full);
     }
 }
+
+#[test]
+fn states_of_too_many_variables_at_too_many_places_are_not_kept() {
+    // Each branch's target would keep 65,535 slots.
+    let branches: String = (0..100).map(|n| format!("    iload_0\n    ifeq L{n}\nL{n}:\n")).collect();
+    let text = format!(
+        ".version 49 0\n.class public super C\n.super java/lang/Object\n.method public static m : (I)V\n.code stack 2 locals 65535\n    \
+         iconst_0\n    wide istore 65534\n    new java/lang/Object\n    dup\n    invokespecial Method java/lang/Object <init> ()V\n    pop\n\
+         {branches}    return\n.end code\n.end method\n.end class\n"
+    );
+    let (_, bytes) = assembled("too many", &text).remove(0);
+    let class = ClassFile::parse(&bytes).expect("it can be read");
+    let rewritten = instrument(&bytes, &PROBES, &all_places(&class)).expect("it can be read");
+    let refusals: Vec<_> = rewritten.refused.iter().map(|refused| refused.refusal.code()).collect();
+    assert!(refusals.contains(&"too-complex"), "{refusals:?}");
+}
+
+#[test]
+fn a_variable_that_the_method_does_not_have_is_an_error() {
+    let text = ".version 52 0\n.class public super C\n.super java/lang/Object\n.method public static m : ()V\n.code stack 2 locals 1\n    \
+                iconst_0\n    wide istore 65534\n    new java/lang/Object\n    dup\n    invokespecial Method java/lang/Object <init> ()V\n    \
+                pop\n    return\n.end code\n.end method\n.end class\n";
+    let (_, bytes) = assembled("none", text).remove(0);
+    let class = ClassFile::parse(&bytes).expect("it can be read");
+    let rewritten = instrument(&bytes, &PROBES, &all_places(&class)).expect("it can be read");
+    let refusals: Vec<_> = rewritten.refused.iter().map(|refused| refused.refusal.to_string()).collect();
+    assert!(refusals.iter().any(|refusal| refusal.contains("a local variable that the method has")), "{refusals:?}");
+}

@@ -32,7 +32,7 @@ impl Bytes {
             one_in: 1,
             read: |input| foreign::script(&String::from_utf8_lossy(input)),
             // The grammar of all commands, and a hundred errors, each drawn with the whole usage.
-            most_bytes: (8 << 20, 1_000),
+            most_bytes: (24 << 20, 1_000),
         }
     }
 
@@ -144,6 +144,6 @@ impl Reader for Threads {
     }
 
     fn most_bytes(&self, input_bytes: usize) -> usize {
-        (1 << 20) + 500 * input_bytes
+        (1 << 20) + 1_000 * input_bytes
     }
 }

@@ -123,7 +123,7 @@ final class Work {
 
     static int leaf(int x) {
         int hash = x;
-        for (int i = 0; i < 20_000; i++) {
+        for (int i = 0; i < 1_000_000; i++) {
             hash = hash * 31 + i;
         }
         return hash;

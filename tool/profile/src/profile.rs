@@ -270,12 +270,12 @@ impl Node {
 
     /// Adds another's numbers. Uncertainties add up too: the calibration errs in one direction for all.
     pub fn add(&mut self, other: &Node) {
-        self.calls += other.calls;
-        self.thrown += other.thrown;
-        self.self_ns += other.self_ns;
-        self.total_ns += other.total_ns;
-        self.error_ns += other.error_ns;
-        self.total_error_ns += other.total_error_ns;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.thrown = self.thrown.saturating_add(other.thrown);
+        self.self_ns = self.self_ns.saturating_add(other.self_ns);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.error_ns = self.error_ns.saturating_add(other.error_ns);
+        self.total_error_ns = self.total_error_ns.saturating_add(other.total_error_ns);
         self.cpu.add(other.cpu);
     }
 }

@@ -220,9 +220,9 @@ impl Reader {
             let line = lines[at];
             at += 1;
             if let Some(begun) = &mut name {
-                if begun.ends_with("\":") {
-                    let name = begun[1..begun.len() - 2].to_owned();
-                    found.push(FoundWait { name, address: waited_for(line) });
+                // A name may be of several lines.
+                if let Some(name) = begun.strip_prefix('"').and_then(|rest| rest.strip_suffix("\":")) {
+                    found.push(FoundWait { name: name.to_owned(), address: waited_for(line) });
                 } else {
                     begun.push('\n');
                     begun.push_str(line);

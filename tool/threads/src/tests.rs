@@ -44,6 +44,15 @@ fn ends(dump: &Dump) -> (Vec<Blocker>, Vec<Deadlock>) {
 }
 
 #[test]
+fn a_deadlock_of_threads_without_names_is_no_panic() {
+    let of = |lines: &str| {
+        read::read(&format!("Found one Java-level deadlock:\n=============================\n{lines}\n")).found
+    };
+    assert_eq!(of("\":"), Vec::<Vec<FoundWait>>::new());
+    assert_eq!(of("\"\":\n  waiting to lock monitor 0x1 (object 0x2, a X),")[0][0].name, "");
+}
+
+#[test]
 fn every_thread_of_every_version_is_read_and_nothing_is_left_over() {
     for (text, vm, first) in [
         (JDK_11, "OpenJDK 64-Bit Server VM (11.0.13+8 mixed mode)", 1),

@@ -63,6 +63,15 @@ pub(crate) struct Beside<'p> {
     seen: u64,
 }
 
+/// Waits until a debugger has said so, behind its prompt.
+fn said(debugger: &mut Process, part: &str) {
+    let mut patience = Patience::default();
+    while !debugger.pending_lines().iter().any(|line| line.contains(part)) {
+        assert!(patience.lasts(), "the debugger never says {part}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 impl Other {
     /// Whether it can come and leave so.
     pub(crate) fn can(self, order: Order) -> bool {
@@ -121,7 +130,7 @@ impl<'p> Beside<'p> {
     pub(crate) fn told(&mut self, command: &str) -> String {
         self.target.say(command);
         if let Some(debugger) = self.debugger.as_mut().filter(|_| command.starts_with("go")) {
-            debugger.await_line(HIT);
+            said(debugger, HIT);
             self.seen += 1;
             debugger.say("cont");
         }
@@ -147,7 +156,7 @@ impl<'p> Beside<'p> {
                 jdb.args(["-connect", &format!("com.sun.jdi.SocketAttach:hostname=127.0.0.1,port={}", self.port())]);
                 let mut jdb = Process::spawn(&mut jdb);
                 jdb.say("stop in Beside.mark");
-                jdb.await_line("Set breakpoint");
+                said(&mut jdb, "Set breakpoint");
                 self.debugger = Some(jdb);
                 Ok(())
             }

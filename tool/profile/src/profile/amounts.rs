@@ -45,12 +45,12 @@ impl Amounts {
     }
 
     pub(crate) fn add(&mut self, other: &Amounts) {
-        self.calls += other.calls;
-        self.thrown += other.thrown;
-        self.self_ns += other.self_ns;
-        self.total_ns += other.total_ns;
-        self.error_ns += other.error_ns;
-        self.total_error_ns += other.total_error_ns;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.thrown = self.thrown.saturating_add(other.thrown);
+        self.self_ns = self.self_ns.saturating_add(other.self_ns);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.error_ns = self.error_ns.saturating_add(other.error_ns);
+        self.total_error_ns = self.total_error_ns.saturating_add(other.total_error_ns);
         self.cpu.add(other.cpu);
         self.at_least |= other.at_least;
         self.add_columns(other.columns.iter().copied(), Amount::add);
@@ -85,10 +85,10 @@ impl<'a> NodeAmounts<'a> {
     /// Adds what a node has itself to a row.
     pub(crate) fn add_own(&self, index: NodeIndex, row: &mut Amounts) {
         let node = &self.tree.nodes[index.0];
-        row.calls += node.calls;
-        row.thrown += node.thrown;
-        row.self_ns += node.self_ns;
-        row.error_ns += node.error_ns;
+        row.calls = row.calls.saturating_add(node.calls);
+        row.thrown = row.thrown.saturating_add(node.thrown);
+        row.self_ns = row.self_ns.saturating_add(node.self_ns);
+        row.error_ns = row.error_ns.saturating_add(node.error_ns);
         row.cpu.add(node.cpu);
         row.at_least |= self.incomplete[index.0];
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_own);
@@ -97,14 +97,29 @@ impl<'a> NodeAmounts<'a> {
     /// Adds what a node has with what it calls.
     pub(crate) fn add_total(&self, index: NodeIndex, row: &mut Amounts) {
         let node = &self.tree.nodes[index.0];
-        row.total_ns += node.total_ns;
-        row.total_error_ns += node.total_error_ns;
+        row.total_ns = row.total_ns.saturating_add(node.total_ns);
+        row.total_error_ns = row.total_error_ns.saturating_add(node.total_error_ns);
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_total);
     }
 
     /// Takes away from a row what a node has with what it calls, uncertainties left alone.
     pub(crate) fn take_total(&self, index: NodeIndex, row: &mut Amounts) {
-        row.total_ns -= self.tree.nodes[index.0].total_ns;
-        row.add_columns(self.columns.iter().map(|column| column.at(index)), |own, other| own.total -= other.total);
+        row.total_ns = row.total_ns.saturating_sub(self.tree.nodes[index.0].total_ns);
+        row.add_columns(self.columns.iter().map(|column| column.at(index)), |own, other| {
+            own.total = own.total.saturating_sub(other.total);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_what_no_clock_has_do_not_overflow() {
+        let most = Amounts { calls: u64::MAX, self_ns: u64::MAX, total_ns: 7, ..Amounts::default() };
+        let mut sum = most.clone();
+        sum.add(&most);
+        assert_eq!((sum.calls, sum.self_ns, sum.total_ns), (u64::MAX, u64::MAX, 14));
     }
 }

@@ -63,7 +63,10 @@ impl Profile {
             return 0.0;
         }
         let mut seen = vec![0; self.methods.len()];
-        self.merged.nodes.iter().for_each(|node| seen[node.method.0] += node.calls);
+        for node in &self.merged.nodes {
+            let seen: &mut u64 = &mut seen[node.method.0];
+            *seen = seen.saturating_add(node.calls);
+        }
         let missing = |it: &AtLeast| {
             let after = self.duration.saturating_sub(it.until).as_secs_f64();
             let before = it.until.saturating_sub(it.since).as_secs_f64();

@@ -44,7 +44,7 @@ pub(super) fn shown_nodes(profile: &Profile, tree: &Tree, focused: &[bool], opti
         let is_beside = nodes[index].link.is_some() || chosen.lead().extent == Extent::Own;
         let handed = if is_beside { weights[index] } else { weights[index] - totals[index] };
         if let Some(parent) = above(index) {
-            weights[parent] += handed;
+            weights[parent] = weights[parent].saturating_add(handed);
         }
     }
     let is_large = |index: usize| share(weights[index], whole) >= options.min_share;
