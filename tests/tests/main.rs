@@ -47,6 +47,7 @@ mod top;
 mod truth;
 mod tutorial;
 mod unnamed;
+mod watch;
 
 fn main() -> ExitCode {
     headwater_tests::trials::run([
@@ -95,5 +96,6 @@ fn main() -> ExitCode {
         truth::trials(),
         tutorial::trials(),
         unnamed::trials(),
+        watch::trials(),
     ])
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
+mod analyse;
 mod arguments;
 mod default_options;
 mod detach;
@@ -24,6 +25,7 @@ mod session;
 mod shell;
 mod threads;
 mod top;
+mod watch;
 
 use crate::printable::printable_lines;
 use crate::request::interrupted;
@@ -96,6 +98,8 @@ async fn execute(command: Command) -> ExitCode {
         Command::Sample(arguments) => sample::run(&arguments, interrupted()).await,
         Command::Threads(arguments) => threads::run(&arguments, interrupted()).await,
         Command::Top(arguments) => top::run(&arguments, interrupted()).await,
+        Command::Analyse(arguments) => analyse::run(&arguments, interrupted()).await,
+        Command::Watch(arguments) => watch::run(&arguments, interrupted()).await,
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Detach { target } => detach::run(&target).await,

@@ -10,10 +10,11 @@ pub use headwater_agent as agent;
 pub use headwater_analysis::{budget, cct, correction, cpu_share, decode, timing};
 pub use headwater_attach::{attach, flight_recorder, jvm, leftovers};
 pub use headwater_callgraph as callgraph;
-pub use headwater_profile::{diff, export, import, page, profile, report, snapshot, whole_file};
+pub use headwater_profile::{diff, export, import, page, profile, report, snapshot, traces, whole_file};
 pub use headwater_terms::{Scheme, pattern, printable};
 pub use headwater_threads as threads;
 
+pub mod analyses;
 pub mod cli;
 pub mod clock_source;
 pub(crate) mod console;
@@ -31,3 +32,4 @@ pub mod session;
 pub mod thread_dump;
 pub mod ticker;
 pub mod top;
+pub(crate) mod watch;

@@ -121,13 +121,23 @@ pub(crate) async fn until<T: Send + 'static>(
 
 /// All threads by name, and nothing else of them.
 pub(crate) fn names(jvm: &Jvm) -> Result<Vec<Thread>, DumpError> {
-    let host = TargetHost::of(jvm)?;
-    let text = attach::thread_dump(&host, "-e")?;
+    plain(&TargetHost::of(jvm)?).map(|dump| dump.threads)
+}
+
+/// All threads with their stacks, by one question to the JVM: without owners of `java.util.concurrent` locks, and of virtual threads only
+/// those that are on a carrier.
+pub(crate) fn plain(host: &TargetHost) -> Result<Dump, DumpError> {
+    ask(host, "-e").map(|(dump, _)| dump)
+}
+
+/// A dump, and its text.
+fn ask(host: &TargetHost, options: &str) -> Result<(Dump, String), DumpError> {
+    let text = attach::thread_dump(host, options)?;
     let dump = read::read(&text);
     if dump.threads.is_empty() {
         return Err(DumpError::NoDump { pid: host.pid(), answer: text.chars().take(80).collect() });
     }
-    Ok(dump.threads)
+    Ok((dump, text))
 }
 
 /// Takes a dump of all threads. Blocks for the window and as long as the JVM takes; `interrupted` ends it between two steps.
@@ -154,11 +164,7 @@ fn take(jvm: &Jvm, wanted: Wanted, interrupted: &AtomicBool) -> Result<Taken, Du
     if interrupted.load(Ordering::Acquire) {
         return Err(DumpError::Interrupted);
     }
-    let text = attach::thread_dump(&host, if with_owners { "-l -e" } else { "-e" })?;
-    let mut dump = read::read(&text);
-    if dump.threads.is_empty() {
-        return Err(DumpError::NoDump { pid: host.pid(), answer: text.chars().take(80).collect() });
-    }
+    let (mut dump, text) = ask(&host, if with_owners { "-l -e" } else { "-e" })?;
     if !dump.is_whole {
         warnings.push(
             "the JVM's dump has no end: it has more threads than it can tell of, and some are missing".to_owned(),

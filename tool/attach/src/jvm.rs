@@ -44,6 +44,16 @@ impl Jvm {
         self.main.rsplit('/').next().unwrap_or(&self.main)
     }
 
+    /// Whether it is one of those that people mean by a part of a main class or jar's name, in any letter case.
+    pub fn is_called(&self, wanted: &str) -> bool {
+        !wanted.is_empty() && self.text_for(wanted).to_lowercase().contains(&wanted.to_lowercase())
+    }
+
+    /// What a wanted name is looked for in. One with a slash means a path or module/class; otherwise directories do not count.
+    fn text_for(&self, wanted: &str) -> &str {
+        if wanted.contains('/') { &self.main } else { self.name() }
+    }
+
     /// The shortest name: the class without its package, or the file name without its extension.
     fn simple_name(&self) -> &str {
         let name = self.name();
@@ -209,13 +219,10 @@ pub fn resolve(target: &str) -> Result<Jvm, TargetError> {
 }
 
 fn choose<'a>(wanted: &str, jvms: &'a [Jvm]) -> Result<&'a Jvm, TargetError> {
-    let folded = wanted.to_lowercase();
-    // A wanted name with a slash means a path or module/class; otherwise directories do not count.
-    let text = |jvm: &'a Jvm| if wanted.contains('/') { jvm.main.as_str() } else { jvm.name() };
     let rules: [&dyn Fn(&'a Jvm) -> bool; 3] = [
         &|jvm| [jvm.main.as_str(), jvm.name(), jvm.simple_name()].contains(&wanted),
-        &|jvm| text(jvm).contains(wanted),
-        &|jvm| text(jvm).to_lowercase().contains(&folded),
+        &|jvm| jvm.text_for(wanted).contains(wanted),
+        &|jvm| jvm.is_called(wanted),
     ];
     for rule in rules {
         let fitting: Vec<&Jvm> = jvms.iter().filter(|jvm| !wanted.is_empty() && rule(jvm)).collect();

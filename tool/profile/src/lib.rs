@@ -26,4 +26,5 @@ mod pprof;
 pub mod profile;
 pub mod report;
 pub mod snapshot;
+pub mod traces;
 pub mod whole_file;

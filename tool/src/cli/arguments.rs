@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::{diff, region, report, roots, sample, threads, top};
+use super::{analyse, diff, region, report, roots, sample, threads, top, watch};
 use crate::request::profile::OneProfile;
 use crate::script::Setting;
 
@@ -21,6 +21,7 @@ Examples:
   headwater attach shop.jar
   headwater sample shop.jar -d 30s
   headwater threads shop.jar
+  headwater watch --all
   headwater doctor shop.jar
 
 `headwater COMMAND --help` has more. HEADWATER_OPTIONS holds options that `profile` and `run` begin with.
@@ -156,6 +157,12 @@ pub(super) enum Command {
     /// Sample all threads: where the CPU time of the whole JVM goes, without a root; loads nothing into the JVM
     #[command(after_help = sample::EXAMPLES)]
     Sample(sample::SampleArgs),
+    /// Watch many JVMs: stack traces at an interval, recorded, searched, given to programs; loads nothing into them
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(watch::WatchArgs),
+    /// Analyse stack traces that `headwater watch` has recorded, or gives to programs
+    #[command(after_help = analyse::EXAMPLES)]
+    Analyse(analyse::AnalyseArgs),
     /// Say which methods are worth naming as roots: entered again and again, with much of the CPU time
     #[command(after_help = roots::EXAMPLES)]
     Roots(roots::RootsArgs),

@@ -28,7 +28,7 @@ mod forest;
 mod keys;
 mod rows;
 mod screen;
-mod search;
+pub(crate) mod search;
 mod status;
 pub mod view;
 

@@ -13,10 +13,10 @@ pub(super) enum Direction {
 
 /// What is looked for. Capital letters matter if there are any in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Query(String);
+pub(crate) struct Query(String);
 
 impl Query {
-    pub(super) fn new(text: &str) -> Query {
+    pub(crate) fn new(text: &str) -> Query {
         Query(text.to_owned())
     }
 
@@ -28,7 +28,7 @@ impl Query {
         self.0.is_empty()
     }
 
-    pub(super) fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         !self.is_empty()
             && if self.heeds_case() { name.contains(&self.0) } else { name.to_lowercase().contains(&self.0) }
     }

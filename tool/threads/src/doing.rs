@@ -57,6 +57,13 @@ pub fn doing(dump: &Dump, thread: &Thread) -> String {
     doing_at(thread, thread.wait.and_then(|wait| wait.lock).map(|lock| dump.locks[lock].to_string()))
 }
 
+/// Whether a thread waits until there is something for it to do, or is the JVM's own.
+pub fn is_idle(dump: &Dump, thread: &Thread) -> bool {
+    const WAITS_FOR_WORK: [&str; 4] =
+        ["waits for work", "waits for references", "waits for a connection", "waits for sockets to be ready"];
+    thread.stack.is_empty() || WAITS_FOR_WORK.contains(&doing(dump, thread).as_str())
+}
+
 /// What each of several threads does, that wait for different locks of a class.
 pub fn doing_each(dump: &Dump, thread: &Thread) -> String {
     let lock = thread.wait.and_then(|wait| wait.lock).map(|lock| &dump.locks[lock]);

@@ -62,6 +62,18 @@ pub enum Kind {
     Native,
 }
 
+impl Kind {
+    /// For machines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Java => "java",
+            Kind::Virtual => "virtual",
+            Kind::Vm => "vm",
+            Kind::Native => "native",
+        }
+    }
+}
+
 /// A Java thread's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {

@@ -227,12 +227,7 @@ fn row(taken: &Taken, id: usize, group: usize) -> Row<'_> {
     Row {
         id,
         name: &thread.name,
-        kind: match thread.kind {
-            Kind::Java => "java",
-            Kind::Virtual => "virtual",
-            Kind::Vm => "vm",
-            Kind::Native => "native",
-        },
+        kind: thread.kind.name(),
         java_id: thread.java_id,
         os_id: thread.os_id,
         daemon: thread.daemon,

@@ -1,0 +1,126 @@
+//! `headwater watch`: stack traces of many JVMs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{complain, fail};
+use crate::jvm::{self, Jvm};
+use crate::request::duration;
+use crate::request::output::parent_exists;
+use crate::request::values::live_period;
+use crate::top::search::Query;
+use crate::traces::recording;
+use crate::watch::collector::{Pace, Wanted};
+use crate::watch::source::Here;
+use crate::watch::{self, Ending, Plan, Shape};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  headwater watch --all
+  headwater watch shop billing 4711 --every 5s
+  headwater watch --all --find Order.save
+  headwater watch --all -d 10m -o night.hwr; headwater report night.hwr --view flat
+  headwater watch shop --analysis 'headwater analyse still' --analysis './mine.py > mine.txt'
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 5 all targets ended before anything was seen,
+130 Ctrl-C before anything was seen.";
+
+/// Which JVMs, and where it goes.
+#[derive(Debug, Args)]
+pub(super) struct WatchArgs {
+    /// Pids, or parts of main classes or jar names: all JVMs that are called so, also those that come later
+    #[arg(value_name = "TARGET", required_unless_present = "all")]
+    targets: Vec<String>,
+    /// All JVMs
+    #[arg(long, conflicts_with = "targets")]
+    all: bool,
+    /// How often each is asked, 100ms or more; one that is slow to answer is asked less often
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = live_period)]
+    every: Duration,
+    /// An answer that takes longer is told of
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    deadline: Duration,
+    /// End after this time [default: when all targets have ended, or at Ctrl-C]
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    duration: Option<Duration>,
+    /// Show the threads that have this in a frame of their stacks: Order.save
+    #[arg(long, value_name = "TEXT")]
+    find: Option<String>,
+    /// Lines to be read, or one JSON object a line
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Record into a file (.hwr). May be repeated
+    #[arg(short, long, value_name = "FILE")]
+    output: Vec<PathBuf>,
+    /// A program that gets what is seen, one JSON object a line, on its standard input; a shell runs it. May be repeated
+    #[arg(long, value_name = "CMD")]
+    analysis: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(super) async fn run(arguments: &WatchArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
+    let plan = match plan(arguments) {
+        Ok(plan) => plan,
+        Err((code, message)) => return fail(code, &message),
+    };
+    match watch::run(plan, Arc::new(Here), interrupt, &complain).await {
+        Ok(Ending::Done) => ExitCode::SUCCESS,
+        Ok(Ending::Failed) => ExitCode::from(1),
+        Ok(Ending::Nothing) => fail(130, "interrupted before anything was seen"),
+        Ok(Ending::Gone) => fail(5, "all targets ended before anything was seen of them"),
+        Err(error) => fail(1, &error),
+    }
+}
+
+fn plan(arguments: &WatchArgs) -> Result<Plan, (u8, String)> {
+    let WatchArgs { every, deadline, duration, output, analysis, .. } = arguments;
+    if arguments.find.is_some() && arguments.format == Format::Json {
+        return Err((2, "--find is for lines to be read: JSON has all stacks".to_owned()));
+    }
+    for path in output {
+        if path.extension().is_none_or(|extension| extension != recording::EXTENSION) {
+            let path = path.display();
+            return Err((2, format!("{path}: a recording's name ends in .{}", recording::EXTENSION)));
+        }
+        parent_exists(path).map_err(|error| (2, error))?;
+    }
+    Ok(Plan {
+        wanted: wanted(arguments)?,
+        pace: Pace { every: *every, deadline: *deadline, look: Duration::from_secs(1) },
+        duration: *duration,
+        shape: match arguments.format {
+            Format::Text => Shape::Text(arguments.find.as_deref().map(Query::new)),
+            Format::Json => Shape::Json,
+        },
+        recordings: output.clone(),
+        analyses: analysis.clone(),
+    })
+}
+
+fn wanted(arguments: &WatchArgs) -> Result<Wanted, (u8, String)> {
+    let mut wanted = Wanted { all: arguments.all, ..Wanted::default() };
+    let mut running: Option<Vec<Jvm>> = None;
+    for target in &arguments.targets {
+        if target.bytes().all(|byte| byte.is_ascii_digit()) {
+            let jvm = jvm::resolve(target).map_err(|error| (error.exit_code(), error.to_string()))?;
+            if !wanted.jvms.contains(&jvm) {
+                wanted.jvms.push(jvm);
+            }
+            continue;
+        }
+        if !running.get_or_insert_with(jvm::list).iter().any(|jvm| jvm.is_called(target)) {
+            complain(&format!("no running JVM has `{target}` in its name yet: it is waited for"));
+        }
+        wanted.names.push(target.clone());
+    }
+    Ok(wanted)
+}

@@ -1,0 +1,356 @@
+//! Many JVMs at once: stack traces at an interval, shown, recorded, and given to programs.
+//!
+//! The [`collector`] asks each JVM in a task of its own and sends what it hears to [`run`], which hands it on: to standard output,
+//! to recordings, to each [`analysis`]. None of them holds up another ([`outlet`]).
+//!
+//! Why so: docs/decisions/watch.md.
+
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashSet;
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::{Instant, sleep_until};
+
+use crate::profile::Environment;
+use crate::report::units::plural;
+use crate::top::search::Query;
+use crate::traces::recording::Writer;
+use crate::traces::{Disconnected, Event, Process, Reason, Said, Schema};
+
+mod analysis;
+pub(crate) mod collector;
+mod lines;
+mod outlet;
+pub(crate) mod source;
+mod traces;
+
+use analysis::{Analysis, Heard, ended};
+use collector::{Collector, News, Pace, Wanted, now_ms};
+use lines::TextLines;
+use outlet::{Closed, Given, Lines, Outlet, Weight};
+use source::Source;
+
+/// How long analyses may take to end when nothing more comes, unless they are interrupted.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+/// How long those may take that are ended.
+const KILLED: Duration = Duration::from_secs(2);
+/// How long a recording may take to be finished, and standard output to be read.
+const LAST_WRITES: Duration = Duration::from_secs(10);
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// What is done.
+pub(crate) struct Plan {
+    /// Which JVMs.
+    pub(crate) wanted: Wanted,
+    /// How often they are asked.
+    pub(crate) pace: Pace,
+    /// It ends after this time.
+    pub(crate) duration: Option<Duration>,
+    /// What is written to standard output.
+    pub(crate) shape: Shape,
+    /// Files that record everything.
+    pub(crate) recordings: Vec<PathBuf>,
+    /// Commands of analyses.
+    pub(crate) analyses: Vec<String>,
+}
+
+/// What standard output has.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// Lines to be read; of threads that are in certain methods only, if they are given.
+    Text(Option<Query>),
+    /// All events, one object a line.
+    Json,
+}
+
+/// How a watch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// As it should.
+    Done,
+    /// It was interrupted before anything was seen.
+    Nothing,
+    /// All that was to be watched was gone before anything was seen.
+    Gone,
+    /// Something could not be written.
+    Failed,
+}
+
+/// Watches until all have ended, the time is over, or `interrupt` is ready. `say` is told what is to be said on standard error.
+///
+/// # Errors
+///
+/// If a recording cannot be begun, or an analysis not be started: a sentence.
+pub(crate) async fn run(
+    plan: Plan,
+    source: Arc<dyn Source>,
+    interrupt: impl Future<Output = ()>,
+    say: &dyn Fn(&str),
+) -> Result<Ending, String> {
+    let (news, received) = channel(64);
+    let (hearing, heard) = channel(64);
+    let mut outputs = Outputs::begin(&plan, say)?;
+    for command in &plan.analyses {
+        let started = Analysis::start(command, outputs.analyses.len(), hearing.clone());
+        outputs.analyses.push(started.map_err(|error| format!("the analysis `{command}` cannot be started: {error}"))?);
+    }
+    drop(hearing);
+    let host = Environment::here(Duration::ZERO).host;
+    let collector = Collector { source, wanted: plan.wanted, pace: plan.pace, host, news };
+    let collecting = tokio::spawn(collector.run());
+    let mut interrupt = std::pin::pin!(interrupt);
+    let deadline = plan.duration.map(|duration| Instant::now() + duration);
+    let mut watch = Watch { outputs, received, heard, seen: 0, connected: FxHashSet::default() };
+    let why = watch.serve(interrupt.as_mut(), deadline).await;
+    // Whatever it still asks is given up.
+    collecting.abort();
+    watch.finish(interrupt).await;
+    Ok(match (watch.outputs.has_failed, watch.seen, why) {
+        (true, ..) => Ending::Failed,
+        (false, 0, Why::Interrupted) => Ending::Nothing,
+        (false, 0, Why::Over) => Ending::Gone,
+        _ => Ending::Done,
+    })
+}
+
+/// Why no more is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    Interrupted,
+    /// All have ended.
+    Over,
+    /// The time is over, or standard output is closed.
+    Enough,
+}
+
+struct Watch<'a> {
+    outputs: Outputs<'a>,
+    received: Receiver<News>,
+    heard: Receiver<Heard>,
+    /// How many traces.
+    seen: u64,
+    connected: FxHashSet<Process>,
+}
+
+impl Watch<'_> {
+    async fn serve(&mut self, mut interrupt: Pin<&mut impl Future<Output = ()>>, deadline: Option<Instant>) -> Why {
+        let over = deadline.unwrap_or_else(Instant::now);
+        loop {
+            tokio::select! {
+                () = interrupt.as_mut() => return Why::Interrupted,
+                () = sleep_until(over), if deadline.is_some() => return Why::Enough,
+                heard = self.heard.recv(), if self.outputs.has_analyses() => {
+                    if let Some(heard) = heard {
+                        self.outputs.hear(heard);
+                    }
+                }
+                news = self.received.recv() => match news {
+                    Some(News::Event(event)) => self.event(event),
+                    Some(News::Skipped { process, main, why }) => {
+                        self.outputs.say(&format!("the JVM {} ({main}) is not watched: {why}", process.pid));
+                    }
+                    Some(News::Remark(remark)) => self.outputs.say(&remark),
+                    Some(News::Over) | None => return Why::Over,
+                },
+            }
+            if self.outputs.is_left() {
+                return Why::Enough;
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match (&event, event.process()) {
+            (Event::Connected(_), Some(process)) => drop(self.connected.insert(process)),
+            (Event::Disconnected(_), Some(process)) => drop(self.connected.remove(&process)),
+            (Event::Trace(_), _) => self.seen += 1,
+            _ => {}
+        }
+        self.outputs.tell(&event);
+    }
+
+    /// Has everything written, and all analyses ended.
+    async fn finish(&mut self, mut interrupt: Pin<&mut impl Future<Output = ()>>) {
+        let mut left: Vec<Process> = self.connected.drain().collect();
+        left.sort_unstable();
+        for Process { host, pid } in left {
+            let event = Disconnected { schema: Schema, time_ms: now_ms(), host, pid, reason: Reason::Left };
+            self.outputs.tell(&Event::Disconnected(event));
+        }
+        self.outputs.analyses.iter().for_each(Analysis::close);
+        let enough = Instant::now() + LAST_WORDS;
+        while self.outputs.has_analyses() {
+            tokio::select! {
+                heard = self.heard.recv() => match heard {
+                    Some(heard) => self.outputs.hear_last(heard),
+                    None => break,
+                },
+                () = interrupt.as_mut() => break,
+                () = sleep_until(enough) => break,
+            }
+        }
+        self.outputs.kill_analyses();
+        let enough = Instant::now() + KILLED;
+        while self.outputs.has_analyses() {
+            match tokio::time::timeout_at(enough, self.heard.recv()).await {
+                Ok(Some(heard)) => self.outputs.hear_last(heard),
+                _ => break,
+            }
+        }
+        self.outputs.finish();
+    }
+}
+
+/// Everything that is told what happens.
+struct Outputs<'a> {
+    stdout: Outlet,
+    shape: Text,
+    recordings: Vec<(PathBuf, Outlet)>,
+    analyses: Vec<Analysis>,
+    has_failed: bool,
+    say: &'a dyn Fn(&str),
+}
+
+enum Text {
+    Lines(TextLines),
+    Json,
+}
+
+impl<'a> Outputs<'a> {
+    fn begin(plan: &Plan, say: &'a dyn Fn(&str)) -> Result<Outputs<'a>, String> {
+        let shape = match &plan.shape {
+            Shape::Text(find) => Text::Lines(TextLines::new(find.clone())),
+            Shape::Json => Text::Json,
+        };
+        let thread = |error: io::Error| format!("cannot start: {error}");
+        let record = |path: &PathBuf| -> Result<(PathBuf, Outlet), String> {
+            let writer = Writer::create(path)
+                .map_err(|error| format!("the recording {} cannot be begun: {error}", path.display()))?;
+            Ok((path.clone(), Outlet::to(writer).map_err(thread)?))
+        };
+        Ok(Outputs {
+            stdout: Outlet::to(Lines(io::stdout())).map_err(thread)?,
+            shape,
+            recordings: plan.recordings.iter().map(record).collect::<Result<_, _>>()?,
+            analyses: Vec::new(),
+            has_failed: false,
+            say,
+        })
+    }
+
+    fn say(&self, text: &str) {
+        (self.say)(text);
+    }
+
+    fn has_analyses(&self) -> bool {
+        self.analyses.iter().any(|analysis| !analysis.has_ended)
+    }
+
+    /// Whether who reads standard output has seen enough, and nobody else wants anything.
+    fn is_left(&self) -> bool {
+        self.stdout.is_broken() && self.recordings.is_empty() && !self.has_analyses()
+    }
+
+    fn tell(&mut self, event: &Event) {
+        let weight = if matches!(event, Event::Trace(_)) { Weight::Passing } else { Weight::Needed };
+        let json: Arc<str> = event.line().into();
+        // What is said is not given to those who say it.
+        if !matches!(event, Event::Said(_)) {
+            let give = |analysis: &mut Analysis| analysis.give(Arc::clone(&json), weight);
+            let said: Vec<String> = self.analyses.iter_mut().filter_map(give).collect();
+            said.iter().for_each(|said| self.say(said));
+        }
+        let mut said = Vec::new();
+        for (path, outlet) in &self.recordings {
+            match outlet.give(Arc::clone(&json), weight) {
+                Given::LeftOut { is_first: true } => {
+                    said.push(format!("the recording {} cannot keep up: traces are left out of it", path.display()));
+                }
+                Given::Broken if !self.has_failed => {
+                    self.has_failed = true;
+                    said.push(format!("the recording {} has ended: it cannot be written", path.display()));
+                }
+                _ => {}
+            }
+        }
+        said.iter().for_each(|said| self.say(said));
+        let lines = match &mut self.shape {
+            Text::Json => vec![json],
+            Text::Lines(lines) => lines.of(event).into_iter().map(Into::into).collect(),
+        };
+        for line in lines {
+            if self.stdout.give(line, weight) == (Given::LeftOut { is_first: true }) {
+                self.say("standard output is not read: lines are left out");
+            }
+        }
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        if let Heard::Ended { analysis, status } = &heard {
+            let command = &self.analyses[*analysis].command;
+            self.say(&format!("the analysis `{command}` has ended ({}), and is given nothing more", ended(status)));
+        }
+        self.hear_last(heard);
+    }
+
+    /// The same when it is no wonder that it has ended.
+    fn hear_last(&mut self, heard: Heard) {
+        match heard {
+            Heard::Said { analysis, line } => {
+                let analysis = self.analyses[analysis].command.clone();
+                self.tell(&Event::Said(Said { schema: Schema, time_ms: now_ms(), analysis, line }));
+            }
+            Heard::Ended { analysis, .. } => self.analyses[analysis].has_ended = true,
+        }
+    }
+
+    fn kill_analyses(&mut self) {
+        let late: Vec<String> = self
+            .analyses
+            .iter_mut()
+            .filter(|analysis| !analysis.has_ended)
+            .map(|analysis| {
+                analysis.kill();
+                format!("the analysis `{}` did not end by itself, and was killed", analysis.command)
+            })
+            .collect();
+        late.iter().for_each(|late| self.say(late));
+    }
+
+    fn finish(&mut self) {
+        for analysis in self.analyses.iter().filter(|analysis| analysis.left_out > 0) {
+            let traces = plural(analysis.left_out, "trace", "traces");
+            self.say(&format!(
+                "{traces} were not given to the analysis `{}`, which did not read them",
+                analysis.command
+            ));
+        }
+        for (path, outlet) in std::mem::take(&mut self.recordings) {
+            let path = path.display();
+            let failed = match outlet.finish(LAST_WRITES) {
+                Closed::Done { left_out: 0 } => continue,
+                Closed::Done { left_out } => {
+                    self.say(&format!("{} are not in the recording {path}", plural(left_out, "trace", "traces")));
+                    continue;
+                }
+                Closed::Failed(error) => format!("the recording {path} could not be written: {error}"),
+                Closed::Stuck => format!("the recording {path} could not be written to its end in time"),
+            };
+            self.has_failed = true;
+            self.say(&failed);
+        }
+        match self.stdout.finish(LAST_LINES) {
+            // Who reads it has seen enough, or stands still.
+            Closed::Done { .. } | Closed::Stuck => {}
+            Closed::Failed(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Closed::Failed(error) => {
+                self.has_failed = true;
+                self.say(&format!("cannot write: {error}"));
+            }
+        }
+    }
+}
