@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use headwater_tests::{Jdk, Process, Scratch, compile_text, headwater, java, run_headwater};
+use headwater_tests::{Jdk, Patience, Process, Scratch, compile_text, headwater, java, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -121,7 +121,12 @@ fn jvms_come_and_go_and_each_analysis_gets_every_event(jdk: &Jdk) {
     tool.await_line("{\"event\":\"trace\"");
     tool.signal(Signal::INT);
     tool.await_line("{\"event\":\"disconnected\"");
-    // The one that stays is waited for, unless we have had enough.
+    let mut patience = Patience::default();
+    while !fs::read_to_string(&given).is_ok_and(|given| given.ends_with("\"reason\":\"left\"}\n")) {
+        assert!(patience.lasts(), "it was not given the last event");
+        std::thread::yield_now();
+    }
+    // The analysis that stays is waited for, unless we have had enough.
     tool.signal(Signal::INT);
     let tool = tool.finish();
     assert_eq!(tool.status.code(), Some(0), "{:#?}", tool.stderr);
