@@ -35,6 +35,8 @@ pub struct Happened<'a> {
     pub amount: (&'a str, i64),
     /// The methods (class, name, descriptor), the innermost first.
     pub stack: &'a [[&'a str; 3]],
+    /// What was waited for: the field of its class, its class and its address. Who left a monitor last is the thread `other`.
+    pub lock: Option<(&'a str, &'a str, i64)>,
 }
 
 /// A recording of one chunk: samples of the thread `main` (by the operating system's number), each with its time in ns since 1970 and its methods
@@ -42,8 +44,14 @@ pub struct Happened<'a> {
 pub fn recording(thread: u32, samples: &[(i64, &[[&str; 3]])]) -> Vec<u8> {
     let sample = |(at_ns, stack): &(i64, _)| (*at_ns, *stack);
     let samples = samples.iter().map(sample);
-    let happened =
-        samples.map(|(at_ns, stack)| Happened { kind: SAMPLE, at_ns, duration_ns: 0, amount: ("none", 0), stack });
+    let happened = samples.map(|(at_ns, stack)| Happened {
+        kind: SAMPLE,
+        at_ns,
+        duration_ns: 0,
+        amount: ("none", 0),
+        stack,
+        lock: None,
+    });
     recording_of(thread, &happened.collect::<Vec<_>>())
 }
 
@@ -51,8 +59,8 @@ pub fn recording(thread: u32, samples: &[(i64, &[[&str; 3]])]) -> Vec<u8> {
 pub fn recording_of(thread: u32, happened: &[Happened<'_>]) -> Vec<u8> {
     let (mut symbols, mut methods, mut stacks, mut events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     // A type that may always be asked for.
-    let mut kinds = vec![(SAMPLE, "none")];
-    for (key, Happened { kind, at_ns, duration_ns, amount, stack }) in happened.iter().enumerate() {
+    let mut kinds = vec![(SAMPLE, "none", None)];
+    for (key, Happened { kind, at_ns, duration_ns, amount, stack, lock }) in happened.iter().enumerate() {
         let frames = stack.iter().map(|parts| {
             let [class, name, descriptor] = parts.map(|part| place(&mut symbols, part.to_owned()));
             place(&mut methods, [class, name, descriptor])
@@ -60,9 +68,14 @@ pub fn recording_of(thread: u32, happened: &[Happened<'_>]) -> Vec<u8> {
         let frames: Vec<usize> = frames.collect();
         stacks.push(frames);
         let ticks = |ns: i64| ns / (1_000_000_000 / TICKS[1]);
-        let class = (FIRST_EVENT + place(&mut kinds, (*kind, amount.0))) as i64;
-        let values = [TICKS[0] + ticks(*at_ns), ticks(*duration_ns), 1, key as i64, amount.1];
-        events.push(event(class, &values.map(number).concat()));
+        let class = (FIRST_EVENT + place(&mut kinds, (*kind, amount.0, lock.map(|(field, ..)| field)))) as i64;
+        let mut values = vec![TICKS[0] + ticks(*at_ns), ticks(*duration_ns), 1, key as i64, amount.1];
+        if let Some((_, class, address)) = lock {
+            // The class has its name's key, and the other thread is the first.
+            values.extend([place(&mut symbols, (*class).to_owned()) as i64, *address, 0]);
+        }
+        let values: Vec<Vec<u8>> = values.into_iter().map(number).collect();
+        events.push(event(class, &values.concat()));
     }
     let named = |pool: i64, values: Vec<Vec<u8>>| {
         let values = values.into_iter().enumerate().map(|(key, value)| [number(key as i64), value].concat());
@@ -128,7 +141,7 @@ fn event(kind: i64, content: &[u8]) -> Vec<u8> {
 }
 
 /// The classes, as a tree of elements whose words are numbers of strings. Events have a name, and a field of their own.
-fn metadata(events: &[(&str, &str)]) -> Vec<u8> {
+fn metadata(events: &[(&str, &str, Option<&str>)]) -> Vec<u8> {
     let mut strings = Vec::new();
     let mut element = |name: &str, attributes: &[(&str, &str)], children: Vec<Vec<u8>>| {
         let mut word = |text: &str| number(place(&mut strings, text.to_owned()) as i64);
@@ -140,11 +153,14 @@ fn metadata(events: &[(&str, &str)]) -> Vec<u8> {
     };
     let mut classes = Vec::new();
     let known = CLASSES.into_iter().map(|(id, name, fields)| (id, name, fields.to_vec()));
-    let events = events.iter().enumerate().map(|(at, (name, amount))| {
+    let events = events.iter().enumerate().map(|(at, (name, amount, lock))| {
         let thread = if *name == SAMPLE { "sampledThread" } else { "eventThread" };
         let numbers = ["startTime", "duration"].map(|name| (name, 3, false, false));
         let constants = [(thread, 35, true, false), ("stackTrace", 34, true, false), (*amount, 3, false, false)];
-        ((FIRST_EVENT + at) as i64, *name, [&numbers[..], &constants].concat())
+        let lock = lock
+            .map(|class| [(class, 31, true, false), ("address", 3, false, false), ("previousOwner", 35, true, false)]);
+        let lock = lock.into_iter().flatten().collect::<Vec<_>>();
+        ((FIRST_EVENT + at) as i64, *name, [&numbers[..], &constants, &lock].concat())
     });
     for (id, name, fields) in known.chain(events) {
         let mut children = Vec::new();

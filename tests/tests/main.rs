@@ -23,6 +23,7 @@ mod lifecycle;
 mod likeness;
 mod linkage;
 mod live;
+mod locks;
 mod mentions;
 mod natives;
 mod open_calls;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         lifecycle::trials(),
         likeness::trials(),
         linkage::trials(),
+        locks::trials(),
         live::trials(),
         mentions::trials(),
         natives::trials(),

@@ -16,6 +16,7 @@ mod detach;
 mod diff;
 mod doctor;
 mod list;
+mod locks;
 mod profile;
 mod region;
 mod report;
@@ -95,6 +96,7 @@ async fn execute(command: Command) -> ExitCode {
         Command::Doctor { target, format } => doctor::run(&target, format),
         Command::Region(arguments) => region::run(&arguments, interrupted()).await,
         Command::Roots(arguments) => roots::run(&arguments, interrupted()).await,
+        Command::Locks(arguments) => locks::run(&arguments, interrupted()).await,
         Command::Sample(arguments) => sample::run(&arguments, interrupted()).await,
         Command::Threads(arguments) => threads::run(&arguments, interrupted()).await,
         Command::Top(arguments) => top::run(&arguments, interrupted()).await,

@@ -105,6 +105,8 @@ pub struct Console {
     jvm: Option<Jvm>,
     /// The profile that ended last.
     last: Option<Profile>,
+    /// What `locks` found last in this JVM.
+    locks: Option<Profile>,
     include: Vec<ClassPattern>,
     exclude: Vec<ClassPattern>,
     progress: Progress,
@@ -121,6 +123,7 @@ impl Console {
             state: State::Detached,
             jvm: None,
             last: None,
+            locks: None,
             include: Vec::new(),
             exclude: Vec::new(),
             progress,
@@ -145,8 +148,15 @@ impl Console {
                 let checked = expectation.check_count(taken.deadlocks.len());
                 checked.map_err(|message| Failure::new(1, message))?;
             }
+            Statement::Expect(expectation) if expectation.is_of_locks() && self.locks.is_some() => {
+                let found = self.locks.as_ref().map_or(Ok(()), |profile| expectation.check(profile));
+                found.map_err(|message| Failure::new(1, message))?;
+            }
             Statement::Expect(expectation) => {
                 let profile = self.profile_so_far().await?;
+                if expectation.is_of_locks() && profile.contention.is_none() {
+                    return Err(Failure::new(1, NO_LOCKS));
+                }
                 expectation.check(&profile).map_err(|message| Failure::new(1, message))?;
             }
             Statement::Command(command) => return self.command(*command, interrupt).await,
@@ -181,6 +191,7 @@ impl Console {
                 let taken = self.all_threads(showing.wanted(), interrupt).await?;
                 showing.write(&taken).or_else(is_broken_pipe)?;
             }
+            Command::Locks(waiting) => self.contended(&waiting, interrupt).await?,
             Command::Methods { pattern, limit } => self.methods(pattern, limit).await?,
             Command::Filter { change } => self.filter(change)?,
             Command::Clear => self.clear().await?,
@@ -211,6 +222,8 @@ impl Console {
 }
 
 const NOTHING_RECORDED: &str = "no profile is being recorded; `profile METHOD` begins";
+
+const NO_LOCKS: &str = "no contended locks are known; `locks` records them";
 
 fn not_attached() -> Failure {
     Failure::new(1, "not attached; `attach TARGET` does that")

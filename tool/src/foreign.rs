@@ -11,6 +11,7 @@ use headwater_protocol::message::Calibration;
 use crate::decode::Decoder;
 use crate::export::{self, Format};
 use crate::import;
+use crate::import::recording::locks;
 use crate::jvm::perfdata::PerfData;
 use crate::page;
 use crate::profile::{ClockMode, Profile, Target};
@@ -47,6 +48,10 @@ pub fn perf_data(bytes: &[u8]) -> bool {
 
 /// A recording of the JVM's flight recorder.
 pub fn recording(bytes: &[u8]) -> bool {
+    if let Ok(recorded) = headwater_jfr::waits(bytes) {
+        let (contention, places) = locks::contention(&recorded);
+        assert!(places.len() == recorded.events.len() && contention.holds(&Default::default()));
+    }
     headwater_jfr::samples(bytes).is_ok_and(|samples| !samples.stacks.is_empty())
 }
 
@@ -91,7 +96,12 @@ pub fn profile(session: &Session, settings: &Settings, decoder: &mut Decoder, ca
 }
 
 fn show(profile: &Profile) {
-    for (view, trees) in [(View::Tree, Trees::Merged), (View::Callers, Trees::Merged), (View::Flat, Trees::PerThread)] {
+    for (view, trees) in [
+        (View::Tree, Trees::Merged),
+        (View::Callers, Trees::Merged),
+        (View::Flat, Trees::PerThread),
+        (View::Locks, Trees::Merged),
+    ] {
         let options = Options { view, trees, ..Options::default() };
         let style = text::Style { provenance: true, verbose: true, ..text::Style::default() };
         shown(text::write(profile, &options, &style, &mut io::sink()));

@@ -22,6 +22,7 @@ pub(crate) mod doctor;
 pub mod drain;
 pub mod foreign;
 pub mod link;
+pub mod locks;
 pub mod profiling;
 pub mod pulse;
 pub(crate) mod request;

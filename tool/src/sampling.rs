@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustc_hash::FxHashMap;
 
 use crate::attach::{AttachError, TargetHost};
-use crate::flight_recorder::{RecorderError, Recording};
+use crate::flight_recorder::{self, RecorderError, Recording};
 use crate::import::build::{Builder, MetricIndex, SAMPLES};
 use crate::import::recording;
 use crate::jvm::Jvm;
@@ -81,7 +81,8 @@ pub(crate) async fn take(
 
 fn sample(jvm: &Jvm, wanted: Wanted, is_enough: &AtomicBool) -> Result<Profile, SampleError> {
     let host = TargetHost::of(jvm)?;
-    let recording = Recording::start(jvm.pid, wanted.every, DEPTH, wanted.duration)?;
+    let recording =
+        Recording::start(jvm.pid, flight_recorder::Wanted::Executions(wanted.every), DEPTH, wanted.duration)?;
     let others = recording.others();
     let begin = Instant::now();
     let mut readings = vec![Reading::now(host.pid())];

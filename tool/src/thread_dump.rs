@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Of a dump's classes so many are asked for.
 const MOST_CLASSES: usize = 16;
 /// What is looked through for owners, unless it is said otherwise: some 60 ms, if it is full of small objects.
-const MOST_HEAP: u64 = 256 << 20;
+pub(crate) const MOST_HEAP: u64 = 256 << 20;
 
 /// Whether the owners of `java.util.concurrent` locks are looked for in the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

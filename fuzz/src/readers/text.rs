@@ -44,8 +44,14 @@ impl Bytes {
 
     pub(crate) fn of_imports() -> Bytes {
         let stack = [["a/b/C", "deep", "()V"], ["a/b/C", "run", "()V"]];
-        let happened =
-            |kind, amount, stack| Happened { kind, at_ns: 5_000, duration_ns: 3_000, amount: (amount, 7), stack };
+        let happened = |kind, amount, stack| Happened {
+            kind,
+            at_ns: 5_000,
+            duration_ns: 3_000,
+            amount: (amount, 7),
+            stack,
+            lock: None,
+        };
         let happened = [
             happened("jdk.ObjectAllocationSample", "weight", &stack[..]),
             happened("jdk.CPUTimeSample", "samplingPeriod", &stack[1..]),

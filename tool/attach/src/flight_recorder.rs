@@ -1,22 +1,24 @@
-//! Samples of undisturbed code, by the JVM's own flight recorder (JFR).
+//! What the JVM's own flight recorder (JFR) tells: samples of undisturbed code, waits for locks.
 //!
 //! Its execution samples are not biased towards safepoints, are documented, and are there since JDK 11 in every JVM that has the
-//! module `jdk.jfr`. A [`Recording`] of ours is started and stopped through the attach protocol, beside any other; it ends by itself
-//! if this process does not end it.
+//! module `jdk.jfr`; so are its events of waiting. A [`Recording`] of ours is started and stopped through the attach protocol, beside any other; it
+//! ends by itself if this process does not end it.
 //!
 //! Samples are of threads that execute Java code. What waits, or is in native code, is in none.
 
 use std::time::Duration;
 
-use headwater_jfr::{DEEPEST, ReadError, Samples, samples};
+use headwater_jfr::{DEEPEST, ReadError, Recorded, Samples, samples, waits};
 
 use crate::attach::{AttachError, SharedDir, TargetHost, jcmd};
 use crate::jvm::{self, TargetError};
 
-/// What our recordings are called in the target.
-const NAME: &str = "headwater";
-/// What their directories' names in the target's /tmp begin with; its pid follows.
-pub(crate) const DIRECTORY_PREFIX: &str = "headwater-samples-";
+/// What our recordings are called in the target, and what their directories' names in its /tmp begin with; its pid follows. There may be one of each at
+/// a time.
+const SAMPLES: [&str; 2] = ["headwater", "headwater-samples-"];
+const LOCKS: [&str; 2] = ["headwater-locks", "headwater-locks-"];
+/// What the names of such directories begin with.
+pub(crate) const DIRECTORY_PREFIXES: [&str; 2] = [SAMPLES[1], LOCKS[1]];
 const SETTINGS: &str = "samples.jfc";
 /// What the JVM writes when a recording is over; empty before.
 pub(crate) const RECORDED: &str = "samples.jfr";
@@ -47,6 +49,48 @@ pub enum RecorderError {
     /// The recording cannot be read.
     #[error("the flight recorder's recording cannot be read: {0}")]
     Read(#[from] ReadError),
+    /// It can be read, and makes no sense.
+    #[error("the flight recorder's recording cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Threads that execute Java code, once in a period.
+    Executions(Duration),
+    /// Threads that wait for a monitor, or are parked, for so long at least.
+    Waits(Duration),
+}
+
+impl Wanted {
+    /// The recording's name, and what its directory's begins with.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            Wanted::Executions(_) => SAMPLES,
+            Wanted::Waits(_) => LOCKS,
+        }
+    }
+
+    /// The recorder's settings: nothing else is recorded.
+    fn settings(self) -> String {
+        let event = |name: &str, setting: &str, value: &str| {
+            format!(
+                "<event name=\"jdk.{name}\"><setting name=\"enabled\">true</setting><setting name=\"{setting}\">{value}</setting></event>"
+            )
+        };
+        let events = match self {
+            Wanted::Executions(period) => {
+                event("ExecutionSample", "period", &format!("{} ms", period.as_millis().max(1)))
+            }
+            Wanted::Waits(over) => {
+                let over = format!("{} ns", over.as_nanos());
+                let waits = ["JavaMonitorEnter", "ThreadPark"].map(|name| event(name, "threshold", &over));
+                waits.concat() + &event("DataLoss", "stackTrace", "false")
+            }
+        };
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\">{events}</configuration>\n")
+    }
 }
 
 /// A recording of ours that goes on in a JVM.
@@ -54,19 +98,21 @@ pub enum RecorderError {
 pub struct Recording {
     host: TargetHost,
     directory: SharedDir,
+    name: &'static str,
     others: usize,
     ended: bool,
 }
 
 impl Recording {
-    /// Has a JVM, by its pid as we see it, sample its threads once in a period; stacks are to hold so many frames. The recording is
-    /// over after `longest` at the latest, whatever happens to this process.
+    /// Has a JVM, by its pid as we see it, record something; stacks are to hold so many frames. The recording is over after `longest` at the
+    /// latest, whatever happens to this process.
     ///
     /// Takes as long as JFR takes to begin, which in a JVM where it has never been used is a second or more of one processor.
-    pub fn start(pid: u32, period: Duration, depth: usize, longest: Duration) -> Result<Recording, RecorderError> {
+    pub fn start(pid: u32, wanted: Wanted, depth: usize, longest: Duration) -> Result<Recording, RecorderError> {
         let host = TargetHost::of(&jvm::resolve(&pid.to_string())?)?;
-        let directory = host.create_dir_or_another(&format!("{DIRECTORY_PREFIX}{pid}"))?;
-        directory.write_file(SETTINGS, settings(period).as_bytes())?;
+        let [name, prefix] = wanted.names();
+        let directory = host.create_dir_or_another(&format!("{prefix}{pid}"))?;
+        directory.write_file(SETTINGS, wanted.settings().as_bytes())?;
         directory.create_file(RECORDED)?;
         let others = others(&jcmd(&host, "JFR.check")?);
         if others == 0 && depth > DEFAULT_DEPTH {
@@ -77,11 +123,11 @@ impl Recording {
         let answer = jcmd(
             &host,
             &format!(
-                "JFR.start name={NAME} settings={there}/{SETTINGS} filename={there}/{RECORDED} maxsize={MOST_MIB}m duration={}s",
+                "JFR.start name={name} settings={there}/{SETTINGS} filename={there}/{RECORDED} maxsize={MOST_MIB}m duration={}s",
                 (longest + GRACE).as_secs()
             ),
         )?;
-        let recording = Recording { host, directory, others, ended: false };
+        let recording = Recording { host, directory, name, others, ended: false };
         if !answer.contains("Started recording") {
             return Err(RecorderError::Declined { what: "begin a recording", answer: one_line(&answer) });
         }
@@ -94,18 +140,27 @@ impl Recording {
     }
 
     /// Ends it; what was sampled.
-    pub fn finish(mut self) -> Result<Samples, RecorderError> {
+    pub fn finish(self) -> Result<Samples, RecorderError> {
+        Ok(samples(&self.recorded()?)?)
+    }
+
+    /// Ends it; who waited for what.
+    pub fn finish_waits(self) -> Result<Recorded, RecorderError> {
+        Ok(waits(&self.recorded()?)?)
+    }
+
+    fn recorded(mut self) -> Result<Vec<u8>, RecorderError> {
         let answer = self.stop()?;
         let bytes = self.directory.read_file(RECORDED, (2 * MOST_MIB) << 20)?;
         if bytes.is_empty() {
             return Err(RecorderError::Declined { what: "write its recording", answer: one_line(&answer) });
         }
-        Ok(samples(&bytes)?)
+        Ok(bytes)
     }
 
     fn stop(&mut self) -> Result<String, AttachError> {
         self.ended = true;
-        stop(&self.host)
+        jcmd(&self.host, &format!("JFR.stop name={}", self.name))
     }
 }
 
@@ -118,18 +173,12 @@ impl Drop for Recording {
     }
 }
 
-/// Has a JVM end a recording of ours that goes on, be it another process's.
-pub(crate) fn stop(host: &TargetHost) -> Result<String, AttachError> {
-    jcmd(host, &format!("JFR.stop name={NAME}"))
-}
-
-/// Only execution samples, once in a period.
-fn settings(period: Duration) -> String {
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\"><event name=\"jdk.ExecutionSample\">\
-         <setting name=\"enabled\">true</setting><setting name=\"period\">{} ms</setting></event></configuration>\n",
-        period.as_millis().max(1)
-    )
+/// Has a JVM end the recordings of ours that go on, be they another process's.
+pub(crate) fn stop(host: &TargetHost) {
+    for [name, _] in [SAMPLES, LOCKS] {
+        // There need not be one any more.
+        let _ = jcmd(host, &format!("JFR.stop name={name}"));
+    }
 }
 
 /// How many recordings `JFR.check` tells of: a line each, `Recording 1: name=...`.
@@ -155,6 +204,10 @@ mod tests {
 
     #[test]
     fn a_period_is_at_least_a_millisecond() {
-        assert!(settings(Duration::from_micros(10)).contains("<setting name=\"period\">1 ms</setting>"));
+        assert!(
+            Wanted::Executions(Duration::from_micros(10))
+                .settings()
+                .contains("<setting name=\"period\">1 ms</setting>")
+        );
     }
 }

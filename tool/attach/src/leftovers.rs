@@ -87,15 +87,15 @@ fn names(tmp: BorrowedFd<'_>) -> Vec<String> {
     names.filter(|name| is_ours(name)).collect()
 }
 
-/// Whether a tool makes directories with such names: `headwater-PID-BUILD`, `headwater-samples-PID`, `headwater-threads-PID`, each perhaps with a number
+/// Whether a tool makes directories with such names: `headwater-PID-BUILD`, `headwater-samples-PID`, `headwater-locks-PID`, `headwater-threads-PID`, each perhaps with a number
 /// of eight digits behind it.
 fn is_ours(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_hash = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let Some(rest) = name.strip_prefix(files::DIRECTORY_PREFIX) else { return false };
     match rest.split('-').collect::<Vec<_>>().as_slice() {
-        ["samples" | "threads", pid] => is_number(pid),
-        ["samples" | "threads", pid, number] => is_number(pid) && is_hash(number),
+        ["samples" | "locks" | "threads", pid] => is_number(pid),
+        ["samples" | "locks" | "threads", pid, number] => is_number(pid) && is_hash(number),
         [pid, build] => is_number(pid) && is_hash(build),
         [pid, build, number] => is_number(pid) && is_hash(build) && is_hash(number),
         _ => false,
@@ -105,7 +105,7 @@ fn is_ours(name: &str) -> bool {
 /// Whether a directory is used though no tool holds it: by the flight recorder of a target that goes on recording for a while, until it has
 /// written what it has; or by a program that `headwater run` has started and whose further JVMs are to find the agent.
 fn is_needed(directory: BorrowedFd<'_>, name: &str) -> bool {
-    if let Some(rest) = name.strip_prefix(flight_recorder::DIRECTORY_PREFIX) {
+    if let Some(rest) = flight_recorder::DIRECTORY_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)) {
         let pid = rest.split('-').next().unwrap_or_default();
         let recorded = rustix::fs::statat(directory, flight_recorder::RECORDED, AtFlags::SYMLINK_NOFOLLOW);
         let goes_on = recorded.is_ok_and(|file| file.st_size == 0);
@@ -126,17 +126,18 @@ fn is_needed(directory: BorrowedFd<'_>, name: &str) -> bool {
 /// Has a target end a recording that a tool has left in it, and removes what it wrote.
 pub fn end_recording(host: &TargetHost) -> Vec<String> {
     let Ok(tmp) = host.tmp().try_clone_to_owned() else { return Vec::new() };
-    let begins = format!("{}{}", flight_recorder::DIRECTORY_PREFIX, host.pid());
-    let is_its =
-        |name: &String| name.strip_prefix(&begins).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    let begins = flight_recorder::DIRECTORY_PREFIXES.map(|prefix| format!("{prefix}{}", host.pid()));
+    let is_its = |name: &String| {
+        let rest = begins.iter().find_map(|begins| name.strip_prefix(begins.as_str()));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
     let hold = |name: String| Some((shared_dir::hold_left(tmp.as_fd(), &name, host.uid())?, name));
     let held: Vec<(OwnedFd, String)> =
         host.as_target(|| names(tmp.as_fd()).into_iter().filter(is_its).filter_map(hold).collect()).unwrap_or_default();
     if held.is_empty() {
         return Vec::new();
     }
-    // There need not be one any more.
-    let _ = flight_recorder::stop(host);
+    flight_recorder::stop(host);
     let remove = || {
         let left = held.iter().filter(|(held, name)| shared_dir::remove_directory(held, tmp.as_fd(), name));
         left.map(|(_, name)| format!("/tmp/{name}")).collect()
@@ -153,7 +154,7 @@ mod tests {
     #[test]
     fn what_a_recording_has_written_is_left_when_it_is_over() {
         let tmp = Scratch::new("left-samples");
-        let name = format!("{}{}", flight_recorder::DIRECTORY_PREFIX, std::process::id());
+        let name = format!("{}{}", flight_recorder::DIRECTORY_PREFIXES[0], std::process::id());
         let (directory, recorded) = (tmp.file(&name), tmp.file(&name).join(flight_recorder::RECORDED));
         fs::create_dir(&directory).expect("a directory");
         fs::write(&recorded, "").expect("a file");
@@ -172,6 +173,7 @@ mod tests {
             "headwater-12-0123abcd-89abcdef",
             "headwater-samples-12",
             "headwater-samples-12-89abcdef",
+            "headwater-locks-12",
             "headwater-threads-12",
             "headwater-threads-12-89abcdef",
         ] {

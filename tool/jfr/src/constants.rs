@@ -111,10 +111,15 @@ impl Constants {
         self.text(self.symbols.get(&key)?)
     }
 
+    /// A class's name, with slashes.
+    pub(super) fn class(&self, class: i64) -> Option<&str> {
+        self.symbol(*self.classes.get(&class)?)
+    }
+
     /// What a method's name is made of. Code that is not Java's has no class.
     pub(super) fn parts(&self, method: i64) -> Option<[&str; 3]> {
         let method = self.methods.get(&method)?;
-        let class = self.classes.get(&method.class).and_then(|class| self.symbol(*class)).unwrap_or_default();
+        let class = self.class(method.class).unwrap_or_default();
         Some([class, self.symbol(method.name)?, self.symbol(method.descriptor).unwrap_or_default()])
     }
 

@@ -53,10 +53,12 @@ pub enum EventKind {
     Jvm,
     /// How a kind of events was recorded.
     Setting,
+    /// Events were lost, in a thread's full buffer.
+    DataLoss,
 }
 
 /// Each kind, its name, and the field that says how much it is of.
-const EVENTS: [(EventKind, &str, Option<Name>); 24] = [
+const EVENTS: [(EventKind, &str, Option<Name>); 25] = [
     (EventKind::ExecutionSample, "jdk.ExecutionSample", None),
     (EventKind::CpuTimeSample, "jdk.CPUTimeSample", Some(Name::SamplingPeriod)),
     (EventKind::WallClockSample, "profiler.WallClockSample", Some(Name::Samples)),
@@ -81,6 +83,7 @@ const EVENTS: [(EventKind, &str, Option<Name>); 24] = [
     (EventKind::Collection, "jdk.GarbageCollection", Some(Name::SumOfPauses)),
     (EventKind::Jvm, "jdk.JVMInformation", None),
     (EventKind::Setting, "jdk.ActiveSetting", None),
+    (EventKind::DataLoss, "jdk.DataLoss", Some(Name::Lost)),
 ];
 
 impl EventKind {
@@ -104,7 +107,7 @@ impl EventKind {
 
     /// Whether it happened at a place in the code.
     pub fn has_place(self) -> bool {
-        !matches!(self, EventKind::Collection | EventKind::Jvm | EventKind::Setting)
+        !matches!(self, EventKind::Collection | EventKind::Jvm | EventKind::Setting | EventKind::DataLoss)
     }
 }
 

@@ -4,13 +4,12 @@
 //! description of all types, and constants, which events name by their keys. The target writes it, so nothing in it is believed: what is read
 //! is in proportion to the recording's length, in time and in memory.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 
 mod bytes;
 mod constants;
 mod events;
+mod recorded;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -18,6 +17,10 @@ mod types;
 use bytes::{Bytes, Text};
 use constants::Constants;
 pub use events::EventKind;
+pub use recorded::{
+    Collection, Event, FrameIndex, JvmInformation, Lock, LockIndex, Recorded, Sample, Samples, Setting, Stack,
+    StackIndex, Thread, ThreadIndex,
+};
 use types::{Fuel, Name, Types, Value};
 
 /// JFR keeps no deeper stacks.
@@ -57,127 +60,6 @@ pub enum ReadError {
     Format(&'static str),
 }
 
-/// A method of the samples: an index into [`Samples::methods`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FrameIndex(pub u32);
-
-/// A thread's stack at a moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// When, in ns since 1970.
-    pub at_ns: i64,
-    /// The operating system's number of the thread, as the JVM knows it.
-    pub thread: u32,
-    /// The methods on it, the outermost first. Equal stacks share them.
-    pub frames: Arc<[FrameIndex]>,
-    /// Outer frames are missing: it was deeper than stacks are kept.
-    pub is_cut: bool,
-}
-
-/// What was sampled.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Samples {
-    /// Machine names, `a.b.C.m(ILjava/lang/String;)V`, each once.
-    pub methods: Vec<String>,
-    /// In no particular order.
-    pub stacks: Vec<Sample>,
-}
-
-/// A stack: an index into [`Recorded::stacks`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StackIndex(pub u32);
-
-/// A thread: an index into [`Recorded::threads`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ThreadIndex(pub u32);
-
-/// The methods on a stack.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Stack {
-    /// The outermost first; none where the event has no stack.
-    pub frames: Arc<[FrameIndex]>,
-    /// Outer frames are missing: it was deeper than stacks are kept.
-    pub is_cut: bool,
-}
-
-/// A thread of a recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Thread {
-    /// The operating system's number, as the JVM knows it.
-    pub number: u32,
-    /// Its name.
-    pub name: String,
-    /// Whether it has no thread of the operating system's of its own.
-    pub is_virtual: bool,
-}
-
-/// Something that happened at a place in the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// What.
-    pub kind: EventKind,
-    /// When it began, in ns since 1970.
-    pub at_ns: i64,
-    /// For how long it went on, in ns.
-    pub duration_ns: u64,
-    /// How much it is of: ns, bytes or samples, as its kind has it.
-    pub amount: u64,
-    /// In which thread.
-    pub thread: ThreadIndex,
-    /// Where.
-    pub stack: StackIndex,
-}
-
-/// A collection of garbage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Collection {
-    /// For how long it stopped the program altogether, in ns.
-    pub pauses_ns: u64,
-    /// For how long at most at once, in ns.
-    pub longest_ns: u64,
-}
-
-/// How a kind of events was recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// The kind.
-    pub kind: EventKind,
-    /// Which setting.
-    pub name: String,
-    /// Its value: `20 ms`, `100/s`.
-    pub value: String,
-}
-
-/// The JVM that was recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JvmInformation {
-    /// Its process.
-    pub pid: u32,
-    /// Its version, in HotSpot's words.
-    pub version: String,
-    /// Main class or jar, and the program's arguments.
-    pub java_arguments: String,
-}
-
-/// What a recording tells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
-    /// Machine names, `a.b.C.m(ILjava/lang/String;)V`, each once; an empty one of what has none. What is not Java's has its symbol.
-    pub methods: Vec<String>,
-    /// Each once.
-    pub threads: Vec<Thread>,
-    /// Each once.
-    pub stacks: Vec<Stack>,
-    /// In no particular order.
-    pub events: Vec<Event>,
-    /// Collections of garbage.
-    pub collections: Vec<Collection>,
-    /// How the events were recorded, each once.
-    pub settings: Vec<Setting>,
-    /// Which JVM.
-    pub jvm: Option<JvmInformation>,
-}
-
 /// The execution samples of a recording.
 pub fn samples(recording: &[u8]) -> Result<Samples, ReadError> {
     let recorded = read(recording, |kind| kind == EventKind::ExecutionSample)?;
@@ -188,6 +70,11 @@ pub fn samples(recording: &[u8]) -> Result<Samples, ReadError> {
         Sample { at_ns: event.at_ns, thread, is_cut: is_cut || frames.is_empty(), frames }
     };
     Ok(Samples { stacks: recorded.events.iter().map(sample).collect(), methods: recorded.methods })
+}
+
+/// What threads waited for: monitors, and whatever they were parked for.
+pub fn waits(recording: &[u8]) -> Result<Recorded, ReadError> {
+    read(recording, |kind| matches!(kind, EventKind::MonitorEnter | EventKind::Park | EventKind::DataLoss))
 }
 
 /// Everything of a recording that is understood.
@@ -202,6 +89,7 @@ fn read(recording: &[u8], is_wanted: fn(EventKind) -> bool) -> Result<Recorded, 
         known: FxHashMap::default(),
         known_threads: FxHashMap::default(),
         known_stacks: FxHashMap::default(),
+        known_locks: FxHashMap::default(),
         names_left: recording.len().saturating_mul(NAMES_PART),
     };
     let mut at = 0;
@@ -276,6 +164,7 @@ struct Reader {
     known: FxHashMap<String, FrameIndex>,
     known_threads: FxHashMap<Thread, ThreadIndex>,
     known_stacks: FxHashMap<Stack, StackIndex>,
+    known_locks: FxHashMap<Lock, LockIndex>,
     /// What names may still take.
     names_left: usize,
 }
@@ -291,6 +180,9 @@ struct Fields {
     stack: i64,
     /// Of a setting: the type of the events that it is of. Of a JVM: its process.
     number: i64,
+    lock_class: i64,
+    address: i64,
+    previous_owner: Option<i64>,
     texts: [Option<Text>; 2],
 }
 
@@ -300,6 +192,8 @@ impl Reader {
             return Err(ReadError::Format("its integers are not compressed"));
         }
         let types = chunk.types()?;
+        let begins_ns = chunk.field(START_NANOS_AT);
+        self.recorded.begins_ns = Some(self.recorded.begins_ns.map_or(begins_ns, |known| known.min(begins_ns)));
         if !types.events().any(self.is_wanted) {
             return Ok(());
         }
@@ -317,6 +211,9 @@ impl Reader {
                 (Name::Duration, Value::Number(ticks)) => fields.duration = ticks,
                 (Name::Thread, Value::Constant(key)) => fields.thread = key,
                 (Name::StackTrace, Value::Constant(key)) => fields.stack = key,
+                (Name::LockClass, Value::Constant(key)) => fields.lock_class = key,
+                (Name::Address, Value::Number(address)) => fields.address = address,
+                (Name::PreviousOwner, Value::Constant(key)) => fields.previous_owner = Some(key),
                 (Name::LongestPause, Value::Number(ticks)) => fields.longest = ticks,
                 (Name::Id | Name::Pid, Value::Number(number)) => fields.number = number,
                 (Name::Symbol | Name::JvmVersion, Value::Text(text)) => fields.texts[0] = Some(text),
@@ -332,6 +229,7 @@ impl Reader {
                     .recorded
                     .collections
                     .push(Collection { pauses_ns: amount, longest_ns: positive(fields.longest) }),
+                EventKind::DataLoss => self.recorded.lost_bytes = self.recorded.lost_bytes.saturating_add(amount),
                 EventKind::Jvm => {
                     let [version, java_arguments] = self.texts(&constants, &fields)?;
                     let pid = u32::try_from(fields.number).unwrap_or(0);
@@ -350,11 +248,30 @@ impl Reader {
                     let thread = self.thread(fields.thread, &mut constants)?;
                     let stack = self.stack(fields.stack, &mut constants, &mut names)?;
                     let (at_ns, duration_ns) = (chunk.since_1970(at), positive(fields.duration));
-                    self.recorded.events.push(Event { kind, at_ns, duration_ns, amount, thread, stack });
+                    let lock = self.lock(&fields, &constants)?;
+                    // A key of none where nobody had it.
+                    let owner = fields.previous_owner.filter(|key| constants.threads.contains_key(key));
+                    let previous_owner = owner.map(|key| self.thread(key, &mut constants)).transpose()?;
+                    let event = Event { kind, at_ns, duration_ns, amount, thread, stack, lock, previous_owner };
+                    self.recorded.events.push(event);
                 }
             }
         }
         Ok(())
+    }
+
+    /// What an event's thread waited for, if it says so.
+    fn lock(&mut self, fields: &Fields, constants: &Constants) -> Result<Option<LockIndex>, ReadError> {
+        let Some(class) = constants.class(fields.lock_class) else { return Ok(None) };
+        let lock = Lock { class: class.replace('/', "."), address: fields.address as u64 };
+        if let Some(known) = self.known_locks.get(&lock) {
+            return Ok(Some(*known));
+        }
+        self.take(lock.class.len())?;
+        let next = LockIndex(self.recorded.locks.len() as u32);
+        self.recorded.locks.push(lock.clone());
+        self.known_locks.insert(lock, next);
+        Ok(Some(next))
     }
 
     /// What the texts of an event come to.

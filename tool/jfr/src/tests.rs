@@ -102,7 +102,8 @@ fn names_are_no_longer_than_a_recording_has_room_for() {
 
 #[test]
 fn equal_stacks_and_threads_are_one() {
-    let happened = |kind, at_ns, stack| Happened { kind, at_ns, duration_ns: 2_000, amount: ("weight", 7), stack };
+    let happened =
+        |kind, at_ns, stack| Happened { kind, at_ns, duration_ns: 2_000, amount: ("weight", 7), stack, lock: None };
     let events = [
         happened("jdk.ObjectAllocationSample", 1_000, &[DEEP, RUN]),
         happened("jdk.ThreadPark", 3_000, &[DEEP, RUN]),

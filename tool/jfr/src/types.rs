@@ -53,6 +53,11 @@ pub(super) enum Name {
     Pid,
     JvmVersion,
     JavaArguments,
+    /// Of what is waited for: of a monitor, or of an object that a thread is parked for.
+    LockClass,
+    Address,
+    PreviousOwner,
+    Lost,
     /// Some other.
     Other,
 }
@@ -89,6 +94,10 @@ impl Name {
             "pid" => Name::Pid,
             "jvmVersion" => Name::JvmVersion,
             "javaArguments" => Name::JavaArguments,
+            "monitorClass" | "parkedClass" => Name::LockClass,
+            "address" => Name::Address,
+            "previousOwner" => Name::PreviousOwner,
+            "amount" => Name::Lost,
             _ => Name::Other,
         }
     }

@@ -21,6 +21,7 @@ mod basis;
 mod budget;
 mod clock;
 mod completeness;
+mod contention;
 mod environment;
 mod metric;
 mod names;
@@ -34,6 +35,7 @@ pub use basis::Basis;
 pub use budget::{Budget, DroppedMethod, Lengthened, Limit, LimitError, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use completeness::{AtLeast, Unseen};
+pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
 pub use environment::Environment;
 pub use metric::{Amount, Column, Columns, Extent, Metric, Part, Quantity, Unit};
 pub use names::tell_apart;
@@ -430,6 +432,9 @@ pub struct Profile {
     /// How the invocations of single methods spread, where that was recorded: at most one for each method name.
     #[serde(default)]
     pub statistics: Vec<MethodStatistics>,
+    /// Contended locks, where they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<Contention>,
     /// What else is known of it, for the top of a report.
     #[serde(default)]
     pub notes: Vec<String>,

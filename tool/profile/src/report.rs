@@ -33,6 +33,8 @@ pub enum View {
     Callers,
     /// Each method.
     Flat,
+    /// Each contended lock.
+    Locks,
 }
 
 /// Which trees a report shows.
@@ -96,6 +98,9 @@ pub enum NothingSelected {
         /// The metrics there are.
         ids: Vec<String>,
     },
+    /// No locks.
+    #[error("contended locks were not recorded: `headwater locks` records those of a whole JVM")]
+    Locks,
     /// No method that was called.
     #[error("no method that was called matches {pattern}{}", suggested(near))]
     Method {
@@ -126,6 +131,9 @@ impl Options {
     /// Whether every thread, method and metric that was asked for is there.
     pub fn check(&self, profile: &Profile) -> Result<(), NothingSelected> {
         chosen::Chosen::check(profile, self)?;
+        if self.view == View::Locks && profile.contention.is_none() {
+            return Err(NothingSelected::Locks);
+        }
         if let Some(absent) = self.threads.iter().find(|wanted| !profile.threads.iter().any(|t| wanted.matches(t))) {
             let names = profile.threads.iter().map(|it| format!("{} \"{}\"", it.id.0, it.shown_name())).collect();
             return Err(NothingSelected::Thread { thread: absent.to_string(), names });

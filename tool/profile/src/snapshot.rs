@@ -178,6 +178,9 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
         Some(merged) => merged,
         None => profile.threads[0].tree.clone(),
     };
+    if profile.contention.as_ref().is_some_and(|contention| !contention.holds(&profile.merged)) {
+        return Err(frames.misunderstood("its locks speak of methods or nodes that are not there"));
+    }
     frames.read(Tag::End)?;
     frames.end()?;
     Ok(profile)

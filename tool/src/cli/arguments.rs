@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::{analyse, diff, region, report, roots, sample, threads, top, watch};
+use super::{analyse, diff, locks, region, report, roots, sample, threads, top, watch};
 use crate::request::profile::OneProfile;
 use crate::script::Setting;
 
@@ -157,6 +157,9 @@ pub(super) enum Command {
     /// Sample all threads: where the CPU time of the whole JVM goes, without a root; loads nothing into the JVM
     #[command(after_help = sample::EXAMPLES)]
     Sample(sample::SampleArgs),
+    /// Show contended locks: who waited for which, where and how long, and who held them; loads nothing into the JVM
+    #[command(after_help = locks::EXAMPLES)]
+    Locks(locks::LocksArgs),
     /// Watch many JVMs: stack traces at an interval, recorded, searched, given to programs; loads nothing into them
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::WatchArgs),

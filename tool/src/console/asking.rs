@@ -6,8 +6,10 @@ use tokio::time::Instant;
 
 use super::command::FilterChange;
 use super::{Console, Event, Failure, State, is_broken_pipe, not_attached, show};
+use crate::locks::{self, LocksError};
 use crate::pattern::{ClassPattern, display_name, java_name};
 use crate::profile::{MethodName, tell_apart};
+use crate::request::locks::Waiting;
 use crate::request::output::{Origin, Output};
 use crate::thread_dump::{self, DumpError, Wanted};
 use crate::threads::Taken;
@@ -63,6 +65,29 @@ impl Console {
                 Err(Event::Complete(message)) => self.progress.say(&message),
             }
         }
+    }
+
+    /// Contended locks of the target, which is served meanwhile. Interrupted, it shows what was recorded.
+    pub(super) async fn contended(
+        &mut self,
+        waiting: &Waiting,
+        interrupt: impl Future<Output = ()>,
+    ) -> Result<(), Failure> {
+        let jvm = self.jvm.clone().ok_or_else(not_attached)?;
+        let output = waiting.output();
+        let mut taking = std::pin::pin!(locks::take(jvm, waiting.wanted(), |_| {}, interrupt));
+        let profile = loop {
+            match self.serve_until(taking.as_mut()).await {
+                Ok(Err(LocksError::Interrupted)) => return Err(Failure::interrupted()),
+                Ok(taken) => break taken.map_err(|error| Failure::new(error.exit_code(), error.to_string()))?,
+                Err(Event::Lost(failure)) => return Err(failure),
+                Err(Event::Complete(message)) => self.progress.say(&message),
+            }
+        };
+        output.check_selection(&profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;
+        output.write(&profile, Origin::Recording).or_else(is_broken_pipe)?;
+        self.locks = Some(profile);
+        Ok(())
     }
 
     pub(super) async fn methods(&mut self, pattern: Option<ClassPattern>, limit: usize) -> Result<(), Failure> {

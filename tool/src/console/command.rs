@@ -10,6 +10,7 @@ use super::line::{LineError, Variables, Word, split};
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::report::select::MethodSelector;
 use crate::request::ProfileArgs;
+use crate::request::locks::Waiting;
 use crate::request::output::Output;
 use crate::request::threads::Showing;
 use crate::request::timing::Timing;
@@ -99,6 +100,12 @@ pub enum Command {
         after_help = "Examples:\n  thread-dump --depth 10\n  thread-dump > threads.json"
     )]
     ThreadDump(Showing),
+    /// Show contended locks of the whole JVM: who waited for which, where and how long, and who held them
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  locks -d 30s\n  locks --over 1ms > locks.json"
+    )]
+    Locks(Box<Waiting>),
     /// Show the target's methods that match, or those of the profile
     #[command(help_template = TEMPLATE, after_help = "Examples:\n  methods com.acme.Shop\n  methods 'com.acme.*::handle*'")]
     Methods {
@@ -153,7 +160,7 @@ pub enum Command {
     Expect {
         /// A quantity, one of < <= == != >= >, and a number or time. Quantities: root-calls, calls, events, lost, healed,
         /// instrumented, called, skipped, threads, warnings; duration; calls(METHOD), self(METHOD), total(METHOD);
-        /// deadlocks, which needs no profile
+        /// deadlocks, which needs no profile; contended-locks, lock-waits and lock-blocked, of the last `locks`
         #[arg(trailing_var_arg = true, value_name = "EXPECTATION")]
         expectation: Vec<String>,
     },
@@ -207,7 +214,7 @@ pub enum Statement {
 }
 
 /// The commands whose report can be redirected.
-const REPORTS: [&str; 5] = ["tree", "flat", "callers", "region", "thread-dump"];
+const REPORTS: [&str; 6] = ["tree", "flat", "callers", "region", "thread-dump", "locks"];
 
 /// Reads lines. The grammar is built once: a line of its own would take thousands of times its length in memory.
 #[derive(Debug)]
@@ -245,6 +252,7 @@ impl Reader {
                 let checked = match &command {
                     Command::Region(timing) => Some(timing.check()),
                     Command::ThreadDump(showing) => Some(showing.check()),
+                    Command::Locks(waiting) => Some(waiting.output().check()),
                     _ => output.map(Output::check),
                 };
                 if let Some(Err(message)) = checked {
@@ -281,7 +289,9 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
         return bad("reports are not appended; give each a file of its own by `> FILE`");
     }
     if at == 0 || !REPORTS.contains(&words[0].text.as_str()) {
-        return bad("only a report (`tree`, `flat`, `callers`, `region`, `thread-dump`) can be written to a file");
+        return bad(
+            "only a report (`tree`, `flat`, `callers`, `region`, `thread-dump`, `locks`) can be written to a file",
+        );
     }
     if words.len() != at + 2 {
         return bad("one file name must follow, and nothing else");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::line::{LineError, Word};
 use crate::pattern::MethodPattern;
-use crate::profile::{NodeIndex, Part, Profile, Quantity, Unit};
+use crate::profile::{Contention, NodeIndex, Part, Profile, Quantity, Unit};
 use crate::report::units::bytes;
 
 /// What is waited for.
@@ -102,10 +102,14 @@ enum Subject {
     Warnings,
     /// Of the target's threads.
     Deadlocks,
+    /// Of contended locks.
+    ContendedLocks,
+    LockWaits,
+    LockBlocked,
 }
 
 /// The quantities without a pattern, for messages and completion.
-pub const QUANTITIES: [&str; 12] = [
+pub const QUANTITIES: [&str; 15] = [
     "root-calls",
     "calls",
     "duration",
@@ -118,6 +122,9 @@ pub const QUANTITIES: [&str; 12] = [
     "threads",
     "warnings",
     "deadlocks",
+    "contended-locks",
+    "lock-waits",
+    "lock-blocked",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +224,11 @@ impl Expectation {
         self.subject == Subject::Deadlocks
     }
 
+    /// Whether it is about contended locks.
+    pub fn is_of_locks(&self) -> bool {
+        matches!(self.subject, Subject::ContendedLocks | Subject::LockWaits | Subject::LockBlocked)
+    }
+
     /// The same as [`Expectation::check`] of what is known to be so many.
     pub fn check_count(&self, count: usize) -> Result<(), String> {
         self.check_value(count as f64)
@@ -313,6 +325,9 @@ fn subject(text: &str) -> Result<Subject, String> {
         "threads" => Subject::Threads,
         "warnings" => Subject::Warnings,
         "deadlocks" => Subject::Deadlocks,
+        "contended-locks" => Subject::ContendedLocks,
+        "lock-waits" => Subject::LockWaits,
+        "lock-blocked" => Subject::LockBlocked,
         other => {
             let known = QUANTITIES.join(", ");
             return Err(format!(
@@ -326,7 +341,7 @@ impl Subject {
     /// Its unit; `None` if the profile will tell.
     fn unit(&self) -> Option<Unit> {
         match self {
-            Subject::Duration => Some(Unit::Nanoseconds),
+            Subject::Duration | Subject::LockBlocked => Some(Unit::Nanoseconds),
             Subject::Of(quantity, _) if quantity.is_time() => Some(Unit::Nanoseconds),
             Subject::Of(quantity, _) if *quantity == Quantity::CALLS => Some(Unit::Count),
             Subject::Of(..) => None,
@@ -335,7 +350,13 @@ impl Subject {
     }
 
     fn of(&self, profile: &Profile) -> f64 {
+        let blocked = || profile.contention.as_ref().map(Contention::blocked).unwrap_or_default();
         let count = match self {
+            Subject::ContendedLocks => {
+                profile.contention.as_ref().map_or(0, |contention| contention.locks.len() as u64)
+            }
+            Subject::LockWaits => blocked().count,
+            Subject::LockBlocked => blocked().total_ns,
             Subject::RootCalls => profile.roots.iter().map(|root| root.calls).sum(),
             Subject::Calls => profile.merged.calls(),
             Subject::Of(quantity, pattern) => sum(profile, pattern, quantity),

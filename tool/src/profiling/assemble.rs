@@ -170,6 +170,7 @@ pub(crate) fn profile(
     warnings.extend(budget.iter().flat_map(|budget| budget::warning(budget, &clock, &facts.methods)));
     Profile {
         imported: None,
+        contention: None,
         notes: Vec::new(),
         counted: counters::metrics(facts.counting),
         target,

@@ -25,7 +25,7 @@ use super::jit::Compilers;
 use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::decode::{Decoder, FOLDED, Scheduled};
-use crate::flight_recorder::{RecorderError, Recording};
+use crate::flight_recorder::{self, RecorderError, Recording};
 use crate::profiling::live::serve_until;
 use crate::session::{Session, SessionError};
 use crate::timing::{Timed, Timing};
@@ -246,7 +246,7 @@ enum Recorder {
 impl Recorder {
     fn start(pid: u32, plan: Plan) -> Recorder {
         Recorder::Starting(tokio::task::spawn_blocking(move || {
-            Recording::start(pid, plan.period, plan.depth, plan.limit)
+            Recording::start(pid, flight_recorder::Wanted::Executions(plan.period), plan.depth, plan.limit)
         }))
     }
 

@@ -96,6 +96,12 @@ impl Output {
         self
     }
 
+    /// The same in a certain view, unless the user has said another.
+    pub(crate) fn preferring(mut self, view: View) -> Output {
+        self.view.prefer(view);
+        self
+    }
+
     /// Finds out before the work what would be found out after it.
     pub(crate) fn check(&self) -> Result<(), String> {
         let format = self.format_of()?;

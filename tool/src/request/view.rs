@@ -8,9 +8,9 @@ use crate::report::{Options, SortBy, Trees, View};
 /// What is shown of a profile.
 #[derive(Clone, Debug, Args)]
 pub struct ViewArgs {
-    /// How calls are arranged
-    #[arg(long, value_enum, default_value_t = ViewName::Tree)]
-    view: ViewName,
+    /// What is shown, and how calls are arranged [default: tree; of `headwater locks`: locks]
+    #[arg(long, value_enum)]
+    view: Option<ViewName>,
     /// One tree, or table, for each thread instead of one for all
     #[arg(long)]
     threads: bool,
@@ -45,6 +45,8 @@ enum ViewName {
     Callers,
     /// Each method
     Flat,
+    /// Each contended lock: who waited, where and how long, and who held it
+    Locks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -71,13 +73,21 @@ impl SortName {
 impl ViewArgs {
     /// Chooses another view, and the methods if they are named.
     pub(crate) fn set(&mut self, view: View, focus: Option<MethodSelector>) {
-        self.view = match view {
+        self.view = Some(match view {
             View::Tree => ViewName::Tree,
             View::Callers => ViewName::Callers,
             View::Flat => ViewName::Flat,
-        };
+            View::Locks => ViewName::Locks,
+        });
         if focus.is_some() {
             self.focus = focus;
+        }
+    }
+
+    /// Chooses another view, unless the user has said one.
+    pub(crate) fn prefer(&mut self, view: View) {
+        if self.view.is_none() {
+            self.set(view, None);
         }
     }
 
@@ -85,9 +95,10 @@ impl ViewArgs {
     pub(crate) fn options(&self, min_share: f64) -> Options {
         Options {
             view: match self.view {
-                ViewName::Tree => View::Tree,
-                ViewName::Callers => View::Callers,
-                ViewName::Flat => View::Flat,
+                None | Some(ViewName::Tree) => View::Tree,
+                Some(ViewName::Callers) => View::Callers,
+                Some(ViewName::Flat) => View::Flat,
+                Some(ViewName::Locks) => View::Locks,
             },
             trees: if self.threads { Trees::PerThread } else { Trees::Merged },
             threads: self.thread.clone(),

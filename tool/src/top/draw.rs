@@ -242,7 +242,9 @@ impl View {
             return None;
         }
         let keys = match self.shape {
-            Shape::Tree => "? help  q quit  / search  Right Left fold  Tab flat  c callers  < > sort  s save",
+            Shape::Tree | Shape::Locks => {
+                "? help  q quit  / search  Right Left fold  Tab flat  c callers  < > sort  s save"
+            }
             Shape::Flat => "? help  q quit  / search  Enter callers  Tab tree  < > sort  t threads  s save",
             Shape::Callers => "? help  q quit  / search  Enter its callers  Backspace back  < > sort  s save",
         };

@@ -6,8 +6,8 @@ use headwater_protocol::ThreadId;
 use rustc_hash::FxHashMap;
 
 use crate::profile::{
-    Column, Extent, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Target, ThreadProfile, Tree, Unit,
-    tell_apart, walk,
+    Column, Contention, Extent, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Target, ThreadProfile, Tree,
+    Unit, tell_apart, walk,
 };
 use headwater_terms::printable::printable;
 
@@ -79,6 +79,8 @@ pub struct Builder {
     has_threads: bool,
     /// The JVM, if that is known.
     pub(crate) target: Target,
+    /// Contended locks.
+    pub contention: Option<Contention>,
     /// What else is known.
     pub(crate) notes: Vec<String>,
 }
@@ -198,11 +200,17 @@ impl Builder {
             *column = Column::of_samples(&merged.nodes, own, grains[at]);
         }
         let merged = if merged.nodes.is_empty() { Growing::default().finish(&metrics, &grains) } else { merged };
+        let mut contention = self.contention;
+        if let Some(contention) = &mut contention {
+            contention.sort();
+            contention.place(&self.methods, &merged);
+        }
         let main = if self.target.main.is_empty() { title } else { &self.target.main };
         let main = printable(main).into_owned();
         let mut profile = Profile {
             target: Target { main, ..self.target },
             notes: self.notes,
+            contention,
             imported: Some(format.to_owned()),
             duration: self.recorded.1,
             called: self.methods.len(),

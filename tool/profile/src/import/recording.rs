@@ -13,11 +13,14 @@ use crate::profile::{MethodIndex, NodeIndex};
 use crate::report::units::{plural, time};
 use measures::{MEASURES, Measure, Sum};
 
+pub mod locks;
 mod measures;
 
 /// Threads may share stacks, so that their trees take more room than the recording: so many nodes for each of its bytes at most.
 const NODES_A_BYTE: usize = 8;
 /// Virtual threads are too many to be told apart.
+/// What is above a stack that is cut.
+const CUT: &str = "[deeper than was recorded]";
 const VIRTUAL: &str = "virtual threads";
 
 pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
@@ -26,6 +29,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
         return Err("it has no events with stacks that are understood: samples, allocations, waits, input and output"
             .to_owned());
     }
+    let mut builder = build(&recorded, &[], NODES_A_BYTE * bytes.len())?;
+    if recorded.events.iter().any(|event| event.kind == EventKind::MonitorEnter || event.kind == EventKind::Park) {
+        builder.contention = Some(locks::contention(&recorded).0);
+    }
+    Ok(builder)
+}
+
+/// The profile of what was recorded, of so many nodes at most. Metrics of kinds that were `asked_for` are there also if there were none.
+pub fn build(recorded: &Recorded, asked_for: &[EventKind], most_nodes: usize) -> Result<Builder, String> {
     let mut sums: FxHashMap<Kinds, Sum> = FxHashMap::default();
     let mut wholes: FxHashMap<EventKind, Sum> = FxHashMap::default();
     for event in &recorded.events {
@@ -37,7 +49,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
     let mut metrics: Vec<(&Measure, MetricIndex)> = Vec::new();
     for measure in MEASURES {
         let whole = measure.kinds.iter().filter_map(|kind| wholes.get(kind)).copied().reduce(Sum::and);
-        if let Some(whole) = whole.filter(|whole| measure.of(whole) > 0) {
+        let is_asked_for = measure.kinds.iter().any(|kind| asked_for.contains(kind));
+        let whole = whole.or_else(|| is_asked_for.then(Sum::default));
+        if let Some(whole) = whole.filter(|whole| is_asked_for || measure.of(whole) > 0) {
             let index = builder.described(measure.metric(|kind| wholes.contains_key(&kind)));
             if measure.is_sampled {
                 builder.grain(index, (measure.of(&whole) / whole.count.max(1)).max(1));
@@ -45,7 +59,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
             metrics.push((measure, index));
         }
     }
-    let mut trees = Trees::of(&mut builder, &recorded, NODES_A_BYTE * bytes.len());
+    let mut trees = Trees::of(&mut builder, recorded, most_nodes);
     let mut sums: Vec<(Kinds, Sum)> = sums.into_iter().collect();
     // Whatever reads the file again finds the same tree.
     sums.sort_unstable_by_key(|(Kinds { thread, stack, kind }, _)| (*thread, stack.0, *kind));
@@ -56,8 +70,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Builder, String> {
         }
     }
     builder.recorded = span(&recorded.events);
-    builder.notes = notes(&recorded, &wholes);
-    if let Some(jvm) = recorded.jvm {
+    builder.notes = notes(recorded, &wholes);
+    if let Some(jvm) = &recorded.jvm {
         builder.target.pid = jvm.pid;
         builder.target.main = jvm.java_arguments.split_whitespace().next().unwrap_or_default().to_owned();
         builder.target.jdk = version(&jvm.version).to_owned();
@@ -248,7 +262,7 @@ pub fn methods(builder: &mut Builder, methods: &[String]) -> Vec<MethodIndex> {
 
 /// What is above a stack that is cut.
 pub fn cut(builder: &mut Builder) -> MethodIndex {
-    builder.method("[deeper than was recorded]", "[deeper than was recorded]")
+    builder.method(CUT, CUT)
 }
 
 /// A method's name for people; that of a symbol of other code is its own.

@@ -246,8 +246,14 @@ fn each_kind_of_events_of_a_flight_recording_has_its_metrics() {
     const RUN: [&str; 3] = ["a/b/C", "run", "()V"];
     const WORK: [&str; 3] = ["a/b/C", "work", "()V"];
     const READ: [&str; 3] = ["libc.so.6", "__read", "()L;"];
-    let happened =
-        |kind, duration_ns, amount, stack| Happened { kind, at_ns: 5_000_000_000, duration_ns, amount, stack };
+    let happened = |kind, duration_ns, amount, stack| Happened {
+        kind,
+        at_ns: 5_000_000_000,
+        duration_ns,
+        amount,
+        stack,
+        lock: None,
+    };
     let events = [
         happened("jdk.ExecutionSample", 0, ("none", 0), &[WORK, RUN]),
         happened("jdk.CPUTimeSample", 0, ("samplingPeriod", 10_000), &[WORK, RUN]),

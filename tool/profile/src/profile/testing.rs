@@ -95,6 +95,7 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
     let numbered =
         |(index, tree)| ThreadProfile { id: ThreadId(index as u64 + 1), name: format!("worker-{index}"), tree };
     Profile {
+        contention: None,
         imported: None,
         notes: Vec::new(),
         counted: Vec::new(),

@@ -63,7 +63,7 @@ impl Chosen {
             (Some(SortBy::Calls), _) => amounts.calls,
             _ if self.lead().extent == Extent::Own => amount.own,
             (Some(SortBy::SelfTime), _) | (None, View::Flat) => amount.own,
-            (Some(SortBy::Total), _) | (None, View::Tree | View::Callers) => amount.total,
+            (Some(SortBy::Total), _) | (None, View::Tree | View::Callers | View::Locks) => amount.total,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -16,14 +15,18 @@ use super::names::Names;
 use super::prune::{ShownMethods, focused, shown_nodes};
 use super::{Options, View};
 use crate::profile::{
-    self, ControlKind, Drift, Environment, MethodIndex, Metric, NodeAmounts, NodeIndex, Profile, ThreadProfile, Tree,
+    self, ControlKind, Drift, MethodIndex, Metric, NodeAmounts, NodeIndex, Profile, ThreadProfile, Tree,
 };
 use headwater_terms::Scheme;
 
 mod budget;
+mod locks;
+mod origin;
 mod rows;
 
 use budget::Budget;
+use locks::Locks;
+use origin::{RecordedIn, Target};
 use rows::{FlatRow, Known, NodeRow, Stanza, Statistics};
 
 /// What only recordings below roots have is left out of other tools' profiles: it is not known, and not zero.
@@ -53,6 +56,8 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     hotswap: Option<Hotswap>,
     waits: Vec<Wait<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locks: Option<Locks<'a>>,
     threads: Vec<Thread<'a>>,
     /// The format that it was read from, if another tool made it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,8 +78,9 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Arranged<'a> {
     view: &'static str,
+    /// Not of the view of locks.
     #[serde(flatten)]
-    calls: Calls<'a>,
+    calls: Option<Calls<'a>>,
 }
 
 /// The calls, in the view's arrangement.
@@ -117,25 +123,6 @@ impl Serialize for NodeRows<'_> {
         }
         rows.end()
     }
-}
-
-#[derive(Serialize)]
-struct RecordedIn<'a> {
-    headwater: &'a str,
-    host: &'a str,
-    processors: u32,
-    command: &'a [String],
-    started: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Target<'a> {
-    pid: u32,
-    main: &'a str,
-    jdk: &'a str,
-    /// How what was read of the JVM beyond its documented interfaces stands in it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    internals: BTreeMap<&'a str, &'a str>,
 }
 
 #[derive(Serialize)]
@@ -307,6 +294,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         View::Tree => "tree",
         View::Callers => "callers",
         View::Flat => "flat",
+        View::Locks => "locks",
     };
     let arranged = Arranged { view, calls: calls(profile, options) };
     serde_json::to_writer(&mut *out, &report(profile, Some(arranged)))?;
@@ -323,7 +311,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
     let is_recording = profile.imported.is_none();
     Report {
         schema: "headwater/1",
-        target: target(&profile.target),
+        target: Target::of(&profile.target),
         roots: profile
             .roots
             .iter()
@@ -420,13 +408,14 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             .iter()
             .map(|wait| Wait { reason: &wait.reason, count: wait.count, duration_ns: wait.duration_ns })
             .collect(),
+        locks: profile.contention.as_ref().map(|contention| Locks::of(profile, contention)),
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
         imported: profile.imported.as_deref(),
         notes: &profile.notes,
         metrics: profile.metrics(),
         calls,
         statistics: profile.statistics.iter().map(|statistics| Statistics::of(profile, statistics)).collect(),
-        environment: recorded_in(&profile.environment),
+        environment: RecordedIn::of(&profile.environment),
         warnings: &profile.warnings,
     }
 }
@@ -445,31 +434,14 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn target(target: &profile::Target) -> Target<'_> {
-    let profile::Target { pid, main, jdk, internals } = target;
-    let internals = internals.iter().map(|it| (it.name.as_str(), it.standing.as_str())).collect();
-    Target { pid: *pid, main, jdk, internals }
-}
-
-fn recorded_in(environment: &Environment) -> Option<RecordedIn<'_>> {
-    let Environment { headwater, host, processors, command, .. } = environment;
-    let started = environment.started();
-    (*environment != Environment::default()).then_some(RecordedIn {
-        headwater,
-        host,
-        processors: *processors,
-        command,
-        started,
-    })
-}
-
-fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Calls<'a> {
+fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Option<Calls<'a>> {
     let known = Known::of(profile);
     let chosen = Chosen::of(profile, options);
     // Rows of a single tree need no thread, unless one was asked for.
     let sections = options.sections(profile);
     let numbered = sections.iter().map(|(thread, tree)| (thread.map(|thread| thread.id.0), tree.as_ref()));
-    match options.view {
+    Some(match options.view {
+        View::Locks => return None,
         View::Tree => {
             let focused = focused(profile, options);
             Calls::Nodes(Box::new(NodeRows { profile, options, sections, focused, known }))
@@ -497,5 +469,5 @@ fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Calls<'a> {
             }
             Calls::Flat(rows)
         }
-    }
+    })
 }

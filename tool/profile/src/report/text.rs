@@ -24,6 +24,7 @@ mod callers;
 mod cells;
 mod flat;
 pub mod lines;
+mod locks;
 mod tree;
 
 use cells::Cells;
@@ -56,6 +57,13 @@ pub struct Style {
 /// Writes the report.
 pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl Write) -> io::Result<()> {
     header(profile, style, out)?;
+    if options.view == View::Locks {
+        if let Some(contention) = &profile.contention {
+            writeln!(out)?;
+            locks::write(contention, options, &mut Lines { style, out: &mut *out })?;
+        }
+        return footer(profile, style, out);
+    }
     let chosen = Chosen::of(profile, options);
     for (thread, tree) in options.sections(profile) {
         match thread {
@@ -79,6 +87,7 @@ pub fn write(profile: &Profile, options: &Options, style: &Style, out: &mut impl
             View::Tree => tree::write(&view, &mut lines)?,
             View::Callers => callers::write(&view, &mut lines)?,
             View::Flat => flat::write(&view, &mut lines)?,
+            View::Locks => {}
         }
     }
     if options.trees == Trees::PerThread && profile.threads.is_empty() && !profile.merged.nodes.is_empty() {

@@ -49,7 +49,7 @@ impl Cells {
                     cells.extend(cpu());
                     cells.push(Cell::Total(at));
                 }
-                (Extent::OwnAndTotal, View::Tree) => {
+                (Extent::OwnAndTotal, View::Tree | View::Locks) => {
                     cells.push(Cell::Total(at));
                     cells.extend(cpu());
                     cells.push(Cell::Own(at));

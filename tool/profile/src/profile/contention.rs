@@ -1,0 +1,207 @@
+//! Contended locks: who waited for which, how long, where, and for whom.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::{MethodName, Tree};
+
+/// What kind of lock it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum LockKind {
+    /// An object's monitor: `synchronized`.
+    Monitor,
+    /// A lock of `java.util.concurrent`, or what a program has built on its queues.
+    Concurrent,
+}
+
+impl LockKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            LockKind::Monitor => "monitor",
+            LockKind::Concurrent => "java.util.concurrent",
+        }
+    }
+}
+
+/// Times that threads waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// How often.
+    pub count: u64,
+    /// For how long altogether.
+    pub total_ns: u64,
+    /// For how long at most.
+    pub longest_ns: u64,
+}
+
+impl Blocked {
+    /// One more.
+    pub fn add(&mut self, ns: u64) {
+        *self = self.and(Blocked { count: 1, total_ns: ns, longest_ns: ns });
+    }
+
+    /// Both.
+    #[must_use]
+    pub fn and(self, other: Blocked) -> Blocked {
+        Blocked {
+            count: self.count.saturating_add(other.count),
+            total_ns: self.total_ns.saturating_add(other.total_ns),
+            longest_ns: self.longest_ns.max(other.longest_ns),
+        }
+    }
+}
+
+/// A thread that left a monitor which another then entered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leaver {
+    /// Its name.
+    pub thread: String,
+    /// The waits that ended so.
+    pub blocked: Blocked,
+}
+
+/// Where a lock was held while others waited for it, by looks at all threads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Who held it.
+    pub thread: String,
+    /// Where, the innermost frame first: `a.b.C.m(C.java:12)`.
+    pub stack: Vec<String>,
+    /// How often that was seen.
+    pub seen: u64,
+}
+
+/// Waits for one lock in one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitPlace {
+    /// The methods on the waiting threads' stacks, the outermost first: indices into [`Contention::methods`].
+    pub stack: Vec<usize>,
+    /// Outer frames are missing.
+    pub is_cut: bool,
+    /// The node of the tree of all threads in which they waited.
+    pub node: Option<usize>,
+    /// The waits.
+    pub blocked: Blocked,
+    /// How many threads waited here; virtual threads are one.
+    pub threads: usize,
+    /// Of a monitor: who left it before those that waited entered it. The longest waited for comes first.
+    pub left_by: Vec<Leaver>,
+    /// Waits during which somebody was seen to hold it.
+    pub seen: u64,
+    /// Who held it meanwhile, as far as that was seen, the most often seen first.
+    pub holders: Vec<Holder>,
+}
+
+/// A lock that threads waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContendedLock {
+    /// Of what kind.
+    pub kind: LockKind,
+    /// The class of the object.
+    pub class: String,
+    /// What tells it from others of its class: of a monitor the address of the JVM's structure, else that of the object.
+    pub address: u64,
+    /// Where it was waited for, the longest first.
+    pub waits: Vec<WaitPlace>,
+}
+
+impl ContendedLock {
+    /// All waits for it.
+    pub fn blocked(&self) -> Blocked {
+        self.waits.iter().map(|wait| wait.blocked).fold(Blocked::default(), Blocked::and)
+    }
+}
+
+/// A wait that had not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    /// Of what kind.
+    pub kind: LockKind,
+    /// Which lock, in words.
+    pub lock: String,
+    /// Who waits.
+    pub thread: String,
+    /// Where, the innermost frame first.
+    pub stack: Vec<String>,
+    /// For so long it was seen waiting at each look, the last one included.
+    pub seen_ns: u64,
+    /// Who holds it, if that is known.
+    pub holder: Option<Holder>,
+}
+
+/// What is known of contended locks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contention {
+    /// Shorter waits are not in it.
+    pub over_ns: u64,
+    /// The methods on stacks.
+    pub methods: Vec<MethodName>,
+    /// The locks, the one most waited for first.
+    pub locks: Vec<ContendedLock>,
+    /// Waits that had not ended when recording did.
+    pub unfinished: Vec<Unfinished>,
+    /// How often all threads were looked at.
+    pub looks: u64,
+    /// Threads that were parked for something else than a lock: in queues, for results.
+    pub other_parks: Blocked,
+    /// What is not known.
+    pub limits: Vec<String>,
+}
+
+impl Contention {
+    /// All waits.
+    pub fn blocked(&self) -> Blocked {
+        self.locks.iter().map(ContendedLock::blocked).fold(Blocked::default(), Blocked::and)
+    }
+
+    /// The longest first, everywhere.
+    pub fn sort(&mut self) {
+        let longer = |a: Blocked, b: Blocked| (b.total_ns, b.count).cmp(&(a.total_ns, a.count));
+        for lock in &mut self.locks {
+            for wait in &mut lock.waits {
+                wait.left_by.sort_by(|a, b| longer(a.blocked, b.blocked).then_with(|| a.thread.cmp(&b.thread)));
+                wait.holders.sort_by(|a, b| b.seen.cmp(&a.seen).then_with(|| a.stack.cmp(&b.stack)));
+            }
+            lock.waits.sort_by(|a, b| longer(a.blocked, b.blocked).then_with(|| a.stack.cmp(&b.stack)));
+        }
+        let name = |lock: &ContendedLock| (lock.class.clone(), lock.address);
+        self.locks.sort_by(|a, b| longer(a.blocked(), b.blocked()).then_with(|| name(a).cmp(&name(b))));
+    }
+
+    /// Finds the nodes in which threads waited: below a root, as deep as the stack and the tree go together.
+    pub fn place(&mut self, methods: &[MethodName], tree: &Tree) {
+        // Classes of one name, of different loaders, have nodes of their own: the first is as good as any.
+        let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
+        for (at, method) in methods.iter().enumerate() {
+            numbers.entry(&method.machine).or_insert(at);
+        }
+        let number = |name: &MethodName| numbers.get(name.machine.as_str()).copied();
+        let mut children: FxHashMap<(Option<usize>, usize), usize> = FxHashMap::default();
+        for (at, node) in tree.nodes.iter().enumerate() {
+            if let Some(method) = methods.get(node.method.0).and_then(number) {
+                children.entry((node.caller().map(|above| above.0), method)).or_insert(at);
+            }
+        }
+        let ours: Vec<Option<usize>> = self.methods.iter().map(number).collect();
+        for wait in self.locks.iter_mut().flat_map(|lock| &mut lock.waits) {
+            let known = wait.stack.iter().filter_map(|method| ours.get(*method).copied().flatten());
+            wait.node = known.fold(None, |at, method| children.get(&(at, method)).copied().or(at));
+        }
+    }
+
+    /// Leaves only what is below a node.
+    pub fn keep_placed(&mut self) {
+        self.locks.iter_mut().for_each(|lock| lock.waits.retain(|wait| wait.node.is_some()));
+        self.locks.retain(|lock| !lock.waits.is_empty());
+    }
+
+    /// Whether it speaks only of methods and nodes that are there.
+    pub fn holds(&self, tree: &Tree) -> bool {
+        let mut waits = self.locks.iter().flat_map(|lock| &lock.waits);
+        waits.all(|wait| {
+            wait.stack.iter().all(|method| *method < self.methods.len())
+                && wait.node.is_none_or(|node| node < tree.nodes.len())
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! `headwater locks`: who waits for which locks in a whole JVM, and who holds them.
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{complain, fail};
+use crate::jvm;
+use crate::locks::{self, Wanted};
+use crate::request::locks::Waiting;
+use crate::request::output::Origin;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  headwater locks 4711
+  headwater locks shop.jar -d 30s --over 1ms
+  headwater locks shop.jar -o locks.json
+  headwater locks shop.jar -o locks.hw; headwater report locks.hw --view tree
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 130 Ctrl-C before anything was recorded.";
+
+/// Of which JVM, for how long, and what is shown.
+#[derive(Debug, Args)]
+pub(super) struct LocksArgs {
+    /// A pid, or a unique part of the main class or jar name
+    target: String,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+fn say_begun(wanted: Wanted) {
+    let time = humantime::format_duration(wanted.duration);
+    complain(&format!("recording waits for locks for {time} (Ctrl-C ends it)"));
+}
+
+pub(super) async fn run(arguments: &LocksArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
+    let LocksArgs { target, waiting } = arguments;
+    let jvm = match jvm::resolve(target) {
+        Ok(jvm) => jvm,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    let output = waiting.output();
+    if let Err(error) = output.check() {
+        return fail(2, &error);
+    }
+    let profile = match locks::take(jvm, waiting.wanted(), say_begun, interrupt).await {
+        Ok(profile) => profile,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    if let Err(nothing) = output.check_selection(&profile) {
+        return fail(1, &nothing.to_string());
+    }
+    match output.write(&profile, Origin::Recording) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => fail(1, &format!("the locks could not be written: {error}")),
+    }
+}

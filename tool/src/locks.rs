@@ -1,0 +1,186 @@
+//! Contended locks of a whole JVM: who waited for which, where and how long, and who held them. Without a root and without an agent.
+//!
+//! Each wait is told by the JVM's own flight recorder, with its time, its stack, and of monitors who left them last. Who holds a lock meanwhile, and
+//! where, is seen by looks at all threads ([`looks`]), which are joined with the waits that they fall into.
+//!
+//! Why so, and at what cost: docs/decisions/locks.md.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::attach::{AttachError, TargetHost};
+use crate::flight_recorder::{self, RecorderError, Recording};
+use crate::import::recording::{self, locks};
+use crate::jvm::Jvm;
+use crate::profile::{Contention, Profile};
+use crate::report::units::{bytes, plural, time};
+use crate::thread_dump::{self, Owners};
+use headwater_jfr::{EventKind, Recorded};
+use looks::{Looking, Looks, Thoroughness};
+
+mod looks;
+
+/// Stacks hold so many frames, where nobody has used the recorder before.
+const DEPTH: usize = 512;
+/// An interruption is noticed within this time.
+const STEP: Duration = Duration::from_millis(20);
+/// Locks of the recorder itself, which starting and stopping it contends.
+const RECORDER: &str = "jdk.jfr.";
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// For so long.
+    pub duration: Duration,
+    /// Shorter waits are left out.
+    pub over: Duration,
+    /// Whether it is looked at who holds locks.
+    pub owners: Owners,
+}
+
+/// Why nothing is known.
+#[derive(Debug, thiserror::Error)]
+pub enum LocksError {
+    /// It cannot be asked.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// Its recorder tells nothing.
+    #[error("waits for locks could not be recorded: {0}")]
+    Recorder(#[from] RecorderError),
+    /// The user does not want it any more.
+    #[error("interrupted before anything was recorded")]
+    Interrupted,
+}
+
+impl LocksError {
+    /// The exit code of the command line contract.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            LocksError::Attach(error) | LocksError::Recorder(RecorderError::Attach(error)) => error.exit_code(),
+            LocksError::Recorder(RecorderError::Target(error)) => error.exit_code(),
+            LocksError::Recorder(_) => 1,
+            LocksError::Interrupted => 130,
+        }
+    }
+}
+
+/// Records a JVM's waits for locks, until the time is over or `interrupt` is ready. `begun` is called when all is told from then on.
+pub(crate) async fn take(
+    jvm: Jvm,
+    wanted: Wanted,
+    begun: fn(Wanted),
+    interrupt: impl Future<Output = ()>,
+) -> Result<Profile, LocksError> {
+    let taken = thread_dump::until(interrupt, move |is_enough| record(&jvm, wanted, begun, is_enough)).await;
+    taken.unwrap_or(Err(LocksError::Interrupted))
+}
+
+fn record(jvm: &Jvm, wanted: Wanted, begun: fn(Wanted), is_enough: &AtomicBool) -> Result<Profile, LocksError> {
+    let watching = Watching::start(jvm, wanted)?;
+    begun(wanted);
+    let begin = Instant::now();
+    while begin.elapsed() < wanted.duration && !is_enough.load(Ordering::Acquire) {
+        thread::sleep(STEP.min(wanted.duration.saturating_sub(begin.elapsed())));
+    }
+    let duration = begin.elapsed();
+    let Watched { recorded, contention } = watching.finish()?;
+    let mut builder = recording::build(&recorded, &[EventKind::MonitorEnter, EventKind::Park], usize::MAX)
+        .map_err(RecorderError::Unreadable)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    builder.recorded = (now.saturating_sub(duration).as_secs(), duration);
+    builder.contention = Some(contention);
+    let mut profile = builder.finish(&jvm.main, "waits for locks");
+    profile.target.pid = jvm.pid;
+    profile.target.jdk = jvm.java_version.clone().unwrap_or_default();
+    Ok(profile)
+}
+
+/// A recording of waits that goes on.
+pub(crate) struct Watching {
+    recording: Recording,
+    wanted: Wanted,
+    /// When it had begun, in ns since 1970.
+    began_ns: i64,
+    is_over: Arc<AtomicBool>,
+    looking: Option<JoinHandle<Looks>>,
+}
+
+/// What was recorded.
+pub(crate) struct Watched {
+    /// Waits for locks alone.
+    pub(crate) recorded: Recorded,
+    /// What they come to.
+    pub(crate) contention: Contention,
+}
+
+impl Watching {
+    pub(crate) fn start(jvm: &Jvm, wanted: Wanted) -> Result<Watching, LocksError> {
+        let host = TargetHost::of(jvm)?;
+        let waits = flight_recorder::Wanted::Waits(wanted.over);
+        let recording = Recording::start(jvm.pid, waits, DEPTH, wanted.duration)?;
+        let began_ns = now_ns();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_over);
+        let looking = (wanted.owners != Owners::Off).then(|| {
+            let mut looking = Looking::begin(host, wanted.owners);
+            // Of waits that have begun before, looks alone tell.
+            looking.look(Thoroughness::Best);
+            thread::Builder::new().spawn(move || looking.until(&seen)).ok()
+        });
+        let looking = looking.flatten();
+        Ok(Watching { recording, wanted, began_ns, is_over, looking })
+    }
+
+    /// Ends it.
+    pub(crate) fn finish(mut self) -> Result<Watched, RecorderError> {
+        self.is_over.store(true, Ordering::Release);
+        let looks = self.looking.take().and_then(|looking| looking.join().ok());
+        let others = self.recording.others();
+        let mut recorded = self.recording.finish_waits()?;
+        let over_ns = u64::try_from(self.wanted.over.as_nanos()).unwrap_or(u64::MAX);
+        let locks = &recorded.locks;
+        let is_recorders = |lock: headwater_jfr::LockIndex| locks[lock.0 as usize].class.starts_with(RECORDER);
+        // With another recording beside it there may be shorter ones.
+        recorded.events.retain(|event| event.duration_ns >= over_ns && !event.lock.is_some_and(is_recorders));
+        let (mut contention, places) = locks::contention(&recorded);
+        contention.over_ns = over_ns;
+        if let Some(looks) = &looks {
+            looks.join(&recorded, &places, &mut contention);
+        }
+        limits(&recorded, self.began_ns, others, looks.as_ref(), &mut contention);
+        let mut is_lock = places.iter().map(Option::is_some);
+        recorded.events.retain(|_| is_lock.next().unwrap_or(false));
+        Ok(Watched { recorded, contention })
+    }
+}
+
+/// What is not known.
+fn limits(recorded: &Recorded, began_ns: i64, others: usize, looks: Option<&Looks>, contention: &mut Contention) {
+    let warnings = &mut contention.limits;
+    if let Some(lost) = recorded.begins_ns.and_then(|begins| u64::try_from(begins - began_ns).ok()).filter(|ns| *ns > 0)
+    {
+        warnings.push(format!(
+            "waits of the first {} are missing: there were more than the recording has room for; --over leaves out short ones",
+            time(lost)
+        ));
+    }
+    if recorded.lost_bytes > 0 {
+        let lost = bytes(recorded.lost_bytes);
+        warnings.push(format!(
+            "{lost} of waits were lost, because the flight recorder had no room: they are more than is told"
+        ));
+    }
+    if others > 0 {
+        let others = plural(others as u64, "other recording", "other recordings");
+        warnings.push(format!("{others} of the flight recorder went on meanwhile, and got these waits too"));
+    }
+    if let Some(looks) = looks {
+        warnings.extend(looks.limits());
+    }
+}
+
+fn now_ns() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
