@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use crate::Error;
-use crate::code::Code;
 use crate::constant_pool::{ConstantPool, decode_modified_utf8};
-use crate::instructions::Scan;
 use crate::reader::Reader;
 
 /// A class file, read as far as rewriting and analysis need it.
@@ -174,11 +172,6 @@ impl<'a> ClassFile<'a> {
     /// The declared methods, in their order.
     pub fn methods(&self) -> &[Method<'a>] {
         &self.methods
-    }
-
-    /// A method's code; `None` if it has none.
-    pub fn code(&self, method: &Method<'_>) -> Result<Option<Code<'a>>, Error> {
-        method.code.map(|(from, to)| Code::parse(self, from, to, &mut Scan::default())).transpose()
     }
 
     /// The arguments of a bootstrap method (JVMS 4.7.23); `at` is where its number stands.

@@ -1,7 +1,7 @@
 //! The Code attribute (JVMS 4.7.3), taken apart.
 
 use crate::Error;
-use crate::class_file::{ClassFile, attribute};
+use crate::class_file::{ClassFile, Method, attribute};
 use crate::frames;
 use crate::instructions::{self, ALOAD, ALOAD_0, ALOAD_3, Instruction, Scan};
 use crate::reader::Reader;
@@ -52,6 +52,13 @@ pub struct Code<'a> {
     /// The attributes, from their number on.
     attributes: Reader<'a>,
     version: u16,
+}
+
+impl<'a> ClassFile<'a> {
+    /// A method's code; `None` if it has none.
+    pub fn code(&self, method: &Method<'_>) -> Result<Option<Code<'a>>, Error> {
+        method.code.map(|(from, to)| Code::parse(self, from, to, &mut Scan::default())).transpose()
+    }
 }
 
 impl<'a> Code<'a> {

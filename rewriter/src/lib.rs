@@ -17,6 +17,7 @@ mod constant_pool;
 mod constructor;
 mod error;
 mod executed;
+mod frame_writer;
 mod frames;
 mod instructions;
 mod instrument;

@@ -55,6 +55,7 @@ impl fmt::Display for Other {
 pub(crate) struct Beside<'p> {
     pub(crate) place: &'p Place,
     pub(crate) other: Other,
+    order: Order,
     pub(crate) target: Process,
     debugger: Option<Process>,
     /// Where a debugger finds the JVM.
@@ -123,7 +124,7 @@ impl<'p> Beside<'p> {
             address = line.rsplit(' ').next().unwrap_or_default().to_owned();
         }
         target.await_line("READY");
-        Ok(Beside { place, other, target, debugger: None, address, recorded: false, seen: 0 })
+        Ok(Beside { place, other, order, target, debugger: None, address, recorded: false, seen: 0 })
     }
 
     /// What the program answers. A debugger lets it go on, if that has stopped it.
@@ -140,6 +141,7 @@ impl<'p> Beside<'p> {
     /// It comes, unless it is there from the program's start.
     pub(crate) fn come(&mut self) -> Result<(), String> {
         match self.other {
+            Other::Opentelemetry if self.order.is_there_before() => Ok(()),
             Other::Opentelemetry => {
                 let agent = self.place.jar("opentelemetry")?.display().to_string();
                 self.jcmd(&["JVMTI.agent_load", &agent])

@@ -175,15 +175,38 @@ impl Report {
     }
 }
 
-/// The methods in the first rows of the text report's tree, without their signatures, which are shortened there.
-pub(crate) fn first_screen(text: &str) -> HashSet<&str> {
-    const ROWS: usize = 25;
-    let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("share ")).skip(1).take(ROWS);
-    rows.filter_map(|row| without_signature(row).split(' ').next_back()).collect()
+/// What somebody sees of a text report without scrolling.
+pub(crate) struct FirstScreen<'t> {
+    /// The methods of the tree's first rows, without their signatures, which are shortened there.
+    rows: HashSet<&'t str>,
+    /// What is named above them, `Class.method`.
+    named: HashSet<&'t str>,
+}
+
+impl<'t> FirstScreen<'t> {
+    pub(crate) fn of(text: &'t str) -> FirstScreen<'t> {
+        const ROWS: usize = 25;
+        let is_heading = |line: &&str| line.trim_start().starts_with("share ");
+        let rows = text.lines().skip_while(|line| !is_heading(line)).skip(1).take(ROWS);
+        let named = text
+            .lines()
+            .skip_while(|line| !line.starts_with("with a tenth or more"))
+            .take_while(|line| !line.is_empty());
+        FirstScreen {
+            rows: rows.filter_map(|row| without_signature(row).split(' ').next_back()).collect(),
+            named: named.flat_map(|line| line.split(' ')).collect(),
+        }
+    }
+
+    pub(crate) fn has(&self, method: &str) -> bool {
+        let method = without_signature(method);
+        let class = method.rfind('.').map_or("", |at| &method[..at]);
+        self.rows.contains(method) || self.named.contains(&method[class.rfind('.').map_or(0, |at| at + 1)..])
+    }
 }
 
 /// What comes before the parameters.
-pub(crate) fn without_signature(method: &str) -> &str {
+fn without_signature(method: &str) -> &str {
     method.split('(').next().unwrap_or(method)
 }
 
@@ -228,6 +251,14 @@ mod tests {
     #[test]
     fn rows_are_methods_without_signatures() {
         let text = "A (pid 1)\n\n  share  total  self  calls  method\n 100.0%  1 s  1 s  3  a.B.root(int)\n  50.0%  <1 s  1 s  3    a.B.m(String, ...)\n";
-        assert_eq!(first_screen(text), HashSet::from(["a.B.root", "a.B.m"]));
+        let screen = FirstScreen::of(text);
+        assert!(screen.has("a.B.root(I)V") && screen.has("a.B.m(Ljava/lang/String;)V") && !screen.has("a.C.m()V"));
+    }
+
+    #[test]
+    fn what_is_named_above_the_rows_is_seen() {
+        let text = "A (pid 1)\n\nwith a tenth or more, further down: C.far 47.0%,\n  D.farther 10-30%\n\n  share  total  self  calls  method\n";
+        let screen = FirstScreen::of(text);
+        assert!(screen.has("a.b.C.far()V") && screen.has("D.farther(I)V") && !screen.has("a.b.C.share()V"));
     }
 }

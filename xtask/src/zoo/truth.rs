@@ -37,7 +37,7 @@ pub(crate) struct Comparison {
     pub(crate) second: Option<f64>,
     /// None where the profile does not have the method.
     pub(crate) shown: Option<Share>,
-    /// Whether it is among the text report's first rows.
+    /// Whether it is among the text report's first rows, or named above them.
     pub(crate) on_first_screen: bool,
 }
 
@@ -88,14 +88,14 @@ impl Truth {
         let halves = self.jfr.halves(root);
         let second = self.async_profiler.as_ref().ok().map(|stacks| stacks.shares(root));
         let shown = profiled.report.shares();
-        let rows = profile::first_screen(&profiled.text);
+        let screen = profile::FirstScreen::of(&profiled.text);
         let compare = |(method, truth): (&str, f64)| Comparison {
             method: method.to_owned(),
             truth,
             halves: [0, 1].map(|half: usize| halves[half].percent.get(method).copied().unwrap_or(0.0)),
             second: second.as_ref().map(|second| second.percent.get(method).copied().unwrap_or(0.0)),
             shown: shown.get(method).copied(),
-            on_first_screen: rows.contains(profile::without_signature(method)),
+            on_first_screen: screen.has(method),
         };
         let all: Vec<Comparison> = shares.largest(usize::MAX).into_iter().map(compare).collect();
         let counted: Vec<&Comparison> = all.iter().filter(|method| method.truth >= COUNTED).collect();

@@ -23,6 +23,7 @@ pub mod budget;
 mod callers;
 mod cells;
 mod flat;
+mod further;
 pub mod lines;
 mod locks;
 mod tree;

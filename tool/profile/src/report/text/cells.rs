@@ -133,19 +133,7 @@ impl Cells {
         let is_own_shown = is_single || self.view == View::Flat;
         let is_total_shown = is_single || self.view == View::Tree;
         let cells = self.cells.iter().map(|cell| match *cell {
-            Cell::Share => {
-                let lead = &self.metrics[0];
-                let amount = lead.of(amounts);
-                let (part, error) = match self.view == View::Flat || lead.extent == Extent::Own {
-                    true => (amount.own, amount.own_error),
-                    false => (amount.total, amount.total_error),
-                };
-                let range = if is_single && lead.is_time() { self.shares.range(part, error) } else { None };
-                match range {
-                    Some((from, to)) => format!("{:>7} ", format!("{:.0}-{:.0}%", 100.0 * from, 100.0 * to)),
-                    None => format!("{:>6.1}% ", 100.0 * share(part, self.wholes[0])),
-                }
-            }
+            Cell::Share => format!("{:>7} ", self.share(amounts, is_single)),
             Cell::CpuShare => match amounts.cpu.share() {
                 Some(share) if is_single && amounts.cpu.samples >= CpuSamples::ENOUGH => {
                     format!("{:>5.0}% ", 100.0 * share)
@@ -175,6 +163,21 @@ impl Cells {
             }
         });
         cells.collect::<String>() + " "
+    }
+
+    /// The part of the whole; from where to where it lies, if no more is known.
+    pub(super) fn share(&self, amounts: &Amounts, is_single: bool) -> String {
+        let lead = &self.metrics[0];
+        let amount = lead.of(amounts);
+        let (part, error) = match self.view == View::Flat || lead.extent == Extent::Own {
+            true => (amount.own, amount.own_error),
+            false => (amount.total, amount.total_error),
+        };
+        let range = if is_single && lead.is_time() { self.shares.range(part, error) } else { None };
+        match range {
+            Some((from, to)) => format!("{:.0}-{:.0}%", 100.0 * from, 100.0 * to),
+            None => format!("{:.1}%", 100.0 * share(part, self.wholes[0])),
+        }
     }
 
     fn value(&self, at: usize, value: u64, error: u64) -> String {

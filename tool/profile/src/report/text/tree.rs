@@ -3,15 +3,15 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use super::Section;
 use super::cells::NodeRows;
 use super::lines::{Emphasis, Lines, indentation};
+use super::{Section, further};
 use crate::profile::{Amounts, Link, NodeIndex};
 use crate::report::prune::{focused, shown_nodes};
 use crate::report::units::plural;
 
-/// What is to be written next.
-enum Line {
+/// What is written.
+pub(super) enum Line {
     Node {
         node: NodeIndex,
         level: usize,
@@ -24,14 +24,14 @@ enum Line {
     },
 }
 
-/// Depth first, the most expensive callee first, without recursion: a tree may be as deep as a stack.
+/// Depth first, the most expensive callee first.
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
     let shown = shown_nodes(section.profile, section.tree, &focused(section.profile, section.options), section.options);
-    lines.line(&section.cells.heading(), "method", Emphasis::None)?;
     let rows = NodeRows::of(section.profile, section.tree);
-    let mut pending = Vec::new();
-    push(section, None, 1, (&shown, &rows), &mut pending);
-    while let Some(line) = pending.pop() {
+    let listed = listed(section, &shown, &rows);
+    further::write(section, &listed, lines)?;
+    lines.line(&section.cells.heading(), "method", Emphasis::None)?;
+    for line in listed {
         match line {
             Line::Node { node: index, level } => {
                 let (node, row) = (&section.tree.nodes[index.0], rows.at(index));
@@ -42,7 +42,6 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
                     None => lines.line(&numbers, &name, emphasis)?,
                     Some(Link::Thread) => lines.line(&numbers, &format!("[started] {name}"), emphasis)?,
                 }
-                push(section, Some(index), level + 1, (&shown, &rows), &mut pending);
             }
             Line::Hidden { nodes, sum, level } => {
                 let numbers = section.cells.sum(&sum) + &indentation(level);
@@ -54,6 +53,20 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
         }
     }
     Ok(())
+}
+
+/// All lines, without recursion: a tree may be as deep as a stack.
+fn listed(section: &Section<'_>, shown: &[bool], rows: &NodeRows<'_>) -> Vec<Line> {
+    let mut listed = Vec::new();
+    let mut pending = Vec::new();
+    push(section, None, 1, (shown, rows), &mut pending);
+    while let Some(line) = pending.pop() {
+        if let Line::Node { node, level } = line {
+            push(section, Some(node), level + 1, (shown, rows), &mut pending);
+        }
+        listed.push(line);
+    }
+    listed
 }
 
 /// Queues siblings, so that the first is popped first and the sum of the hidden ones last.

@@ -1,0 +1,147 @@
+//! Large methods that are far down in a tree are named above it: a deep tree's second branch is not on the first screen.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use unicode_width::UnicodeWidthStr;
+
+use super::Section;
+use super::lines::{Emphasis, Lines};
+use super::tree::Line;
+use crate::report::flat::{FlatRow, rows};
+use crate::report::names::Names;
+use crate::report::share;
+
+/// Lines of a tree that a reader sees without scrolling.
+const FIRST_SCREEN: usize = 25;
+/// What has so much of the whole is large.
+const LARGE: f64 = 0.1;
+/// Where lines end if nobody says.
+const WIDTH: usize = 120;
+/// More would be a screen of their own.
+const MOST_LINES: usize = 8;
+
+/// Writes the names of those that the first lines do not show, the largest first; nothing where there are none, or not all methods are meant.
+pub(super) fn write(section: &Section<'_>, listed: &[Line], lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
+    if listed.len() <= FIRST_SCREEN || section.options.focus.is_some() {
+        return Ok(());
+    }
+    let names = Names::of(section.profile);
+    let seen: HashSet<usize> = listed[..FIRST_SCREEN]
+        .iter()
+        .filter_map(|line| match line {
+            Line::Node { node, .. } => Some(names.first(section.tree.nodes[node.0].method).0),
+            Line::Hidden { .. } => None,
+        })
+        .collect();
+    let total = |row: &FlatRow| section.chosen.amount(&row.amounts).total;
+    let is_meant = |row: &FlatRow| share(total(row), section.cells.whole()) >= LARGE && !seen.contains(&row.method.0);
+    let mut large = rows(section.profile, &names, section.tree);
+    large.retain(is_meant);
+    if large.is_empty() {
+        return Ok(());
+    }
+    large.sort_by_cached_key(|row| (Reverse(total(row)), &section.profile.methods[row.method.0].machine));
+    let width = lines.style.width.unwrap_or(WIDTH);
+    let mut text = vec!["with a tenth or more, further down:".to_owned()];
+    let count = large.len();
+    for (at, row) in large.iter().enumerate() {
+        let end = if at + 1 == count { "" } else { "," };
+        let name = class_and_method(section.name(row.method));
+        let item = format!(" {name} {}{end}", section.cells.share(&row.amounts, true));
+        let is_full = text.len() == MOST_LINES;
+        match text.last_mut().filter(|line| line.width() + item.width() <= width) {
+            Some(line) => line.push_str(&item),
+            None if is_full => {
+                text.push(format!("  and {} more: --view flat", count - at));
+                break;
+            }
+            None => text.push(format!(" {item}")),
+        }
+    }
+    text.iter().try_for_each(|line| lines.line("", line, Emphasis::None))?;
+    writeln!(lines.out)
+}
+
+/// A name without its packages and parameters.
+fn class_and_method(name: &str) -> &str {
+    let head = name.split('(').next().unwrap_or(name);
+    let method = head.rfind('.').unwrap_or(0);
+    let class = head[..method].rfind('.').map_or(0, |at| at + 1);
+    &head[class..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::class_and_method;
+    use crate::profile::testing::profile_of;
+    use crate::profile::{Clock, ClockMode, CpuSamples, MethodIndex, Node, NodeIndex, Tree};
+    use crate::report::Options;
+    use crate::report::text::{Style, write};
+
+    /// A root that calls a deep chain, and something else that takes a third.
+    fn deep(levels: usize) -> Tree {
+        let node = |parent: Option<usize>, method: usize, self_ns: u64, total_ns: u64| Node {
+            parent: parent.map(NodeIndex),
+            method: MethodIndex(method),
+            link: None,
+            calls: 1,
+            thrown: 0,
+            self_ns,
+            total_ns,
+            error_ns: 0,
+            total_error_ns: 0,
+            cpu: CpuSamples::default(),
+        };
+        let mut nodes = vec![node(None, 0, 0, 3_000_000)];
+        nodes.extend((1..levels).map(|level| {
+            let self_ns = if level + 1 == levels { 2_000_000 } else { 0 };
+            node(Some(level - 1), level, self_ns, 2_000_000)
+        }));
+        nodes.push(node(Some(0), levels, 1_000_000, 1_000_000));
+        Tree { nodes, ..Tree::default() }
+    }
+
+    fn text(tree: Tree, style: &Style) -> String {
+        let methods = tree.nodes.len();
+        let mut profile = profile_of(tree, Vec::new(), methods);
+        profile.clock = Clock { mode: ClockMode::Exact, ..profile.clock };
+        let mut out = Vec::new();
+        write(&profile, &Options { min_share: 0.005, ..Options::default() }, style, &mut out).expect("memory");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_second_branch_is_named_above_a_deep_first_one() {
+        let text = text(deep(30), &Style::default());
+        let above = text.split("  share ").next().expect("a heading");
+        let said =
+            above.lines().skip_while(|line| !line.starts_with("with a tenth or more")).collect::<Vec<_>>().join("\n");
+        for name in ["m25 66.7%", "m29 66.7%", "m30 33.3%"] {
+            assert!(said.contains(name), "{name} in {said}");
+        }
+        assert!(!said.contains("m24 "), "{said}");
+    }
+
+    #[test]
+    fn what_fits_on_the_first_screen_is_named_there_alone() {
+        assert!(!text(deep(20), &Style::default()).contains("further down"));
+    }
+
+    #[test]
+    fn it_is_never_a_screen_of_its_own() {
+        let text = text(deep(200), &Style { width: Some(60), ..Style::default() });
+        let above = text.split("  share ").next().expect("a heading");
+        let lines: Vec<&str> = above.lines().skip_while(|line| !line.starts_with("with a tenth")).collect();
+        assert!(lines.len() <= 10 && lines.iter().all(|line| line.len() <= 60), "{above}");
+        assert!(above.contains(" more: --view flat"), "{above}");
+    }
+
+    #[test]
+    fn packages_and_parameters_are_left_out() {
+        assert_eq!(class_and_method("com.acme.Shop$Cart.add(int, java.util.List)"), "Shop$Cart.add");
+        assert_eq!(class_and_method("Shop.add()"), "Shop.add");
+        assert_eq!(class_and_method("[native]"), "[native]");
+    }
+}
