@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use headwater_protocol::message::{Command, Greeting, HotswapResult, Notice, Reply, Reveal, ToTool};
+use headwater_protocol::message::{Command, Greeting, HotswapResult, Notice, Omitted, Reply, Reveal, ToTool};
 use headwater_protocol::pulse::End;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};
@@ -64,6 +64,8 @@ pub struct Session {
     pub patience: Patience,
     /// Code that hotswaps have discarded.
     settling: Settling,
+    /// What is not done, to measure what it is worth.
+    omitted: Mutex<Omitted>,
     /// What is counted beside calls.
     pub counting: Counters,
     /// The Java side.
@@ -184,6 +186,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         stale: Stale::default(),
         patience: Patience::default(),
         settling: Settling::of(jvmti),
+        omitted: Mutex::default(),
         counting: Counters::default(),
         runtime,
         segment: Mutex::new(Some(segment)),
@@ -261,6 +264,10 @@ impl Session {
                 let (linked, unlinked) = self.classes.list(jni, &self.connection).map_err(|error| failed(&error))?;
                 Ok(Reply::Classes { linked, unlinked })
             }
+            Command::Omit(omitted) => {
+                *self.omitted.lock().unwrap_or_else(PoisonError::into_inner) = omitted;
+                Ok(Reply::Done)
+            }
             Command::Reveal(reveal) => Ok(self.reveal(reveal)),
             Command::ListStale => {
                 Ok(Reply::Methods(self.invocations().map_or(Vec::new(), |it| self.stale.take(self.jvmti, it))))
@@ -286,11 +293,10 @@ impl Session {
                 .map_err(|error| failed(&error)),
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::ForgetLambdas => {
-                let remembering =
-                    Remembering::find((self.jvmti, jni), &self.classes, self.hotspot.type_profiles.as_ref());
+                let remembering = self.remembering(jni);
                 let forgotten = hotswap::restore(self.jvmti, jni, &self.classes, &[], &remembering.classes);
                 if !remembering.classes.is_empty() {
-                    self.settling.begin();
+                    self.has_discarded_code();
                 }
                 if let Some(spared) = remembering.spared {
                     self.classes.lambdas_forgotten(spared);
@@ -333,6 +339,22 @@ impl Session {
         Reply::Done
     }
 
+    fn omitted(&self) -> Omitted {
+        *self.omitted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hotswap has discarded compiled code.
+    fn has_discarded_code(&self) {
+        if !self.omitted().settling {
+            self.settling.begin();
+        }
+    }
+
+    fn remembering(&self, jni: Jni) -> Remembering {
+        let profiles = self.hotspot.type_profiles.as_ref().filter(|_| !self.omitted().profiles);
+        Remembering::find((self.jvmti, jni), &self.classes, profiles)
+    }
+
     /// How often methods have been called, if the JVM tells.
     pub fn invocations(&self) -> Option<&Invocations> {
         self.hotspot.invocations.as_ref()
@@ -343,7 +365,7 @@ impl Session {
         self.watch.look_before(self, classes);
         let result = hotswap::retransform(self.jvmti, jni, &self.classes, classes);
         if result.classes > 0 {
-            self.settling.begin();
+            self.has_discarded_code();
         }
         HotswapResult { threads: self.runtime.threads(jni), ..result }
     }

@@ -140,6 +140,17 @@ pub struct Patience {
     pub per_mille: u32,
 }
 
+/// What the agent does not do, to measure what it is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Omitted {
+    /// Safepoints after hotswaps.
+    pub settling: bool,
+    /// Resetting stale type profiles.
+    pub profiles: bool,
+    /// Holding threads at detach.
+    pub holding: bool,
+}
+
 /// What the tool asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
@@ -152,6 +163,8 @@ pub enum Command {
         /// If they wait, how long; `None` where each wait has its deadline and that is all.
         patience: Option<Patience>,
     },
+    /// Do without these. Answered by [`Reply::Done`].
+    Omit(Omitted),
     /// What threads of the target do from now on when something is revealed. Answered by [`Reply::Done`].
     Reveal(Reveal),
     /// Of the methods that have been listed, those that are not compiled and have not run since, though they had. They are remembered from

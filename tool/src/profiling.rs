@@ -269,6 +269,7 @@ pub(crate) async fn prepare(
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
         return Err(ClockSourceError::Linker.into());
     }
+    session.omit().await?;
     session.count(settings.counting).await?;
     session.list_classes(settings.reveal).await?;
     session.instrument_roots(|estimate| observer(Stage::Estimated(estimate))).await?;

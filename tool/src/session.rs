@@ -12,14 +12,14 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{
-    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Reply, RequestId, Reveal, ToAgent,
-    ToTool,
+    Answer, Calibration, ClassInfo, Command, HotswapResult, MethodInfo, MethodRef, Omitted, Reply, RequestId, Reveal,
+    ToAgent, ToTool,
 };
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Counting;
 use headwater_protocol::{ClassId, MethodId, ThreadId};
 
-use crate::callgraph::CallGraph;
+use crate::callgraph::{CallGraph, Mechanism};
 use crate::cpu_share::OsThread;
 use crate::decode::Returned;
 use crate::link::Link;
@@ -269,6 +269,20 @@ impl Session {
             }
             other => Err(unexpected("list its classes", &other)),
         }
+    }
+
+    /// Has the agent do without what is left out.
+    pub async fn omit(&mut self) -> Result<(), SessionError> {
+        let without = self.graph.without();
+        let omitted = Omitted {
+            settling: without.has(Mechanism::Settling),
+            profiles: without.has(Mechanism::Profiles),
+            holding: without.has(Mechanism::Holding),
+        };
+        if omitted != Omitted::default() {
+            self.command(Command::Omit(omitted), "leave something out").await?;
+        }
+        Ok(())
     }
 
     /// Has these counted beside calls.

@@ -66,7 +66,7 @@ enum Command {
     /// Measure the rewriter's, the decoder's and snapshots' speed, what a profile costs, how true and how stable it is, and how a call
     /// graph is found
     Bench {
-        /// Only this one: rewriter, decode, snapshot, top, pairs, cost, stability, soak, budget or subgraph
+        /// Only this one: rewriter, decode, snapshot, top, pairs, cost, stability, soak, budget, subgraph, scale or mechanisms
         name: Option<String>,
         /// Passed on to it
         #[arg(last = true, requires = "name")]

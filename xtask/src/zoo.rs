@@ -14,6 +14,7 @@ mod async_profiler;
 pub(crate) mod build;
 mod flight;
 mod load;
+mod mechanisms;
 mod meter;
 mod names;
 mod pairs;
@@ -30,6 +31,7 @@ mod truth;
 mod which;
 
 use build::Built;
+pub(crate) use mechanisms::run as mechanisms;
 use program::Program;
 use result::Record;
 use run::{Pace, Setting};

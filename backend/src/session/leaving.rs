@@ -11,7 +11,6 @@ use jni::sys::jclass;
 use super::{CURRENT, PROFILE_EVENTS, Session};
 use crate::hotswap;
 use crate::jni_env::Jni;
-use crate::profiles::Remembering;
 use crate::ranges;
 
 /// How long the end of a session waits for threads that are still on their way out of the agent.
@@ -72,7 +71,7 @@ impl Session {
     fn restore(&self, jni: Jni) -> HotswapResult {
         const NAP: Duration = Duration::from_millis(2);
         let restore = |batch: &[_], same: &[_]| hotswap::restore(self.jvmti, jni, &self.classes, batch, same);
-        let mut remembering = Remembering::find((self.jvmti, jni), &self.classes, self.hotspot.type_profiles.as_ref());
+        let mut remembering = self.remembering(jni);
         let deadline = Instant::now() + DEFINING_DEADLINE;
         let mut restored = HotswapResult::default();
         let mut was_held = false;
@@ -89,13 +88,13 @@ impl Session {
                         last.append(&mut others);
                     }
                     restored.add(restore(&others, &[]));
-                    if !last.is_empty() && !std::mem::replace(&mut was_held, true) {
+                    if !last.is_empty() && !self.omitted().holding && !std::mem::replace(&mut was_held, true) {
                         self.hold(jni);
                     }
                     // In one go: what the compilers made of the program in between would stay so.
                     restored.add(restore(&last, &same));
                     if is_any {
-                        self.settling.begin();
+                        self.has_discarded_code();
                     }
                 }
                 Err(error) => restored.refused.push((ClassId(0), error.to_string())),

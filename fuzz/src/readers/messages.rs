@@ -2,8 +2,8 @@
 
 use headwater_protocol::message::{
     Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, Internal, MethodInfo,
-    MethodRef, Notice, Patience, Reply, Reveal, RunningCall, Standing, ThreadStack, ToAgent, ToTool, UnlinkedClass,
-    Upcall, Welcome,
+    MethodRef, Notice, Omitted, Patience, Reply, Reveal, RunningCall, Standing, ThreadStack, ToAgent, ToTool,
+    UnlinkedClass, Upcall, Welcome,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
 use headwater_tests::random::Random;
@@ -121,6 +121,7 @@ pub(crate) fn to_agent() -> Vec<ToAgent> {
     let commands = [
         Command::Calibrate,
         Command::ListClasses { reveal: Reveal::Blocking, patience: Some(Patience { most_ms: 1000, per_mille: 50 }) },
+        Command::Omit(Omitted::default()),
         Command::Reveal(Reveal::Background),
         Command::ListStale,
         Command::Watch { methods: roots.clone() },

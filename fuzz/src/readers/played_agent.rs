@@ -263,7 +263,8 @@ impl<'a> Agent<'a> {
             Command::Sample { .. } => Reply::Sampled { classes: vec![(self.any_class(), 7)], paused_ns: 5 },
             Command::Stop => Reply::Stopped { time_ns: 1 << 30 },
             Command::Detach => Reply::Detached { hotswap: HotswapResult::default() },
-            Command::Reveal(_)
+            Command::Omit(_)
+            | Command::Reveal(_)
             | Command::Watch { .. }
             | Command::Count(_)
             | Command::Record

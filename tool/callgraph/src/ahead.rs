@@ -22,12 +22,15 @@ use rustc_hash::FxHashSet;
 use super::CallGraph;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::policy::{
+    BLIND_FOR_RIGHT, BLIND_GUESSES, CERTAIN, CHEAP_BATCH, COUNTED, EXPECTED_METHODS, FEW_NEW, IF_ALIVE, IF_CALLED,
+    IF_COMPILED, IF_DORMANT, IF_ONLY_CALLER_CALLED, IF_ONLY_CALLER_COMPILED, LEAST_ODDS, LEAST_SHARE, LOADED_LATER,
+    MOST_LISTED, MOST_ODDS, Mechanism, ODDS_FOR_A_MILLISECOND, OFTEN, PART_NEW, POSSIBLE, Probability, RARE, SELDOM,
+    STARTING_LEAST_ODDS, STARTING_ODDS_FOR_A_MILLISECOND, USEFUL, WITHIN,
+};
 use super::record::MethodRecord;
 use super::roots::pattern_is_broad;
 use headwater_terms::Scheme;
-
-/// From 0 to 1.
-pub(super) type Probability = f32;
 
 /// A method that a call can run, and how likely it then does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,66 +38,6 @@ pub(super) struct Callee {
     pub(super) method: MethodId,
     pub(super) probability: Probability,
 }
-
-/// A virtual call with many targets runs each of them with at least this probability, however few classes inherit it.
-pub(super) const LEAST_SHARE: Probability = 0.25;
-/// A method that some code outside the filter may call back.
-pub(super) const CALLED_BACK: Probability = 0.2;
-/// A task: what is given to an executor or a thread runs there, outside the call graph, and that it has run before is no sign that it
-/// runs inside.
-pub(super) const HANDED_OVER: Probability = 0.002;
-/// A static initialiser that has not run.
-pub(super) const INITIALIZER: Probability = 0.6;
-/// A method of a class that came after its callers had been entered.
-pub(super) const LOADED_LATER: Probability = 0.5;
-/// By this the odds are multiplied if the callee has been called before.
-const IF_CALLED: f32 = 100.0;
-/// ... if it never has, but its caller has: the caller does not come to it.
-const IF_ONLY_CALLER_CALLED: f32 = 0.02;
-/// ... if all that is known is that it is compiled: it is called often by somebody.
-const IF_COMPILED: f32 = 15.0;
-/// ... that it is not, but its caller is: the caller seldom comes to it.
-const IF_ONLY_CALLER_COMPILED: f32 = 0.15;
-/// ... if its class was loaded, but not initialised, when we came.
-const IF_DORMANT: f32 = 0.1;
-/// ... if nothing is known of it, but that there are objects of its class.
-const IF_ALIVE: f32 = 4.0;
-/// A method is as good as entered from these odds on, divided by a batch's cost in milliseconds. On a warmed-up javac, 2 and 6
-/// made no difference to precision (1.74 and 1.73 methods instrumented for each called), but took 94 and 228 batches.
-const ODDS_FOR_A_MILLISECOND: f32 = 3.0;
-/// The same while a program starts: it comes to most of its code sooner or later, if not by the call that was guessed at, and waits for
-/// each batch. 200 files of a cold javac on JDK 17: with this, no bound to guesses, and what is foreseen of classes that are hotswapped
-/// again, 212 batches and 2.95 s of waiting became 183 and 2.1 s, for 5 % more methods.
-const STARTING_ODDS_FOR_A_MILLISECOND: f32 = 0.5;
-/// In a JVM with some thousands of classes, on a machine that is not busy with other things.
-const CHEAP_BATCH: Duration = Duration::from_millis(4);
-/// However dear a batch is, or however cheap: on a machine that is busy with other things everything takes long.
-const LEAST_ODDS: f32 = 0.5;
-const STARTING_LEAST_ODDS: f32 = 0.1;
-const MOST_ODDS: f32 = 20.0;
-/// A part of it is enough where no batch is needed.
-const WITHIN: f32 = 0.33;
-/// So much of what was selected ahead of time is expected to be of use.
-const USEFUL: f32 = 0.8;
-/// That expectation counts like so many methods that were seen.
-const EXPECTED_METHODS: f32 = 40.0;
-/// Where nothing is known of a method, guesses are by the shape of the code alone, and may all be wrong for the same
-/// reason: so many are made before the first has turned out right, and so many more for each that has.
-const BLIND_GUESSES: u32 = 64;
-const BLIND_FOR_RIGHT: u32 = 16;
-
-/// That something has never run is no longer taken for a sign when so many such methods are called after all, and at least one in so
-/// many of those that are: the program does something new.
-const FEW_NEW: usize = 32;
-const PART_NEW: usize = 8;
-/// What has run less than once in so many calls of a root has run seldom.
-const SELDOM: u32 = 200;
-/// A root that has been called so often returns soon.
-const OFTEN: u32 = 100;
-/// HotSpot counts a method's calls until it is compiled for good, some ten thousand of them: that a root had more says nothing of what it calls.
-const COUNTED: u32 = 20_000;
-/// So many classes are listed at the beginning for the sake of evidence. HotSpot keeps some 16 bytes for each method that was ever listed.
-const MOST_LISTED: usize = 30_000;
 
 /// What is known about how methods and classes have been used before.
 #[derive(Debug, Default)]
@@ -211,9 +154,9 @@ pub(super) enum Guess {
 /// The probability that a call is made when its method runs.
 pub(super) fn of_call(likelihood: Likelihood) -> Probability {
     match likelihood {
-        Likelihood::Certain => 0.97,
-        Likelihood::Possible => 0.5,
-        Likelihood::Rare => 0.05,
+        Likelihood::Certain => CERTAIN,
+        Likelihood::Possible => POSSIBLE,
+        Likelihood::Rare => RARE,
     }
 }
 
@@ -229,10 +172,28 @@ fn with_odds_times(probability: Probability, factor: f32) -> Probability {
 }
 
 impl CallGraph {
+    /// Methods that the target's JIT compiler has found worth compiling.
+    pub fn add_compiled(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
+        let Some(key) = self.mirrors.by_id(class) else { return };
+        for method in methods {
+            let signature = self.mirrors.intern_signature(&method.name, &method.descriptor);
+            self.ahead.compiled(key, signature);
+        }
+    }
+
+    /// What it costs to hotswap one class.
+    pub fn set_batch_cost(&mut self, batch: Duration) {
+        self.ahead.set_batch_cost(batch);
+    }
+
     fn pace(&self) -> Pace {
         // Where the JVM does not tell what has run, a program may have run for long.
         let is_new = self.ahead.knows_calls && !self.ahead.is_warm();
         if is_new && self.loads_much() { Pace::Starting } else { Pace::Steady }
+    }
+
+    fn pace_of_guesses(&self) -> Pace {
+        if self.options.without.has(Mechanism::Starting) { Pace::Steady } else { self.pace() }
     }
 
     /// The program has just started, by all that is known.
@@ -242,7 +203,7 @@ impl CallGraph {
 
     /// From this probability on what a method calls is selected with it where that needs no batch: a batch is what it may save.
     pub(super) fn threshold_within(&self) -> Probability {
-        self.ahead.threshold(self.pace()) * WITHIN
+        self.ahead.threshold(self.pace_of_guesses()) * WITHIN
     }
 
     /// The probability of a root: a name is meant, a wildcard takes what there is.
@@ -440,10 +401,10 @@ impl CallGraph {
 
     /// Selects the callees of methods that will probably be entered, if there is a batch to put them into.
     pub(super) fn look_ahead(&mut self) {
-        if !self.options.look_ahead {
+        if !self.options.look_ahead || self.options.without.has(Mechanism::LookAhead) {
             return;
         }
-        let pace = self.pace();
+        let pace = self.pace_of_guesses();
         let threshold = self.ahead.threshold(pace);
         loop {
             let mut expanded = false;

@@ -24,10 +24,11 @@ use headwater_rewriter::{CallSites, descriptor_classes, parameters, returned};
 use rustc_hash::FxHashSet;
 
 use super::CallGraph;
-use super::ahead::{CALLED_BACK, Callee, HANDED_OVER, Probability};
+use super::ahead::Callee;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
 use super::outward::{Leaving, calls_what_it_is_given};
+use super::policy::{CALLED_BACK, HANDED_OVER, Mechanism, Probability};
 
 /// Types outside the filter that are mentioned everywhere and say nothing about who may be called.
 const SAY_NOTHING: [&str; 10] = [
@@ -69,6 +70,9 @@ impl CallGraph {
     ) {
         self.expose_loaders(caller);
         let Some(ways) = self.ways_out(sites, method, loader, caller) else { return };
+        if self.options.without.has(Mechanism::Expected) {
+            return;
+        }
         let mut selected = Vec::new();
         self.hand_out_type(method.0, &ways, caller, &mut selected);
         for name in &sites.types {

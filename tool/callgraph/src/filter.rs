@@ -4,6 +4,7 @@ use headwater_protocol::LoaderId;
 
 use super::PatternIndex;
 use super::lines::Lines;
+use super::policy::Without;
 use headwater_terms::Scheme;
 use headwater_terms::pattern::{ClassPattern, MethodPattern};
 
@@ -38,6 +39,8 @@ pub struct Options {
     pub scheme: Scheme,
     /// Under scheme B: what is likely to be entered next goes into the same batch.
     pub look_ahead: bool,
+    /// What is left out, to measure what it is worth.
+    pub without: Without,
     /// Most of what may be called back and has never run is not instrumented before it has.
     pub watch_idle: bool,
     /// Getters, setters and methods that do nothing are not instrumented.

@@ -13,24 +13,14 @@
 use headwater_rewriter::{CallKind, CallSite};
 
 use super::CallGraph;
-use super::ahead::{self, Callee, Probability};
+use super::ahead::{self, Callee};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::policy::{
+    HOTSWAPPED_AGAIN, INITIALIZER, LOADED_FOR_USE, MANY_LINKED, MANY_LOADED, Mechanism, Probability, REMEMBERED,
+};
 use super::receivers::Spare;
 use headwater_terms::Scheme;
-
-/// What has this probability is remembered for classes that are still to come: if one does come, it is likelier than that.
-const REMEMBERED: Probability = 0.1;
-
-/// A program has just started that loads so many classes on behalf of the graph (one that loads fewer has few batches anyway) ...
-pub(super) const MANY_LOADED: usize = 30;
-/// ... and in which so many batches were due because classes were linked: otherwise there is nothing to be saved.
-pub(super) const MANY_LINKED: usize = 4;
-/// Of a constructor in a class that is loaded on behalf of the graph, and of a method there, or in a class that is hotswapped again, that
-/// overrides another.
-const LOADED_FOR_USE: Probability = 0.3;
-/// So often a class is hotswapped before it is taken for one that will be again.
-const HOTSWAPPED_AGAIN: u32 = 2;
 
 impl CallGraph {
     pub(super) fn is_foreseeing(&self) -> bool {
@@ -46,7 +36,7 @@ impl CallGraph {
             return;
         }
         self.loaded_by_graph += 1;
-        if !self.loads_much() {
+        if !self.loads_much() || self.options.without.has(Mechanism::Loaded) {
             return;
         }
         let mut names = mirror.super_names.clone();
@@ -66,7 +56,8 @@ impl CallGraph {
     /// Of a loaded class that is hotswapped so often that it will be again, selects what overrides methods of its supertypes.
     pub(super) fn foresee_overrides(&mut self, class: ClassKey) {
         let is_again = self.mirrors.get(class).hotswaps >= HOTSWAPPED_AGAIN;
-        if !is_again || !self.is_foreseeing() || !self.is_starting() {
+        let is_left_out = self.options.without.has(Mechanism::Loaded);
+        if !is_again || is_left_out || !self.is_foreseeing() || !self.is_starting() {
             return;
         }
         let mut supertypes = self.mirrors.supertypes(class);
@@ -107,7 +98,7 @@ impl CallGraph {
 
     /// Of a class whose file is being rewritten, selects what its methods will probably call in it.
     pub(super) fn foresee_in(&mut self, class: ClassKey) {
-        if !self.is_foreseeing() {
+        if !self.is_foreseeing() || self.options.without.has(Mechanism::Foresee) {
             return;
         }
         let least = self.threshold_within();
@@ -126,7 +117,7 @@ impl CallGraph {
                 let from_here = probability * ahead::of_call(call.likelihood);
                 self.foresee(call, class, caller, from_here, least);
             }
-            if probability * ahead::INITIALIZER >= REMEMBERED {
+            if probability * INITIALIZER >= REMEMBERED {
                 for initialized in &sites.initialized {
                     self.foresee_initializer(initialized, class, caller);
                 }

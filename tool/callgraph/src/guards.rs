@@ -25,6 +25,7 @@ use super::CallGraph;
 use super::ahead::Callee;
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::policy::{HUGE, MANY_BEHIND, MOST_GUARDS, Mechanism, RECEIVER_BYTES};
 use super::receivers::Receivers;
 use super::select::Code;
 use headwater_terms::Scheme;
@@ -187,7 +188,9 @@ impl CallGraph {
                 let same = sites.calls.iter().filter(|other| {
                     other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
                 });
-                let unlikely = same.clone().all(|call| !call.kind.is_handle() && self.is_unlikely(call, key, has_run));
+                let is_wanted = !self.options.without.has(Mechanism::Guards);
+                let unlikely = is_wanted
+                    && same.clone().all(|call| !call.kind.is_handle() && self.is_unlikely(call, key, has_run));
                 let is_guarded = unlikely && self.is_inside_and_new(call, key, caller);
                 // If a guard is passed, all is selected that the call can run; but what has run is selected before, if it is told the receiver.
                 let least = match is_guarded {
@@ -383,12 +386,3 @@ impl CallGraph {
         true
     }
 }
-
-/// A guard is told what the call is made on if there are so many methods behind it that never have run.
-const MANY_BEHIND: usize = 4;
-/// HotSpot compiles no method that is longer (`HugeMethodLimit`, 8,000 bytes); other probes take room as well.
-const HUGE: u32 = 7_000;
-/// A call that is told what it is made on is so much longer, if it has two or three arguments.
-const RECEIVER_BYTES: u32 = 16;
-/// Of so many numbers, some have to be left for methods.
-const MOST_GUARDS: usize = MethodId::MAX.0 as usize / 2;

@@ -10,9 +10,9 @@ use headwater_protocol::MethodId;
 use rustc_hash::FxHashSet;
 
 use super::CallGraph;
-use super::ahead::{Callee, LOADED_LATER, Probability};
+use super::ahead::Callee;
 use super::mirror::{ClassKey, Signature};
-use super::opaque::UNNAMED;
+use super::policy::{LOADED_LATER, Probability, UNNAMED};
 use super::select::Code;
 
 /// A hidden method that shown code comes to.

@@ -43,6 +43,7 @@ mod natives;
 mod opaque;
 mod open_calls;
 mod outward;
+mod policy;
 mod reachable;
 mod receivers;
 mod record;
@@ -64,6 +65,7 @@ pub use late::{Missed, Unseen};
 pub use lines::Lines;
 pub use natives::NativeCall;
 pub use open_calls::OpenThread;
+pub use policy::{Mechanism, NoMechanism, Without};
 pub use record::{MethodRecord, PatternIndex};
 pub use reflection::Invoker;
 pub use roots::{LeftAlone, RootMatch};
@@ -217,7 +219,10 @@ impl CallGraph {
     }
 
     /// The methods that a class declares; none when the target cannot tell.
-    pub fn add_methods(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
+    pub fn add_methods(&mut self, class: ClassId, mut methods: Vec<MethodInfo>) {
+        if self.options.without.has(Mechanism::Counters) {
+            methods.iter_mut().for_each(|method| method.calls = None);
+        }
         self.ahead.knows_calls |= methods.iter().any(|method| method.calls.is_some());
         self.reachable.opaque.asked.clear();
         self.mirrors.set_methods(class, methods);
@@ -242,20 +247,6 @@ impl CallGraph {
         if let Some(key) = self.mirrors.by_id(class) {
             self.code.add(key, bytes);
         }
-    }
-
-    /// Methods that the target's JIT compiler has found worth compiling.
-    pub fn add_compiled(&mut self, class: ClassId, methods: Vec<MethodInfo>) {
-        let Some(key) = self.mirrors.by_id(class) else { return };
-        for method in methods {
-            let signature = self.mirrors.intern_signature(&method.name, &method.descriptor);
-            self.ahead.compiled(key, signature);
-        }
-    }
-
-    /// What it costs to hotswap one class.
-    pub fn set_batch_cost(&mut self, batch: Duration) {
-        self.ahead.set_batch_cost(batch);
     }
 
     /// How many classes are loaded and linked.
@@ -461,6 +452,11 @@ impl CallGraph {
     /// All methods that were selected.
     pub fn methods(&self) -> &[MethodRecord] {
         &self.methods
+    }
+
+    /// What is left out, to measure what it is worth.
+    pub fn without(&self) -> Without {
+        self.options.without
     }
 
     /// How methods are found.

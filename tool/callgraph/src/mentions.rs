@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::CallGraph;
 use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Declared, Signature};
+use super::policy::Mechanism;
 
 /// A method that objects of a class have.
 type Exposed = (ClassKey, Signature, Caller);
@@ -101,7 +102,7 @@ impl CallGraph {
     }
 
     fn asks_for_mentions(&self) -> bool {
-        self.options.jdk == JdkMethods::None && self.is_foreseeing()
+        self.options.jdk == JdkMethods::None && self.is_foreseeing() && !self.options.without.has(Mechanism::Withheld)
     }
 
     /// A class of the JDK's is being loaded: what it mentions can be called from now on.

@@ -17,18 +17,11 @@ use headwater_protocol::{ClassId, LoaderId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
-use super::ahead::Probability;
 use super::callbacks::OBJECT;
 use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
+use super::policy::{MOST_CLASSES, Mechanism, UNNAMED};
 use headwater_terms::Scheme;
-
-/// That code outside the filter calls a method of an object that the graph says nothing of: most belong to other parts of the program.
-pub(super) const UNNAMED: Probability = 0.002;
-
-/// What more classes have than these is left alone on objects that nobody names: most of so many belong to something else, and all would be
-/// instrumented at once.
-const MOST_CLASSES: usize = 256;
 
 /// Whose objects are called from outside the filter.
 #[derive(Debug, Default)]
@@ -84,6 +77,9 @@ impl CallGraph {
             return;
         }
         self.expect_reflection();
+        if self.options.without.has(Mechanism::Opaque) {
+            return;
+        }
         let needs_before = self.needs;
         self.reachable.opaque.spares_idle = self.ahead.knows_what_is_idle();
         self.expose_unnamed(self.mirrors.keys(), caller);

@@ -19,11 +19,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::policy::{MOST_SEEN, Mechanism};
 use super::reachable::Target;
 use super::{CallGraph, Step, Work};
-
-/// After so many pairs of a call and a class no further call gets a number: the target remembers them, in its heap.
-const MOST_SEEN: usize = 2000;
 
 /// What of a virtual call's methods is not selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +90,7 @@ impl CallGraph {
         least: usize,
     ) -> Option<u32> {
         let is_virtual = call.kind.is_virtual() && !call.kind.is_handle();
-        if !is_virtual || !self.ahead.knows_what_is_idle() {
+        if !is_virtual || !self.ahead.knows_what_is_idle() || self.options.without.has(Mechanism::Receivers) {
             return None;
         }
         let target = (self.mirrors.known_signature(&call.name, &call.descriptor)?, caller);

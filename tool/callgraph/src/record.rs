@@ -5,9 +5,10 @@ use std::sync::Arc;
 use headwater_protocol::MethodId;
 
 use super::Lines;
-use super::ahead::{Callee, Guess, Probability};
+use super::ahead::{Callee, Guess};
 use super::late::Missed;
 use super::mirror::{ClassKey, Signature};
+use super::policy::Probability;
 use headwater_terms::pattern;
 
 /// One of [`Options::roots`].

@@ -17,9 +17,9 @@ use headwater_rewriter::ClassFile;
 use headwater_runtime_java::{OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO};
 use rustc_hash::FxHashSet;
 
-use super::ahead::Probability;
 use super::filter::{Caller, JdkMethods};
 use super::mirror::{ClassKey, Signature};
+use super::policy::BY_NAME;
 use super::receivers::Spare;
 use super::{CallGraph, Step, Work};
 
@@ -99,9 +99,6 @@ const INITIALIZE: [(&str, &str); 9] = [
     ("java/io/ObjectInputStream", "read*"),
     ("sun/misc/Unsafe", "*"),
 ];
-
-/// That a class is initialised which is loaded already, because something of the kind is.
-const BY_NAME: Probability = 0.01;
 
 /// A method that runs what its first argument stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use headwater_protocol::{LoaderId, MethodId};
 use rustc_hash::FxHashSet;
 
-use super::ahead::{Callee, INITIALIZER, LEAST_SHARE, LOADED_LATER, of_target};
+use super::ahead::{Callee, of_target};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Declared, Signature};
+use super::policy::{INITIALIZER, LEAST_SHARE, LOADED_LATER};
 use super::reachable::{Reached, Target};
 use super::receivers::Spare;
 use super::{CLINIT, CallGraph, PatternIndex};

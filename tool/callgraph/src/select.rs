@@ -3,9 +3,10 @@
 use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::{CallSite, CallSites};
 
-use super::ahead::{self, Callee, Guess, Probability};
+use super::ahead::{self, Callee, Guess};
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::policy::{CALLED_BACK, INITIALIZER, Probability};
 use super::receivers::Spare;
 use super::record::{Drop, MethodRecord};
 use super::{CallGraph, Lines};
@@ -182,11 +183,11 @@ impl CallGraph {
                 callee.probability *= ahead::of_call(call.likelihood);
             }
         }
-        self.hidden.set_probability(ahead::INITIALIZER);
+        self.hidden.set_probability(INITIALIZER);
         for class in &sites.initialized {
             self.reach_initializer(class, loader, caller, &mut callees);
         }
-        self.hidden.set_probability(ahead::CALLED_BACK);
+        self.hidden.set_probability(CALLED_BACK);
         self.hand_out(sites, (key, signature), loader, caller, &mut callees);
         self.hidden.end();
         callees

@@ -19,15 +19,13 @@ use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::CallSites;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ahead::{self, Callee, LOADED_LATER, Probability};
+use super::ahead::{self, Callee};
 use super::filter::JdkMethods;
 use super::mirror::ClassKey;
+use super::policy::{LINKED_AHEAD, LOADED_LATER, Mechanism, Probability};
 use super::reachable::Target;
 use super::receivers::Spare;
 use super::{CallGraph, Step};
-
-/// From this probability of a call on its class is linked ahead.
-const LINKED_AHEAD: Probability = 0.1;
 
 /// What is known of them.
 #[derive(Debug, Default)]
@@ -144,7 +142,7 @@ impl CallGraph {
 
     /// A method is about to call this: what it uses for that is worth linking.
     pub(super) fn want_linked(&mut self, sites: &CallSites, probability: Probability) {
-        if self.unlinked.classes.is_empty() {
+        if self.unlinked.classes.is_empty() || self.options.without.has(Mechanism::Unlinked) {
             return;
         }
         for call in &sites.calls {

@@ -14,12 +14,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::policy::{CALLED_BACK, MOST_IDLE, Mechanism};
 use super::{CallGraph, Step, Work};
 use headwater_terms::Scheme;
-
-/// So many methods that have never run, and only code outside the filter can call, are instrumented all the same: that much costs next to nothing,
-/// and a program that has no more of them has all its calls counted from the first on.
-pub(super) const MOST_IDLE: usize = 128;
 
 /// What is watched.
 #[derive(Debug, Default)]
@@ -36,6 +33,7 @@ impl CallGraph {
     /// Whether methods may be watched at all.
     fn watches(&self) -> bool {
         self.options.watch_idle
+            && !self.options.without.has(Mechanism::Watched)
             && self.options.look_ahead
             && self.options.scheme == Scheme::Lazy
             && self.roots_return_soon()
@@ -95,7 +93,7 @@ impl CallGraph {
         for (key, signature, caller) in methods {
             selected.extend(self.select(*key, *signature, *caller));
         }
-        selected.iter().for_each(|method| self.raise(*method, super::ahead::CALLED_BACK));
+        selected.iter().for_each(|method| self.raise(*method, CALLED_BACK));
         self.miss(selected);
     }
 }

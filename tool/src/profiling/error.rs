@@ -7,6 +7,7 @@ use headwater_protocol::segment::SegmentError;
 use super::connecting::GREETING_DEADLINE;
 use super::unmatched::did_you_mean;
 use crate::attach::AttachError;
+use crate::callgraph::NoMechanism;
 use crate::clock_source::ClockSourceError;
 use crate::link::LinkError;
 use crate::session::SessionError;
@@ -26,6 +27,9 @@ pub enum ProfileError {
     /// The clock that was asked for cannot be had.
     #[error(transparent)]
     ClockSource(#[from] ClockSourceError),
+    /// What is to be left out is not known.
+    #[error(transparent)]
+    Without(#[from] NoMechanism),
     /// No shared memory.
     #[error(transparent)]
     Segment(#[from] SegmentError),

@@ -15,7 +15,7 @@ use headwater_protocol::message::{Calibration, MethodInfo, Reveal};
 use headwater_protocol::segment::Segment;
 
 use crate::budget::Governor;
-use crate::callgraph::{CallGraph, Options};
+use crate::callgraph::{CallGraph, Options, Without};
 use crate::cpu_share::CpuSampler;
 use crate::drain::{Drain, Progress};
 use crate::link::Link;
@@ -86,7 +86,11 @@ impl Attached {
         // A program that was started for the profile's sake may be held up by it.
         let gentle = if start == Start::Held { Gentle::Off } else { settings.gentle };
         let watch_idle = gentle == Gentle::On;
-        let options = Options { look_ahead: true, watch_idle, ..settings.subgraph.clone() };
+        let without = Without::by_environment()?;
+        if !without.is_nothing() {
+            observer(Stage::Note(format!("left out: {without}")));
+        }
+        let options = Options { look_ahead: true, watch_idle, without, ..settings.subgraph.clone() };
         self.session.graph_mut().set_options(options);
         self.session.be(gentle);
         let period = settings.clock.period();

@@ -8,7 +8,7 @@ use headwater_protocol::message::{Command, Reply, RunningCall};
 use headwater_protocol::{MethodId, ThreadId};
 
 use super::{Session, SessionError, unexpected};
-use crate::callgraph::OpenThread;
+use crate::callgraph::{Mechanism, OpenThread};
 use crate::decode::Returned;
 use crate::jvm::process;
 
@@ -122,7 +122,7 @@ impl Session {
 
     /// Learns which methods have run, and not while the roots did: at the program's start, say.
     pub(super) async fn learn_what_is_stale(&mut self, looks: Looks) -> Result<(), SessionError> {
-        if self.allowance.is_none() {
+        if self.allowance.is_none() || self.graph.without().has(Mechanism::Stale) {
             return Ok(());
         }
         let listed = Instant::now();

@@ -74,8 +74,13 @@ pub(crate) fn run(
         std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let mut work = setting.start(&directory)?;
         work.warm_up(root, &setting.pace)?;
-        let asked =
-            tool::Asked { pid: work.program.pid, root: &root.method, duration: setting.pace.recording, options };
+        let asked = tool::Asked {
+            pid: work.program.pid,
+            root: &root.method,
+            duration: setting.pace.recording,
+            options,
+            without: "",
+        };
         tool::profile(binary, asked, &directory, |_| Ok(()))?;
         files.push(directory.join(tool::SNAPSHOT));
     }

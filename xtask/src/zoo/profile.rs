@@ -28,6 +28,9 @@ struct Root {
 pub(crate) struct Methods {
     pub(crate) instrumented: u64,
     pub(crate) called: u64,
+    /// Absent in reports of earlier versions.
+    #[serde(default)]
+    pub(crate) late: u64,
 }
 
 /// What changing code took.
@@ -167,6 +170,11 @@ impl Report {
     /// How often, and how many ns altogether, threads inside the roots waited on the profile's account.
     pub(crate) fn waits(&self) -> (u64, f64) {
         self.waits.iter().fold((0, 0.0), |(count, ns), wait| (count + wait.count, ns + wait.duration_ns))
+    }
+
+    /// The methods that were called.
+    pub(crate) fn called(&self) -> HashSet<String> {
+        self.nodes.iter().filter(|node| node.calls > 0).map(|node| node.method.clone()).collect()
     }
 
     /// The roots' nodes.

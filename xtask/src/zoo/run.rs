@@ -139,7 +139,8 @@ impl Setting<'_> {
 
         let from = work.mark()?;
         let (mut attached, mut recorded) = (None, None);
-        let asked = tool::Asked { pid: work.program.pid, root: &root.method, duration: pace.recording, options };
+        let asked =
+            tool::Asked { pid: work.program.pid, root: &root.method, duration: pace.recording, options, without: "" };
         let profiled = tool::profile(binary, asked, directory, |moment| {
             let mark = Some(work.mark()?);
             match moment {
@@ -202,7 +203,7 @@ impl Work {
         Ok(())
     }
 
-    fn look(&mut self, root: &Root, pace: &Pace) -> Result<Phase, String> {
+    pub(crate) fn look(&mut self, root: &Root, pace: &Pace) -> Result<Phase, String> {
         let from = self.mark()?;
         std::thread::sleep(pace.looking);
         let to = self.mark()?;

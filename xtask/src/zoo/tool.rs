@@ -50,22 +50,59 @@ pub(crate) struct Asked<'a> {
     pub(crate) duration: Duration,
     /// Beyond the default ones.
     pub(crate) options: &'a [String],
+    /// What it does without, by names with commas between them; nothing, usually.
+    pub(crate) without: &'a str,
+}
+
+/// When a profile's roots had their probes, from the command's start on, and how long that took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    attached_after: Option<Duration>,
+    took: Duration,
 }
 
 /// Profiles a root, and tells of moments as they come. The files are kept in the directory.
 pub(crate) fn profile(
     binary: &Path,
-    Asked { pid, root, duration, options }: Asked<'_>,
+    asked: Asked<'_>,
     directory: &Path,
-    mut at: impl FnMut(Moment) -> Result<(), String>,
+    at: impl FnMut(Moment) -> Result<(), String>,
 ) -> Result<Profiled, String> {
     let snapshot = directory.join(SNAPSHOT);
+    let Times { attached_after, took } = record(binary, asked, &snapshot, at)?;
+    let text = report(binary, &snapshot, &[], &directory.join("profile.txt"))?;
+    let report = whole_report(binary, &snapshot)?;
+    let threads = parsed(binary, &snapshot, &["--threads"], &directory.join("threads.json"))?;
+    let do_threads_add_up = threads.places() == report.places();
+    Ok(Profiled { report, do_threads_add_up, text, attached_after, took })
+}
+
+/// What a snapshot's JSON report says.
+pub(crate) fn whole_report(binary: &Path, snapshot: &Path) -> Result<Report, String> {
+    parsed(binary, snapshot, &[], &snapshot.with_extension("json"))
+}
+
+fn parsed(binary: &Path, snapshot: &Path, options: &[&str], file: &Path) -> Result<Report, String> {
+    let json = report(binary, snapshot, options, file)?;
+    serde_json::from_str(&json).map_err(|error| format!("the report is no JSON: {error}"))
+}
+
+/// Records a snapshot, and tells of moments as they come. What the tool says is kept beside it.
+pub(crate) fn record(
+    binary: &Path,
+    Asked { pid, root, duration, options, without }: Asked<'_>,
+    snapshot: &Path,
+    mut at: impl FnMut(Moment) -> Result<(), String>,
+) -> Result<Times, String> {
     let started = Instant::now();
     let mut command = Command::new(binary);
     command
         .args(["profile", &pid.to_string(), "--root", root, "-d", &format!("{}s", duration.as_secs()), "-o"])
-        .arg(&snapshot)
+        .arg(snapshot)
         .args(options);
+    if !without.is_empty() {
+        command.env("HEADWATER_WITHOUT", without);
+    }
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut process = Ended(spawned.map_err(|error| format!("cannot start {command:?}: {error}"))?);
     let stderr = process.0.stderr.take().ok_or("the tool has no standard error")?;
@@ -105,20 +142,12 @@ pub(crate) fn profile(
     drop(reader.join());
     let status = process.0.wait().map_err(|error| format!("{command:?}: {error}"))?;
     let took = started.elapsed();
-    write(&directory.join("profile.err"), &log)?;
+    write(&snapshot.with_extension("err"), &log)?;
     if !status.success() {
         return Err(format!("{command:?} ended with {status}:\n{log}"));
     }
-    let text = report(binary, &snapshot, &[], &directory.join("profile.txt"))?;
-    let parsed = |options: &[&str], name: &str| {
-        let json = report(binary, &snapshot, options, &directory.join(name))?;
-        serde_json::from_str(&json).map_err(|error| format!("the report is no JSON: {error}"))
-    };
-    let report: Report = parsed(&[], "profile.json")?;
-    let threads: Report = parsed(&["--threads"], "threads.json")?;
-    let do_threads_add_up = threads.places() == report.places();
     let attached_after = attached.map(|attached| attached.duration_since(started));
-    Ok(Profiled { report, do_threads_add_up, text, attached_after, took })
+    Ok(Times { attached_after, took })
 }
 
 /// A report of a snapshot, which is kept in a file of the format that its name asks for.

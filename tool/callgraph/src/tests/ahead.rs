@@ -222,8 +222,8 @@ fn what_the_graph_loads_is_instrumented_as_if_it_were_used() {
 /// As when a program has just started.
 fn start_up(jvm: &mut PlayedJvm) {
     jvm.graph.ahead.knows_calls = true;
-    jvm.graph.link_batches = foresee::MANY_LINKED;
-    jvm.graph.loaded_by_graph = foresee::MANY_LOADED;
+    jvm.graph.link_batches = policy::MANY_LINKED;
+    jvm.graph.loaded_by_graph = policy::MANY_LOADED;
 }
 
 #[test]

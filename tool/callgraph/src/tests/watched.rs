@@ -1,7 +1,7 @@
 //! Methods that are watched instead of being instrumented.
 
 use super::*;
-use crate::watched::MOST_IDLE;
+use crate::policy::MOST_IDLE;
 
 /// More classes than are instrumented though they have never run.
 const CLASSES: usize = MOST_IDLE + 50;
