@@ -21,6 +21,7 @@ use crate::ticker::{Ticker, monotonic_ns};
 
 pub(crate) mod assemble;
 mod bare;
+mod before;
 mod budget;
 mod connecting;
 mod counters;
@@ -29,6 +30,7 @@ mod error;
 mod jit;
 pub mod live;
 mod missing;
+mod recorder;
 mod settings;
 pub(crate) mod settle;
 mod unmatched;
@@ -36,6 +38,7 @@ mod wanted;
 
 use bare::RecordingFacts;
 pub(crate) use bare::Undisturbed;
+use before::Before;
 pub use connecting::{connect, detach};
 pub use error::{ProfileError, Sought};
 pub use settings::{BareTiming, Settings};
@@ -264,6 +267,7 @@ pub(crate) async fn prepare(
     drain: &Drain,
     observer: Observer<'_>,
     start: Start,
+    before_change: impl FnOnce(),
 ) -> Result<Calibration, ProfileError> {
     let calibration = session.calibrate().await?;
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
@@ -272,7 +276,11 @@ pub(crate) async fn prepare(
     session.omit().await?;
     session.count(settings.counting).await?;
     session.list_classes(settings.reveal).await?;
-    session.instrument_roots(|estimate| observer(Stage::Estimated(estimate))).await?;
+    let announce = |estimate| {
+        before_change();
+        observer(Stage::Estimated(estimate));
+    };
+    session.instrument_roots(announce).await?;
     let matches = session.graph().root_matches();
     if !settings.await_roots
         && start == Start::Running
@@ -388,6 +396,8 @@ pub(crate) struct End {
 /// How the roots are timed after a profile.
 pub(crate) struct Afterwards<F> {
     pub(crate) timing: BareTiming,
+    /// What was sampled before the profile.
+    before: Option<Before>,
     /// How long was recorded.
     pub(crate) duration: Duration,
     /// What the JIT compilers had meanwhile.
@@ -406,7 +416,9 @@ pub(crate) async fn finish(
     segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
-    Afterwards { timing, duration, mut compiling, pair_ns, ticker, enough }: Afterwards<impl Future<Output = ()>>,
+    Afterwards { timing, before, duration, mut compiling, pair_ns, ticker, enough }: Afterwards<
+        impl Future<Output = ()>,
+    >,
     pid: u32,
     observer: Observer<'_>,
 ) -> End {
@@ -430,14 +442,18 @@ pub(crate) async fn finish(
     }
     // It interrupts whoever has the processor ten thousand times a second, which nobody would do to the bare calls.
     drop(ticker);
+    let before = before.filter(|before| before.is_enough(session, &decoder));
     if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
-        let facts = RecordingFacts { ending: *ending, duration, pair_ns };
+        let facts = RecordingFacts { ending: *ending, duration, pair_ns, is_sampled: before.is_some() };
         if let Some(plan) = bare::plan(timing, facts, &decoder, segment) {
             let compilers = compiling.into_compilers();
             let (seen, error) = bare::measure(session, segment, pid, plan, compilers, enough, observer).await;
             undisturbed = seen;
             failed = error.and_then(lost);
         }
+    }
+    if let Some(before) = before {
+        undisturbed.sampled_before(before);
     }
     let detached = match failed {
         _ if is_gone => None,

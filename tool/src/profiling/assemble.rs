@@ -147,7 +147,7 @@ pub(crate) fn profile(
         }
     }
     if let Some(part) = undisturbed.unsettled {
-        known.values_mut().for_each(|whole| whole.unsettle(part));
+        known.values_mut().for_each(|whole| whole.unsettle(part, !undisturbed.is_sampled_settled));
     }
     let (basis, placed) = sampled(&all, &facts, undisturbed);
     let in_roots_ns: f64 = undisturbed.timed.all().map(|times| times.mean_ns() * times.count as f64).sum();

@@ -17,15 +17,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use headwater_protocol::MethodId;
 use headwater_protocol::segment::Segment;
 use rustc_hash::FxHashMap;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use self::steady::{Checkpoint, is_steady, unsettled};
+use super::before::Before;
 use super::jit::Compilers;
+use super::recorder::{PERIOD, Recorder};
 use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::decode::{Decoder, FOLDED, Scheduled};
-use crate::flight_recorder::{self, RecorderError, Recording};
 use crate::profiling::live::serve_until;
 use crate::session::{Session, SessionError};
 use crate::timing::{Timed, Timing};
@@ -35,6 +35,8 @@ use headwater_jfr::Samples;
 const STEP: Duration = Duration::from_millis(50);
 /// It takes about this long until hot code is compiled again.
 const WARM_UP: Duration = Duration::from_secs(2);
+/// Where samples were taken before the profile, code that is not settled by then is not waited for: the program has waited long enough.
+const ONLY_TIMED: Duration = Duration::from_secs(10);
 /// Fewer calls are not waited for, if threads are hardly ever in a root.
 const ENOUGH: f64 = 8.0;
 /// In this part of the time they are not hardly ever.
@@ -49,8 +51,6 @@ const LONGEST: Duration = Duration::from_secs(60);
 const HASTE: Duration = Duration::from_secs(3);
 /// How long settled code is sampled, at least and at most.
 const SAMPLED: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(10));
-/// A thread's stack is sampled so often in its running time. A sample stops its thread for some 20 us.
-const PERIOD: Duration = Duration::from_millis(4);
 /// However busy the machine is, a thread that wants a processor runs for this part of the time.
 const LEAST_RUNNING: f64 = 0.25;
 /// Frames of a stack for each level of the recorded tree: between methods that have probes there are others.
@@ -67,8 +67,8 @@ pub(super) struct Plan {
     idle: Option<Duration>,
     /// After this long it is over.
     limit: Duration,
-    /// For how long settled code is to be sampled,
-    sampled: Duration,
+    /// For how long settled code is to be sampled, if it is,
+    sampled: Option<Duration>,
     /// and how often.
     period: Duration,
     /// Frames that a stack may have.
@@ -82,6 +82,8 @@ pub(super) struct RecordingFacts {
     pub(super) duration: Duration,
     /// What a probe pair costs.
     pub(super) pair_ns: f64,
+    /// Whether there are samples of the undisturbed code already.
+    pub(super) is_sampled: bool,
 }
 
 /// How long the phase is at most, after a recording that was so long; `None` if there is none.
@@ -98,11 +100,12 @@ pub(super) fn limit(timing: BareTiming, ending: Ending, recorded: Duration) -> O
 /// What is worth being measured after a profile; nothing, where there would be too little of the roots, or no room for their times.
 pub(super) fn plan(
     timing: BareTiming,
-    RecordingFacts { ending, duration: recorded, pair_ns }: RecordingFacts,
+    RecordingFacts { ending, duration: recorded, pair_ns, is_sampled }: RecordingFacts,
     decoder: &Decoder,
     segment: &Segment,
 ) -> Option<Plan> {
     let limit = limit(timing, ending, recorded)?;
+    let limit = if is_sampled && timing == BareTiming::Auto { limit.min(ONLY_TIMED) } else { limit };
     let mut measured: FxHashMap<MethodId, u64> = FxHashMap::default();
     let mut seen = Seen { calls: decoder.roots_completed(), recorded, ..Seen::default() };
     let mut depth = 0;
@@ -134,7 +137,7 @@ pub(super) fn plan(
         root,
         idle: (!is_inside).then_some(idle),
         limit,
-        sampled: (limit / 2).clamp(SAMPLED.0, SAMPLED.1).div_f64(running).min(limit),
+        sampled: (!is_sampled).then(|| (limit / 2).clamp(SAMPLED.0, SAMPLED.1).div_f64(running).min(limit)),
         period: PERIOD.mul_f64(running),
         depth: FRAMES * depth + FRAMES_ABOVE,
     })
@@ -183,9 +186,19 @@ pub(crate) struct Undisturbed {
     pub(crate) wanted: FxHashMap<u32, Scheduled>,
     /// Recordings of others that got our samples too.
     pub(crate) other_recordings: usize,
+    /// What was sampled was compiled code, whatever it was when the roots were timed.
+    pub(crate) is_sampled_settled: bool,
 }
 
 impl Undisturbed {
+    /// The samples are those that were taken before the profile.
+    pub(super) fn sampled_before(&mut self, before: Before) {
+        self.samples = Some(Ok(before.samples));
+        self.counted = before.taken;
+        self.other_recordings = before.other_recordings;
+        self.is_sampled_settled = true;
+    }
+
     /// The part of the time in which threads stood in line for a processor: while they were recorded, or afterwards, if it was more then.
     pub(crate) fn queued(&self, recorded: Scheduled) -> Option<f64> {
         let mut afterwards = Scheduled::default();
@@ -218,6 +231,7 @@ pub(super) async fn measure(
     match failed {
         // Nobody is to be served any more.
         Some(_) => drop(stopped),
+        None if plan.sampled.is_none() => {}
         None => match serve_until(session, stopped).await {
             Ok((found, others)) => (samples, other_recordings) = (Some(found), others),
             Err(error) => failed = Some(error),
@@ -232,57 +246,8 @@ pub(super) async fn measure(
     let wanted = phase.wanted.between(since, phase.checkpoints.last().map_or(since, |last| last.at));
     let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
     let counted = (ns(SystemTime::now() - (now - since)), ns(ended));
-    (Undisturbed { timed, samples, counted, unsettled: Some(unsettled), wanted, other_recordings }, failed)
-}
-
-/// Our recording in the target, which takes a while to begin.
-enum Recorder {
-    NotYet,
-    Starting(JoinHandle<Result<Recording, RecorderError>>),
-    Runs(Box<Recording>),
-    Failed(String),
-}
-
-impl Recorder {
-    fn start(pid: u32, plan: Plan) -> Recorder {
-        Recorder::Starting(tokio::task::spawn_blocking(move || {
-            Recording::start(pid, flight_recorder::Wanted::Executions(plan.period), plan.depth, plan.limit)
-        }))
-    }
-
-    /// Looks whether it has begun.
-    async fn look(&mut self) {
-        if let Recorder::Starting(starting) = self
-            && starting.is_finished()
-        {
-            *self = match starting.await {
-                Ok(Ok(recording)) => Recorder::Runs(Box::new(recording)),
-                Ok(Err(error)) => Recorder::Failed(error.to_string()),
-                Err(panic) => Recorder::Failed(panic.to_string()),
-            };
-        }
-    }
-
-    /// Ends it: what was sampled, and how many recordings of others it had beside it.
-    async fn finish(mut self) -> (Result<Samples, String>, usize) {
-        if let Recorder::Starting(starting) = self {
-            self = match starting.await {
-                Ok(Ok(recording)) => Recorder::Runs(Box::new(recording)),
-                Ok(Err(error)) => Recorder::Failed(error.to_string()),
-                Err(panic) => Recorder::Failed(panic.to_string()),
-            };
-        }
-        match self {
-            Recorder::Runs(recording) => {
-                let others = recording.others();
-                // A recording that makes no sense may make its reader panic.
-                let read = tokio::task::spawn_blocking(move || recording.finish().map_err(|error| error.to_string()));
-                (read.await.unwrap_or_else(|panic| Err(panic.to_string())), others)
-            }
-            Recorder::Failed(reason) => (Err(reason), 0),
-            Recorder::NotYet | Recorder::Starting(_) => (Err("there was no time for it".to_owned()), 0),
-        }
-    }
+    let unsettled = Some(unsettled);
+    (Undisturbed { timed, samples, counted, unsettled, wanted, other_recordings, is_sampled_settled: false }, failed)
 }
 
 /// The phase as far as it has come.
@@ -311,7 +276,9 @@ impl Phase {
     ) -> Result<(), SessionError> {
         tokio::pin!(enough);
         session.time_roots().await?;
-        *recorder = Recorder::start(pid, self.plan);
+        if self.plan.sampled.is_some() {
+            *recorder = Recorder::start(pid, self.plan.period, self.plan.depth, self.plan.limit);
+        }
         let start = Instant::now();
         self.checkpoints[0] = Checkpoint { at: start, timed: timing.so_far(), compiling: self.compilers.used() };
         let mut sampled_since = None;
@@ -339,9 +306,12 @@ impl Phase {
                     if matches!(recorder, Recorder::Runs(_) | Recorder::Failed(_)) {
                         sampled_since.get_or_insert(now);
                     }
-                    if let (Some(settled), Some(sampled)) = (self.settled, sampled_since)
-                        && (now - settled.max(sampled) >= self.plan.sampled || matches!(recorder, Recorder::Failed(_)))
-                    {
+                    let is_sampled = match (self.settled, sampled_since, self.plan.sampled) {
+                        (None, ..) | (_, None, Some(_)) => false,
+                        (Some(settled), Some(sampled), Some(wanted)) => now - settled.max(sampled) >= wanted,
+                        (Some(_), _, None) => true,
+                    };
+                    if is_sampled || self.settled.is_some() && matches!(recorder, Recorder::Failed(_)) {
                         return Ok(());
                     }
                     continue;
@@ -372,7 +342,7 @@ mod tests {
         root: ROOT,
         idle: Some(Duration::from_secs(1)),
         limit: Duration::from_secs(5),
-        sampled: Duration::from_secs(2),
+        sampled: Some(Duration::from_secs(2)),
         period: PERIOD,
         depth: 64,
     };

@@ -21,6 +21,7 @@ use crate::drain::{Drain, Progress};
 use crate::link::Link;
 use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
+use crate::profiling::before::{Sampling, Taken};
 use crate::profiling::drift;
 use crate::profiling::{
     self, Afterwards, BareTiming, Compiling, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start,
@@ -103,7 +104,13 @@ impl Attached {
             sampler
         });
         let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
-        let prepared = profiling::prepare(&mut self.session, &settings, &drain, observer, start).await;
+        let is_sampled = start == Start::Running
+            && settings.bare != BareTiming::Off
+            && !(settings.subgraph.only_roots || settings.await_roots);
+        let sampling = is_sampled.then(|| Sampling::begin(self.session.peer_pid().unwrap_or(self.target.pid)));
+        let mut before = None;
+        let before_change = || before = sampling.map(Sampling::end);
+        let prepared = profiling::prepare(&mut self.session, &settings, &drain, observer, start, before_change).await;
         match prepared {
             Ok(calibration) => {
                 if let Some(limit) = settings.budget {
@@ -121,6 +128,7 @@ impl Attached {
                     ticker,
                     settings,
                     target: self.target,
+                    before,
                     calibration,
                     compiling,
                     _pulse: self._pulse,
@@ -157,6 +165,8 @@ pub struct Live {
     ticker: Option<Ticker>,
     settings: Settings,
     target: Target,
+    /// What was sampled before anything was changed.
+    before: Option<Taken>,
     calibration: Calibration,
     compiling: Compiling,
     _pulse: Pulse,
@@ -288,7 +298,12 @@ impl Live {
         let timing = self.settings.bare;
         let pair_ns = self.calibration.inner_ns + self.calibration.outer_ns;
         let (compiling, ticker) = (self.compiling, self.ticker);
-        let afterwards = Afterwards { timing, duration, compiling, pair_ns, ticker, enough };
+        let before = match self.before.take() {
+            // It was read long ago.
+            Some(taken) => serve_until(&mut self.session, taken.read()).await.ok().flatten(),
+            None => None,
+        };
+        let afterwards = Afterwards { timing, before, duration, compiling, pair_ns, ticker, enough };
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, afterwards, pid, observer).await;
         let (calibration, drift) = match end.calibration {

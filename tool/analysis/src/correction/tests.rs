@@ -98,7 +98,7 @@ fn parts_of_code_that_is_not_settled_may_be_as_far_from_it_as_the_whole() {
     let cct = called((1, 0), &[(10, 50_000), (10, 50_000)]);
     let error = |unsettled: f64| {
         let mut whole = Whole { total_ns: 100_000.0, error_ns: 0.0, unsettled: 0.0 };
-        whole.unsettle(unsettled);
+        whole.unsettle(unsettled, true);
         let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
         let placed = Placed::of(vec![[0; 2], [0; 2], [5_000, 5_000], [5_000, 5_000]]);
         correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_error_ns as f64

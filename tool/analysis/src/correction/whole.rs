@@ -27,10 +27,10 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// It was timed in code that was still being compiled, and may be wrong by such a part.
-    pub fn unsettle(&mut self, part: f64) {
+    /// It was timed in code that was still being compiled, and may be wrong by such a part; and so may be how it divides, if that was sampled then.
+    pub fn unsettle(&mut self, part: f64, are_samples_too: bool) {
         self.error_ns = self.error_ns.hypot(part * self.total_ns);
-        self.unsettled = part;
+        self.unsettled = if are_samples_too { part } else { 0.0 };
     }
 }
 

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::belief::{self, Shares};
+use super::belief::{self, Belief, Shares};
 use super::chosen::{Chosen, MOST_USUAL};
 use super::status::longer;
 use super::units::{self, count, plural, time, times};
 use super::{Options, Trees, View, is_doubtful, share};
 use crate::profile::walk::Children;
 use crate::profile::{
-    Amounts, ClockMode, Control, ControlKind, Drift, Environment, JvmInternal, MethodIndex, Metric, OpenCalls, Profile,
-    Root, Target, Tree,
+    Amounts, ClockMode, Control, ControlKind, Drift, Environment, JvmInternal, MethodIndex, Metric, Node, OpenCalls,
+    Profile, Root, Target, Tree,
 };
 use headwater_terms::printable::{Printable, printable};
 
@@ -368,12 +368,10 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     for wait in &profile.waits {
         writeln!(out, "waits     {} for {}: {}", times(wait.count), wait.reason, time(wait.duration_ns))?;
     }
-    if profile
-        .merged
-        .nodes
-        .iter()
-        .any(|node| is_doubtful(node.self_ns, node.error_ns) || is_doubtful(node.total_ns, node.total_error_ns))
-    {
+    let is_bound =
+        |node: &Node| is_doubtful(node.self_ns, node.error_ns) || is_doubtful(node.total_ns, node.total_error_ns);
+    let are_times_known = Belief::of(profile).is_none_or(|belief| belief.is_known());
+    if !are_times_known || profile.merged.nodes.iter().any(is_bound) {
         writeln!(out, "< marks times of which only a bound is known: their uncertainty is larger")?;
     }
     let shares = Shares::of(&profile.merged);

@@ -1,7 +1,7 @@
 //! The columns of numbers in a view.
 
 use crate::profile::{Amounts, CpuSamples, Extent, Metric, NodeAmounts, Profile, Tree, Unit};
-use crate::report::belief::Shares;
+use crate::report::belief::{Belief, Shares};
 use crate::report::chosen::Chosen;
 use crate::report::units::{self, count};
 use crate::report::{View, bounded, share};
@@ -28,6 +28,8 @@ pub(super) struct Cells {
     wholes: Vec<u64>,
     /// How well the shares of its times are known.
     shares: Shares,
+    /// Whether times are known at all: else they are so long at most.
+    are_times_known: bool,
     view: View,
     is_percent: bool,
     has_many: bool,
@@ -64,7 +66,8 @@ impl Cells {
             cells.push(Cell::PerCall(0));
         }
         let has_many = metrics.iter().filter(|metric| metric.extent == Extent::OwnAndTotal).count() > 1;
-        Cells { cells, metrics, wholes, shares: Shares::of(tree), view, is_percent, has_many }
+        let are_times_known = Belief::of(profile).is_none_or(|belief| belief.is_known());
+        Cells { cells, metrics, wholes, shares: Shares::of(tree), are_times_known, view, is_percent, has_many }
     }
 
     /// The leading metric of the whole tree.
@@ -157,8 +160,7 @@ impl Cells {
             Cell::PerCall(at) => {
                 let amount = self.metrics[at].of(amounts);
                 let each = |whole: u64| whole.checked_div(amounts.calls).unwrap_or_default();
-                let unit = self.metrics[at].unit;
-                let text = || bounded(each(amount.own), each(amount.own_error), |value| units::value(unit, value));
+                let text = || self.bounded(at, each(amount.own), each(amount.own_error));
                 self.padded(cell, at, &if is_single { text() } else { String::new() })
             }
         });
@@ -182,10 +184,20 @@ impl Cells {
 
     fn value(&self, at: usize, value: u64, error: u64) -> String {
         let (unit, whole) = (self.metrics[at].unit, self.wholes[at]);
-        bounded(value, error, |value| match self.is_percent && unit != Unit::Count {
-            true => format!("{:.2}%", 100.0 * share(value, whole)),
-            false => units::value(unit, value),
-        })
+        if self.is_percent && unit != Unit::Count {
+            return bounded(value, error, |value| format!("{:.2}%", 100.0 * share(value, whole)));
+        }
+        self.bounded(at, value, error)
+    }
+
+    /// A value, or what it is at most.
+    fn bounded(&self, at: usize, value: u64, error: u64) -> String {
+        let metric = &self.metrics[at];
+        let is_bound = metric.is_time() && !self.are_times_known && value > 0;
+        match is_bound {
+            true => format!("<{}", units::value(metric.unit, value.saturating_add(error))),
+            false => bounded(value, error, |value| units::value(metric.unit, value)),
+        }
     }
 }
 
@@ -202,5 +214,30 @@ impl<'a> NodeRows<'a> {
 
     pub(super) fn at(&self, node: crate::profile::NodeIndex) -> Amounts {
         Amounts { cpu: self.cpu[node.0], ..self.nodes.at(node) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::testing::profile_of;
+    use crate::profile::{MethodIndex, Node, Profile};
+    use crate::report::Options;
+
+    fn row(total_error_ns: u64, is_percent: bool) -> String {
+        let root = Node { calls: 4, self_ns: 1_000, total_ns: 1_000, total_error_ns, ..Node::empty(MethodIndex(0)) };
+        let profile = Profile { controls: Vec::new(), ..profile_of(Tree::of(vec![root]), Vec::new(), 1) };
+        let chosen = Chosen::of(&profile, &Options::default());
+        let cells = Cells::of(&profile, &profile.merged, &chosen, View::Tree, is_percent);
+        let rows = NodeRows::of(&profile, &profile.merged);
+        cells.row(&rows.at(crate::profile::NodeIndex(0)))
+    }
+
+    #[test]
+    fn times_that_are_not_known_are_bounds() {
+        assert!(row(100, false).contains(" 1.000 us "), "{}", row(100, false));
+        let unknown = row(700, false);
+        assert!(unknown.contains("<1.700 us ") && unknown.contains("100.0%"), "{unknown}");
+        assert!(row(700, true).contains(" 100.00% "), "shares do not depend on it: {}", row(700, true));
     }
 }

@@ -1,0 +1,116 @@
+//! Samples of the program before anything in it is changed.
+//!
+//! While the tool learns what there is to be instrumented, which in a large program takes seconds, the program runs as it always does: in code that is compiled. The
+//! JVM's flight recorder says meanwhile where its threads are. After a profile such code comes back only when the compilers have done all of it again.
+//!
+//! Nobody waits for this: where a profile is ready at once there are no such samples, and code is compiled quickly.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use headwater_jfr::Samples;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::recorder::{PERIOD, Recorder};
+use crate::correction::placed;
+use crate::decode::Decoder;
+use crate::session::Session;
+
+/// What is ready sooner has no samples: the recorder takes a while to begin.
+const LEAST: Duration = Duration::from_millis(500);
+/// It takes no longer than this to get ready.
+const LONGEST: Duration = Duration::from_secs(120);
+/// How deep the program is below its roots is not known yet.
+const DEPTH: usize = 1024;
+/// With so many samples below the roots no others are needed,
+const ENOUGH: u64 = 300;
+/// if not more than this part of them was in calls that the recording has not seen: then the program does something else now.
+const MOST_UNSEEN: f64 = 0.2;
+
+/// Samples of a program to which nothing had been done.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    pub(super) samples: Samples,
+    /// When they were taken, in ns since 1970.
+    pub(super) taken: (i64, i64),
+    /// Recordings of others that got them too.
+    pub(super) other_recordings: usize,
+}
+
+/// Samples are being taken.
+#[derive(Debug)]
+pub(super) struct Sampling {
+    end: oneshot::Sender<SystemTime>,
+    taken: Taken,
+}
+
+/// Samples that are being read, or none.
+#[derive(Debug)]
+pub(super) struct Taken(JoinHandle<Option<Before>>);
+
+impl Sampling {
+    /// Begins with the JVM of this pid.
+    pub(super) fn begin(pid: u32) -> Sampling {
+        let (end, mut ended) = oneshot::channel();
+        let sampling = async move {
+            tokio::select! {
+                _ = &mut ended => return None,
+                () = tokio::time::sleep(LEAST) => {}
+            }
+            let mut recorder = Recorder::start(pid, PERIOD, DEPTH, LONGEST);
+            recorder.begin().await;
+            let from = SystemTime::now();
+            let until = ended.await;
+            let (samples, other_recordings) = recorder.finish().await;
+            let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
+            // Without an end nothing was begun.
+            Some(Before { samples: samples.ok()?, taken: (ns(from), ns(until.ok()?)), other_recordings })
+        };
+        Sampling { end, taken: Taken(tokio::spawn(sampling)) }
+    }
+
+    /// Something is about to be changed.
+    pub(super) fn end(self) -> Taken {
+        // Nobody hears it when it has failed.
+        let _ = self.end.send(SystemTime::now());
+        self.taken
+    }
+}
+
+impl Taken {
+    pub(super) async fn read(self) -> Option<Before> {
+        self.0.await.ok().flatten()
+    }
+}
+
+impl Before {
+    /// Whether they are as good as samples of what was recorded.
+    pub(super) fn is_enough(&self, session: &Session, decoder: &Decoder) -> bool {
+        let mut all = crate::cct::Cct::new();
+        decoder.threads().for_each(|(_, tree)| drop(tree.merge_into(&mut all)));
+        let names: Vec<String> = session.graph().methods().iter().map(|method| method.java_name()).collect();
+        let placed = placed(&all, names.iter().map(String::as_str), &self.samples, self.taken);
+        is_enough(placed.inside, placed.unseen)
+    }
+}
+
+/// Whether so many samples below the roots are, of which some were in calls that the recording has not seen.
+fn is_enough(inside: u64, unseen: u64) -> bool {
+    inside >= ENOUGH && unseen as f64 <= MOST_UNSEEN * inside as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_samples_or_those_of_something_else_are_not_enough() {
+        assert!(is_enough(300, 60));
+        assert!(!is_enough(299, 0) && !is_enough(300, 61));
+    }
+
+    #[tokio::test]
+    async fn who_is_ready_at_once_has_no_samples_and_asks_the_jvm_for_none() {
+        assert!(Sampling::begin(u32::MAX).end().read().await.is_none());
+    }
+}
