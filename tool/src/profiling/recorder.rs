@@ -22,7 +22,9 @@ pub(super) enum Recorder {
 impl Recorder {
     /// Begins one that samples so often, keeps so many frames of a stack, and ends after so long by itself.
     pub(super) fn start(pid: u32, period: Duration, depth: usize, longest: Duration) -> Recorder {
-        Recorder::Starting(tokio::task::spawn_blocking(move || Recording::start(pid, Wanted::Executions(period), depth, longest)))
+        Recorder::Starting(tokio::task::spawn_blocking(move || {
+            Recording::start(pid, Wanted::Executions(period), depth, longest)
+        }))
     }
 
     /// Looks whether it has begun.
