@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use headwater_tests::{Jdk, Patience, Process, Scratch, compile_text, headwater, java, run_headwater};
+use headwater_tests::{Jdk, Patience, Process, Scratch, compile_text, headwater, java, read_report, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -99,10 +99,12 @@ fn jvms_come_and_go_and_each_analysis_gets_every_event(jdk: &Jdk) {
     let programs = Programs::new(jdk, "Going");
     let scratch = Scratch::new("watch");
     let (given, recorded, numbers) = (scratch.file("given"), scratch.file("all.hwr"), scratch.file("numbers"));
+    let graph = scratch.file("calls.dot");
     let first = programs.start();
     let first_pid = first.pid();
     let mut command = headwater();
     command.args(["watch", &programs.name, "--every", "100ms", "--format", "json", "-o"]).arg(&recorded);
+    command.arg("-o").arg(&graph);
     let all = format!("cat > {}", given.display());
     // One that dies, and one that never reads and never ends.
     let stuck = format!("echo $$ > {}; exec sleep 1000", numbers.display());
@@ -155,6 +157,20 @@ fn jvms_come_and_go_and_each_analysis_gets_every_event(jdk: &Jdk) {
     check_first(&connected, first_pid);
     // The recording has the same, and is whole.
     assert_eq!(events(unpacked(&recorded).lines()), given);
+    // As a profile each JVM is a frame at the top.
+    let report = scratch.file("report.json");
+    let arguments = ["report", &recorded.to_string_lossy(), "-o", &report.to_string_lossy()].map(str::to_owned);
+    assert!(headwater().args(arguments).status().expect("headwater starts").success());
+    let report = read_report(&report);
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let mut tops: Vec<&str> =
+        nodes.iter().filter(|node| node["parent"].is_null()).filter_map(|node| node["method"].as_str()).collect();
+    tops.sort_unstable();
+    let mut expected = [first_pid, second_pid].map(|pid| format!("[{pid} {}]", programs.name));
+    expected.sort_unstable();
+    assert_eq!(tops, expected);
+    let graph = fs::read_to_string(&graph).expect("it is written at the end");
+    assert!(graph.starts_with("digraph calls {") && graph.contains("Order.save"), "{graph}");
     let analysed = run_headwater(&["analyse", "reliability", &recorded.to_string_lossy()]);
     let said = String::from_utf8_lossy(&analysed.stdout);
     assert!(said.starts_with(&format!("{}: ", programs.name)), "{said}");
@@ -213,7 +229,8 @@ fn what_cannot_be_watched_is_said() {
     for (arguments, code, said) in [
         (&["watch"][..], 2, "required arguments were not provided"),
         (&["watch", &own], 3, "is not a JVM"),
-        (&["watch", "x", "-o", "a.txt"], 2, "a recording's name ends in .hwr"),
+        (&["watch", "x", "-o", "a"], 2, "a recording's name ends in .hwr"),
+        (&["watch", "x", "-o", "a.foo"], 2, "its extension names no format"),
         (&["watch", "x", "-o", "/nowhere/a.hwr"], 2, "there is no directory"),
         (&["watch", "x", "--find", "y", "--format", "json"], 2, "--find is for lines to be read"),
         (&["analyse", "still", "/nowhere/a.hwr"], 1, "cannot open /nowhere/a.hwr"),

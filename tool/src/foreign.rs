@@ -25,9 +25,11 @@ use crate::thread_dump::{self, heap};
 use crate::threads::report as threads_report;
 use crate::threads::{Taken, read, virtual_threads};
 
-const FORMATS: [Format; 8] = [
+const FORMATS: [Format; 10] = [
     Format::Collapsed,
     Format::Svg,
+    Format::Dot,
+    Format::Graph,
     Format::Pprof,
     Format::Speedscope,
     Format::Firefox,

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attach::{AttachError, TargetHost};
 use crate::flight_recorder::{self, RecorderError, Recording};
-use crate::import::build::{Builder, MetricIndex, SAMPLES};
+use crate::import::build::{Builder, MetricIndex, SAMPLES, jvms_own};
 use crate::import::recording;
 use crate::jvm::Jvm;
 use crate::profile::{MethodIndex, Profile, Unit};
@@ -216,7 +216,7 @@ impl Sampled {
                             unplaced += part.cpu_ns;
                             "[no Java code seen]".to_owned()
                         }
-                        Some(false) => format!("[JVM: {}]", group(&name)),
+                        Some(false) => jvms_own(&name),
                         None => "[threads that have ended]".to_owned(),
                     };
                     let frame = builder.method(&what, &what);
@@ -286,11 +286,6 @@ impl Sampled {
 fn shares(whole: u64, parts: usize) -> impl Iterator<Item = u64> {
     let parts = parts as u64;
     (0..parts).map(move |at| whole * (at + 1) / parts - whole * at / parts)
-}
-
-/// A thread's name without its number: `GC Thread#3` and `C2 CompilerThread0` are many.
-fn group(name: &str) -> &str {
-    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '#' || c == '-')
 }
 
 fn percent(part: u64, whole: u64) -> String {

@@ -17,8 +17,10 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::profile::Environment;
 use crate::report::units::plural;
+use crate::request::output::{Origin, Output};
 use crate::top::search::Query;
 use crate::traces::recording::Writer;
+use crate::traces::seen::Seen;
 use crate::traces::{Disconnected, Event, Process, Reason, Said, Schema};
 
 mod analysis;
@@ -54,6 +56,8 @@ pub(crate) struct Plan {
     pub(crate) shape: Shape,
     /// Files that record everything.
     pub(crate) recordings: Vec<PathBuf>,
+    /// What is written at the end of all that was seen.
+    pub(crate) profiles: Vec<Output>,
     /// Commands of analyses.
     pub(crate) analyses: Vec<String>,
 }
@@ -210,6 +214,9 @@ struct Outputs<'a> {
     stdout: Outlet,
     shape: Text,
     recordings: Vec<(PathBuf, Outlet)>,
+    profiles: Vec<Output>,
+    /// What they are made of, if there are any.
+    gathered: Seen,
     analyses: Vec<Analysis>,
     has_failed: bool,
     say: &'a dyn Fn(&str),
@@ -236,6 +243,8 @@ impl<'a> Outputs<'a> {
             stdout: Outlet::to(Lines(io::stdout())).map_err(thread)?,
             shape,
             recordings: plan.recordings.iter().map(record).collect::<Result<_, _>>()?,
+            profiles: plan.profiles.clone(),
+            gathered: Seen::default(),
             analyses: Vec::new(),
             has_failed: false,
             say,
@@ -252,7 +261,7 @@ impl<'a> Outputs<'a> {
 
     /// Whether who reads standard output has seen enough, and nobody else wants anything.
     fn is_left(&self) -> bool {
-        self.stdout.is_broken() && self.recordings.is_empty() && !self.has_analyses()
+        self.stdout.is_broken() && self.recordings.is_empty() && self.profiles.is_empty() && !self.has_analyses()
     }
 
     fn tell(&mut self, event: &Event) {
@@ -278,6 +287,9 @@ impl<'a> Outputs<'a> {
             }
         }
         said.iter().for_each(|said| self.say(said));
+        if !self.profiles.is_empty() {
+            self.gathered.add(event);
+        }
         let lines = match &mut self.shape {
             Text::Json => vec![json],
             Text::Lines(lines) => lines.of(event).into_iter().map(Into::into).collect(),
@@ -305,6 +317,20 @@ impl<'a> Outputs<'a> {
                 self.tell(&Event::Said(Said { schema: Schema, time_ms: now_ms(), analysis, line }));
             }
             Heard::Ended { analysis, .. } => self.analyses[analysis].has_ended = true,
+        }
+    }
+
+    fn write_profiles(&mut self) {
+        // Without a trace there is nothing that a file should be replaced by.
+        if self.profiles.is_empty() || self.gathered.is_empty() {
+            return;
+        }
+        let profile = std::mem::take(&mut self.gathered).finish("all that was watched");
+        for output in std::mem::take(&mut self.profiles) {
+            if let Err(error) = output.write(&profile, Origin::Recording) {
+                self.has_failed = true;
+                self.say(&format!("what was seen could not be written: {error}"));
+            }
         }
     }
 
@@ -343,6 +369,7 @@ impl<'a> Outputs<'a> {
             self.has_failed = true;
             self.say(&failed);
         }
+        self.write_profiles();
         match self.stdout.finish(LAST_LINES) {
             // Who reads it has seen enough, or stands still.
             Closed::Done { .. } | Closed::Stuck => {}

@@ -6,9 +6,10 @@ use crate::machine::{has_program, install, root};
 use crate::{pinned, web};
 
 /// Programs, and the packages that have them.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("callgrind_annotate", "valgrind"),
     ("chromium", "chromium"),
+    ("dot", "graphviz"),
     ("go", "golang-go"),
     ("node", "nodejs"),
     ("npm", "npm"),

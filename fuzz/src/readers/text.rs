@@ -59,10 +59,14 @@ impl Bytes {
             happened("jdk.GarbageCollection", "sumOfPauses", &[]),
             happened("jdk.ActiveSetting", "id", &[]),
         ];
-        const IMPORTS: [&[u8]; 4] = [
+        const IMPORTS: [&[u8]; 5] = [
             b"[main tid=7];java/lang/Thread.run_[j];com/acme/Shop.sell_[i];memcpy 3\na;b;c 12\na;b 1.5\n",
             br#"{"$schema":"speedscope","exporter":"headwater 1","shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"evented","name":"[x]: y","unit":"bytes","startValue":0,"endValue":9,"events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":2},{"type":"C","frame":1,"at":5},{"type":"C","frame":0,"at":9}]}]}"#,
             br#"{"$schema":"speedscope","shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","name":"x","unit":"seconds","startValue":0,"endValue":3,"samples":[[0],[0,0]],"weights":[1.5,2]}]}"#,
+            br#"{"event":"connected","schema":"headwater-watch/1","time_ms":1,"host":"h","pid":7,"main":"a.jar","arguments":"","java":null,"vm":"v","system":"Linux","uid":0}
+{"event":"trace","schema":"headwater-watch/1","time_ms":2,"host":"h","pid":7,"number":1,"took_ms":1.5,"whole":true,"threads":[{"order":1,"name":"main","kind":"java","java_id":1,"os_id":2,"daemon":false,"state":"RUNNABLE","doing":"runs a.b","idle":false,"cpu_ns":3,"allocated_bytes":4,"stack":0},{"order":2,"name":"GC Thread#0","kind":"vm","java_id":null,"os_id":3,"daemon":false,"state":"UNKNOWN","doing":"","idle":true,"cpu_ns":9,"allocated_bytes":null,"stack":null}],"stacks":[["a.b(A.java:1)","a.c(A.java:2)"]]}
+{"event":"disconnected","schema":"headwater-watch/1","time_ms":3,"host":"h","pid":7,"reason":"ended"}
+"#,
             // Two kinds of samples, a sample, two locations, a function, texts.
             b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x02\x12\x08\x0a\x02\x02\x01\x12\x02\x07\x09\x22\x06\x08\x01\x22\x02\x08\x01\x22\x06\x08\x02\x22\x02\x08\x01\x2a\x04\x08\x01\x10\x03\x32\x00\x32\x03cpu\x32\x05bytes\x32\x05alloc",
         ];

@@ -15,8 +15,12 @@ use headwater_terms::printable::printable;
 mod callgrind;
 mod collapsed;
 mod csv;
+mod dot;
 mod firefox;
 mod functions;
+mod graph;
+mod graph_svg;
+mod layout;
 mod openmetrics;
 mod pprof;
 mod speedscope;
@@ -30,6 +34,10 @@ pub enum Format {
     Collapsed,
     /// A flame graph, with zoom and search, for a browser.
     Svg,
+    /// The call graph, each method once, for Graphviz.
+    Dot,
+    /// The same as a picture.
+    Graph,
     /// Gzipped protocol buffers for `go tool pprof`, Pyroscope and Parca.
     Pprof,
     /// For <https://www.speedscope.app>.
@@ -45,9 +53,10 @@ pub enum Format {
 }
 
 /// File names' endings, and the formats that they mean. Longer ones come first.
-const ENDINGS: [(&str, Format); 12] = [
+const ENDINGS: [(&str, Format); 15] = [
     (".speedscope.json", Format::Speedscope),
     (".firefox.json", Format::Firefox),
+    (".graph.svg", Format::Graph),
     (".openmetrics", Format::OpenMetrics),
     (".callgrind", Format::Callgrind),
     (".collapsed", Format::Collapsed),
@@ -56,7 +65,9 @@ const ENDINGS: [(&str, Format); 12] = [
     (".pprof", Format::Pprof),
     (".prom", Format::OpenMetrics),
     (".svg", Format::Svg),
+    (".dot", Format::Dot),
     (".csv", Format::Csv),
+    (".gv", Format::Dot),
     (".om", Format::OpenMetrics),
 ];
 
@@ -66,6 +77,8 @@ impl Format {
         match self {
             Format::Collapsed => "collapsed",
             Format::Svg => "svg",
+            Format::Dot => "dot",
+            Format::Graph => "graph",
             Format::Pprof => "pprof",
             Format::Speedscope => "speedscope",
             Format::Firefox => "firefox",
@@ -80,6 +93,8 @@ impl Format {
         match self {
             Format::Collapsed => "Collapsed stacks, for flame graph scripts",
             Format::Svg => "A flame graph, for browsers",
+            Format::Dot => "The call graph, for Graphviz",
+            Format::Graph => "The call graph as a picture (SVG)",
             Format::Pprof => "For `go tool pprof`, Pyroscope and Parca",
             Format::Speedscope => "For speedscope.app",
             Format::Firefox => "For profiler.firefox.com",
@@ -97,7 +112,7 @@ impl Format {
 }
 
 /// Writes the trees of a profile that the options name, and of the metrics that they name the first where there is room for one. Nothing is
-/// left out.
+/// left out, but of call graphs.
 ///
 /// # Errors
 ///
@@ -109,6 +124,8 @@ pub fn write(format: Format, profile: &Profile, options: &Options, out: &mut imp
     match format {
         Format::Collapsed => collapsed::write(profile, &lead, &parts, out),
         Format::Svg => svg::write(profile, &lead, &parts, out),
+        Format::Dot => dot::write(profile, &lead, options.min_share, out),
+        Format::Graph => graph_svg::write(profile, &lead, options.min_share, out),
         Format::Pprof => pprof::write(profile, &lead, &parts, started, out),
         Format::Speedscope => speedscope::write(profile, &tracks(profile, options), &parts, out),
         Format::Firefox => firefox::write(profile, &tracks(profile, options), &parts, started, out),
@@ -343,7 +360,9 @@ mod tests {
         }
         let threads = vec![ThreadProfile { id: ThreadId(1), name: NAME.into(), tree: hostile.merged.clone() }];
         hostile.threads = threads;
-        for format in [Format::Collapsed, Format::Svg, Format::Callgrind, Format::OpenMetrics] {
+        for format in
+            [Format::Collapsed, Format::Svg, Format::Dot, Format::Graph, Format::Callgrind, Format::OpenMetrics]
+        {
             for trees in [Trees::Merged, Trees::PerThread] {
                 let mut out = Vec::new();
                 write(format, &hostile, &Options { trees, ..Options::default() }, &mut out).expect("memory takes it");
@@ -360,6 +379,8 @@ mod tests {
             ("a.collapsed", Some(Format::Collapsed)),
             ("a.folded", Some(Format::Collapsed)),
             ("a.svg", Some(Format::Svg)),
+            ("a.graph.svg", Some(Format::Graph)),
+            ("a.dot", Some(Format::Dot)),
             ("a.pb.gz", Some(Format::Pprof)),
             ("a.pprof", Some(Format::Pprof)),
             ("a.speedscope.json", Some(Format::Speedscope)),

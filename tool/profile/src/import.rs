@@ -1,4 +1,4 @@
-//! Profiles of other tools: collapsed stacks, pprof, speedscope's JSON and recordings of the JDK's flight recorder become a [`Profile`], with the views, exports, comparisons and the
+//! Profiles of other tools, and stack traces of many JVMs: collapsed stacks, pprof, speedscope's JSON and recordings of the JDK's flight recorder become a [`Profile`], with the views, exports, comparisons and the
 //! page of one. A file is known by what is in it, not by its name.
 //!
 //! What such a file counts are the profile's metrics; of calls, times and a JVM it knows nothing, unless that is what it counts.
@@ -11,6 +11,8 @@ use flate2::read::GzDecoder;
 
 use crate::profile::Profile;
 use crate::snapshot::{self, SnapshotError};
+use crate::traces::recording::{self as traces, End, Unread};
+use crate::traces::seen::Seen;
 use build::Builder;
 
 pub mod build;
@@ -120,6 +122,9 @@ pub fn load(path: &Path) -> Result<Profile, ImportError> {
 pub fn read(name: &str, input: &mut impl BufRead) -> Result<Profile, ImportError> {
     let failed = |error: io::Error| ImportError::Read { name: name.to_owned(), error };
     let begins = input.fill_buf().map_err(failed)?;
+    if traces::is_recording(begins) {
+        return read_traces(name, input);
+    }
     if begins.starts_with(&[0x1F, 0x8B]) {
         let mut unpacked = Vec::new();
         let read = GzDecoder::new(input).take(LARGEST + 1).read_to_end(&mut unpacked);
@@ -138,6 +143,26 @@ pub fn read(name: &str, input: &mut impl BufRead) -> Result<Profile, ImportError
     parse(name, format, &bytes)
 }
 
+/// Stack traces of many JVMs, one after the other: they may be more than there is memory for.
+fn read_traces(name: &str, input: &mut impl BufRead) -> Result<Profile, ImportError> {
+    let mut seen = Seen::default();
+    let end = traces::read(input, |event| seen.add(&event)).map_err(|unread| match unread {
+        Unread::Io(error) => ImportError::Read { name: name.to_owned(), error },
+        Unread::Malformed(what) => {
+            ImportError::Malformed { name: name.to_owned(), format: "stack traces of `headwater watch`", what }
+        }
+    })?;
+    let mut profile = seen.finish(&file_name(name));
+    if end == End::Cut {
+        profile.notes.push("the last record is cut, and left out: it was being written".to_owned());
+    }
+    Ok(profile)
+}
+
+fn file_name(name: &str) -> String {
+    Path::new(name).file_name().map_or_else(|| name.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
 fn parse(name: &str, format: Format, bytes: &[u8]) -> Result<Profile, ImportError> {
     let malformed = |what: String| ImportError::Malformed { name: name.to_owned(), format: format.name(), what };
     if bytes.len() as u64 > LARGEST {
@@ -149,8 +174,7 @@ fn parse(name: &str, format: Format, bytes: &[u8]) -> Result<Profile, ImportErro
         Format::Recording => recording::read(bytes),
         Format::Speedscope => speedscope::read(bytes),
     };
-    let title = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
-    Ok(builder.map_err(malformed)?.finish(&title, format.name()))
+    Ok(builder.map_err(malformed)?.finish(&file_name(name), format.name()))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub mod recording;
+pub mod seen;
 
 /// What the lines are. Fields and kinds of events may be added; a reader passes over what it does not know.
 pub const SCHEMA: &str = "headwater-watch/1";

@@ -19,13 +19,14 @@ Examples:
   headwater report run.hw --view callers -o callers.json
   headwater report run.hw -o run.html
   headwater report cpu.pb.gz --view flat
+  headwater report night.hwr --metric cpu -o calls.graph.svg
 
 Exit codes: 0 done, 1 the file cannot be read or has no such thread or method, 2 usage.";
 
 /// Which snapshot, and what of it.
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// A snapshot (.hw), or collapsed stacks, pprof, speedscope's JSON or a flight recording (.jfr); - is standard input
+    /// A snapshot (.hw), what `headwater watch` has recorded (.hwr), or collapsed stacks, pprof, speedscope's JSON or a flight recording (.jfr); - is standard input
     file: PathBuf,
     #[command(flatten)]
     output: Output,

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::{complain, fail};
 use crate::jvm::{self, Jvm};
 use crate::request::duration;
-use crate::request::output::parent_exists;
+use crate::request::output::{Output, parent_exists};
 use crate::request::values::live_period;
 use crate::top::search::Query;
 use crate::traces::recording;
@@ -24,6 +24,7 @@ Examples:
   headwater watch shop billing 4711 --every 5s
   headwater watch --all --find Order.save
   headwater watch --all -d 10m -o night.hwr; headwater report night.hwr --view flat
+  headwater watch shop -d 1m -o calls.svg
   headwater watch shop --analysis 'headwater analyse still' --analysis './mine.py > mine.txt'
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 5 all targets ended before anything was seen,
@@ -53,7 +54,8 @@ pub(super) struct WatchArgs {
     /// Lines to be read, or one JSON object a line
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Record into a file (.hwr). May be repeated
+    /// Record everything (.hwr), or write the call graph of what was seen (.dot, .svg), or it as a profile in another format
+    /// (.html, .hw, .collapsed, ...) when it is over. May be repeated
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
     /// A program that gets what is seen, one JSON object a line, on its standard input; a shell runs it. May be repeated
@@ -86,12 +88,22 @@ fn plan(arguments: &WatchArgs) -> Result<Plan, (u8, String)> {
     if arguments.find.is_some() && arguments.format == Format::Json {
         return Err((2, "--find is for lines to be read: JSON has all stacks".to_owned()));
     }
+    let (mut recordings, mut profiles) = (Vec::new(), Vec::new());
     for path in output {
-        if path.extension().is_none_or(|extension| extension != recording::EXTENSION) {
-            let path = path.display();
-            return Err((2, format!("{path}: a recording's name ends in .{}", recording::EXTENSION)));
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some(recording::EXTENSION) => {
+                parent_exists(path).map_err(|error| (2, error))?;
+                recordings.push(path.clone());
+            }
+            None => {
+                return Err((2, format!("{}: a recording's name ends in .{}", path.display(), recording::EXTENSION)));
+            }
+            Some("svg" | "dot" | "gv") => profiles.push(Output::call_graph(path.clone())),
+            Some(_) => profiles.push(Output::to_file(path.clone())),
         }
-        parent_exists(path).map_err(|error| (2, error))?;
+    }
+    for output in &profiles {
+        output.check().map_err(|error| (2, error))?;
     }
     Ok(Plan {
         wanted: wanted(arguments)?,
@@ -101,7 +113,8 @@ fn plan(arguments: &WatchArgs) -> Result<Plan, (u8, String)> {
             Format::Text => Shape::Text(arguments.find.as_deref().map(Query::new)),
             Format::Json => Shape::Json,
         },
-        recordings: output.clone(),
+        recordings,
+        profiles,
         analyses: analysis.clone(),
     })
 }

@@ -20,8 +20,8 @@ use crate::whole_file::write_whole;
 /// How a report looks, and where it goes.
 #[derive(Clone, Debug, Args)]
 pub struct Output {
-    /// Write the report to a file, in the format of its extension (.txt, .json, .html, .hw, .collapsed, .svg, .pb.gz,
-    /// .speedscope.json, .firefox.json, .callgrind, .csv, .om)
+    /// Write the report to a file, in the format of its extension (.txt, .json, .html, .hw, .collapsed, .svg, .graph.svg,
+    /// .dot, .pb.gz, .speedscope.json, .firefox.json, .callgrind, .csv, .om)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The report's format [default: of the file's extension, else text]
@@ -50,7 +50,7 @@ enum Format {
 
 impl ValueEnum for Format {
     fn value_variants<'a>() -> &'a [Self] {
-        use export::Format::{Callgrind, Collapsed, Csv, Firefox, OpenMetrics, Pprof, Speedscope, Svg};
+        use export::Format::{Callgrind, Collapsed, Csv, Dot, Firefox, Graph, OpenMetrics, Pprof, Speedscope, Svg};
         &[
             Format::Text,
             Format::Json,
@@ -58,6 +58,8 @@ impl ValueEnum for Format {
             Format::Hw,
             Format::Export(Collapsed),
             Format::Export(Svg),
+            Format::Export(Dot),
+            Format::Export(Graph),
             Format::Export(Pprof),
             Format::Export(Speedscope),
             Format::Export(Firefox),
@@ -88,6 +90,13 @@ impl Output {
         }
         let format = file.extension().is_none().then_some(Format::Hw);
         Output { output: Some(file), format, ..Defaults::parse_from([""]).output }
+    }
+
+    /// The call graph in a file, as a picture or for Graphviz.
+    pub(crate) fn call_graph(file: PathBuf) -> Output {
+        let is_picture = file.extension().is_some_and(|extension| extension == "svg");
+        let format = Format::Export(if is_picture { export::Format::Graph } else { export::Format::Dot });
+        Output { format: Some(format), ..Output::to_file(file) }
     }
 
     /// The same in a certain view, of certain methods only.
@@ -138,8 +147,8 @@ impl Output {
             Some((_, Some("html" | "htm"))) => Ok(Format::Html),
             Some((_, Some(snapshot::EXTENSION))) => Ok(Format::Hw),
             Some((path, _)) => Err(format!(
-                "{}: its extension names no format; .txt, .json, .html, .hw, .collapsed, .svg, .pb.gz, .speedscope.json, \
-                 .firefox.json, .callgrind, .csv and .om do, or say --format",
+                "{}: its extension names no format; .txt, .json, .html, .hw, .collapsed, .svg, .graph.svg, .dot, .pb.gz, \
+                 .speedscope.json, .firefox.json, .callgrind, .csv and .om do, or say --format",
                 path.display()
             )),
         }

@@ -103,10 +103,12 @@ fn what_carriers_took_is_their_virtual_threads() {
 
 #[test]
 fn names_of_many_threads_are_one() {
-    for (name, expected) in
-        [("GC Thread#3", "GC Thread"), ("C2 CompilerThread0", "C2 CompilerThread"), ("VM Thread", "VM Thread")]
-    {
-        assert_eq!(group(name), expected);
+    for (name, expected) in [
+        ("GC Thread#3", "[JVM: GC Thread]"),
+        ("C2 CompilerThread0", "[JVM: C2 CompilerThread]"),
+        ("VM Thread", "[JVM: VM Thread]"),
+    ] {
+        assert_eq!(jvms_own(name), expected);
     }
     assert_eq!(shares(10, 3).collect::<Vec<_>>(), [3, 3, 4]);
     assert_eq!(shares(10, 0).count(), 0);

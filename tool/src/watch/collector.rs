@@ -180,7 +180,9 @@ impl Collector {
                     }
                     let taken = Taken { host: self.host.clone(), pid: jvm.pid, time_ms, took };
                     self.tell(News::Event(Event::Trace(numbering.trace(&dump, taken)))).await;
-                    if took > self.pace.every / 2 && !std::mem::replace(&mut is_slow, true) {
+                    // The first time it also makes what answers.
+                    let is_first = numbering.traces() == 1;
+                    if !is_first && took > self.pace.every / 2 && !std::mem::replace(&mut is_slow, true) {
                         self.tell(News::Remark(format!(
                             "{} takes {:.1} s to tell of its threads, and is asked less often",
                             named(jvm),

@@ -55,6 +55,11 @@ impl Growing {
     }
 }
 
+/// What stands for a thread of the JVM's own among methods, by its name without the number: `GC Thread#3` and `C2 CompilerThread0` are many.
+pub fn jvms_own(thread: &str) -> String {
+    format!("[JVM: {}]", thread.trim_end_matches(|c: char| c.is_ascii_digit() || c == '#' || c == '-'))
+}
+
 /// A metric of a profile that is being made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MetricIndex(usize);

@@ -1,6 +1,6 @@
 """Reads a file by a Python library, and prints what that has understood as JSON.
 
-read.py csv|openmetrics|prometheus|svg FILE
+read.py csv|graph|openmetrics|prometheus|svg FILE
 read.py schema SCHEMA FILE
 """
 
@@ -62,6 +62,13 @@ def read_svg(path):
     return {"frames": frames, "texts": [text.text for text in root.iter(svg + "text")]}
 
 
+def read_graph(path):
+    svg = "{http://www.w3.org/2000/svg}"
+    root = ElementTree.parse(path).getroot()
+    boxes = [group.find(svg + "title").text for group in root.iter(svg + "g")]
+    return {"boxes": boxes, "calls": [path.find(svg + "title").text for path in root.findall(svg + "path")]}
+
+
 def validate(schema_path, path):
     import jsonschema
 
@@ -74,7 +81,7 @@ def validate(schema_path, path):
     return "valid"
 
 
-READERS = {"csv": read_csv, "openmetrics": read_openmetrics, "prometheus": read_prometheus, "svg": read_svg}
+READERS = {"csv": read_csv, "graph": read_graph, "openmetrics": read_openmetrics, "prometheus": read_prometheus, "svg": read_svg}
 
 if sys.argv[1] == "schema":
     result = validate(*sys.argv[2:])

@@ -66,6 +66,11 @@ pub fn python(reader: &[&str], file: &Written) -> Value {
     serde_json::from_str(&run(&mut python)).expect("JSON")
 }
 
+/// What Graphviz makes of a graph.
+pub fn graphviz(file: &Written) -> Value {
+    serde_json::from_str(&run(Command::new("dot").arg("-Tdot_json").arg(file.path()))).expect("JSON")
+}
+
 /// Validates a file by the schema that speedscope publishes.
 pub fn validate_by_schema(file: &Written) {
     let schema = speedscope_package().join("dist/release/file-format-schema.json");

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use headwater_profile::export::{self, Format};
 use headwater_profile::profile::{Profile, Tree};
+use headwater_profile::report::units::time;
 use headwater_profile::report::{Options, Trees};
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ mod consumers;
 mod firefox;
 mod made_up;
 
-use consumers::{Written, callgrind_annotate, go_pprof, python, speedscope, validate_by_schema};
+use consumers::{Written, callgrind_annotate, go_pprof, graphviz, python, speedscope, validate_by_schema};
 use made_up::{Sums, by_stack, flat, profile, threads};
 
 fn write(profile: &Profile, format: Format, trees: Trees) -> Vec<u8> {
@@ -151,6 +152,46 @@ fn the_flame_graph_is_xml_and_its_frames_are_as_wide_as_their_times() {
         expected.sort();
         assert_eq!(drawn, expected);
     }
+}
+
+#[test]
+fn the_call_graph_is_read_by_graphviz_and_the_picture_has_the_same_methods_and_calls() {
+    let profile = profile();
+    let read = graphviz(&Written::new("x.dot", &write(&profile, Format::Dot, Trees::Merged)));
+    let objects = read["objects"].as_array().expect("nodes");
+    // A method's name and total time: its label has lines, its tooltip is one.
+    let tooltip = |object: &Value| object["tooltip"].as_str().expect("a tooltip").replace("\\\\", "\\");
+    let name = |at: &Value| tooltip(&objects[at.as_u64().expect("a number") as usize]);
+    let name = |at: &Value| name(at).rsplit_once(": ").expect("name: time").0.to_owned();
+    let mut methods: Vec<String> = objects.iter().map(tooltip).collect();
+    let edges = read["edges"].as_array().expect("edges");
+    let called = |edge: &Value| {
+        let share = edge["label"].as_str().expect("a share");
+        format!("{} calls {}: {share}", name(&edge["tail"]), name(&edge["head"]))
+    };
+    let mut calls: Vec<String> = edges.iter().map(called).collect();
+
+    // All that took more than what is left out, with what it took.
+    let mut expected: Vec<String> = flat(&profile.merged)
+        .into_iter()
+        .filter(|(_, sums)| sums.total_ns as f64 >= 0.005 * profile.merged.total_ns() as f64)
+        .map(|(machine, sums)| {
+            let label = (0..).map(|method| (made_up::machine(method), method)).find(|(name, _)| *name == machine);
+            format!("{}: {}", made_up::label(label.expect("a method").1), time(sums.total_ns))
+        })
+        .collect();
+    expected.sort();
+    methods.sort();
+    assert_eq!(methods, expected);
+
+    let drawn = python(&["graph"], &Written::new("x.graph.svg", &write(&profile, Format::Graph, Trees::Merged)));
+    let mut boxes: Vec<String> =
+        strings(&drawn["boxes"]).iter().map(|it| it.rsplit_once(", ").expect("a share").0.to_owned()).collect();
+    let mut lines = strings(&drawn["calls"]);
+    boxes.sort();
+    lines.sort();
+    calls.sort();
+    assert_eq!((boxes, lines), (methods, calls));
 }
 
 #[test]
