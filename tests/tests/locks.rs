@@ -1,12 +1,13 @@
 //! Contended locks: who waited, how often and how long, and who held what, against what the program knows itself.
 
-use headwater_tests::{Jdk, Launched, Process, Scratch, headwater, read_report, run_headwater};
+use headwater_tests::{Jdk, Launched, Process, Profile, Scratch, headwater, read_report, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
 
 headwater_tests::trials! {
     each_jdk {
         waits_for_locks_of_a_whole_jvm_are_those_of_the_program,
+        waits_below_a_root_are_in_its_profile,
     }
     since(21) {
         waits_of_virtual_threads_are_said_to_be_missing,
@@ -101,12 +102,49 @@ fn waits_for_locks_of_a_whole_jvm_are_those_of_the_program(jdk: &Jdk) {
     target.quit();
 }
 
+/// A profile of the two root calls of this; what the program says.
+fn below_root(jdk: &Jdk, what: &str) -> (Value, [[u64; 3]; 2]) {
+    let mut target = launched(jdk);
+    let options = ["--root", "Contended::root", "--count", "locks", "--calls", "2", "--bare", "off"];
+    let profile = Profile::start(&target, &options);
+    target.say(what);
+    let told = ["MONITOR", "LOCK"].map(|kind| told(&mut target, kind));
+    let report = profile.report();
+    target.quit();
+    (report, told)
+}
+
+fn waits_below_a_root_are_in_its_profile(jdk: &Jdk) {
+    let (report, [monitor, lock]) = below_root(jdk, "go");
+    let expected = [
+        ("monitor", "Contended$Guard", "Contended.enterMonitor()V", monitor),
+        ("java.util.concurrent", SYNC, "Contended.enterLock()V", lock),
+    ];
+    for (kind, class, method, told) in expected {
+        let place = place(&report, kind, class, method);
+        is_told(place, told);
+        let node = &report["nodes"][place["node"].as_u64().expect("a node") as usize];
+        assert_eq!((&place["method"], &node["method"]), (&method.into(), &method.into()), "{place:#}");
+        // What is above the root is not of it.
+        let outermost = array(place, "stack").last().expect("a frame");
+        assert_eq!(outermost, "Contended.root(Z)V", "{place:#}");
+    }
+    assert_eq!(array(&report["locks"], "contended").len(), 2, "{:#}", report["locks"]);
+}
+
 fn waits_of_virtual_threads_are_said_to_be_missing(jdk: &Jdk) {
     let mut target = launched(jdk);
     let (report, _) = recorded(&mut target, "go virtual");
     let limits = array(&report["locks"], "limits");
     assert!(limits.iter().any(|limit| limit.as_str().is_some_and(|it| it.contains("virtual threads"))), "{limits:?}");
     target.quit();
+    // Below a root JVMTI counts what the recorder does not tell.
+    let (report, [monitor, _]) = below_root(jdk, "go virtual");
+    let told = report["locks"]["contended"].as_array().expect("locks").iter().filter(|lock| lock["kind"] == "monitor");
+    let told: u64 = told.filter_map(|lock| lock["waits"].as_u64()).sum();
+    let limits = report["locks"]["limits"].to_string();
+    let counted = format!("JVMTI counted {} waits for monitors", monitor[0]);
+    assert!(told == monitor[0] || limits.contains(&counted), "{told}: {limits}");
 }
 
 fn a_session_has_locks_and_expects_something_of_them(jdk: &Jdk) {

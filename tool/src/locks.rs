@@ -17,13 +17,13 @@ use crate::jvm::Jvm;
 use crate::profile::{Contention, Profile};
 use crate::report::units::{bytes, plural, time};
 use crate::thread_dump::{self, Owners};
-use headwater_jfr::{EventKind, Recorded};
+use headwater_jfr::{Event, EventKind, Recorded};
 use looks::{Looking, Looks, Thoroughness};
 
 mod looks;
 
-/// Stacks hold so many frames, where nobody has used the recorder before.
-const DEPTH: usize = 512;
+/// Frames of a stack, where there is no root above.
+pub(crate) const DEPTH: usize = 512;
 /// An interruption is noticed within this time.
 const STEP: Duration = Duration::from_millis(20);
 /// Locks of the recorder itself, which starting and stopping it contends.
@@ -38,6 +38,8 @@ pub struct Wanted {
     pub over: Duration,
     /// Whether it is looked at who holds locks.
     pub owners: Owners,
+    /// Stacks hold so many frames, where nobody has used the recorder before.
+    pub depth: usize,
 }
 
 /// Why nothing is known.
@@ -85,7 +87,7 @@ fn record(jvm: &Jvm, wanted: Wanted, begun: fn(Wanted), is_enough: &AtomicBool) 
         thread::sleep(STEP.min(wanted.duration.saturating_sub(begin.elapsed())));
     }
     let duration = begin.elapsed();
-    let Watched { recorded, contention } = watching.finish()?;
+    let Watched { recorded, contention } = watching.finish(|_| true)?;
     let mut builder = recording::build(&recorded, &[EventKind::MonitorEnter, EventKind::Park], usize::MAX)
         .map_err(RecorderError::Unreadable)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -97,13 +99,24 @@ fn record(jvm: &Jvm, wanted: Wanted, begun: fn(Wanted), is_enough: &AtomicBool) 
     Ok(profile)
 }
 
-/// A recording of waits that goes on.
+/// It is over when this is dropped.
+#[derive(Debug, Default)]
+struct Over(Arc<AtomicBool>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A recording of waits that goes on, until it is finished or dropped.
+#[derive(Debug)]
 pub(crate) struct Watching {
     recording: Recording,
     wanted: Wanted,
     /// When it had begun, in ns since 1970.
     began_ns: i64,
-    is_over: Arc<AtomicBool>,
+    is_over: Over,
     looking: Option<JoinHandle<Looks>>,
 }
 
@@ -119,10 +132,10 @@ impl Watching {
     pub(crate) fn start(jvm: &Jvm, wanted: Wanted) -> Result<Watching, LocksError> {
         let host = TargetHost::of(jvm)?;
         let waits = flight_recorder::Wanted::Waits(wanted.over);
-        let recording = Recording::start(jvm.pid, waits, DEPTH, wanted.duration)?;
+        let recording = Recording::start(jvm.pid, waits, wanted.depth, wanted.duration)?;
         let began_ns = now_ns();
-        let is_over = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&is_over);
+        let is_over = Over::default();
+        let seen = Arc::clone(&is_over.0);
         let looking = (wanted.owners != Owners::Off).then(|| {
             let mut looking = Looking::begin(host, wanted.owners);
             // Of waits that have begun before, looks alone tell.
@@ -133,9 +146,9 @@ impl Watching {
         Ok(Watching { recording, wanted, began_ns, is_over, looking })
     }
 
-    /// Ends it.
-    pub(crate) fn finish(mut self) -> Result<Watched, RecorderError> {
-        self.is_over.store(true, Ordering::Release);
+    /// Ends it; what is wanted of it.
+    pub(crate) fn finish(mut self, is_wanted: impl Fn(&Event) -> bool) -> Result<Watched, RecorderError> {
+        drop(self.is_over);
         let looks = self.looking.take().and_then(|looking| looking.join().ok());
         let others = self.recording.others();
         let mut recorded = self.recording.finish_waits()?;
@@ -143,7 +156,9 @@ impl Watching {
         let locks = &recorded.locks;
         let is_recorders = |lock: headwater_jfr::LockIndex| locks[lock.0 as usize].class.starts_with(RECORDER);
         // With another recording beside it there may be shorter ones.
-        recorded.events.retain(|event| event.duration_ns >= over_ns && !event.lock.is_some_and(is_recorders));
+        recorded
+            .events
+            .retain(|event| event.duration_ns >= over_ns && !event.lock.is_some_and(is_recorders) && is_wanted(event));
         let (mut contention, places) = locks::contention(&recorded);
         contention.over_ns = over_ns;
         if let Some(looks) = &looks {
@@ -181,6 +196,7 @@ fn limits(recorded: &Recorded, began_ns: i64, others: usize, looks: Option<&Look
     }
 }
 
-fn now_ns() -> i64 {
+/// The time, in ns since 1970.
+pub(crate) fn now_ns() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -8,14 +8,15 @@ use headwater_protocol::MethodId;
 use headwater_protocol::message::{Calibration, HotswapResult};
 use headwater_protocol::segment::Segment;
 
-use crate::callgraph::{LeftAlone, PatternIndex, RootMatch};
+use crate::callgraph::{PatternIndex, RootMatch};
 use crate::clock_source::{ClockChoice, ClockSourceError};
 use crate::decode::Decoder;
 use crate::drain::Drain;
 use crate::jvm::Jvm;
-use crate::profile::Profile;
+use crate::locks::LocksError;
+use crate::profile::{Contention, Profile};
 use crate::profiling::live::{Attached, Live};
-use crate::report::units::{count, plural};
+use crate::report::units::count;
 use crate::session::{Estimate, Event, Session, SessionError, Spent};
 use crate::ticker::{Ticker, monotonic_ns};
 
@@ -24,6 +25,7 @@ mod bare;
 mod before;
 mod budget;
 mod connecting;
+mod contention;
 mod counters;
 pub(crate) mod drift;
 mod error;
@@ -40,10 +42,14 @@ use bare::RecordingFacts;
 pub(crate) use bare::Undisturbed;
 use before::Before;
 pub use connecting::{connect, detach};
+pub(crate) use contention::LockWaits;
+use contention::ended;
 pub use error::{ProfileError, Sought};
+pub(crate) use missing::too_few;
 pub use settings::{BareTiming, Settings};
 pub(crate) use settings::{agreed, decoding};
 pub use unmatched::Unmatched;
+use unmatched::not_found;
 pub(crate) use unmatched::unmatched;
 
 pub(crate) use jit::{Compiling, not_compiled};
@@ -312,22 +318,6 @@ pub(crate) async fn prepare(
     Ok(calibration)
 }
 
-/// A root that matches nothing.
-fn not_found(session: &Session, settings: &Settings, root: PatternIndex, found: RootMatch) -> ProfileError {
-    let pattern = &settings.subgraph.roots[root.0];
-    if settings.subgraph.lines_of(root).is_some() {
-        let region = settings.root_names().nth(root.0).unwrap_or_default();
-        let reason = session.graph().skipped().first().map(|(method, reason)| format!("{method}: {reason}"));
-        return ProfileError::NoLines { region, classes: found.classes, reason };
-    }
-    let sought = if settings.subgraph.only_roots { Sought::Region } else { Sought::Root };
-    if let Some(LeftAlone { class, unless_jdk }) = session.graph().left_alone(pattern) {
-        return ProfileError::LeftAlone { sought, pattern: pattern.to_string(), class, unless_jdk };
-    }
-    let near = session.graph().near_misses(pattern);
-    ProfileError::NoRoot { sought, pattern: pattern.to_string(), classes: found.classes, near }
-}
-
 async fn record(
     live: &mut Live,
     interrupt: impl Future<Output = ()>,
@@ -365,14 +355,6 @@ async fn record(
     }
 }
 
-/// What is said when recording ended before so many calls were there.
-pub(crate) fn too_few(wanted: Option<u64>, profile: &Profile) -> Option<String> {
-    let calls = profile.roots.iter().map(|root| root.calls).sum();
-    let wanted = wanted.filter(|wanted| *wanted > calls)?;
-    let wanted = plural(wanted, "call", "calls");
-    Some(format!("--calls asks for {wanted}, and only {} came before recording ended", count(calls)))
-}
-
 /// What recording is to do next.
 enum Next {
     Event(Event),
@@ -388,6 +370,8 @@ pub(crate) struct End {
     pub(crate) undisturbed: Undisturbed,
     /// What the JIT compilers had of the processors while it went on.
     pub(crate) compiling: Duration,
+    /// Waits for locks, if they were recorded.
+    pub(crate) waits: Option<Result<Contention, LocksError>>,
     /// What the probes cost now, if they could be timed once more.
     pub(crate) calibration: Option<Calibration>,
     pub(crate) warning: Option<String>,
@@ -406,6 +390,7 @@ pub(crate) struct Afterwards<F> {
     pub(crate) pair_ns: f64,
     /// The coarse clock, if there is one.
     pub(crate) ticker: Option<Ticker>,
+    pub(crate) waits: Option<LockWaits>,
     /// Ready when somebody waits for the end.
     pub(crate) enough: F,
 }
@@ -416,7 +401,7 @@ pub(crate) async fn finish(
     segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
-    Afterwards { timing, before, duration, mut compiling, pair_ns, ticker, enough }: Afterwards<
+    Afterwards { timing, before, duration, mut compiling, pair_ns, ticker, waits, enough }: Afterwards<
         impl Future<Output = ()>,
     >,
     pid: u32,
@@ -425,6 +410,7 @@ pub(crate) async fn finish(
     let is_gone = recorded.as_ref().is_err_and(SessionError::is_final);
     let stopped = if is_gone { None } else { session.stop().await.ok() };
     let compiled = compiling.so_far();
+    let waits = ended(session, waits, is_gone).await;
     let mut decoder = drain.finish();
     decoder.finish(stopped.unwrap_or_else(monotonic_ns));
     let mut undisturbed = Undisturbed::default();
@@ -487,7 +473,7 @@ pub(crate) async fn finish(
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),
     };
-    End { ending, decoder, undisturbed, compiling: compiled, calibration, warning }
+    End { ending, decoder, undisturbed, compiling: compiled, waits, calibration, warning }
 }
 
 /// An error after which there is nobody to be asked for anything.

@@ -181,9 +181,15 @@ pub(crate) fn stop(host: &TargetHost) {
     }
 }
 
-/// How many recordings `JFR.check` tells of: a line each, `Recording 1: name=...`.
+/// How many recordings of others `JFR.check` tells of: a line each, `Recording 1: name=...`. Another of ours is none.
 fn others(answer: &str) -> usize {
-    answer.lines().filter(|line| line.starts_with("Recording ") || line.starts_with("Recording:")).count()
+    let is_ours = |line: &str| {
+        let name = line.split_once("name=").map_or("", |(_, behind)| behind);
+        let name = name.split(' ').next().unwrap_or_default().trim_matches('"');
+        name == SAMPLES[0] || name == LOCKS[0]
+    };
+    let recordings = answer.lines().filter(|line| line.starts_with("Recording ") || line.starts_with("Recording:"));
+    recordings.filter(|line| !is_ours(line)).count()
 }
 
 fn one_line(answer: &str) -> String {
@@ -198,6 +204,11 @@ mod tests {
     fn other_recordings_are_counted() {
         assert_eq!(others("No available recordings.\n\nUse jcmd 4711 JFR.start to start a recording.\n"), 0);
         assert_eq!(others("Recording 1: name=a duration=10m (running)\n\nRecording 3: name=b (stopped)\n"), 2);
+        // Ours are not others'.
+        assert_eq!(
+            others("Recording 1: name=headwater-locks duration=10m (running)\nRecording 2: name=headwater (new)\n"),
+            0
+        );
         // JDK 11.
         assert_eq!(others("Recording: recording=1 name=\"a\" (running)\n"), 1);
     }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::profile::{MethodIndex, Profile, ThreadProfile, Tree};
+use crate::profile::{Contention, MethodIndex, Profile, ThreadProfile, Tree};
 use headwater_terms::pattern::near_misses;
 
 pub mod arcs;
@@ -99,7 +99,9 @@ pub enum NothingSelected {
         ids: Vec<String>,
     },
     /// No locks.
-    #[error("contended locks were not recorded: `headwater locks` records those of a whole JVM")]
+    #[error(
+        "contended locks are not known: `headwater locks` records those of a whole JVM, `profile --count locks` those below roots, until it ends"
+    )]
     Locks,
     /// No method that was called.
     #[error("no method that was called matches {pattern}{}", suggested(near))]
@@ -154,6 +156,8 @@ impl Options {
         let mut narrowed = profile.clone();
         narrowed.threads.retain(|thread| self.threads.iter().any(|selector| selector.matches(thread)));
         narrowed.merged = crate::profile::walk::sum(narrowed.threads.iter().map(|thread| &thread.tree));
+        // Locks are those of all threads, and no nodes of this tree.
+        narrowed.contention.iter_mut().for_each(Contention::forget_nodes);
         Cow::Owned(narrowed)
     }
 

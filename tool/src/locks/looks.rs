@@ -1,7 +1,8 @@
 //! Looks at all threads: who holds what others wait for.
 //!
-//! A look costs the JVM a safepoint. Its rate follows from what it takes: a fiftieth of the time at most, all told from outside, so that the JVM stands
-//! still for less. Owners of `java.util.concurrent` locks need a look through the heap, which has a rate of its own.
+//! A look costs the JVM a safepoint. Its rate follows from what that takes: a fiftieth of the time at most. How long it is nobody tells: no longer than
+//! the answer takes, nor than it can take to write so many lines. Owners of `java.util.concurrent` locks need a look through the heap, which has a rate
+//! of its own.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,9 +24,11 @@ use crate::threads::{Dump, Kind, Thread, WaitKind, read};
 const EVERY: Duration = Duration::from_millis(100);
 /// Between two looks, what the one before took, so many times.
 const SPARING: u32 = 50;
+/// To write a line takes the JVM a third of this.
+const A_LINE: Duration = Duration::from_micros(5);
 
 /// All looks.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Looks {
     looks: Vec<Look>,
     /// Threads that held what others waited for, each place once.
@@ -40,6 +43,7 @@ pub(super) struct Looks {
 }
 
 /// Who waited at a moment.
+#[derive(Debug)]
 struct Look {
     /// Between these times, in ns since 1970.
     from_ns: i64,
@@ -47,7 +51,7 @@ struct Look {
     waits: Vec<Wait>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Wait {
     /// The operating system's number of who waits.
     thread: u32,
@@ -112,7 +116,8 @@ impl Looking {
                 if is_thorough {
                     self.thorough.looked(took);
                 }
-                self.plain.looked(took);
+                let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+                self.plain.looked(if is_thorough { took } else { took.min(A_LINE * lines) });
                 self.looks.add(&read::read(&text), from_ns, to_ns);
             }
             Err(error) => self.looks.failed = Some(error.to_string()),

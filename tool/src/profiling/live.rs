@@ -22,11 +22,11 @@ use crate::link::Link;
 use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
 use crate::profiling::before::{Sampling, Taken};
-use crate::profiling::drift;
 use crate::profiling::{
-    self, Afterwards, BareTiming, Compiling, Ending, Observer, Outcome, ProfileError, Settings, Stage, Start,
-    Undisturbed,
+    self, Afterwards, BareTiming, Compiling, Ending, LockWaits, Observer, Outcome, ProfileError, Settings, Stage,
+    Start, Undisturbed,
 };
+use crate::profiling::{contention, drift};
 use crate::pulse::Pulse;
 use crate::session::{Gentle, Session, SessionError};
 use crate::ticker::{Ticker, monotonic_ns};
@@ -103,6 +103,11 @@ impl Attached {
             self.session.tell_threads_to(threads);
             sampler
         });
+        // Its beginning takes a second or two, in which a program that is held cannot be asked.
+        let mut waits = match (settings.counting.locks, start) {
+            (true, Start::Running) => Some(self.lock_waits(&settings).await?),
+            _ => None,
+        };
         let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
         let is_sampled = start == Start::Running
             && settings.bare != BareTiming::Off
@@ -113,11 +118,15 @@ impl Attached {
         let prepared = profiling::prepare(&mut self.session, &settings, &drain, observer, start, before_change).await;
         match prepared {
             Ok(calibration) => {
+                if settings.counting.locks && waits.is_none() {
+                    waits = Some(self.lock_waits(&settings).await?);
+                }
                 if let Some(limit) = settings.budget {
                     let probes = assemble::probes(settings.clock, self.session.uses_tsc(), calibration);
                     self.session.keep_to(Governor::new(limit, probes), drain.tallies());
                 }
                 self.session.begin_time();
+                waits.iter_mut().for_each(LockWaits::begin);
                 ticker.iter().for_each(Ticker::begin);
                 let compiling = Compiling::begun(self.session.peer_pid().unwrap_or(self.target.pid));
                 Ok(Live {
@@ -131,6 +140,7 @@ impl Attached {
                     before,
                     calibration,
                     compiling,
+                    waits,
                     _pulse: self._pulse,
                 })
             }
@@ -147,6 +157,14 @@ impl Attached {
                 })
             }
         }
+    }
+
+    /// Waits for locks, from now on; the target is served until they are recorded.
+    async fn lock_waits(&mut self, settings: &Settings) -> Result<LockWaits, SessionError> {
+        let (pid, planned) = (self.target.pid, settings.duration);
+        let starting = tokio::task::spawn_blocking(move || LockWaits::start(pid, planned));
+        let started = serve_until(&mut self.session, starting).await?;
+        Ok(started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
     }
 
     /// Ends the conversation; there is nothing to be given back.
@@ -169,6 +187,8 @@ pub struct Live {
     before: Option<Taken>,
     calibration: Calibration,
     compiling: Compiling,
+    /// Waits for locks, where they are counted.
+    waits: Option<LockWaits>,
     _pulse: Pulse,
 }
 
@@ -252,6 +272,7 @@ impl Live {
         self.serve_until(cleared).await?;
         self.session.cleared();
         self.compiling.clear();
+        self.waits.iter_mut().for_each(LockWaits::clear);
         self.ticker.iter().for_each(Ticker::begin);
         Ok(())
     }
@@ -268,6 +289,7 @@ impl Live {
             let interrupted = self.drain.interrupt(time_ns);
             self.serve_until(interrupted).await?;
             self.compiling.interrupt();
+            self.waits.iter_mut().for_each(LockWaits::interrupt);
         }
         Ok(())
     }
@@ -277,6 +299,7 @@ impl Live {
         if self.is_paused() {
             self.session.resume().await?;
             self.compiling.begin();
+            self.waits.iter_mut().for_each(LockWaits::begin);
         }
         Ok(())
     }
@@ -297,13 +320,13 @@ impl Live {
         let (duration, step_ns) = (self.recorded(), self.step_ns());
         let timing = self.settings.bare;
         let pair_ns = self.calibration.inner_ns + self.calibration.outer_ns;
-        let (compiling, ticker) = (self.compiling, self.ticker);
+        let (compiling, ticker, waits) = (self.compiling, self.ticker, self.waits);
         let before = match self.before.take() {
             // It was read long ago.
             Some(taken) => serve_until(&mut self.session, taken.read()).await.ok().flatten(),
             None => None,
         };
-        let afterwards = Afterwards { timing, before, duration, compiling, pair_ns, ticker, enough };
+        let afterwards = Afterwards { timing, before, duration, compiling, pair_ns, ticker, waits, enough };
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, afterwards, pid, observer).await;
         let (calibration, drift) = match end.calibration {
@@ -323,6 +346,7 @@ impl Live {
             duration,
         );
         profile.clock.drift = drift;
+        end.waits.into_iter().for_each(|waits| contention::add(&mut profile, waits));
         if end.ending == Ending::TargetEnded {
             profile.warnings.push(profiling::TARGET_ENDED.to_owned());
         }

@@ -8,7 +8,7 @@ use headwater_protocol::message::Reveal;
 use super::assemble::Facts;
 use crate::callgraph::{self, Missed};
 use crate::decode::Decoder;
-use crate::profile::{AtLeast, MethodIndex, MethodName, Tree, Unseen};
+use crate::profile::{AtLeast, MethodIndex, MethodName, Profile, Tree, Unseen};
 use crate::report::units::{count, plural, times};
 
 /// How many methods were called.
@@ -106,6 +106,14 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
         warnings.push(format!("event words had no meaning ({})", count(meaningless)));
     }
     warnings
+}
+
+/// What is said when recording ended before so many calls were there.
+pub(crate) fn too_few(wanted: Option<u64>, profile: &Profile) -> Option<String> {
+    let calls = profile.roots.iter().map(|root| root.calls).sum();
+    let wanted = wanted.filter(|wanted| *wanted > calls)?;
+    let wanted = plural(wanted, "call", "calls");
+    Some(format!("--calls asks for {wanted}, and only {} came before recording ended", count(calls)))
 }
 
 #[cfg(test)]

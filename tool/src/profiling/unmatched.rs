@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::Settings;
-use crate::callgraph::PatternIndex;
+use super::{ProfileError, Settings, Sought};
+use crate::callgraph::{LeftAlone, PatternIndex, RootMatch};
 use crate::session::Session;
 
 /// A root that matched nothing to the end.
@@ -49,4 +49,20 @@ pub(crate) fn unmatched(session: &Session, settings: &Settings) -> Vec<Unmatched
             Unmatched { pattern, near: near.collect() }
         })
         .collect()
+}
+
+/// A root that matches nothing.
+pub(super) fn not_found(session: &Session, settings: &Settings, root: PatternIndex, found: RootMatch) -> ProfileError {
+    let pattern = &settings.subgraph.roots[root.0];
+    if settings.subgraph.lines_of(root).is_some() {
+        let region = settings.root_names().nth(root.0).unwrap_or_default();
+        let reason = session.graph().skipped().first().map(|(method, reason)| format!("{method}: {reason}"));
+        return ProfileError::NoLines { region, classes: found.classes, reason };
+    }
+    let sought = if settings.subgraph.only_roots { Sought::Region } else { Sought::Root };
+    if let Some(LeftAlone { class, unless_jdk }) = session.graph().left_alone(pattern) {
+        return ProfileError::LeftAlone { sought, pattern: pattern.to_string(), class, unless_jdk };
+    }
+    let near = session.graph().near_misses(pattern);
+    ProfileError::NoRoot { sought, pattern: pattern.to_string(), classes: found.classes, near }
 }

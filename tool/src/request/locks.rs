@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::output::Output;
 use super::values::duration;
-use crate::locks::Wanted;
+use crate::locks::{DEPTH, Wanted};
 use crate::report::View;
 use crate::thread_dump::Owners;
 
@@ -44,7 +44,7 @@ impl Waiting {
             Held::On => Owners::On,
             Held::Off => Owners::Off,
         };
-        Wanted { duration: self.duration, over: self.over, owners }
+        Wanted { duration: self.duration, over: self.over, owners, depth: DEPTH }
     }
 
     /// The report.

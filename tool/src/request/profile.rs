@@ -103,7 +103,7 @@ enum Follow {
 /// What is counted beside calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Count {
-    /// How long and how often threads wait to enter monitors (synchronized)
+    /// How long and how often threads wait to enter monitors (synchronized); which locks, and who held them (--view locks)
     Locks,
     /// How long and how often threads wait in Object.wait
     Waits,

@@ -207,8 +207,8 @@ impl Builder {
         let merged = if merged.nodes.is_empty() { Growing::default().finish(&metrics, &grains) } else { merged };
         let mut contention = self.contention;
         if let Some(contention) = &mut contention {
-            contention.sort();
             contention.place(&self.methods, &merged);
+            contention.sort();
         }
         let main = if self.target.main.is_empty() { title } else { &self.target.main };
         let main = printable(main).into_owned();

@@ -1,5 +1,8 @@
 //! Contended locks: who waited for which, how long, where, and for whom.
 
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -83,8 +86,8 @@ pub struct WaitPlace {
     pub node: Option<usize>,
     /// The waits.
     pub blocked: Blocked,
-    /// How many threads waited here; virtual threads are one.
-    pub threads: usize,
+    /// Which threads waited here, each by a number of its own in all places; virtual threads are one.
+    pub threads: BTreeSet<u32>,
     /// Of a monitor: who left it before those that waited entered it. The longest waited for comes first.
     pub left_by: Vec<Leaver>,
     /// Waits during which somebody was seen to hold it.
@@ -106,7 +109,45 @@ pub struct ContendedLock {
     pub waits: Vec<WaitPlace>,
 }
 
+impl WaitPlace {
+    /// Adds waits in the same place.
+    fn add(&mut self, other: WaitPlace) {
+        self.blocked = self.blocked.and(other.blocked);
+        self.threads.extend(other.threads);
+        self.seen += other.seen;
+        for leaver in other.left_by {
+            match self.left_by.iter_mut().find(|known| known.thread == leaver.thread) {
+                Some(known) => known.blocked = known.blocked.and(leaver.blocked),
+                None => self.left_by.push(leaver),
+            }
+        }
+        for holder in other.holders {
+            match self.holders.iter_mut().find(|known| (&known.thread, &known.stack) == (&holder.thread, &holder.stack))
+            {
+                Some(known) => known.seen += holder.seen,
+                None => self.holders.push(holder),
+            }
+        }
+    }
+}
+
 impl ContendedLock {
+    /// Makes one of those places that have the same stack.
+    fn join_equal(&mut self) {
+        let mut places: FxHashMap<(Vec<usize>, bool), usize> = FxHashMap::default();
+        let mut joined: Vec<WaitPlace> = Vec::new();
+        for wait in self.waits.drain(..) {
+            match places.entry((wait.stack.clone(), wait.is_cut)) {
+                Entry::Occupied(known) => joined[*known.get()].add(wait),
+                Entry::Vacant(new) => {
+                    new.insert(joined.len());
+                    joined.push(wait);
+                }
+            }
+        }
+        self.waits = joined;
+    }
+
     /// All waits for it.
     pub fn blocked(&self) -> Blocked {
         self.waits.iter().map(|wait| wait.blocked).fold(Blocked::default(), Blocked::and)
@@ -169,7 +210,7 @@ impl Contention {
         self.locks.sort_by(|a, b| longer(a.blocked(), b.blocked()).then_with(|| name(a).cmp(&name(b))));
     }
 
-    /// Finds the nodes in which threads waited: below a root, as deep as the stack and the tree go together.
+    /// Finds the nodes in which threads waited: below a root, as deep as the stack and the tree go together. What is above a root is cut off.
     pub fn place(&mut self, methods: &[MethodName], tree: &Tree) {
         // Classes of one name, of different loaders, have nodes of their own: the first is as good as any.
         let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
@@ -178,22 +219,44 @@ impl Contention {
         }
         let number = |name: &MethodName| numbers.get(name.machine.as_str()).copied();
         let mut children: FxHashMap<(Option<usize>, usize), usize> = FxHashMap::default();
-        for (at, node) in tree.nodes.iter().enumerate() {
+        // What was handed to other threads is below no root on their stacks.
+        for (at, node) in tree.nodes.iter().enumerate().filter(|(_, node)| node.link.is_none()) {
             if let Some(method) = methods.get(node.method.0).and_then(number) {
-                children.entry((node.caller().map(|above| above.0), method)).or_insert(at);
+                children.entry((node.parent.map(|above| above.0), method)).or_insert(at);
             }
         }
         let ours: Vec<Option<usize>> = self.methods.iter().map(number).collect();
         for wait in self.locks.iter_mut().flat_map(|lock| &mut lock.waits) {
-            let known = wait.stack.iter().filter_map(|method| ours.get(*method).copied().flatten());
-            wait.node = known.fold(None, |at, method| children.get(&(at, method)).copied().or(at));
+            let of = |at, method: &usize| children.get(&(at, ours.get(*method).copied().flatten()?)).copied();
+            if let Some(root) = wait.stack.iter().position(|method| of(None, method).is_some()) {
+                wait.is_cut &= root == 0;
+                wait.stack.drain(..root);
+                wait.node = wait.stack.iter().fold(None, |at, method| of(at, method).or(at));
+            }
         }
+        self.locks.iter_mut().for_each(ContendedLock::join_equal);
     }
 
-    /// Leaves only what is below a node.
-    pub fn keep_placed(&mut self) {
+    /// Leaves only what is below a node. Of the others, those whose stacks are cut might be.
+    pub fn keep_placed(&mut self) -> Blocked {
+        let waits = self.locks.iter().flat_map(|lock| &lock.waits);
+        let cut = waits.filter(|wait| wait.node.is_none() && wait.is_cut).map(|wait| wait.blocked);
+        let cut = cut.fold(Blocked::default(), Blocked::and);
         self.locks.iter_mut().for_each(|lock| lock.waits.retain(|wait| wait.node.is_some()));
         self.locks.retain(|lock| !lock.waits.is_empty());
+        cut
+    }
+
+    /// Leaves only those unfinished waits in which one of these methods is on the stack, by their names for machines.
+    pub fn keep_unfinished_below(&mut self, roots: &[&str]) {
+        let name = |text: &str| text.split('(').next().unwrap_or(text).to_owned();
+        let roots: Vec<String> = roots.iter().map(|root| name(root)).collect();
+        self.unfinished.retain(|wait| wait.stack.iter().any(|frame| roots.contains(&name(frame))));
+    }
+
+    /// Leaves no node where threads waited: of another tree.
+    pub fn forget_nodes(&mut self) {
+        self.locks.iter_mut().flat_map(|lock| &mut lock.waits).for_each(|wait| wait.node = None);
     }
 
     /// Whether it speaks only of methods and nodes that are there.

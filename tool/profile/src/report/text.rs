@@ -319,6 +319,9 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     skipped(profile, out)?;
     unseen(profile, style, out)?;
     budget::write(profile, out)?;
+    if let Some(contention) = &profile.contention {
+        writeln!(out, "locks     {}: --view locks", locks::summary(contention))?;
+    }
     let clock = &profile.clock;
     writeln!(
         out,

@@ -495,6 +495,25 @@ export const cases = {
     assert.equal(await page.getAttribute("table#statistics tbody tr", "data-count"), "15");
   },
 
+  async locks({ open, json }) {
+    const page = await open();
+    const { locks } = json("tree");
+    await page.click("#tab-locks");
+    const shown = await page.$$eval("#locks details.lock", (all) => all.map(({ dataset }) => [dataset.class, Number(dataset.waits), Number(dataset.blockedNs)]));
+    assert.deepEqual(shown, locks.contended.map((lock) => [lock.class, lock.waits, lock.blocked_ns]));
+    const place = locks.contended[0].places[0];
+    const text = await page.textContent("#locks details.lock .place");
+    for (const part of ["after worker-1 had left it", "Held meanwhile by worker-1, seen 2 of 3 times", "com.acme.Cart.total(Cart.java:12)"]) {
+      assert.ok(text.includes(part), text);
+    }
+    const end = await page.textContent("#locks");
+    assert.ok(end.includes("waited for com.acme.Till <0x9> at the end") && end.includes(locks.limits[0]), end);
+    // To where it was waited, in the tree of all threads.
+    await page.click("#locks details.lock .place button");
+    assert.equal(await page.getAttribute("#tab-tree", "aria-selected"), "true");
+    assert.equal(await page.getAttribute("#node", "data-node"), String(place.node));
+  },
+
   async themes({ open }) {
     const ground = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const [light, dark] = ["rgb(255, 255, 255)", "rgb(20, 23, 28)"];

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use headwater_profile::profile::{
-    Basis, Budget, Clock, ClockMode, ClockSource, Control, ControlKind, CpuSamples, DroppedMethod, Environment, Events,
-    Hotswap, Link, MethodIndex, MethodName, MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root, RootOverhead,
-    Skipped, Target, ThreadProfile, Tree, Wait,
+    Basis, Blocked, Budget, Clock, ClockMode, ClockSource, ContendedLock, Contention, Control, ControlKind, CpuSamples,
+    DroppedMethod, Environment, Events, Holder, Hotswap, Leaver, Link, LockKind, MethodIndex, MethodName,
+    MethodStatistics, Node, NodeIndex, OpenCalls, Profile, Root, RootOverhead, Skipped, Target, ThreadProfile, Tree,
+    Unfinished, Wait, WaitPlace,
 };
 use headwater_profile::report::Options;
 use headwater_protocol::ThreadId;
@@ -99,6 +100,46 @@ pub fn profile() -> Profile {
         (ThreadId(31), "worker-1".to_owned(), tree(&WORKER)),
         (ThreadId(32), format!("pool {HOSTILE}"), tree(&OTHER)),
     ])
+}
+
+/// The same with contended locks: one of a hostile name.
+pub fn contended() -> Profile {
+    let mut profile = profile();
+    let blocked = |count, total_ns, longest_ns| Blocked { count, total_ns, longest_ns };
+    let place = |stack: &[usize], node, of| WaitPlace {
+        stack: stack.to_vec(),
+        node: Some(node),
+        blocked: of,
+        threads: [1, 2].into(),
+        left_by: vec![Leaver { thread: "worker-1".to_owned(), blocked: of }],
+        seen: 3,
+        holders: vec![Holder {
+            thread: "worker-1".to_owned(),
+            stack: vec!["com.acme.Cart.total(Cart.java:12)".to_owned()],
+            seen: 2,
+        }],
+        ..WaitPlace::default()
+    };
+    let lock = |kind, class: &str, waits| ContendedLock { kind, class: class.to_owned(), address: 0x7f, waits };
+    profile.contention = Some(Contention {
+        methods: profile.methods.clone(),
+        locks: vec![
+            lock(LockKind::Monitor, "com.acme.Cart", vec![place(&[0, 1], 1, blocked(7, 9_000_000, 4_000_000))]),
+            lock(LockKind::Concurrent, HOSTILE, vec![place(&[0], 0, blocked(1, 1_000, 1_000))]),
+        ],
+        unfinished: vec![Unfinished {
+            kind: LockKind::Monitor,
+            lock: "com.acme.Till <0x9>".to_owned(),
+            thread: "worker-2".to_owned(),
+            stack: vec!["com.acme.Shop.checkout(Shop.java:9)".to_owned()],
+            seen_ns: 3_000_000_000,
+            holder: None,
+        }],
+        looks: 12,
+        limits: vec!["some waits are missing".to_owned()],
+        ..Contention::default()
+    });
+    profile
 }
 
 /// The same, but what two nodes call is run by other threads: one of the two is below itself, by way of a method that it calls.

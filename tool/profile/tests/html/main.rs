@@ -121,6 +121,11 @@ fn a_metric_takes_the_place_of_time() {
 }
 
 #[test]
+fn locks_have_a_view_where_they_were_recorded() {
+    browse("locks", &written(&made_up::contended()));
+}
+
+#[test]
 fn a_search_filters_methods_and_marks_what_it_finds() {
     of_profile("search");
 }

@@ -6,7 +6,7 @@ import { contains, parse } from "./query";
 import type { Shown, Source } from "./source";
 import { NONE } from "./tree";
 
-export type ViewId = "flame" | "tree" | "methods" | "callers" | "about";
+export type ViewId = "flame" | "tree" | "methods" | "callers" | "locks" | "about";
 
 export interface State {
   view: ViewId;

@@ -16,6 +16,7 @@ export interface Report {
   imported?: string;
   threads: { id: number; name: string }[];
   statistics?: Statistics[];
+  locks?: Locks;
   budget?: { dropped: { method: string; at_ns: number }[] };
   environment: { host: string; started: string | null } | null;
   warnings: string[];
@@ -33,6 +34,39 @@ export interface Statistics {
   p50_ns: number;
   p90_ns: number;
   p99_ns: number;
+}
+
+/** How often and how long threads waited. */
+export interface Waits {
+  waits: number;
+  blocked_ns: number;
+  longest_ns: number;
+}
+
+interface Holder {
+  thread: string;
+  seen: number;
+  stack: string[];
+}
+
+/** Where a lock was waited for. */
+export interface LockPlace extends Waits {
+  threads: number;
+  stack: string[];
+  node: number | null;
+  left_by: (Waits & { thread: string })[];
+  seen: number;
+  holders: Holder[];
+}
+
+/** Contended locks. */
+export interface Locks extends Waits {
+  over_ns: number;
+  other_parks: Waits;
+  looks: number;
+  contended: (Waits & { kind: string; class: string; address: string; places: LockPlace[] })[];
+  unfinished: { lock: string; thread: string; seen_ns: number; stack: string[]; holder: Holder | null }[];
+  limits: string[];
 }
 
 interface Side {

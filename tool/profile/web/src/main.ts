@@ -10,31 +10,37 @@ import { FindBar } from "./find";
 import { FlameView } from "./flame";
 import { count, percent } from "./format";
 import { InfoView } from "./info";
+import { locksView } from "./locksview";
 import { MethodsView } from "./methodsview";
 import { ProfileSource } from "./profile";
 import type { Source } from "./source";
 import { paintOf, setTheme, startTheme, theme, type Theme } from "./theme";
 import { TreeView } from "./treeview";
 
+/** All that there may be; locks only where they were recorded. */
 const VIEWS: [ViewId, string][] = [
   ["flame", "Flame graph"],
   ["tree", "Tree"],
   ["methods", "Methods"],
   ["callers", "Callers and callees"],
+  ["locks", "Locks"],
   ["about", "About"],
 ];
 
 function page<A>(source: Source<A>, facts: ProfileFacts | DiffFacts): void {
   const app = new App(source);
   startTheme(() => app.tell("theme"));
-  const views: Record<ViewId, HTMLElement> = {
+  const locks = facts.kind === "profile" ? facts.report.locks : undefined;
+  const views: Partial<Record<ViewId, HTMLElement>> = {
     flame: new FlameView(app).element,
     tree: new TreeView(app).element,
     methods: new MethodsView(app).element,
     callers: new CallersView(app).element,
+    ...(locks === undefined ? {} : { locks: locksView(app, locks) }),
     about: aboutView(facts),
   };
-  const main = el("main", {}, el("div", { class: "stage" }, tabs(app, views), key(app), ...panels(app, views)), new InfoView(app).element);
+  const there = VIEWS.filter(([view]) => views[view] !== undefined);
+  const main = el("main", {}, el("div", { class: "stage" }, tabs(app, there, views), key(app), ...panels(app, there, views)), new InfoView(app).element);
   const root = document.getElementById("app")!;
   root.replaceChildren(header(app, facts), main);
   root.dataset.ready = "true";
@@ -149,16 +155,16 @@ function found<A>(app: App<A>): string {
   return methods === 0 ? "nothing found" : `${names}, ${shown.text(Math.round(width))} (${percent(width, whole)})`;
 }
 
-function tabs<A>(app: App<A>, views: Record<ViewId, HTMLElement>): HTMLElement {
+function tabs<A>(app: App<A>, there: [ViewId, string][], views: Partial<Record<ViewId, HTMLElement>>): HTMLElement {
   const list = el("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
-  const buttons = VIEWS.map(([view, label], index) => {
+  const buttons = there.map(([view, label], index) => {
     const tab = button(label, () => app.set({ view }), { id: `tab-${view}`, role: "tab", "aria-controls": `panel-${view}` });
     tab.addEventListener("keydown", (event) => {
-      const last = VIEWS.length - 1;
+      const last = there.length - 1;
       const wanted = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: last }[event.key];
       if (wanted === undefined) return;
       event.preventDefault();
-      const [next] = VIEWS[(wanted + VIEWS.length) % VIEWS.length];
+      const [next] = there[(wanted + there.length) % there.length];
       app.set({ view: next });
       document.getElementById(`tab-${next}`)!.focus();
     });
@@ -167,11 +173,11 @@ function tabs<A>(app: App<A>, views: Record<ViewId, HTMLElement>): HTMLElement {
   list.append(...buttons);
   const mark = (changed: Changed) => {
     if (!changed.has("view")) return;
-    VIEWS.forEach(([view], index) => {
+    there.forEach(([view], index) => {
       const isShown = view === app.state.view;
       buttons[index].setAttribute("aria-selected", String(isShown));
       buttons[index].tabIndex = isShown ? 0 : -1;
-      views[view].closest<HTMLElement>("[role=tabpanel]")?.toggleAttribute("hidden", !isShown);
+      views[view]?.closest<HTMLElement>("[role=tabpanel]")?.toggleAttribute("hidden", !isShown);
     });
   };
   // First, so that the other views find their panel shown when they are told.
@@ -180,9 +186,9 @@ function tabs<A>(app: App<A>, views: Record<ViewId, HTMLElement>): HTMLElement {
   return list;
 }
 
-function panels<A>(app: App<A>, views: Record<ViewId, HTMLElement>): HTMLElement[] {
-  return VIEWS.map(([view]) =>
-    el("section", { id: `panel-${view}`, role: "tabpanel", "aria-labelledby": `tab-${view}`, hidden: view !== app.state.view }, views[view]),
+function panels<A>(app: App<A>, there: [ViewId, string][], views: Partial<Record<ViewId, HTMLElement>>): HTMLElement[] {
+  return there.map(([view]) =>
+    el("section", { id: `panel-${view}`, role: "tabpanel", "aria-labelledby": `tab-${view}`, hidden: view !== app.state.view }, views[view]!),
   );
 }
 

@@ -1,7 +1,5 @@
 //! Contended locks, by a recording's events.
 
-use std::collections::BTreeSet;
-
 use headwater_jfr::{Event, EventKind, FrameIndex, LockIndex, Recorded, StackIndex};
 use rustc_hash::FxHashMap;
 
@@ -45,7 +43,6 @@ pub fn contention(recorded: &Recorded) -> (Contention, Vec<Option<Place>>) {
     let is_lock: Vec<bool> = recorded.stacks.iter().map(|stack| is_acquiring(recorded, &stack.frames)).collect();
     let mut locks: FxHashMap<LockIndex, usize> = FxHashMap::default();
     let mut waits: FxHashMap<(LockIndex, StackIndex), usize> = FxHashMap::default();
-    let mut threads: FxHashMap<(usize, usize), BTreeSet<u32>> = FxHashMap::default();
     let mut leavers: FxHashMap<(usize, usize, u32), Blocked> = FxHashMap::default();
     let mut place = |event: &Event, contention: &mut Contention| {
         let kind = match event.kind {
@@ -75,16 +72,13 @@ pub fn contention(recorded: &Recorded) -> (Contention, Vec<Option<Place>>) {
             of_lock.len() - 1
         });
         of_lock[wait].blocked.add(event.duration_ns);
-        threads.entry((lock, wait)).or_default().insert(event.thread.0);
+        of_lock[wait].threads.insert(event.thread.0);
         if let Some(owner) = event.previous_owner {
             leavers.entry((lock, wait, owner.0)).or_default().add(event.duration_ns);
         }
         Some(Place { lock, wait })
     };
     let places = recorded.events.iter().map(|event| place(event, &mut contention)).collect();
-    for ((lock, wait), threads) in threads {
-        contention.locks[lock].waits[wait].threads = threads.len();
-    }
     for ((lock, wait, owner), blocked) in leavers {
         let left_by = &mut contention.locks[lock].waits[wait].left_by;
         let thread = thread_name(recorded, owner);

@@ -111,7 +111,7 @@ impl<'a> Place<'a> {
         let left = |left: &'a Leaver| Left { thread: &left.thread, blocked: left.blocked.into() };
         Place {
             blocked: wait.blocked.into(),
-            threads: wait.threads,
+            threads: wait.threads.len(),
             stack: names.map(|name| name.machine.as_str()).collect(),
             cut: wait.is_cut,
             method: node.map(|node| profile.method_of(node).machine.as_str()),

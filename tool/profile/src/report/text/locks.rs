@@ -50,20 +50,8 @@ struct Text<'a, 'b, W> {
 
 impl<W: Write> Text<'_, '_, W> {
     fn summary(&mut self) -> io::Result<()> {
-        let Contention { locks, over_ns, looks, other_parks, .. } = self.contention;
-        let all = self.contention.blocked();
-        let over = if *over_ns == 0 { String::new() } else { format!(" of {} or longer", time(*over_ns)) };
-        let what = match locks.len() {
-            0 => format!("no waits{over} for locks"),
-            locks => format!(
-                "{}: {}{over}, blocked for {}, {} at most",
-                plural(locks as u64, "contended lock", "contended locks"),
-                plural(all.count, "wait", "waits"),
-                time(all.total_ns),
-                time(all.longest_ns)
-            ),
-        };
-        writeln!(self.lines.out, "{what}")?;
+        let Contention { looks, other_parks, .. } = self.contention;
+        writeln!(self.lines.out, "{}", summary(self.contention))?;
         if other_parks.count > 0 {
             let parks = plural(other_parks.count, "time", "times");
             writeln!(
@@ -97,7 +85,7 @@ impl<W: Write> Text<'_, '_, W> {
     }
 
     fn place(&mut self, lock: &ContendedLock, wait: &WaitPlace) -> io::Result<()> {
-        let threads = plural(wait.threads as u64, "thread", "threads");
+        let threads = plural(wait.threads.len() as u64, "thread", "threads");
         self.lines.line("    ", &format!("{}, {threads}, in", waits(wait.blocked)), Emphasis::None)?;
         let methods = &self.contention.methods;
         let names = wait.stack.iter().rev().filter_map(|method| methods.get(*method)).map(|name| name.display.as_str());
@@ -160,6 +148,23 @@ impl<W: Write> Text<'_, '_, W> {
                 writeln!(self.lines.out, "{} that still waited are in the JSON", plural(more as u64, "other", "others"))
             }
         }
+    }
+}
+
+/// How much was waited for how many of them.
+pub(super) fn summary(contention: &Contention) -> String {
+    let Contention { locks, over_ns, .. } = contention;
+    let all = contention.blocked();
+    let over = if *over_ns == 0 { String::new() } else { format!(" of {} or longer", time(*over_ns)) };
+    match locks.len() {
+        0 => format!("no waits{over} for locks"),
+        locks => format!(
+            "{}: {}{over}, blocked for {}, {} at most",
+            plural(locks as u64, "contended lock", "contended locks"),
+            plural(all.count, "wait", "waits"),
+            time(all.total_ns),
+            time(all.longest_ns)
+        ),
     }
 }
 
