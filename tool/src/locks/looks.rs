@@ -1,8 +1,8 @@
 //! Looks at all threads: who holds what others wait for.
 //!
-//! A look costs the JVM a safepoint. Its rate follows from what that takes: a fiftieth of the time at most. How long it is nobody tells: no longer than
+//! A look costs the JVM a safepoint. Its rate follows from what that takes: a hundredth of the time at most. How long it is nobody tells: no longer than
 //! the answer takes, nor than it can take to write so many lines. Owners of `java.util.concurrent` locks need a look through the heap, which has a rate
-//! of its own.
+//! of its own, by all that they take.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,7 +23,7 @@ use crate::threads::{Dump, Kind, Thread, WaitKind, read};
 /// Between two looks, at least.
 const EVERY: Duration = Duration::from_millis(100);
 /// Between two looks, what the one before took, so many times.
-const SPARING: u32 = 50;
+const SPARING: u32 = 100;
 /// To write a line takes the JVM a third of this.
 const A_LINE: Duration = Duration::from_micros(5);
 
@@ -117,7 +117,7 @@ impl Looking {
                     self.thorough.looked(took);
                 }
                 let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
-                self.plain.looked(if is_thorough { took } else { took.min(A_LINE * lines) });
+                self.plain.looked(took.min(A_LINE * lines));
                 self.looks.add(&read::read(&text), from_ns, to_ns);
             }
             Err(error) => self.looks.failed = Some(error.to_string()),
