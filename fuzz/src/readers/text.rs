@@ -39,6 +39,16 @@ impl Bytes {
     pub(crate) fn of_recordings(mut samples: Vec<Vec<u8>>) -> Bytes {
         let stack = [["a/b/C", "deep", "(ILjava/lang/String;)V"], ["a/b/C", "run", "()V"]];
         samples.insert(0, recording(4711, &[(5_000, &stack), (7_000, &stack[1..]), (9_000, &stack)]));
+        let wait = |kind, field| Happened {
+            kind,
+            at_ns: 5_000,
+            duration_ns: 3_000,
+            amount: ("none", 0),
+            stack: &stack,
+            lock: Some((field, "a/b/Guard", 16)),
+        };
+        let waits = [wait("jdk.JavaMonitorEnter", "monitorClass"), wait("jdk.ThreadPark", "parkedClass")];
+        samples.insert(1, recording_of(4711, &waits));
         Bytes { samples, one_in: 200, read: foreign::recording, most_bytes: (1 << 20, 200) }
     }
 

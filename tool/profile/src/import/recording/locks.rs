@@ -185,4 +185,27 @@ mod tests {
         assert_eq!((found.locks.len(), found.blocked().count, found.other_parks.count), (1, 1, 3));
         assert_eq!(found.locks[0].class, "java.util.concurrent.locks.ReentrantLock$NonfairSync");
     }
+
+    #[test]
+    fn whatever_a_recording_says_it_speaks_of_places_that_are_there() {
+        let wait = Happened {
+            kind: "jdk.JavaMonitorEnter",
+            at_ns: 5_000,
+            duration_ns: 3_000,
+            amount: ("none", 0),
+            stack: &[RUN],
+            lock: Some(("monitorClass", "a/b/Guard", 16)),
+        };
+        let whole = recording_of(7, &[wait, Happened { kind: "jdk.ThreadPark", ..wait }]);
+        for at in 68..whole.len() {
+            for value in [0, 1, 0x7F, 0x80, 0xFF, whole[at] ^ 1] {
+                let mut changed = whole.clone();
+                changed[at] = value;
+                if let Ok(recorded) = headwater_jfr::waits(&changed) {
+                    let (found, places) = contention(&recorded);
+                    assert!(places.len() == recorded.events.len() && found.holds(&Default::default()));
+                }
+            }
+        }
+    }
 }
