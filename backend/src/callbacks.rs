@@ -8,6 +8,7 @@ use headwater_protocol::word::PauseReason;
 use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{JNIEnv, jclass, jint, jobject};
 
+use crate::collections;
 use crate::compiled;
 use crate::counting;
 use crate::guard;
@@ -31,6 +32,8 @@ pub fn callbacks() -> Callbacks {
         monitor_waited: Some(counting::monitor_waited),
         monitor_contended_enter: Some(counting::monitor_contended_enter),
         monitor_contended_entered: Some(counting::monitor_contended_entered),
+        garbage_collection_start: Some(collections::garbage_collection_start),
+        garbage_collection_finish: Some(collections::garbage_collection_finish),
         ..Callbacks::default()
     }
 }
@@ -206,9 +209,12 @@ fn asks_nobody(session: &Session) -> bool {
 /// Has the time of `work` taken off the current thread's clock.
 fn pausing<T>(session: &Session, jni: Jni, work: impl FnOnce() -> T) -> T {
     let now = stopwatch(session);
+    // With an exception pending no Java code may run.
+    if session.counting.are_bytes() && !jni.exception_pending() {
+        session.runtime.pausing(jni);
+    }
     let start = now();
     let result = work();
-    // With an exception pending no Java code may run.
     if !jni.exception_pending() {
         let duration = u64::try_from(now() - start).unwrap_or_default();
         session.runtime.paused(jni, PauseReason::ClassLoad, duration);

@@ -1,6 +1,6 @@
 //! All that is read of HotSpot beyond its documented interfaces.
 //!
-//! It makes profiles gentler and quicker, and none of it is needed for correct counts. Each is used in JDKs that are known to be as it expects, and
+//! It makes profiles gentler and quicker, and none of it is needed for correct counts of calls; without [`allocation`] bytes are not counted. Each is used in JDKs that are known to be as it expects, and
 //! only where a test in the JVM at hand has shown that it holds; the tool is told of each. In a JDK that is not known everything
 //! rests on JVMTI and JNI alone.
 //!
@@ -11,12 +11,16 @@ use headwater_protocol::message::{Internal, Standing};
 use crate::jni_env::Jni;
 use crate::jvmti::Jvmti;
 
+pub mod allocation;
+pub mod causes;
 pub mod invocations;
 pub mod parameters;
+mod perf_data;
 pub mod stopped;
 pub mod type_profiles;
 mod vm_structs;
 
+use allocation::Allocation;
 use invocations::Invocations;
 use parameters::Parameters;
 use type_profiles::TypeProfiles;
@@ -34,6 +38,8 @@ pub struct HotSpot {
     pub type_profiles: Option<TypeProfiles>,
     /// Names and flags of parameters, where hotswaps would lose them.
     pub parameters: Option<Parameters>,
+    /// How much threads have allocated, as far as it is described: to be [tried](Allocation::tried) first.
+    pub allocation: Option<Allocation>,
     standings: Vec<(Internal, Standing)>,
 }
 
@@ -50,6 +56,8 @@ impl HotSpot {
         let invocations = Invocations::find(memory, described, (jvmti, jni));
         let type_profiles = TypeProfiles::find(memory, described, (jvmti, jni));
         let parameters = if keeps_names { None } else { Parameters::find(memory, described, (jvmti, jni)) };
+        causes::find(memory, described);
+        let allocation = Allocation::find(memory, described);
         let standing = |holds| if holds { Standing::Holds } else { Standing::Failed };
         let standings = vec![
             (Internal::InvocationCounters, standing(invocations.is_some())),
@@ -57,7 +65,7 @@ impl HotSpot {
             (Internal::SafepointTime, standing(stopped::find(memory, described))),
             (Internal::ParameterNames, if keeps_names { Standing::NotNeeded } else { standing(parameters.is_some()) }),
         ];
-        HotSpot { invocations, type_profiles, parameters, standings }
+        HotSpot { invocations, type_profiles, parameters, allocation, standings }
     }
 
     fn unknown(keeps_names: bool) -> HotSpot {
@@ -66,7 +74,7 @@ impl HotSpot {
             _ => (internal, Standing::UnknownJdk),
         };
         let standings = Internal::ALL.map(standing).to_vec();
-        HotSpot { invocations: None, type_profiles: None, parameters: None, standings }
+        HotSpot { invocations: None, type_profiles: None, parameters: None, allocation: None, standings }
     }
 
     /// How each stands.

@@ -106,6 +106,24 @@ impl Jni {
         self.checked(value, "the runtime class")
     }
 
+    /// Calls a static method without arguments that returns an object: a local reference.
+    pub fn call_static_object(self, class: jclass, method: jmethodID) -> Result<jobject, Thrown> {
+        let object = jni!(self, CallStaticObjectMethodA, class, method, ptr::null());
+        self.checked(object, "a static method")
+    }
+
+    /// Calls an instance method that takes a long and returns one.
+    pub fn call_long(self, object: jobject, method: jmethodID, argument: jlong) -> Result<jlong, Thrown> {
+        let value = jni!(self, CallLongMethodA, object, method, [jvalue { j: argument }].as_ptr());
+        self.checked(value, "an instance method")
+    }
+
+    /// An instance method, whoever may call it.
+    pub fn method(self, class: jclass, name: &CStr, descriptor: &CStr) -> Result<jmethodID, Thrown> {
+        let method = jni!(self, GetMethodID, class, name.as_ptr(), descriptor.as_ptr());
+        self.checked(method, "GetMethodID")
+    }
+
     /// Calls a static method that returns an array of `N` doubles.
     pub fn call_static_doubles<const N: usize>(self, class: jclass, method: jmethodID) -> Result<[f64; N], Thrown> {
         let array = jni!(self, CallStaticObjectMethodA, class, method, ptr::null());
@@ -132,11 +150,16 @@ impl Jni {
 
     /// `Thread.threadId()`, also where that method does not exist yet.
     pub fn thread_id(self, thread: jobject) -> Result<jlong, Thrown> {
+        self.thread_number(thread, c"tid")
+    }
+
+    /// What a thread has in one of the fields of `Thread` that are longs.
+    pub fn thread_number(self, thread: jobject, field: &CStr) -> Result<jlong, Thrown> {
         let class = self.find_class("java/lang/Thread")?;
-        let field = jni!(self, GetFieldID, class, c"tid".as_ptr(), c"J".as_ptr());
+        let field = jni!(self, GetFieldID, class, field.as_ptr(), c"J".as_ptr());
         self.delete_local(class);
-        let field = self.checked(field, "Thread.tid")?;
-        self.checked(jni!(self, GetLongField, thread, field), "Thread.tid")
+        let field = self.checked(field, "a field of Thread")?;
+        self.checked(jni!(self, GetLongField, thread, field), "a field of Thread")
     }
 
     /// How often a class has been redefined: more often than its superclass, because a redefinition counts for all classes below, too.

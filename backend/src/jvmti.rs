@@ -48,8 +48,10 @@ macro_rules! call {
     }};
 }
 
+mod extensions;
 mod stacks;
 
+pub use extensions::Extension;
 pub use stacks::Call;
 
 impl Jvmti {
@@ -136,6 +138,13 @@ impl Jvmti {
             ptr::null(),
             NORMAL_PRIORITY
         )
+    }
+
+    /// The current thread: a local reference.
+    pub fn current_thread(self) -> Result<jthread, Error> {
+        let mut thread = ptr::null_mut();
+        call!(self, slot::GET_CURRENT_THREAD, (*mut jthread), &mut thread)?;
+        Ok(thread)
     }
 
     /// A thread's name.

@@ -6,10 +6,12 @@
 //!
 //! Options: `<socket>` to begin a session, `detach=<socket>` to end the one there is.
 
+mod allocation;
 mod below;
 mod callbacks;
 mod class_file;
 mod classes;
+mod collections;
 mod compiled;
 mod connection;
 mod constants;

@@ -10,6 +10,7 @@ use headwater_protocol::{MethodId, ThreadId, layout, word};
 use headwater_runtime_java::{CLASSES, FORMER_NAMES, PROBE_CLASS, PROBES, UNSAFE_CLASS};
 use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jobject, jvalue};
 
+use crate::hotspot::allocation::Places;
 use crate::jni_env::{Jni, Thrown};
 use crate::{natives, tsc};
 
@@ -25,7 +26,11 @@ pub struct Runtime {
     threads: jmethodID,
     calibrate: jmethodID,
     thread_end: jmethodID,
+    pausing: jmethodID,
     paused: jmethodID,
+    count_allocation: jmethodID,
+    unmounts: jmethodID,
+    mounted: jmethodID,
     counted: jmethodID,
     waits: jmethodID,
     waited: jmethodID,
@@ -107,7 +112,11 @@ impl Runtime {
             threads: jni.static_method(class, "threads", "()J")?,
             calibrate: jni.static_method(class, "calibrate", "()[D")?,
             thread_end: jni.static_method(class, "threadEnd", "()V")?,
+            pausing: jni.static_method(class, "pausing", "()V")?,
             paused: jni.static_method(class, "paused", "(IJ)V")?,
+            count_allocation: jni.static_method(class, "countAllocation", "(JJJ)V")?,
+            unmounts: jni.static_method(class, "unmounts", "()V")?,
+            mounted: jni.static_method(class, "mounted", "()V")?,
             counted: jni.static_method(class, "counted", "(IJ)V")?,
             waits: jni.static_method(class, "waits", "()V")?,
             waited: jni.static_method(class, "waited", "(II)V")?,
@@ -186,12 +195,36 @@ impl Runtime {
         let _ = jni.call_static_void(self.class, self.thread_end, &[]);
     }
 
+    /// The current thread begins to do something for the profiler.
+    pub fn pausing(&self, jni: Jni) {
+        // An exception here was cleared; what is allocated then counts as the method's.
+        let _ = jni.call_static_void(self.class, self.pausing, &[]);
+    }
+
     /// The current thread was paused for the profiler.
     pub fn paused(&self, jni: Jni, reason: PauseReason, duration_ns: u64) {
         let duration = duration_ns.min(word::MAX_PAYLOAD) as i64;
         let arguments = [jvalue { i: reason.number() as jint }, jvalue { j: duration }];
         // An exception here was cleared; the pause then counts into the method's time.
         let _ = jni.call_static_void(self.class, self.paused, &arguments);
+    }
+
+    /// From now on what is allocated is counted.
+    pub fn count_allocation(&self, jni: Jni, places: Places) -> Result<(), Thrown> {
+        let Places { former, start, top } = places;
+        let arguments = [former, start, top].map(|offset| jvalue { j: offset as i64 });
+        jni.call_static_void(self.class, self.count_allocation, &arguments)
+    }
+
+    /// The current thread, which is virtual, is about to leave its carrier.
+    pub fn unmounts(&self, jni: Jni) {
+        // An exception here (a StackOverflowError at most) was cleared; what it has allocated is not told then, or as a part of more.
+        let _ = jni.call_static_void(self.class, self.unmounts, &[]);
+    }
+
+    /// It goes on.
+    pub fn mounted(&self, jni: Jni) {
+        let _ = jni.call_static_void(self.class, self.mounted, &[]);
     }
 
     /// Something happened in the method that the current thread is in.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use headwater_protocol::collections::Collection;
 use headwater_protocol::message::{Command, Greeting, HotswapResult, Notice, Omitted, Reply, Reveal, ToTool};
 use headwater_protocol::pulse::End;
 use headwater_protocol::segment::Segment;
@@ -303,10 +304,9 @@ impl Session {
                 }
                 Ok(Reply::Hotswapped(forgotten))
             }
-            Command::Count(what) => match self.counting.count(self.jvmti, what) {
-                Ok(()) => Ok(Reply::Done),
-                Err(error) => Err(failed(&error)),
-            },
+            Command::Count(what) => {
+                self.counting.count(self.jvmti, jni, (&self.hotspot, self.runtime), what).map(|()| Reply::Done)
+            }
             Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
             Command::ListCalls => open_calls::running(jni, self).map(Reply::Calls).map_err(|error| failed(&error)),
             Command::ListStacks { roots } => {
@@ -392,6 +392,13 @@ impl Session {
             let segment = self.segment.lock().unwrap_or_else(PoisonError::into_inner);
             segment.as_ref().filter(|_| !is_over).map(|segment| segment.some_free_chunks(most))
         })
+    }
+
+    /// Tells of a collection. Nobody who holds these locks waits for the JVM, which waits for this.
+    pub fn collected(&self, collection: &Collection) {
+        if let Some(segment) = &*self.segment.lock().unwrap_or_else(PoisonError::into_inner) {
+            segment.add_collection(collection);
+        }
     }
 
     /// Holds the current thread until the tool lets it go, or is gone, or too slow.

@@ -1,7 +1,8 @@
 //! The shared memory segment, in bytes from its beginning:
 //!
 //! ```text
-//! 0            header page: magic, version, number and length of chunks, counters of claims and of lost words, coarse clock, signs of life
+//! 0            header page: magic, version, number and length of chunks, counters of claims and of lost words, coarse clock, signs of life,
+//!              collections
 //! FLAGS        one byte a method id: FLAG_*
 //! CHUNK_HEADS  CHUNK_HEAD_BYTES a chunk: state, claim number, thread, time base, words written
 //! chunk_data() as many bytes a chunk as the header says: event words, zero from the first unwritten one on
@@ -47,6 +48,23 @@ pub const OFFSET_CLOCK: usize = 192;
 pub const OFFSET_BEAT: usize = 256;
 /// Offset of why the agent has ended the session (u32, atomic), see [`crate::pulse::End`]; 0 while it has not.
 pub const OFFSET_END: usize = 320;
+
+/// Offset of how many collections have been told of (u64, atomic). Alone in its cache line.
+pub const OFFSET_COLLECTIONS: usize = 384;
+/// Offset of the latest collections, a ring.
+pub const COLLECTIONS: usize = 2048;
+/// How many there are in it.
+pub const COLLECTIONS_KEPT: u64 = 32;
+/// Bytes of each.
+pub const COLLECTION_BYTES: usize = 64;
+/// In a collection: when it began (i64).
+pub const COLLECTION_START_NS: usize = 0;
+/// In a collection: how long it took, in ns (u64).
+pub const COLLECTION_DURATION_NS: usize = 8;
+/// In a collection: what it was for (UTF-8, filled up with zeros).
+pub const COLLECTION_CAUSE: usize = 16;
+/// Bytes of that.
+pub const COLLECTION_CAUSE_BYTES: usize = COLLECTION_BYTES - COLLECTION_CAUSE;
 
 /// Offset of the method flags.
 pub const FLAGS: usize = 4096;

@@ -5,12 +5,15 @@
 //! * [`layout`]: where things are in the shared memory segment.
 //! * [`files`]: what lies in the target's file system.
 //! * [`segment`]: the shared memory itself, and [`chunks`], how it is read.
+//! * [`collections`]: the JVM's, told of in it.
 //! * [`pulse`]: what of it each process knows of the other by.
 //!
 //! The Java side (`runtime-java`) repeats the constants of [`word`] and [`layout`]; a test over there compares them.
 #![deny(unsafe_code)]
 
 pub mod chunks;
+#[cfg(not(loom))]
+pub mod collections;
 pub mod files;
 pub mod ids;
 pub mod layout;

@@ -131,17 +131,26 @@ pub enum Counter {
     Waited,
     /// Instructions that the method's call has executed. Its exit follows, perhaps with a `PAUSE` between, and tells whose they are.
     Bytecodes,
+    /// How long collections had the JVM stand still meanwhile, in ns. In no word: the tool finds it out by the collections' times.
+    CollectedNs,
+    /// How often. Likewise.
+    Collected,
+    /// Bytes that the thread has allocated.
+    Allocated,
 }
 
 impl Counter {
     /// All of them.
-    pub const ALL: [Counter; 6] = [
+    pub const ALL: [Counter; 9] = [
         Counter::Classes,
         Counter::BlockedNs,
         Counter::Blocked,
         Counter::WaitedNs,
         Counter::Waited,
         Counter::Bytecodes,
+        Counter::CollectedNs,
+        Counter::Collected,
+        Counter::Allocated,
     ];
 
     /// The number that stands in the word: none that a pause or a handover has.
@@ -153,10 +162,15 @@ impl Counter {
             Counter::WaitedNs => 35,
             Counter::Waited => 36,
             Counter::Bytecodes => 48,
+            Counter::CollectedNs => 37,
+            Counter::Collected => 38,
+            Counter::Allocated => 39,
         }
     }
 
-    fn of(number: u32) -> Option<Counter> {
+    /// The counter of a number.
+    #[inline]
+    pub fn of(number: u32) -> Option<Counter> {
         Counter::ALL.into_iter().find(|counter| counter.number() == number)
     }
 }
@@ -172,6 +186,10 @@ pub struct Counting {
     pub waits: bool,
     /// Executed instructions.
     pub bytecodes: bool,
+    /// Garbage collections.
+    pub gc: bool,
+    /// Bytes that are allocated.
+    pub alloc: bool,
 }
 
 impl Counting {
@@ -182,6 +200,8 @@ impl Counting {
             Counter::BlockedNs | Counter::Blocked => self.locks,
             Counter::WaitedNs | Counter::Waited => self.waits,
             Counter::Bytecodes => self.bytecodes,
+            Counter::CollectedNs | Counter::Collected => self.gc,
+            Counter::Allocated => self.alloc,
         }
     }
 

@@ -109,7 +109,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 18] = [
+pub const CLASSES: [RuntimeClass; 19] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -123,6 +123,7 @@ pub const CLASSES: [RuntimeClass; 18] = [
     class!("HeadwaterV1Entry"),
     class!("HeadwaterV1Leaving"),
     class!("HeadwaterV1Bucket"),
+    class!("HeadwaterV1Allocation"),
     class!("HeadwaterV1HandedOver"),
     class!("HeadwaterV1Handover"),
     class!("HeadwaterV1Outermost"),

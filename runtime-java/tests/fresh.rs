@@ -67,6 +67,7 @@ fn constants_are_the_protocols() {
         ("HANDOVER_RUN", word::Handover::Run.number().into()),
         ("HANDOVER_END", word::Handover::End.number().into()),
         ("HANDOVER_DROP", word::Handover::Drop.number().into()),
+        ("COUNTER_ALLOCATED", word::Counter::Allocated.number().into()),
         ("START", handover::START.into()),
         ("TASK", handover::TASK.into()),
         ("STAGE", handover::STAGE.into()),

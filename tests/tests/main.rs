@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+mod allocated;
 mod budget;
 mod bytecodes;
 mod clocks;
@@ -52,6 +53,7 @@ mod watch;
 
 fn main() -> ExitCode {
     headwater_tests::trials::run([
+        allocated::trials(),
         budget::trials(),
         bytecodes::trials(),
         clocks::trials(),

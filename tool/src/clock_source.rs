@@ -33,6 +33,9 @@ pub enum ClockChoice {
 /// Why the time stamp counter cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClockSourceError {
+    /// Threads' clocks do not tell when something else was.
+    #[error("--count gc needs to know when methods ran, which --clock cpu does not tell: leave one of them out")]
+    NoCommonTime,
     /// The mode has a clock of its own.
     #[error("--clock {0} reads a clock of its own: --clock-source is for --clock exact")]
     OwnClock(&'static str),

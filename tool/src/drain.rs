@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::chunks::ChunkReader;
+use headwater_protocol::collections::CollectionReader;
 use headwater_protocol::segment::Segment;
 use tokio::sync::{Notify, oneshot, watch};
 
@@ -90,7 +91,9 @@ impl Drain {
         let (requests, inbox) = channel();
         let (returns, returned) = channel();
         let decoder = Decoder::new(options);
-        let worker = Worker { inbox, returned, reader: ChunkReader::new(segment), decoder, sampler, tallies: None };
+        let collections = CollectionReader::new(Arc::clone(&segment));
+        let reader = ChunkReader::new(segment);
+        let worker = Worker { inbox, returned, reader, collections, decoder, sampler, tallies: None };
         let calls = options.root_limit;
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(&shared, calls))?;
         Ok(Drain { progress, requests, returns, thread })
@@ -154,6 +157,7 @@ struct Worker {
     inbox: Receiver<Request>,
     returned: Receiver<Returned>,
     reader: ChunkReader<ChunkCursor>,
+    collections: CollectionReader,
     decoder: Decoder,
     sampler: Option<CpuSampler>,
     tallies: Option<Tallies>,
@@ -250,14 +254,24 @@ impl Worker {
     fn pass(&mut self) -> bool {
         let found = self.reader.pass(
             |chunk| ChunkCursor::new(chunk.thread, chunk.base_ns),
-            |cursor, words| self.decoder.words(cursor, words),
+            |cursor, words| {
+                // All that ended before these words were written.
+                pass_collections(&mut self.collections, &mut self.decoder);
+                self.decoder.words(cursor, words);
+            },
         );
+        pass_collections(&mut self.collections, &mut self.decoder);
         self.decoder.pass_done();
         if let Some(sampler) = &mut self.sampler {
             sampler.sample(&mut self.decoder);
         }
         found
     }
+}
+
+fn pass_collections(from: &mut CollectionReader, to: &mut Decoder) {
+    let lost = from.read(|collection| to.collection(collection));
+    to.lost_collections(lost);
 }
 
 #[cfg(test)]

@@ -275,12 +275,13 @@ pub(crate) async fn prepare(
     start: Start,
     before_change: impl FnOnce(),
 ) -> Result<Calibration, ProfileError> {
+    // First: what probes tell besides has its cost.
+    session.count(settings.counting).await?;
     let calibration = session.calibrate().await?;
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
         return Err(ClockSourceError::Linker.into());
     }
     session.omit().await?;
-    session.count(settings.counting).await?;
     session.list_classes(settings.reveal).await?;
     let announce = |estimate| {
         before_change();

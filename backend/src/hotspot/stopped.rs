@@ -1,25 +1,15 @@
 //! How long the JVM has been at safepoints, by its own account.
 //!
 //! What a retransformation takes its own thread is more than what it takes all others: new code is verified first, while they run. JVMTI does not tell
-//! the two apart, but HotSpot keeps a counter of all time at safepoints among its performance data (those that `jcmd PerfCounter.print` shows; off by
-//! `-XX:-UsePerfData`).
+//! the two apart, but HotSpot keeps a counter of all time at safepoints among its [performance data](super::perf_data).
 
 use std::sync::OnceLock;
 
+use super::perf_data;
 use super::vm_structs::{Description, Memory};
 
 /// The counter, and that of its unit.
-const COUNTERS: [&[u8]; 2] = [b"sun.rt.safepointTime", b"sun.os.hrt.frequency"];
-/// What performance data begins with.
-const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
-/// The header: where the counters begin, and how many there are.
-const ENTRY_OFFSET: usize = 24;
-const ENTRY_COUNT: usize = 28;
-const HEADER: usize = 32;
-/// A counter: its length and, from its start, where its name and its value are.
-const ENTRY_LENGTH: usize = 0;
-const NAME_OFFSET: usize = 4;
-const VALUE_OFFSET: usize = 16;
+const COUNTERS: [&str; 2] = ["sun.rt.safepointTime", "sun.os.hrt.frequency"];
 
 static CLOCK: OnceLock<Option<Clock>> = OnceLock::new();
 
@@ -48,86 +38,14 @@ impl Clock {
     }
 
     fn find(memory: &Memory, described: &Description) -> Option<Clock> {
-        let start = memory.word(described.field("PerfMemory", "_start")?.address)?;
-        let length = memory.word(described.field("PerfMemory", "_top")?.address)?.checked_sub(start)?;
-        let data = memory.bytes(start, usize::try_from(length).ok()?)?;
-        let [time, frequency] = counters(&data)?;
-        let ticks_a_second = memory.word(start + frequency? as u64)?;
+        let [address, frequency] = perf_data::find(memory, described, COUNTERS)?;
+        let ticks_a_second = memory.word(frequency?)?;
         if ticks_a_second == 0 {
             return None;
         }
-        let clock = Clock { memory: memory.clone(), address: start + time? as u64, ticks_a_second };
+        let clock = Clock { memory: memory.clone(), address: address?, ticks_a_second };
         // Nobody has stood still for longer than the machine runs.
         let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec;
         (clock.nanos()? / 1_000_000_000 <= u64::try_from(uptime).ok()?).then_some(clock)
-    }
-}
-
-/// Where the values of the counters are.
-fn counters(data: &[u8]) -> Option<[Option<usize>; 2]> {
-    let number = |at: usize| Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?) as usize);
-    if data.len() < HEADER || data[..4] != MAGIC {
-        return None;
-    }
-    let mut found = [None; 2];
-    let mut entry = number(ENTRY_OFFSET)?;
-    for _ in 0..number(ENTRY_COUNT)? {
-        // One without a length is garbled, and would be the next one too.
-        let length = number(entry + ENTRY_LENGTH).filter(|length| *length > 0)?;
-        let name = data.get(entry..entry.checked_add(length)?)?.get(number(entry + NAME_OFFSET)?..)?;
-        let name = name.split(|byte| *byte == 0).next()?;
-        if let Some(index) = COUNTERS.iter().position(|wanted| *wanted == name) {
-            found[index] = Some(entry + number(entry + VALUE_OFFSET)?);
-        }
-        entry += length;
-    }
-    Some(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Performance data with these counters, each with its place in it.
-    fn data(names: &[&str]) -> Vec<u8> {
-        let mut data = MAGIC.to_vec();
-        data.resize(HEADER, 0);
-        data[ENTRY_OFFSET..ENTRY_OFFSET + 4].copy_from_slice(&(HEADER as u32).to_ne_bytes());
-        data[ENTRY_COUNT..ENTRY_COUNT + 4].copy_from_slice(&(names.len() as u32).to_ne_bytes());
-        for name in names {
-            let mut entry = vec![0; 20];
-            entry.extend_from_slice(name.as_bytes());
-            entry.resize(64, 0);
-            entry[ENTRY_LENGTH..ENTRY_LENGTH + 4].copy_from_slice(&64_u32.to_ne_bytes());
-            entry[NAME_OFFSET..NAME_OFFSET + 4].copy_from_slice(&20_u32.to_ne_bytes());
-            entry[VALUE_OFFSET..VALUE_OFFSET + 4].copy_from_slice(&56_u32.to_ne_bytes());
-            data.extend(entry);
-        }
-        data
-    }
-
-    #[test]
-    fn counters_are_found_by_name() {
-        let all = data(&["sun.os.hrt.frequency", "sun.rt.safepointTimes", "sun.rt.safepointTime"]);
-        assert_eq!(counters(&all), Some([Some(HEADER + 2 * 64 + 56), Some(HEADER + 56)]));
-        assert_eq!(counters(&data(&["sun.rt.safepoints"])), Some([None, None]));
-    }
-
-    #[test]
-    fn garbled_data_has_no_counters() {
-        let whole = data(&["sun.os.hrt.frequency", "sun.rt.safepointTime"]);
-        for length in 0..whole.len() {
-            assert_eq!(counters(&whole[..length]), None, "cut at {length}");
-        }
-        let mut endless = whole.clone();
-        endless[ENTRY_COUNT..HEADER].copy_from_slice(&u32::MAX.to_ne_bytes());
-        endless[HEADER..HEADER + 4].copy_from_slice(&0_u32.to_ne_bytes());
-        assert_eq!(counters(&endless), None);
-        for at in 0..whole.len() {
-            let mut garbled = whole.clone();
-            garbled[at] = 0xff;
-            // Whatever it finds, it does not look beyond.
-            let _ = counters(&garbled);
-        }
     }
 }

@@ -27,6 +27,7 @@ pub struct Error(pub jint);
 
 impl Error {
     pub(super) const NONE: Error = Error(0);
+    pub(super) const NOT_AVAILABLE: Error = Error(98);
     pub(super) const ABSENT_INFORMATION: Error = Error(101);
 
     /// The error's name in the specification, without its prefix.
@@ -90,12 +91,16 @@ pub mod capability {
     pub const COMPILED_METHOD_LOAD: u32 = 27;
     /// `MonitorContendedEnter` and its kin.
     pub const MONITOR_EVENTS: u32 = 28;
+    /// `GarbageCollectionStart` and `GarbageCollectionFinish`.
+    pub const GARBAGE_COLLECTION_EVENTS: u32 = 31;
     /// `GetConstantPool`.
     pub const CONSTANT_POOL: u32 = 35;
     /// `RetransformClasses`.
     pub const RETRANSFORM_CLASSES: u32 = 37;
     /// ... of classes of the JDK, too.
     pub const RETRANSFORM_ANY_CLASS: u32 = 38;
+    /// Events of virtual threads; since JDK 21.
+    pub const VIRTUAL_THREADS: u32 = 44;
 }
 
 /// `jvmtiCapabilities`.
@@ -138,6 +143,10 @@ pub enum EventKind {
     MonitorContendedEnter = 75,
     /// It has entered it.
     MonitorContendedEntered = 76,
+    /// The JVM stands still for a collection.
+    GarbageCollectionStart = 81,
+    /// It will go on.
+    GarbageCollectionFinish = 82,
 }
 
 /// Type of `VMInit`.
@@ -168,6 +177,8 @@ pub type MonitorWait = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv
 pub type MonitorWaited = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jobject, u8);
 /// Type of `MonitorContendedEnter` and `MonitorContendedEntered`.
 pub type MonitorContended = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jobject);
+/// Type of `GarbageCollectionStart` and `GarbageCollectionFinish`.
+pub type GarbageCollection = unsafe extern "system" fn(*mut Env);
 /// Type of `CompiledMethodLoad`.
 pub type CompiledMethodLoad =
     unsafe extern "system" fn(*mut Env, jmethodID, jint, *const c_void, jint, *const c_void, *const CompileRecord);
@@ -244,6 +255,12 @@ pub struct Callbacks {
     pub monitor_contended_enter: Option<MonitorContended>,
     /// Event 76.
     pub monitor_contended_entered: Option<MonitorContended>,
+    /// Events 77 to 80.
+    pub unused_then: [Option<unsafe extern "system" fn()>; 4],
+    /// Event 81.
+    pub garbage_collection_start: Option<GarbageCollection>,
+    /// Event 82.
+    pub garbage_collection_finish: Option<GarbageCollection>,
 }
 
 #[repr(C)]
@@ -261,6 +278,27 @@ pub(super) struct ThreadInfo {
 pub(super) struct FrameInfo {
     pub(super) method: jmethodID,
     pub(super) location: jlong,
+}
+
+/// `jvmtiExtensionEventInfo`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct ExtensionEvent {
+    pub(super) index: jint,
+    pub(super) id: *mut c_char,
+    pub(super) description: *mut c_char,
+    pub(super) parameter_count: jint,
+    pub(super) parameters: *mut Parameter,
+}
+
+/// `jvmtiParamInfo`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Parameter {
+    pub(super) name: *mut c_char,
+    pub(super) kind: jint,
+    pub(super) base_type: jint,
+    pub(super) is_null_ok: u8,
 }
 
 /// `jvmtiLineNumberEntry`.
@@ -318,6 +356,8 @@ pub mod slot {
     pub const GET_OBJECTS_WITH_TAGS: usize = 114;
     pub const SET_EVENT_CALLBACKS: usize = 122;
     pub const GENERATE_EVENTS: usize = 123;
+    pub const GET_EXTENSION_EVENTS: usize = 125;
+    pub const SET_EXTENSION_EVENT_CALLBACK: usize = 126;
     pub const DISPOSE_ENVIRONMENT: usize = 127;
     pub const GET_SYSTEM_PROPERTY: usize = 131;
     pub const ADD_CAPABILITIES: usize = 142;
@@ -355,6 +395,8 @@ pub mod slot {
         (GET_OBJECTS_WITH_TAGS, "GetObjectsWithTags"),
         (SET_EVENT_CALLBACKS, "SetEventCallbacks"),
         (GENERATE_EVENTS, "GenerateEvents"),
+        (GET_EXTENSION_EVENTS, "GetExtensionEvents"),
+        (SET_EXTENSION_EVENT_CALLBACK, "SetExtensionEventCallback"),
         (DISPOSE_ENVIRONMENT, "DisposeEnvironment"),
         (GET_SYSTEM_PROPERTY, "GetSystemProperty"),
         (ADD_CAPABILITIES, "AddCapabilities"),
@@ -378,120 +420,4 @@ pub mod class_status {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::PathBuf;
-
-    fn headers() -> Vec<(PathBuf, String)> {
-        let homes = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter();
-        let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().map(|entry| entry.path());
-        let headers: Vec<_> = homes
-            .chain(installed)
-            .map(|home| home.join("include/jvmti.h"))
-            .filter_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?)))
-            .collect();
-        assert!(!headers.is_empty(), "no jvmti.h under JAVA_HOME or /usr/lib/jvm: install openjdk-17-jdk-headless");
-        headers
-    }
-
-    /// `NAME = value` in the header.
-    fn constant(header: &str, name: &str) -> i32 {
-        let line = header.lines().find(|line| line.trim_start().starts_with(&format!("{name} ="))).expect(name);
-        let value = line.split('=').nth(1).expect("a value").trim().trim_end_matches(',').trim();
-        match value.strip_prefix("0x") {
-            Some(hex) => i32::from_str_radix(hex, 16).expect(name),
-            None => value.parse().expect(name),
-        }
-    }
-
-    #[test]
-    fn slots_are_the_headers() {
-        for (path, header) in headers() {
-            let table = &header[header.find("jvmtiInterface_1_ {").expect("the table")..];
-            for (number, name) in slot::ALL {
-                let function = table.find(&format!("(JNICALL *{name})")).unwrap_or_else(|| panic!("{name}"));
-                let comment = &table[table[..function].rfind("/*").expect("a comment")..function];
-                let found: usize = comment[2..].split(':').next().expect("a number").trim().parse().expect(name);
-                assert_eq!(found, *number, "{name} in {}", path.display());
-            }
-            assert!(table.contains(" 156 : ") && !table.contains(" 157 : "), "{}", path.display());
-        }
-    }
-
-    #[test]
-    fn errors_events_and_status_bits_are_the_headers() {
-        for (_, header) in headers() {
-            for (code, name) in ERRORS.iter().filter(|(_, name)| header.contains(&format!("JVMTI_ERROR_{name} "))) {
-                assert_eq!(constant(&header, &format!("JVMTI_ERROR_{name}")), *code, "{name}");
-            }
-            for (event, name) in [
-                (EventKind::VmInit, "VM_INIT"),
-                (EventKind::VmDeath, "VM_DEATH"),
-                (EventKind::ThreadEnd, "THREAD_END"),
-                (EventKind::ClassFileLoadHook, "CLASS_FILE_LOAD_HOOK"),
-                (EventKind::ClassPrepare, "CLASS_PREPARE"),
-                (EventKind::CompiledMethodLoad, "COMPILED_METHOD_LOAD"),
-                (EventKind::MonitorWait, "MONITOR_WAIT"),
-                (EventKind::MonitorWaited, "MONITOR_WAITED"),
-                (EventKind::MonitorContendedEnter, "MONITOR_CONTENDED_ENTER"),
-                (EventKind::MonitorContendedEntered, "MONITOR_CONTENDED_ENTERED"),
-            ] {
-                assert_eq!(constant(&header, &format!("JVMTI_EVENT_{name}")), event as i32);
-            }
-            for (bit, name) in [
-                (class_status::PREPARED, "PREPARED"),
-                (class_status::INITIALIZED, "INITIALIZED"),
-                (class_status::ERROR, "ERROR"),
-                (class_status::ARRAY, "ARRAY"),
-                (class_status::PRIMITIVE, "PRIMITIVE"),
-            ] {
-                assert_eq!(constant(&header, &format!("JVMTI_CLASS_STATUS_{name}")), bit);
-            }
-        }
-    }
-
-    #[test]
-    fn the_kind_of_inline_records_is_the_headers() {
-        for (path, _) in headers() {
-            let header = std::fs::read_to_string(path.with_file_name("jvmticmlr.h")).expect("it stands beside jvmti.h");
-            assert_eq!(constant(&header, "JVMTI_CMLR_INLINE_INFO"), CompileRecord::INLINE_INFO);
-        }
-    }
-
-    #[test]
-    fn capability_bits_are_the_headers() {
-        for (_, header) in headers() {
-            let bits: Vec<&str> =
-                header.lines().filter_map(|line| line.trim().strip_prefix("unsigned int can_")).collect();
-            for (bit, name) in [
-                (capability::TAG_OBJECTS, "tag_objects"),
-                (capability::BYTECODES, "get_bytecodes"),
-                (capability::LINE_NUMBERS, "get_line_numbers"),
-                (capability::ALL_CLASS_HOOKS, "generate_all_class_hook_events"),
-                (capability::COMPILED_METHOD_LOAD, "generate_compiled_method_load_events"),
-                (capability::MONITOR_EVENTS, "generate_monitor_events"),
-                (capability::CONSTANT_POOL, "get_constant_pool"),
-                (capability::RETRANSFORM_CLASSES, "retransform_classes"),
-                (capability::RETRANSFORM_ANY_CLASS, "retransform_any_class"),
-            ] {
-                assert_eq!(bits[bit as usize].split(' ').next(), Some(name));
-            }
-        }
-    }
-
-    #[test]
-    fn callbacks_stand_in_the_headers_order() {
-        for (_, header) in headers() {
-            let end = header.find("} jvmtiEventCallbacks;").expect("the struct");
-            let start = header[..end].rfind("typedef struct {").expect("its beginning");
-            let names: Vec<&str> = header[start..end]
-                .lines()
-                .filter_map(|line| line.trim().strip_prefix("jvmtiEvent")?.split(' ').nth(1))
-                .map(|name| name.trim_end_matches(';'))
-                .collect();
-            let expected =
-                ["VMInit", "VMDeath", "ThreadStart", "ThreadEnd", "ClassFileLoadHook", "ClassLoad", "ClassPrepare"];
-            assert_eq!(names[..expected.len()], expected);
-        }
-    }
-}
+mod tests;

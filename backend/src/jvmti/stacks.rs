@@ -112,8 +112,7 @@ impl Jvmti {
 
     /// Has all threads stand still for a moment, at a safepoint.
     pub fn safepoint(self, jni: Jni) -> Result<(), Error> {
-        let mut thread = ptr::null_mut();
-        call!(self, slot::GET_CURRENT_THREAD, (*mut jthread), &mut thread)?;
+        let thread = self.current_thread()?;
         // One thread's stack is had without a safepoint.
         let had = self.stacks_at_once(&[thread; 2], 0);
         jni.delete_local(thread);

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::cct::{Cct, NodeId};
 
 mod controls;
+mod counts;
 mod handover;
 mod invocations;
 mod open_calls;
@@ -36,6 +37,7 @@ pub use open_calls::Returned;
 pub use partial::Partial;
 pub use scheduled::Scheduled;
 
+use counts::Collections;
 use handover::Handovers;
 use invocations::Recorder;
 use thread::Thread;
@@ -103,6 +105,7 @@ pub struct Decoder {
     recorder: Recorder,
     handovers: Handovers,
     scheduled: Scheduled,
+    collections: Collections,
     /// How often all chunks have been read.
     pass: u64,
     /// Threads with runs that are held.
@@ -136,6 +139,7 @@ impl Decoder {
             recorder: Recorder::default(),
             handovers: Handovers::default(),
             scheduled: Scheduled::default(),
+            collections: Collections::default(),
             pass: 0,
             waiting: Vec::new(),
             folded: Cct::new(),
@@ -173,20 +177,24 @@ impl Decoder {
         let mut rest = words;
         loop {
             let (thread, statistics) = (&mut self.threads[index], self.options.statistics);
+            let times = (base_ns, self.collections.next_ns(thread.collections));
             let (followed, events) = match statistics {
-                Statistics::Off => thread.follow::<false>(base_ns, rest, statistics, &mut self.recorder),
-                _ => thread.follow::<true>(base_ns, rest, statistics, &mut self.recorder),
+                Statistics::Off => thread.follow::<false>(times, rest, statistics, &mut self.recorder),
+                _ => thread.follow::<true>(times, rest, statistics, &mut self.recorder),
             };
             self.events += events;
             rest = &rest[followed..];
             let Some((&word, behind)) = rest.split_first() else { return rest };
             let at = |time_ns: u64| base_ns.wrapping_add(time_ns as i64);
-            match Event::decode(word) {
+            let event = Event::decode(word);
+            if let Some(Event::Enter { time_ns, .. } | Event::Exit { time_ns, .. }) = event {
+                self.pass_collections(index, at(time_ns));
+            }
+            match event {
                 Some(Event::Enter { method, time_ns, root: false }) => self.enter(index, method, at(time_ns)),
                 Some(Event::Exit { method, time_ns, thrown }) => self.exit(index, method, at(time_ns), thrown),
                 Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
                 Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
-                Some(Event::Count { counter: Counter::Bytecodes, value }) => self.threads[index].execute(value),
                 Some(Event::Count { counter, value }) => self.count(index, counter, value),
                 Some(Event::Control { method, duration_ns }) => self.control(method, duration_ns),
                 Some(Event::Handover { what, link }) => {
@@ -349,23 +357,6 @@ impl Decoder {
         }
     }
 
-    #[cold]
-    fn count(&mut self, index: usize, counter: Counter, value: u64) {
-        let thread = &mut self.threads[index];
-        if !thread.skipping && !thread.is_outside() {
-            thread.tree.add_count(thread.top, counter, value);
-        }
-    }
-
-    fn control(&mut self, method: MethodId, duration_ns: u64) {
-        self.controls.entry(method).or_default().add(duration_ns);
-    }
-
-    /// The control invocations of each root.
-    pub fn controls(&self) -> &FxHashMap<MethodId, Controls> {
-        &self.controls
-    }
-
     /// Recording ended at this time: methods that are still open get their time up to then, if that is on their clock.
     pub fn finish(&mut self, now_ns: i64) {
         // Everything has been read: there are no runs but those that are held.
@@ -373,6 +364,9 @@ impl Decoder {
             self.follow_runs(index, u64::MAX);
         }
         self.follow_waiting(true);
+        for index in 0..self.threads.len() {
+            self.pass_collections(index, now_ns);
+        }
         for thread in &mut self.threads {
             thread.count_sample();
             if self.options.time_base == TimeBase::System {
@@ -403,6 +397,7 @@ impl Decoder {
             }
             let old = std::mem::take(&mut thread.tree);
             thread.sampled = None;
+            thread.collections = 0;
             thread.open.forget();
             let mut nodes = Vec::new();
             let path = old.path(thread.top);

@@ -20,6 +20,7 @@ mod amounts;
 mod basis;
 mod budget;
 mod clock;
+mod collections;
 mod completeness;
 mod contention;
 mod environment;
@@ -34,6 +35,7 @@ pub(crate) use amounts::NodeAmounts;
 pub use basis::Basis;
 pub use budget::{Budget, DroppedMethod, Lengthened, Limit, LimitError, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
+pub use collections::{Collections, Pause};
 pub use completeness::{AtLeast, Unseen};
 pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
 pub use environment::Environment;
@@ -418,6 +420,9 @@ pub struct Profile {
     pub hotswap: Hotswap,
     /// What else was waited for.
     pub waits: Vec<Wait>,
+    /// Garbage collections, where they were counted.
+    #[serde(default)]
+    pub collections: Option<Collections>,
     /// The format that it was read from, if another tool made it: then it has the metrics of [`Profile::counted`] and no others.
     #[serde(default)]
     pub imported: Option<String>,

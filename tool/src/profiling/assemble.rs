@@ -21,8 +21,7 @@ use crate::correction::{
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Summary};
 use crate::profile::{
     Basis, Clock, ClockMode, ClockSource, Control, ControlKind, Discovery, Environment, Events, Hotswap, MethodIndex,
-    MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, Wait,
-    tell_apart,
+    MethodName, MethodStatistics, Node, OpenCalls, Profile, Root, Skipped, Target, ThreadProfile, Tree, tell_apart,
 };
 use crate::session::{HotswapTotals, Session};
 use crate::timing::{RootTimes, Timed};
@@ -46,6 +45,8 @@ pub(crate) struct Facts {
     pub(super) remarks: Vec<String>,
     governor: Option<Governor>,
     counting: Counting,
+    /// When recording began.
+    began_ns: i64,
     /// How long the steps of the coarse clock were, if there is one.
     step_ns: Option<f64>,
 }
@@ -85,6 +86,7 @@ impl Facts {
             remarks: session.remarks().to_vec(),
             governor: session.governor().cloned(),
             counting: settings.counting,
+            began_ns: session.recorded().began_ns(),
             step_ns,
         }
     }
@@ -173,6 +175,7 @@ pub(crate) fn profile(
         contention: None,
         notes: Vec::new(),
         counted: counters::metrics(facts.counting),
+        collections: facts.counting.gc.then(|| counters::collections(decoder, facts.began_ns)),
         target,
         environment: Environment::here(duration),
         roots: roots(&facts, &merged, decoder),
@@ -191,7 +194,7 @@ pub(crate) fn profile(
             pause_ns_total: facts.hotswap.pause_ns_total,
             pause_ns_max: facts.hotswap.pause_ns_max,
         },
-        waits: waits(decoder),
+        waits: counters::waits(decoder),
         threads: thread_profiles(&facts, decoder, &merged, &clock, threads),
         controls,
         statistics: statistics(&facts, decoder, &merged, &clock),
@@ -351,23 +354,6 @@ fn statistics(facts: &Facts, decoder: &Decoder, merged: &Tree, clock: &Clock) ->
 /// What threads inside the roots waited on account of the profile.
 fn waited_ns(decoder: &Decoder) -> u64 {
     PauseReason::ALL.into_iter().map(|reason| decoder.pauses(reason).duration_ns).sum()
-}
-
-fn waits(decoder: &Decoder) -> Vec<Wait> {
-    let described = |reason| match reason {
-        PauseReason::Hotswap => "hotswap",
-        PauseReason::Buffer => "buffer",
-        PauseReason::ClassLoad => "class load",
-        PauseReason::OpenCalls => "open calls",
-    };
-    PauseReason::ALL
-        .into_iter()
-        .map(|reason| {
-            let total = decoder.pauses(reason);
-            Wait { reason: described(reason).into(), count: total.count, duration_ns: total.duration_ns }
-        })
-        .filter(|wait| wait.count > 0)
-        .collect()
 }
 
 fn thread_profiles(

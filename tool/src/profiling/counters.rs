@@ -1,9 +1,11 @@
 //! What is counted beside calls, as metrics.
 
-use headwater_protocol::word::{Counter, Counting};
+use headwater_protocol::collections::Collection;
+use headwater_protocol::word::{Counter, Counting, PauseReason};
 
 use crate::cct::Cct;
-use crate::profile::{Column, Extent, Metric, Tree, Unit};
+use crate::decode::Decoder;
+use crate::profile::{Collections, Column, Extent, Metric, Pause, Tree, Unit, Wait};
 
 /// A counter's metric.
 fn metric(counter: Counter) -> Metric {
@@ -37,6 +39,24 @@ fn metric(counter: Counter) -> Metric {
             "Instructions of the instrumented methods' class files that were executed, in calls that have ended. What is not instrumented \
              counts nowhere.",
         ),
+        Counter::Allocated => Metric::counted(
+            "alloc",
+            "allocated",
+            Unit::Bytes,
+            Extent::OwnAndTotal,
+            "Bytes of the heap that the method, or what it calls that is not instrumented, has allocated, as the JVM accounts for them.",
+        ),
+        Counter::CollectedNs => time(
+            "gc",
+            "time in gc",
+            "Time in which the JVM stood still for garbage collections while the method was on top of its thread's stack, whether \
+             that ran or waited; it is a part of wall time.",
+        ),
+        Counter::Collected => times(
+            "collections",
+            "collections",
+            "How often the JVM stood still for a garbage collection, or a part of one, while the method was on top of its thread's stack.",
+        ),
     }
 }
 
@@ -53,4 +73,34 @@ pub(super) fn metrics(what: Counting) -> Vec<Metric> {
 pub(super) fn count(tree: &mut Tree, cct: &Cct, what: Counting) {
     let column = |counter| Column::of(&tree.nodes, cct.nodes().skip(1).map(|(id, _)| (cct.count(id, counter), 0)));
     tree.counted = counted(what).map(column).collect();
+}
+
+/// The collections since recording began.
+pub(super) fn collections(decoder: &Decoder, began_ns: i64) -> Collections {
+    let (all, lost) = decoder.collections();
+    let since = all.iter().filter(|collection| collection.end_ns() > began_ns);
+    let pause = |collection: &Collection| Pause {
+        start_ns: u64::try_from(collection.start_ns - began_ns).unwrap_or_default(),
+        duration_ns: collection.duration_ns,
+        cause: collection.cause.clone(),
+    };
+    Collections { pauses: since.map(pause).collect(), lost }
+}
+
+/// What threads were held up for on our account.
+pub(super) fn waits(decoder: &Decoder) -> Vec<Wait> {
+    let described = |reason| match reason {
+        PauseReason::Hotswap => "hotswap",
+        PauseReason::Buffer => "buffer",
+        PauseReason::ClassLoad => "class load",
+        PauseReason::OpenCalls => "open calls",
+    };
+    PauseReason::ALL
+        .into_iter()
+        .map(|reason| {
+            let total = decoder.pauses(reason);
+            Wait { reason: described(reason).into(), count: total.count, duration_ns: total.duration_ns }
+        })
+        .filter(|wait| wait.count > 0)
+        .collect()
 }

@@ -104,6 +104,9 @@ pub enum BareTiming {
 
 /// What is settled with the agent when it is welcomed: the buffer's size in bytes, and how it is to record.
 pub(crate) fn agreed(settings: &Settings, java_version: &str) -> Result<(usize, Recording), ClockSourceError> {
+    if settings.counting.gc && settings.clock == ClockMode::Cpu {
+        return Err(ClockSourceError::NoCommonTime);
+    }
     let recording = Recording {
         clock_period: settings.clock.period(),
         source: if settings.clock == ClockMode::Cpu {

@@ -111,6 +111,10 @@ enum Count {
     Classes,
     /// Instructions that the instrumented methods' class files have and that are executed: the same in every run that does the same
     Bytecodes,
+    /// Bytes that are allocated, by the JVM's own account of each thread
+    Alloc,
+    /// How long and how often the JVM stands still for garbage collections, and each of them by itself
+    Gc,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -274,6 +278,8 @@ impl ProfileArgs {
                 locks: self.count.contains(&Count::Locks),
                 waits: self.count.contains(&Count::Waits),
                 bytecodes: self.count.contains(&Count::Bytecodes),
+                gc: self.count.contains(&Count::Gc),
+                alloc: self.count.contains(&Count::Alloc),
             },
             duration: self.duration,
             calls: self.calls,

@@ -260,6 +260,9 @@ public final class HeadwaterV1 {
 
     /** Stores a word that may not fit into the chunk, by its place or by its time. */
     static void store(HeadwaterV1Thread thread, long prefix, long word) {
+        if (thread.source == HeadwaterV1Clock.COUNTED) {
+            word = HeadwaterV1Allocation.count(thread, prefix);
+        }
         if (!HeadwaterV1Chunks.hasRoom(thread) || !HeadwaterV1Clock.fit(word, prefix)) {
             word = prefix | HeadwaterV1Chunks.next(thread, word - prefix);
         }
@@ -269,6 +272,7 @@ public final class HeadwaterV1 {
     /** Scheme B (JFluid 6.2): before its first execution, what this method calls gets instrumented. */
     private static void firstCall(HeadwaterV1Thread thread, int id) {
         long start = HeadwaterV1Clock.stopwatch();
+        HeadwaterV1Allocation.mark(thread);
         int depth = thread.depth;
         thread.depth = -depth;
         try {
@@ -276,6 +280,7 @@ public final class HeadwaterV1 {
         } finally {
             thread.depth = depth;
         }
+        HeadwaterV1Allocation.skip(thread);
         pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
     }
 
@@ -315,6 +320,7 @@ public final class HeadwaterV1 {
             }
             HeadwaterV1Chunks.attach(segment, chunks, chunkBytes, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
+            HeadwaterV1Allocation.attach();
             letGo();
             HeadwaterV1Revealed.clear();
             HeadwaterV1Receivers.clear();
@@ -330,7 +336,7 @@ public final class HeadwaterV1 {
             }
             HeadwaterV1Thread thread = HeadwaterV1Threads.find(tid);
             if (thread == null) {
-                thread = new HeadwaterV1Thread(tid, false);
+                thread = HeadwaterV1Thread.ofProgram(tid, false);
                 HeadwaterV1Threads.insert(thread);
             }
             thread.openCount = methods.length;
@@ -409,11 +415,41 @@ public final class HeadwaterV1 {
         HeadwaterV1Threads.end();
     }
 
-    /** The current thread stood still on the profiler's account, outside the runtime. */
+    /** The current thread begins to do something on the profiler's account, outside the runtime. */
+    private static void pausing() {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0) {
+            HeadwaterV1Allocation.mark(thread);
+        }
+    }
+
+    /** It has done that. */
     private static void paused(int reason, long duration) {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread != null && thread.depth > 0) {
+            HeadwaterV1Allocation.skip(thread);
             pause(thread, reason, duration);
+        }
+    }
+
+    /** From now on, what is allocated inside the call graph is counted; where the JVM keeps that. */
+    private static void countAllocation(long former, long start, long top) {
+        HeadwaterV1Allocation.begin(former, start, top);
+    }
+
+    /** The current thread, which is virtual, is about to leave its carrier: what that allocates from here on is not its own. */
+    private static void unmounts() {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0 && thread.source == HeadwaterV1Clock.COUNTED) {
+            HeadwaterV1Allocation.tell(thread);
+        }
+    }
+
+    /** It goes on, on the same carrier or another. */
+    private static void mounted() {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.source == HeadwaterV1Clock.COUNTED) {
+            HeadwaterV1Allocation.goOn(thread);
         }
     }
 

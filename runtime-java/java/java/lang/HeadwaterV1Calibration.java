@@ -31,7 +31,7 @@ final class HeadwaterV1Calibration {
         final long shortest = 200_000_000;
         final long longest = 1_500_000_000;
         HeadwaterV1Clock.choose(HeadwaterV1Chunks.segment);
-        HeadwaterV1Thread self = new HeadwaterV1Thread(HeadwaterV1Threads.currentTid(), false);
+        HeadwaterV1Thread self = HeadwaterV1Thread.ofProgram(HeadwaterV1Threads.currentTid(), false);
         self.calibrates = true;
         self.depth = 1;
         self.root = NO_METHOD;
@@ -47,6 +47,9 @@ final class HeadwaterV1Calibration {
         double[] outer = new double[rounds];
         double[] outside = new double[rounds];
         double[] control = new double[rounds];
+        if (HeadwaterV1Allocation.counted) {
+            HeadwaterV1Allocation.goOn(self);
+        }
         long start = System.nanoTime();
         long fastest = Long.MAX_VALUE;
         long improved = start;

@@ -24,6 +24,8 @@ final class HeadwaterV1Clock {
     private static final int THREAD_CPU = 3;
     /** Value of a thread's {@link HeadwaterV1Cursor#source}: recording has ended, its chunk may be another thread's by now. */
     static final int LATE = 4;
+    /** Value of a thread's source: before each event it tells what it has allocated, so none is stored the fast way. */
+    static final int COUNTED = 5;
     /** Fractional bits of {@link HeadwaterV1Cursor#scale}. */
     static final int SCALE_SHIFT = 27;
     /** Ticks of a chunk at most, in bits: times the scale of a counter of 1 GHz or more they fit into 63 bits. */
@@ -59,7 +61,7 @@ final class HeadwaterV1Clock {
 
     /**
      * An event's word: its prefix, which is the kind and the method, and the nanoseconds since the chunk's base. If the chunk is too
-     * old for that, or the thread's recording over, the word does not {@link #fit}.
+     * old for that, or the thread's recording over, or more is to be told, the word does not {@link #fit}.
      *
      * <p>The base is taken off the prefix, not off the time: a clock is slow, and this leaves one instruction that waits for it.
      *
@@ -67,7 +69,16 @@ final class HeadwaterV1Clock {
      */
     @ForceInline
     static long stamp(HeadwaterV1Thread thread, long prefix) {
-        int from = thread.source;
+        return stamp(thread, thread.source, prefix);
+    }
+
+    /** The same, of a thread that tells what it has allocated. */
+    static long stampCounted(HeadwaterV1Thread thread, long prefix) {
+        return stamp(thread, source, prefix);
+    }
+
+    @ForceInline
+    private static long stamp(HeadwaterV1Thread thread, int from, long prefix) {
         if (from == NANO_TIME) {
             return System.nanoTime() + (prefix - thread.base);
         }

@@ -30,6 +30,8 @@ abstract class HeadwaterV1Cursor {
      * it has not called any since.
      */
     boolean comesInByAny;
+    /** Bytes that had been allocated at its latest event, where that is counted. */
+    long allocated;
     /** The thread, while {@link HeadwaterV1Threads#current} may find its state by it; {@code null} if only by its number. */
     Thread owner;
 }

@@ -79,6 +79,7 @@ final class HeadwaterV1Handover {
             }
             return;
         }
+        HeadwaterV1Allocation.mark(thread);
         int depth = thread.depth;
         thread.depth = depth > 0 ? -depth : -1;
         try {
@@ -110,6 +111,7 @@ final class HeadwaterV1Handover {
         } finally {
             thread.depth = depth;
         }
+        HeadwaterV1Allocation.skip(thread);
     }
 
     private static boolean isInside(HeadwaterV1Thread thread) {

@@ -13,6 +13,8 @@ import jdk.internal.misc.Unsafe;
 final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     /** When the control invocation began, or, inside the call graph, when the thread began to wait for a monitor; 0 if it did not. */
     long since;
+    /** Bytes that had been allocated when the thread began to do something for the profiler; 0 while it does not. */
+    long mark;
     /** Address of the chunk's head; 0 when there is no chunk or only the sink. */
     long head;
     /** {@code Thread.threadId()}, never reused; the key in the runtime's table. */
@@ -61,6 +63,15 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
         this.tid = tid;
         source = HeadwaterV1Clock.source;
         this.virtual = virtual;
+    }
+
+    /** That of one of the program's threads: it tells all that is asked for. */
+    static HeadwaterV1Thread ofProgram(long tid, boolean virtual) {
+        HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, virtual);
+        if (HeadwaterV1Allocation.counted) {
+            thread.source = HeadwaterV1Clock.COUNTED;
+        }
+        return thread;
     }
 
     void setHanded(boolean handed) {

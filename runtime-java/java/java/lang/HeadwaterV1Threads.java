@@ -231,7 +231,7 @@ final class HeadwaterV1Threads {
                 return thread;
             }
             try {
-                thread = new HeadwaterV1Thread(tid, isVirtual(self));
+                thread = HeadwaterV1Thread.ofProgram(tid, isVirtual(self));
                 thread.run = forgottenRun;
                 if (!recording) {
                     thread.source = HeadwaterV1Clock.LATE;
@@ -270,7 +270,7 @@ final class HeadwaterV1Threads {
                 return false;
             }
             try {
-                HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, isVirtual(started));
+                HeadwaterV1Thread thread = HeadwaterV1Thread.ofProgram(tid, isVirtual(started));
                 thread.run = forgottenRun;
                 thread.setHanded(true);
                 thread.startedBy = link;
@@ -287,10 +287,15 @@ final class HeadwaterV1Threads {
         return VIRTUAL_THREAD != null && VIRTUAL_THREAD.isInstance(thread);
     }
 
+    /** What a virtual thread, the current one, runs on. */
+    static Thread carrierOf(Thread virtual) {
+        return (Thread) U.getReference(virtual, CARRIER);
+    }
+
     /** Whose chunk the current thread, which is virtual, writes into; {@code null} if there is none. */
     static HeadwaterV1Thread carrier() {
         for (;;) {
-            Thread on = (Thread) U.getReference(Thread.currentThread(), CARRIER);
+            Thread on = carrierOf(Thread.currentThread());
             if (on == null) {
                 return null;
             }

@@ -1,5 +1,10 @@
 //! Control calls: a root's calls that were timed as wholes.
 
+use headwater_protocol::MethodId;
+use rustc_hash::FxHashMap;
+
+use super::Decoder;
+
 /// Calls of a root that were timed as a whole, without a probe's recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Controls {
@@ -55,5 +60,16 @@ impl Controls {
         }
         let variance = (self.sum_of_squares / self.count as f64 - self.mean_ns() * self.mean_ns()).max(0.0);
         (variance / self.count as f64).sqrt()
+    }
+}
+
+impl Decoder {
+    pub(super) fn control(&mut self, method: MethodId, duration_ns: u64) {
+        self.controls.entry(method).or_default().add(duration_ns);
+    }
+
+    /// The control invocations of each root.
+    pub fn controls(&self) -> &FxHashMap<MethodId, Controls> {
+        &self.controls
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headwater_protocol::word::Handover;
+use headwater_protocol::collections::Collection;
+use headwater_protocol::word::{Counter, Handover};
 
 use super::*;
 
@@ -304,4 +305,32 @@ fn bytecodes_belong_to_the_call_that_is_left() {
     assert_eq!(counts("*1@0 +2@1 +3@2 b@4 -2@3 b@5 -1@5"), [5, 4, 0], "the innermost has left no exit");
     assert_eq!(counts("*1@0 b@4 +2@1 b@3 -2@2 b@5 -1@5"), [5, 3], "what no exit followed is forgotten");
     assert_eq!(decoded("*1@0 +2@1 b@3 -2@2 b@4 -1@3").events(), 4, "it is no event");
+}
+
+#[test]
+fn collections_belong_to_the_methods_on_top_while_they_go_on() {
+    let collection = |start_ns: i64, duration_ns: u64| Collection { start_ns, duration_ns, cause: String::new() };
+    let mut decoder = Decoder::new(DecodeOptions::default());
+    // One before the root, one in it, one in its callee, two there again, one that is not over, one behind all.
+    for (start_ns, duration_ns) in [(5, 3), (12, 4), (25, 5), (41, 1), (43, 2), (58, 4), (100, 10)] {
+        decoder.collection(collection(start_ns, duration_ns));
+    }
+    let events = "*1@10 +2@20 -2@30 +2@40 c@7 -2@50 +3@55 +4@60 -4@70 -3@80 -1@90";
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words(events));
+    let counts = |decoder: &Decoder| {
+        let (_, tree) = decoder.threads().next().expect("a thread");
+        let of = |id| (tree.count(id, Counter::CollectedNs), tree.count(id, Counter::Collected));
+        tree.nodes().skip(1).map(|(id, _)| of(id)).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&decoder), [(4, 1), (8, 3), (2, 0), (2, 1)]);
+    assert_eq!(trees(&decoder), ["t1 1 1 35", "t1 1/2 2 20", "t1 1/3 1 15", "t1 1/3/4 1 10"], "as without");
+    assert_eq!((decoder.events(), decoder.collections().0.len()), (10, 7));
+    // What it comes past outside is nobody's; what is told of later is somebody's.
+    decoder.collection(collection(130, 5));
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*1@120 -1@140"));
+    assert_eq!(counts(&decoder)[0], (9, 2));
+    decoder.clear(150);
+    decoder.collection(collection(160, 2));
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*1@155 -1@170"));
+    assert_eq!((counts(&decoder), decoder.collections().0.len()), (vec![(2, 1)], 1));
 }

@@ -51,6 +51,8 @@ pub(super) struct Thread {
     pub(super) began: Option<Began>,
     /// Such calls that have returned.
     pub(super) ended: Vec<Ended>,
+    /// How many collections it has come past.
+    pub(super) collections: usize,
 }
 
 impl Thread {
@@ -75,6 +77,7 @@ impl Thread {
             before: OpenCalls::default(),
             began: None,
             ended: Vec::new(),
+            collections: 0,
         }
     }
 
@@ -123,10 +126,11 @@ impl Thread {
         self.bytecodes = self.bytecodes.saturating_add(bytecodes);
     }
 
-    /// Follows entries and exits as long as there is nothing unusual about them: how many words, and how many events these are.
+    /// Follows entries and exits, and what is counted between them, as long as there is nothing unusual about them, up to a time; how many
+    /// words, and how many entries and exits.
     pub(super) fn follow<const SINGLY: bool>(
         &mut self,
-        base_ns: i64,
+        (base_ns, until_ns): (i64, i64),
         words: &[u64],
         statistics: Statistics,
         recorder: &mut Recorder,
@@ -144,7 +148,17 @@ impl Thread {
                 continue;
             }
             let method = MethodId((word >> ID_SHIFT) as u32 & MethodId::MAX.0);
+            if word >> KIND_SHIFT == KIND_PAUSE
+                && let Some(counter) = Counter::of(method.0)
+            {
+                self.tree.add_count(top, counter, word & MAX_PAYLOAD);
+                followed += 1;
+                continue;
+            }
             let now_ns = base_ns.wrapping_add((word & MAX_PAYLOAD) as i64);
+            if now_ns > until_ns {
+                break;
+            }
             let elapsed = elapsed(last_ns, now_ns, paused_ns);
             let is_call = word >> KIND_SHIFT == KIND_ENTER;
             let next = match word >> KIND_SHIFT {

@@ -1,22 +1,18 @@
 //! The profile as one JSON object, schema `headwater/1`; docs/GUIDE.md describes it field by field.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use headwater_protocol::message::Reveal;
-use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::belief::Belief;
 use super::chosen::Chosen;
 use super::names::Names;
-use super::prune::{ShownMethods, focused, shown_nodes};
+use super::prune::{ShownMethods, focused};
 use super::{Options, View};
-use crate::profile::{
-    self, ControlKind, Drift, MethodIndex, Metric, NodeAmounts, NodeIndex, Profile, ThreadProfile, Tree,
-};
+use crate::profile::{self, Collections, ControlKind, Drift, MethodIndex, Metric, Profile};
 use headwater_terms::Scheme;
 
 mod budget;
@@ -27,7 +23,7 @@ mod rows;
 use budget::Budget;
 use locks::Locks;
 use origin::{RecordedIn, Target};
-use rows::{FlatRow, Known, NodeRow, Stanza, Statistics};
+use rows::{FlatRow, Known, NodeRows, Stanza, Statistics};
 
 /// What only recordings below roots have is left out of other tools' profiles: it is not known, and not zero.
 #[derive(Serialize)]
@@ -58,6 +54,7 @@ struct Report<'a> {
     waits: Vec<Wait<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     locks: Option<Locks<'a>>,
+    collections: Option<&'a Collections>,
     threads: Vec<Thread<'a>>,
     /// The format that it was read from, if another tool made it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,39 +87,6 @@ enum Calls<'a> {
     Nodes(Box<NodeRows<'a>>),
     Stanzas(Vec<Stanza<'a>>),
     Flat(Vec<FlatRow<'a>>),
-}
-
-/// The rows of the tree view, each made as it is written: there may be millions.
-struct NodeRows<'a> {
-    profile: &'a Profile,
-    options: &'a Options,
-    sections: Vec<(Option<&'a ThreadProfile>, Cow<'a, Tree>)>,
-    focused: Vec<bool>,
-    known: Known<'a>,
-}
-
-impl Serialize for NodeRows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(None)?;
-        let mut next = 0;
-        for (thread, tree) in &self.sections {
-            let thread = thread.map(|thread| thread.id.0);
-            let shown = shown_nodes(self.profile, tree, &self.focused, self.options);
-            let amounts = NodeAmounts::of(self.profile, tree);
-            let mut ids: Vec<usize> = Vec::with_capacity(tree.nodes.len());
-            for (index, is_shown) in shown.into_iter().enumerate() {
-                ids.push(next);
-                if is_shown {
-                    let node = &tree.nodes[index];
-                    let parent = node.parent.map(|NodeIndex(parent)| ids[parent]);
-                    let amounts = amounts.at(NodeIndex(index));
-                    rows.serialize_element(&NodeRow::of(&self.known, node, &amounts, next, parent, thread))?;
-                    next += 1;
-                }
-            }
-        }
-        rows.end()
-    }
 }
 
 #[derive(Serialize)]
@@ -409,6 +373,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
             .map(|wait| Wait { reason: &wait.reason, count: wait.count, duration_ns: wait.duration_ns })
             .collect(),
         locks: profile.contention.as_ref().map(|contention| Locks::of(profile, contention)),
+        collections: profile.collections.as_ref(),
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
         imported: profile.imported.as_deref(),
         notes: &profile.notes,

@@ -14,8 +14,8 @@ use super::units::{self, count, plural, time, times};
 use super::{Options, Trees, View, is_doubtful, share};
 use crate::profile::walk::Children;
 use crate::profile::{
-    Amounts, ClockMode, Control, ControlKind, Drift, Environment, JvmInternal, MethodIndex, Metric, Node, OpenCalls,
-    Profile, Root, Target, Tree,
+    Amounts, ClockMode, Collections, Control, ControlKind, Drift, Environment, JvmInternal, MethodIndex, Metric, Node,
+    OpenCalls, Profile, Root, Target, Tree,
 };
 use headwater_terms::printable::{Printable, printable};
 
@@ -358,6 +358,9 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         writeln!(out, "times     by a clock that moves once in {}: sampled; counts are exact", time(period))?;
     }
+    if let Some(collections) = &profile.collections {
+        gc(collections, out)?;
+    }
     writeln!(out, "taken out of all times:")?;
     let hotswap = &profile.hotswap;
     writeln!(
@@ -408,6 +411,24 @@ fn unseen(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<
         "not seen  {} that may have been called and got no probes, and what only these call: {}{others}",
         plural(unseen.len() as u64, "method", "methods"),
         names.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// How often and how long the JVM stood still for collections, and why.
+fn gc(collections: &Collections, out: &mut impl Write) -> io::Result<()> {
+    let mut causes: Vec<String> =
+        collections.causes().iter().map(|(cause, times)| format!("{} {cause}", count(*times))).collect();
+    if collections.lost > 0 {
+        causes.push(format!("{} more were not seen", count(collections.lost)));
+    }
+    writeln!(
+        out,
+        "gc        {}, {} altogether, {} at most{}{}",
+        plural(collections.pauses.len() as u64, "pause", "pauses"),
+        time(collections.total_ns()),
+        time(collections.longest_ns()),
+        if causes.is_empty() { "" } else { ": " },
+        causes.join(", ")
     )
 }
 

@@ -1,6 +1,6 @@
 // What the text report says besides its calls, and what could not be instrumented; and the keys.
 
-import type { DiffFacts, ProfileFacts, Statistics } from "./data";
+import type { DiffFacts, Pause, ProfileFacts, Statistics } from "./data";
 import { el } from "./dom";
 import { count, time } from "./format";
 
@@ -22,8 +22,9 @@ export function aboutView(facts: ProfileFacts | DiffFacts): HTMLElement {
   view.append(el("h2", {}, facts.kind === "diff" ? "Comparison" : "Recording"), el("pre", { id: "head" }, facts.head.trim()));
   if (facts.foot.trim() !== "") view.append(el("h2", {}, facts.kind === "diff" ? "Conditions" : "Truth and cost"), el("pre", { id: "foot" }, facts.foot.trim()));
   if (facts.kind === "profile") {
-    const { statistics, methods } = facts.report;
+    const { statistics, methods, collections } = facts.report;
     if (statistics !== undefined && statistics.length > 0) view.append(...invocations(statistics, facts));
+    if (collections !== undefined && collections.pauses.length > 0) view.append(...paused(collections.pauses));
     if (methods.skipped.length > 0) view.append(...skipped(methods.skipped));
   }
   const keys = el("dl", { class: "keys" });
@@ -54,6 +55,20 @@ function invocations(statistics: Statistics[], facts: ProfileFacts): HTMLElement
     });
   const heads = ["Method", "Count", "Mean", "Std dev", "Min", "Median", "90%", "99%", "Max"];
   return [el("h2", {}, "Invocations, each with what it calls, of all threads"), table("statistics", "Invocations", heads, rows)];
+}
+
+/** Each time that the JVM stood still for a collection. */
+function paused(pauses: Pause[]): HTMLElement[] {
+  const rows = pauses.map(({ start_ns, duration_ns, cause }) =>
+    el(
+      "tr",
+      {},
+      el("td", { "data-value": start_ns }, time(start_ns)),
+      el("td", { "data-value": duration_ns }, time(duration_ns)),
+      el("td", { class: "name" }, cause),
+    ),
+  );
+  return [el("h2", {}, "Garbage collections, since recording began"), table("collections", "Garbage collections", ["At", "Pause", "Reason"], rows)];
 }
 
 function skipped(methods: { method: string; reason: string }[]): HTMLElement[] {

@@ -17,6 +17,7 @@ export interface Report {
   threads: { id: number; name: string }[];
   statistics?: Statistics[];
   locks?: Locks;
+  collections?: { pauses: Pause[]; lost: number };
   budget?: { dropped: { method: string; at_ns: number }[] };
   environment: { host: string; started: string | null } | null;
   warnings: string[];
@@ -67,6 +68,13 @@ export interface Locks extends Waits {
   contended: (Waits & { kind: string; class: string; address: string; places: LockPlace[] })[];
   unfinished: { lock: string; thread: string; seen_ns: number; stack: string[]; holder: Holder | null }[];
   limits: string[];
+}
+
+/** The JVM stood still for a collection. */
+export interface Pause {
+  start_ns: number;
+  duration_ns: number;
+  cause: string;
 }
 
 interface Side {

@@ -1,15 +1,55 @@
 //! The rows of each view.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
 
 use super::{is_false, is_zero, nanoseconds};
-use crate::profile::{Amount, Amounts, CpuSamples, Extent, Link, MethodStatistics, Metric, Node, Profile};
+use crate::profile::{
+    Amount, Amounts, CpuSamples, Extent, Link, MethodStatistics, Metric, Node, NodeAmounts, NodeIndex, Profile,
+    ThreadProfile, Tree,
+};
+use crate::report::Options;
 use crate::report::arcs;
 use crate::report::belief::Shares;
 use crate::report::flat;
+use crate::report::prune::shown_nodes;
+
+/// The rows of the tree view, each made as it is written: there may be millions.
+pub(super) struct NodeRows<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) options: &'a Options,
+    pub(super) sections: Vec<(Option<&'a ThreadProfile>, Cow<'a, Tree>)>,
+    pub(super) focused: Vec<bool>,
+    pub(super) known: Known<'a>,
+}
+
+impl Serialize for NodeRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(None)?;
+        let mut next = 0;
+        for (thread, tree) in &self.sections {
+            let thread = thread.map(|thread| thread.id.0);
+            let shown = shown_nodes(self.profile, tree, &self.focused, self.options);
+            let amounts = NodeAmounts::of(self.profile, tree);
+            let mut ids: Vec<usize> = Vec::with_capacity(tree.nodes.len());
+            for (index, is_shown) in shown.into_iter().enumerate() {
+                ids.push(next);
+                if is_shown {
+                    let node = &tree.nodes[index];
+                    let parent = node.parent.map(|NodeIndex(parent)| ids[parent]);
+                    let amounts = amounts.at(NodeIndex(index));
+                    rows.serialize_element(&NodeRow::of(&self.known, node, &amounts, next, parent, thread))?;
+                    next += 1;
+                }
+            }
+        }
+        rows.end()
+    }
+}
 
 /// What the rows of a profile can say.
 pub(super) struct Known<'a> {

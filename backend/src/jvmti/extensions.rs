@@ -1,0 +1,56 @@
+//! Events that are HotSpot's own: they are found by their names.
+
+use std::ffi::c_char;
+use std::ptr;
+
+use jni::sys::{JNIEnv, jint};
+
+use super::abi::{ExtensionEvent, slot};
+use super::{Env, Error, Jvmti, jthread};
+
+/// Those in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extension {
+    /// A virtual thread goes on, on some carrier.
+    VirtualThreadMount,
+    /// It is about to leave its carrier.
+    VirtualThreadUnmount,
+}
+
+impl Extension {
+    fn id(self) -> &'static str {
+        match self {
+            Extension::VirtualThreadMount => "com.sun.hotspot.events.VirtualThreadMount",
+            Extension::VirtualThreadUnmount => "com.sun.hotspot.events.VirtualThreadUnmount",
+        }
+    }
+}
+
+/// What both call.
+pub type ExtensionCallback = unsafe extern "system" fn(*mut Env, *mut JNIEnv, jthread);
+
+impl Jvmti {
+    /// Has an event call a function, or none. `NOT_AVAILABLE` where the JVM has no such event.
+    pub fn set_extension(self, event: Extension, callback: Option<ExtensionCallback>) -> Result<(), Error> {
+        let index = self.extension(event)?.ok_or(Error::NOT_AVAILABLE)?;
+        call!(self, slot::SET_EXTENSION_EVENT_CALLBACK, (jint, Option<ExtensionCallback>), index, callback)
+    }
+
+    fn extension(self, event: Extension) -> Result<Option<jint>, Error> {
+        let (mut count, mut events): (jint, *mut ExtensionEvent) = (0, ptr::null_mut());
+        let slot = slot::GET_EXTENSION_EVENTS;
+        call!(self, slot, (*mut jint, *mut *mut ExtensionEvent), &mut count, &mut events)?;
+        let mut found = None;
+        for known in self.take_array(events, count) {
+            let id = self.take_string(known.id);
+            self.deallocate::<c_char>(known.description);
+            for parameter in self.take_array(known.parameters, known.parameter_count) {
+                self.deallocate::<c_char>(parameter.name);
+            }
+            if id == event.id() {
+                found = Some(known.index);
+            }
+        }
+        Ok(found)
+    }
+}

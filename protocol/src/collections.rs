@@ -1,0 +1,161 @@
+//! The JVM's garbage collections, as the target tells of them: a ring in the segment's header page.
+//!
+//! A collection is told of while all threads stand still for it, so it is in the ring before any of them writes its next word. Whoever
+//! looks here after reading a word finds all collections that ended before it.
+
+use std::sync::Arc;
+
+use crate::layout::{
+    COLLECTION_BYTES, COLLECTION_CAUSE, COLLECTION_CAUSE_BYTES, COLLECTION_DURATION_NS, COLLECTION_START_NS,
+    COLLECTIONS, COLLECTIONS_KEPT, OFFSET_COLLECTIONS,
+};
+use crate::memory::Ordering;
+use crate::segment::Segment;
+
+/// For so long a collection stopped the JVM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collection {
+    /// When it began, by `System.nanoTime()`.
+    pub start_ns: i64,
+    /// How long the JVM stood still for it, without the time that threads took to stop.
+    pub duration_ns: u64,
+    /// What the JVM says was the reason; empty where it does not.
+    pub cause: String,
+}
+
+impl Collection {
+    /// When it was over.
+    pub fn end_ns(&self) -> i64 {
+        self.start_ns.saturating_add_unsigned(self.duration_ns)
+    }
+}
+
+impl Segment {
+    /// Tells of a collection. Of one thread at a time.
+    pub fn add_collection(&self, collection: &Collection) {
+        let added = self.memory.u64_at(OFFSET_COLLECTIONS);
+        let number = added.load(Ordering::Relaxed);
+        let place = place(number);
+        let mut cause = [0; COLLECTION_CAUSE_BYTES];
+        let length = collection.cause.len().min(cause.len());
+        cause[..length].copy_from_slice(&collection.cause.as_bytes()[..length]);
+        // Release: pairs with the reader's acquire fence, which so sees that this place is no more what it was.
+        std::sync::atomic::fence(Ordering::Release);
+        self.memory.u64_at(place + COLLECTION_START_NS).store(collection.start_ns as u64, Ordering::Relaxed);
+        self.memory.u64_at(place + COLLECTION_DURATION_NS).store(collection.duration_ns, Ordering::Relaxed);
+        for (index, word) in cause.as_chunks::<8>().0.iter().enumerate() {
+            let at = place + COLLECTION_CAUSE + index * 8;
+            self.memory.u64_at(at).store(u64::from_le_bytes(*word), Ordering::Relaxed);
+        }
+        // Release: pairs with the reader's acquire.
+        added.store(number + 1, Ordering::Release);
+    }
+}
+
+/// Reads a segment's collections.
+#[derive(Debug)]
+pub struct CollectionReader {
+    segment: Arc<Segment>,
+    read: u64,
+}
+
+impl CollectionReader {
+    /// Reads everything.
+    pub fn new(segment: Arc<Segment>) -> CollectionReader {
+        CollectionReader { segment, read: 0 }
+    }
+
+    /// Hands over what is new; how many were overwritten before they could be read.
+    pub fn read(&mut self, mut to: impl FnMut(Collection)) -> u64 {
+        let memory = &self.segment.memory;
+        let added = memory.u64_at(OFFSET_COLLECTIONS).load(Ordering::Acquire);
+        let mut lost = 0;
+        while self.read < added {
+            let oldest = added.saturating_sub(COLLECTIONS_KEPT);
+            if self.read < oldest {
+                lost += oldest - self.read;
+                self.read = oldest;
+            }
+            let collection = self.at(self.read);
+            std::sync::atomic::fence(Ordering::Acquire);
+            // The next to be written may be under way.
+            let now = memory.u64_at(OFFSET_COLLECTIONS).load(Ordering::Relaxed);
+            if now.saturating_sub(self.read) >= COLLECTIONS_KEPT {
+                lost += 1;
+            } else {
+                to(collection);
+            }
+            self.read += 1;
+        }
+        lost
+    }
+
+    fn at(&self, number: u64) -> Collection {
+        let word = |offset| self.segment.memory.u64_at(place(number) + offset).load(Ordering::Relaxed);
+        let bytes = (0..COLLECTION_CAUSE_BYTES / 8).map(|index| word(COLLECTION_CAUSE + index * 8).to_le_bytes());
+        let bytes: Vec<u8> = bytes.flatten().take_while(|byte| *byte != 0).collect();
+        Collection {
+            start_ns: word(COLLECTION_START_NS) as i64,
+            duration_ns: word(COLLECTION_DURATION_NS),
+            cause: String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+}
+
+fn place(number: u64) -> usize {
+    COLLECTIONS + (number % COLLECTIONS_KEPT) as usize * COLLECTION_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Shape;
+    use crate::segment::Recording;
+
+    fn collection(number: u64) -> Collection {
+        Collection { start_ns: number as i64 * 10, duration_ns: number, cause: format!("cause {number}") }
+    }
+
+    #[test]
+    fn what_one_side_tells_the_other_reads_in_order_and_once() {
+        let (ours, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
+        let theirs = Segment::open(&file).unwrap();
+        let mut reader = CollectionReader::new(Arc::new(ours));
+        let mut next = 0;
+        for round in 0..20 {
+            let first = next;
+            (0..round).for_each(|_| {
+                theirs.add_collection(&collection(next));
+                next += 1;
+            });
+            let mut read = Vec::new();
+            assert_eq!(reader.read(|collection| read.push(collection)), 0);
+            assert_eq!(read, (first..next).map(collection).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn who_reads_too_late_knows_how_many_are_missing() {
+        let (ours, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
+        let theirs = Segment::open(&file).unwrap();
+        let mut reader = CollectionReader::new(Arc::new(ours));
+        (0..COLLECTIONS_KEPT + 5).for_each(|number| theirs.add_collection(&collection(number)));
+        let mut read = Vec::new();
+        let lost = reader.read(|collection| read.push(collection));
+        // The oldest place might be written anew at this moment.
+        assert_eq!((lost, read.first().cloned()), (6, Some(collection(6))));
+        assert_eq!(read.len() as u64, COLLECTIONS_KEPT - 1);
+    }
+
+    #[test]
+    fn a_cause_is_cut_where_there_is_no_room_for_it() {
+        let (ours, file) = Segment::create(Shape::of(2), Recording::default()).unwrap();
+        let theirs = Segment::open(&file).unwrap();
+        let mut reader = CollectionReader::new(Arc::new(ours));
+        theirs.add_collection(&Collection { cause: "x".repeat(1_000), ..collection(1) });
+        theirs.add_collection(&Collection { cause: String::new(), ..collection(2) });
+        let mut causes = Vec::new();
+        reader.read(|collection| causes.push(collection.cause));
+        assert_eq!(causes, ["x".repeat(COLLECTION_CAUSE_BYTES), String::new()]);
+    }
+}

@@ -1,0 +1,117 @@
+package java.lang;
+
+import static java.lang.HeadwaterV1.MAX_PAYLOAD;
+
+import jdk.internal.misc.Unsafe;
+
+/**
+ * How much memory threads have allocated. The JVM keeps that for each, beside the thread: the bytes of its former allocation buffers, and
+ * where in the present one it is. A thread reads only what is its own, or its carrier's, which lives as long as it reads.
+ *
+ * <p>Where these are is found by the agent, which has compared what is there with what the JVM says.
+ */
+final class HeadwaterV1Allocation {
+    /** As the crate headwater-protocol has it; a test compares them. */
+    private static final int COUNTER_ALLOCATED = 39;
+
+    private static final Unsafe U = Unsafe.getUnsafe();
+    /** Where a platform thread has the JVM's own thread; in a JDK that has no such field nothing is counted. */
+    private static final long VM_THREAD = vmThread();
+
+    /** Whether threads that come into the call graph from now on tell what they allocate. */
+    static boolean counted;
+    // Offsets in the JVM's thread: bytes that were allocated but for the present buffer; the buffer's begin, and what is free of it.
+    private static long former;
+    private static long start;
+    private static long top;
+
+    private HeadwaterV1Allocation() {}
+
+    private static long vmThread() {
+        try {
+            return U.objectFieldOffset(Thread.class, "eetop");
+        } catch (InternalError none) {
+            return 0;
+        }
+    }
+
+    /** In this session nothing is counted, unless that is asked for. */
+    static void attach() {
+        counted = false;
+    }
+
+    static void begin(long formerOffset, long startOffset, long topOffset) {
+        former = formerOffset;
+        start = startOffset;
+        top = topOffset;
+        // Threads that see that it is counted see where.
+        U.storeFence();
+        counted = true;
+    }
+
+    /**
+     * Tells what the thread has allocated since its event before this one, unless it was outside the call graph then.
+     *
+     * @param prefix the event's
+     * @return the event's word
+     */
+    static long count(HeadwaterV1Thread thread, long prefix) {
+        if (thread.depth > 0) {
+            tell(thread);
+        } else {
+            goOn(thread);
+        }
+        return HeadwaterV1Clock.stampCounted(thread, prefix);
+    }
+
+    /** Tells what the thread has allocated since it told last. */
+    static void tell(HeadwaterV1Thread thread) {
+        long now = read(thread);
+        long since = now - thread.allocated;
+        if (since > 0) {
+            HeadwaterV1Chunks.note(thread, COUNTER_ALLOCATED, since > MAX_PAYLOAD ? MAX_PAYLOAD : since);
+        }
+        thread.allocated = now;
+    }
+
+    /** What the thread has allocated up to here has been told, or is not its own. */
+    static void goOn(HeadwaterV1Thread thread) {
+        thread.allocated = read(thread);
+        // Of what another carrier has allocated nothing follows.
+        thread.mark = 0;
+    }
+
+    /** What the thread allocates from here on is the profiler's, up to {@link #skip}. */
+    static void mark(HeadwaterV1Thread thread) {
+        if (thread.source == HeadwaterV1Clock.COUNTED) {
+            thread.mark = read(thread);
+        }
+    }
+
+    static void skip(HeadwaterV1Thread thread) {
+        if (thread.mark != 0) {
+            thread.allocated += read(thread) - thread.mark;
+            thread.mark = 0;
+        }
+    }
+
+    /** Bytes that the current thread has allocated, or, of a virtual one, its carrier. */
+    private static long read(HeadwaterV1Thread thread) {
+        Thread self = Thread.currentThread();
+        if (thread.virtual) {
+            self = HeadwaterV1Threads.carrierOf(self);
+        }
+        long vm = self == null ? 0 : U.getLong(self, VM_THREAD);
+        if (vm == 0) {
+            return thread.allocated;
+        }
+        for (;;) {
+            long before = U.getLong(vm + former);
+            long used = U.getLong(vm + top) - U.getLong(vm + start);
+            // A collection may have taken the buffer away meanwhile, in an interpreter: what was used of it has been added then.
+            if (U.getLong(vm + former) == before) {
+                return used > 0 ? before + used : before;
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `--count alloc` and `--count gc`: bytes as the JVM accounts for them, and how long it stood still.
+
+use std::collections::BTreeMap;
+
+use headwater_tests::{Jdk, Scratch, compile, java, profile, read_report, run_headwater};
+use serde_json::Value;
+
+headwater_tests::trials! {
+    since(17) {
+        bytes_are_those_that_the_jvm_says,
+        whatever_collects_and_however_objects_are_laid_out,
+    }
+    since(21) {
+        virtual_threads_have_what_they_allocate_and_their_neighbours_do_not,
+    }
+}
+
+/// Bytes that the JVM says were allocated in each part of the roots' calls.
+type Said = BTreeMap<String, u64>;
+
+/// A root call in each of so many threads.
+fn recorded(jdk: &Jdk, options: &[&str], main: &[&str], root: &str) -> (Scratch, Value, Said) {
+    let classes = compile(jdk, &["Allocating.java"]);
+    let mut target = java(jdk, &classes, options, &[&["Allocating"], main].concat());
+    target.await_line("READY");
+    let out = Scratch::new("report");
+    let (file, json) = (out.file("profile.hw"), out.file("profile.json"));
+    let name = file.to_string_lossy().into_owned();
+    let root = format!("Allocating::{root}");
+    // Everything is instrumented before the first call: what that takes is allocated by whoever makes the call.
+    let fixed = ["--root", &root, "--calls", main[0], "--scheme", "total", "--bare", "off", "--count", "alloc,gc"];
+    let tool = profile(&target, &[&fixed[..], &["-o", &name]].concat());
+    target.say("go");
+    target.await_line("DONE");
+    let tool = tool.finish();
+    assert!(tool.status.success(), "JDK {} {options:?}: {:#?}", jdk.version, tool.stderr);
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.status.success(), "JDK {} {options:?}: {target:#?}", jdk.version);
+    let said = target.stdout.iter().filter_map(|line| line.split_once(' '));
+    let said = said.map(|(part, bytes)| (part.to_owned(), bytes.parse().expect("a number"))).collect();
+    let written = run_headwater(&["report", &name, "-o", &json.to_string_lossy()]);
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let report = read_report(&json);
+    (out, report, said)
+}
+
+/// The sums of a metric over all nodes of a method that are not below others of it.
+fn of(report: &Value, method: &str, metric: &str, part: &str) -> u64 {
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let is_one =
+        |node: &Value| node["method"].as_str().is_some_and(|name| name.starts_with(&format!("Allocating.{method}(")));
+    let outermost = nodes.iter().filter(|node| {
+        is_one(node)
+            && (part == "self" || !node["parent"].as_u64().is_some_and(|parent| is_one(&nodes[parent as usize])))
+    });
+    outermost.map(|node| node["metrics"][metric][part].as_u64().unwrap_or_else(|| panic!("{metric} of {node}"))).sum()
+}
+
+fn check(jdk: &Jdk, options: &[&str], threads: &str) -> (Scratch, Value) {
+    let (out, report, said) = recorded(jdk, options, &[threads], "root");
+    assert_eq!(said.len(), 7, "{said:?}");
+    let ours: Said = said.keys().map(|part| (part.clone(), of(&report, part, "alloc", "total"))).collect();
+    assert_eq!(ours, said, "JDK {} {options:?}", jdk.version);
+    (out, report)
+}
+
+fn bytes_are_those_that_the_jvm_says(jdk: &Jdk) {
+    let (out, report) = check(jdk, &["-Xverify:all"], "1");
+    // Three times it has the JVM collect; by itself it does so too.
+    let own = |metric| of(&report, "collected", metric, "self");
+    assert!(own("collections") >= 3 && own("gc") > 0, "JDK {}: {report}", jdk.version);
+    let pauses = report["collections"]["pauses"].as_array().expect("pauses");
+    assert!(pauses.iter().filter(|pause| pause["cause"] == "System.gc()").count() >= 3, "{pauses:?}");
+    let text = run_headwater(&["report", &out.file("profile.hw").to_string_lossy(), "--metric", "alloc,gc"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("\ngc        ") && text.contains(" System.gc()"), "{text}");
+}
+
+fn whatever_collects_and_however_objects_are_laid_out(jdk: &Jdk) {
+    for options in [
+        &["-XX:+UseSerialGC", "-Xint"],
+        &["-XX:+UseParallelGC", "-XX:-UseTLAB"],
+        &["-XX:+UseG1GC", "-XX:-UseCompressedOops"],
+        &["-XX:+UseZGC", "-XX:TieredStopAtLevel=1"],
+    ] {
+        check(jdk, options, "16");
+    }
+}
+
+fn virtual_threads_have_what_they_allocate_and_their_neighbours_do_not(jdk: &Jdk) {
+    const THREADS: u64 = 8;
+    let options = ["-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1"];
+    let (_out, report, _) = recorded(jdk, &options, &[&THREADS.to_string(), "virtual"], "turns");
+    let (calls, bytes) = (50 * THREADS, of(&report, "turn", "alloc", "self"));
+    // Three arrays, and what parking takes.
+    let a_call = bytes / calls;
+    assert!((3 * 1016..3 * 1016 + 1000).contains(&a_call), "JDK {}: {a_call} a call", jdk.version);
+}
