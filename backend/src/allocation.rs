@@ -33,15 +33,15 @@ pub fn begin(jvmti: Jvmti, jni: Jni, hotspot: &HotSpot, runtime: &Runtime) -> Re
 fn tell_mounts(jvmti: Jvmti) -> Result<(), Error> {
     jvmti.add_capabilities(&Capabilities::of(&[capability::VIRTUAL_THREADS]))?;
     ARE_MOUNTS_TOLD.store(true, Ordering::Relaxed);
-    jvmti.set_extension(Extension::VirtualThreadUnmount, Some(unmounts))?;
-    jvmti.set_extension(Extension::VirtualThreadMount, Some(mounted))
+    jvmti.enable_extension(Extension::VirtualThreadUnmount, unmounts)?;
+    jvmti.enable_extension(Extension::VirtualThreadMount, mounted)
 }
 
 /// It is no longer.
 pub fn end(jvmti: Jvmti) {
     if ARE_MOUNTS_TOLD.swap(false, Ordering::Relaxed) {
         for event in [Extension::VirtualThreadMount, Extension::VirtualThreadUnmount] {
-            let _ = jvmti.set_extension(event, None);
+            let _ = jvmti.disable_extension(event);
         }
     }
 }

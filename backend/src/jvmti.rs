@@ -112,17 +112,17 @@ impl Jvmti {
 
     /// Turns an event on for all threads.
     pub fn enable(self, event: EventKind) -> Result<(), Error> {
-        self.set_mode(1, event)
+        self.set_mode(1, event as jint)
     }
 
     /// Turns an event off for all threads.
     pub fn disable(self, event: EventKind) -> Result<(), Error> {
-        self.set_mode(0, event)
+        self.set_mode(0, event as jint)
     }
 
-    fn set_mode(self, mode: jint, event: EventKind) -> Result<(), Error> {
+    fn set_mode(self, mode: jint, event: jint) -> Result<(), Error> {
         let slot = slot::SET_EVENT_NOTIFICATION_MODE;
-        call!(self, slot, (jint, jint, jthread), mode, event as jint, ptr::null_mut())
+        call!(self, slot, (jint, jint, jthread), mode, event, ptr::null_mut())
     }
 
     /// Starts the agent's own daemon thread on a fresh `java.lang.Thread`.

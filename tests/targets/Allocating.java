@@ -5,6 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /** Allocates, and has the JVM say how much. */
 public class Allocating {
@@ -12,28 +14,34 @@ public class Allocating {
             (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     static final String[] PARTS = {"small", "large", "strings", "nested", "thrown", "collected"};
     static final int TIMES = 50;
+    /** So often that C2 is asked for whatever is called: who asks allocates the string constants of the method's class. */
+    static final int WARM = 20_000;
     static volatile Object kept;
     static volatile boolean over;
 
-    /** What the JVM says that each part of a thread's root call has allocated, and the whole. */
+    /** What the JVM says that a thread has allocated: in each part, without a profile, and in a root call, with one. */
     static class Said {
-        final long[] parts = new long[PARTS.length + 1];
+        final long[] parts = new long[PARTS.length];
+        long root;
     }
 
     static long allocated() {
         return JVM.getThreadAllocatedBytes(Thread.currentThread().getId());
     }
 
-    static void root(Said said) {
-        long begin = allocated();
-        long before = begin;
+    static void root() {
         for (int part = 0; part < PARTS.length; part++) {
             run(part);
-            long now = allocated();
-            said.parts[part] += now - before;
-            before = now;
         }
-        said.parts[PARTS.length] += before - begin;
+    }
+
+    /** The same outside the call graph. */
+    static void measure(Said said) {
+        for (int part = 0; part < PARTS.length; part++) {
+            long before = allocated();
+            run(part);
+            said.parts[part] = allocated() - before;
+        }
     }
 
     static void run(int part) {
@@ -117,8 +125,25 @@ public class Allocating {
         }
     }
 
+    /** What is loaded, linked and resolved for the first time is done with. */
+    static void warmUp() {
+        for (int i = 0; i < WARM; i++) {
+            allocated();
+        }
+        for (int i = 0; i < WARM / TIMES; i++) {
+            small();
+            strings();
+            nested(TIMES);
+            thrown();
+        }
+        for (int i = 0; i < 3; i++) {
+            measure(new Said());
+            root();
+        }
+    }
+
     /** In a virtual thread, which others take turns with: the JVM says nothing of it. */
-    static void turns(Said said) {
+    static void turns() {
         for (int i = 0; i < TIMES; i++) {
             turn();
         }
@@ -132,11 +157,11 @@ public class Allocating {
         kept = new byte[1000];
     }
 
-    /** A neighbour of such a thread, on the same carrier. */
+    /** A neighbour of such a thread, on the same carrier. It parks: one that only yields may be all that JDK 25 runs there. */
     static void neighbour() {
         while (!over) {
             kept = new byte[5000];
-            Thread.yield();
+            LockSupport.parkNanos(10_000);
         }
     }
 
@@ -151,9 +176,9 @@ public class Allocating {
         for (int i = 0; i < threads; i++) {
             all[i] = new Said();
         }
-        // What is loaded and linked for the first time is not the same each time.
-        for (int i = 0; i < 3 && !virtual; i++) {
-            root(new Said());
+        if (!virtual) {
+            warmUp();
+            run(all, Allocating::measure);
         }
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         System.out.println("READY");
@@ -162,29 +187,32 @@ public class Allocating {
                 virtual(Allocating::neighbour);
                 Thread[] started = new Thread[threads];
                 for (int i = 0; i < threads; i++) {
-                    Said said = all[i];
-                    started[i] = virtual(() -> turns(said));
+                    started[i] = virtual(Allocating::turns);
                 }
                 for (Thread one : started) {
                     one.join();
                 }
                 over = true;
             } else {
-                run(all);
+                run(all, Allocating::measureRoot);
             }
             System.out.println("DONE");
         }
-        for (int part = 0; part <= PARTS.length; part++) {
-            long sum = 0;
-            for (Said said : all) {
-                sum += said.parts[part];
-            }
-            System.out.println((part < PARTS.length ? PARTS[part] : "root") + " " + sum);
+        for (int part = 0; part < PARTS.length; part++) {
+            int index = part;
+            System.out.println(PARTS[part] + " " + Stream.of(all).mapToLong(said -> said.parts[index]).sum());
         }
+        System.out.println("root " + Stream.of(all).mapToLong(said -> said.root).sum());
     }
 
-    /** A root call in each thread, at the same time. */
-    static void run(Said[] all) throws InterruptedException {
+    static void measureRoot(Said said) {
+        long before = allocated();
+        root();
+        said.root = allocated() - before;
+    }
+
+    /** In each thread, at the same time. */
+    static void run(Said[] all, Consumer<Said> work) throws InterruptedException {
         CountDownLatch ready = new CountDownLatch(all.length);
         Thread[] threads = new Thread[all.length];
         for (int i = 0; i < all.length; i++) {
@@ -196,7 +224,7 @@ public class Allocating {
                 } catch (InterruptedException e) {
                     throw new IllegalStateException(e);
                 }
-                root(said);
+                work.accept(said);
             });
             threads[i].start();
         }

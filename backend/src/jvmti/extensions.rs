@@ -30,10 +30,19 @@ impl Extension {
 pub type ExtensionCallback = unsafe extern "system" fn(*mut Env, *mut JNIEnv, jthread);
 
 impl Jvmti {
-    /// Has an event call a function, or none. `NOT_AVAILABLE` where the JVM has no such event.
-    pub fn set_extension(self, event: Extension, callback: Option<ExtensionCallback>) -> Result<(), Error> {
+    /// Has an event call a function. `NOT_AVAILABLE` where the JVM has no such event.
+    pub fn enable_extension(self, event: Extension, callback: ExtensionCallback) -> Result<(), Error> {
         let index = self.extension(event)?.ok_or(Error::NOT_AVAILABLE)?;
-        call!(self, slot::SET_EXTENSION_EVENT_CALLBACK, (jint, Option<ExtensionCallback>), index, callback)
+        let slot = slot::SET_EXTENSION_EVENT_CALLBACK;
+        call!(self, slot, (jint, Option<ExtensionCallback>), index, Some(callback))?;
+        // The number stands for an event's, though those of the specification are greater.
+        self.set_mode(1, index)
+    }
+
+    /// It calls none any more. The function stays: a thread may be about to call it.
+    pub fn disable_extension(self, event: Extension) -> Result<(), Error> {
+        let index = self.extension(event)?.ok_or(Error::NOT_AVAILABLE)?;
+        self.set_mode(0, index)
     }
 
     fn extension(self, event: Extension) -> Result<Option<jint>, Error> {

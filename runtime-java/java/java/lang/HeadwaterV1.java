@@ -260,11 +260,16 @@ public final class HeadwaterV1 {
 
     /** Stores a word that may not fit into the chunk, by its place or by its time. */
     static void store(HeadwaterV1Thread thread, long prefix, long word) {
-        if (thread.source == HeadwaterV1Clock.COUNTED) {
+        boolean counted = thread.source == HeadwaterV1Clock.COUNTED;
+        if (counted) {
             word = HeadwaterV1Allocation.count(thread, prefix);
         }
         if (!HeadwaterV1Chunks.hasRoom(thread) || !HeadwaterV1Clock.fit(word, prefix)) {
             word = prefix | HeadwaterV1Chunks.next(thread, word - prefix);
+        }
+        if (counted) {
+            // The clock's method handle, and a native method that is linked now, may have allocated.
+            HeadwaterV1Allocation.goOn(thread);
         }
         HeadwaterV1Chunks.append(thread, word);
     }

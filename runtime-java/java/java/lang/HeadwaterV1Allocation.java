@@ -16,7 +16,7 @@ final class HeadwaterV1Allocation {
 
     private static final Unsafe U = Unsafe.getUnsafe();
     /** Where a platform thread has the JVM's own thread; in a JDK that has no such field nothing is counted. */
-    private static final long VM_THREAD = vmThread();
+    private static final long VM_THREAD = HeadwaterV1Threads.field(Thread.class, "eetop");
 
     /** Whether threads that come into the call graph from now on tell what they allocate. */
     static boolean counted;
@@ -26,14 +26,6 @@ final class HeadwaterV1Allocation {
     private static long top;
 
     private HeadwaterV1Allocation() {}
-
-    private static long vmThread() {
-        try {
-            return U.objectFieldOffset(Thread.class, "eetop");
-        } catch (InternalError none) {
-            return 0;
-        }
-    }
 
     /** In this session nothing is counted, unless that is asked for. */
     static void attach() {
@@ -58,8 +50,6 @@ final class HeadwaterV1Allocation {
     static long count(HeadwaterV1Thread thread, long prefix) {
         if (thread.depth > 0) {
             tell(thread);
-        } else {
-            goOn(thread);
         }
         return HeadwaterV1Clock.stampCounted(thread, prefix);
     }
@@ -101,7 +91,7 @@ final class HeadwaterV1Allocation {
         if (thread.virtual) {
             self = HeadwaterV1Threads.carrierOf(self);
         }
-        long vm = self == null ? 0 : U.getLong(self, VM_THREAD);
+        long vm = self == null || VM_THREAD < 0 ? 0 : U.getLong(self, VM_THREAD);
         if (vm == 0) {
             return thread.allocated;
         }

@@ -27,24 +27,15 @@ final class HeadwaterV1Handover {
     private static final Unsafe U = Unsafe.getUnsafe();
     private static final Class<?> STAGES = HeadwaterV1Threads.jdkClass("java.util.concurrent.CompletableFuture$UniCompletion");
     /** Where a stage of a {@code CompletableFuture} has its executor, if it has one. */
-    private static final long EXECUTOR = field(STAGES, "executor");
+    private static final long EXECUTOR = HeadwaterV1Threads.field(STAGES, "executor");
 
     /** What a virtual thread is handed to its scheduler in, each time that it goes on. */
     private static final Class<?> ADAPTED = HeadwaterV1Threads.jdkClass("java.util.concurrent.ForkJoinTask$AdaptedRunnableAction");
     private static final Class<?> EXECUTED = HeadwaterV1Threads.jdkClass("java.util.concurrent.ForkJoinTask$RunnableExecuteAction");
-    private static final long OF_ADAPTED = field(ADAPTED, "runnable");
-    private static final long OF_EXECUTED = field(EXECUTED, "runnable");
+    private static final long OF_ADAPTED = HeadwaterV1Threads.field(ADAPTED, "runnable");
+    private static final long OF_EXECUTED = HeadwaterV1Threads.field(EXECUTED, "runnable");
 
     private HeadwaterV1Handover() {}
-
-    /** Where objects of a class have a field; negative if they have none of that name. */
-    private static long field(Class<?> owner, String name) {
-        try {
-            return owner == null ? -1 : U.objectFieldOffset(owner, name);
-        } catch (InternalError none) {
-            return -1;
-        }
-    }
 
     /** Whether a virtual thread goes on by a task: what it does is its own, and no work of the task's. */
     private static boolean isVirtualThread(Object task) {

@@ -10,9 +10,11 @@ final class HeadwaterV1Threads {
     private static final long TID = U.objectFieldOffset(Thread.class, "tid");
     private static final long NAME = U.objectFieldOffset(Thread.class, "name");
     private static final Class<?> VIRTUAL_THREAD = jdkClass("java.lang.VirtualThread");
-    /** Where a virtual thread has its carrier. */
-    private static final long CARRIER =
-            VIRTUAL_THREAD == null ? 0 : U.objectFieldOffset(VIRTUAL_THREAD, "carrierThread");
+    /**
+     * Where a virtual thread has its carrier. The name is read on every JDK: who has C2 compile a method allocates those string constants of
+     * its class that have not been read by then, and that would be the program.
+     */
+    private static final long CARRIER = field(VIRTUAL_THREAD, "carrierThread");
     /** Stands for threads that have no state: never inside, handed nothing, and long dead. The number is no thread's. */
     static final HeadwaterV1Thread NOBODY = nobody();
     private static final HeadwaterV1Thread[] NO_THREADS = {NOBODY};
@@ -421,6 +423,15 @@ final class HeadwaterV1Threads {
             return Class.forName(name, false, null);
         } catch (ClassNotFoundException none) {
             return null;
+        }
+    }
+
+    /** Where objects of a class have a field; negative if there is no such class, or no field of that name. */
+    static long field(Class<?> owner, String name) {
+        try {
+            return owner == null ? -1 : U.objectFieldOffset(owner, name);
+        } catch (InternalError none) {
+            return -1;
         }
     }
 }

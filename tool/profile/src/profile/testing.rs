@@ -99,6 +99,13 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
         imported: None,
         notes: Vec::new(),
         counted: Vec::new(),
+        collections: Some(Collections {
+            pauses: vec![
+                Pause { start_ns: 5_000, duration_ns: 1_200_000, cause: "G1 Evacuation Pause".into() },
+                Pause { start_ns: 9_000_000, duration_ns: 300_000, cause: String::new() },
+            ],
+            lost: 2,
+        }),
         target: Target { pid: 4711, main: "com.acme.Shop".into(), jdk: "25.0.1".into(), ..Target::default() },
         environment: Environment {
             headwater: "0.1.0".into(),

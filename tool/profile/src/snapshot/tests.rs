@@ -285,7 +285,7 @@ fn whole_profile() -> Profile {
     let things = Metric::counted("odd-things", "odd things", Unit::Count, Extent::Own, "What a test counts.");
     profile.counted = vec![bytes.uncertain(), things];
     // Facts that came after this layout's file was written.
-    (profile.unseen, profile.lengthened) = (Vec::new(), Vec::new());
+    (profile.unseen, profile.lengthened, profile.collections) = (Vec::new(), Vec::new(), None);
     profile
 }
 
