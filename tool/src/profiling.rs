@@ -275,8 +275,7 @@ pub(crate) async fn prepare(
     start: Start,
     before_change: impl FnOnce(),
 ) -> Result<Calibration, ProfileError> {
-    // First: what probes tell besides has its cost.
-    session.count(settings.counting).await?;
+    session.count(settings.counting).await?; // First: what probes tell besides has its cost.
     let calibration = session.calibrate().await?;
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
         return Err(ClockSourceError::Linker.into());
