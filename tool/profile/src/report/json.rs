@@ -54,6 +54,7 @@ struct Report<'a> {
     waits: Vec<Wait<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     locks: Option<Locks<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     collections: Option<&'a Collections>,
     threads: Vec<Thread<'a>>,
     /// The format that it was read from, if another tool made it.
