@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use headwater_tests::terminal::Terminal;
 use headwater_tests::{Jdk, Patience, Process, Scratch, compile_text, headwater, java, read_report, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -14,6 +15,7 @@ headwater_tests::trials! {
     }
     first_jdk {
         a_jvm_that_stands_still_holds_up_no_other,
+        jvms_threads_and_stacks_are_on_the_screen_and_the_terminal_is_given_back,
     }
     once {
         what_cannot_be_watched_is_said,
@@ -222,6 +224,39 @@ fn a_jvm_that_stands_still_holds_up_no_other(jdk: &Jdk) {
     // All have ended, so nothing is left to be done.
     let tool = tool.finish();
     assert_eq!(tool.status.code(), Some(0), "{:#?}", tool.stderr);
+}
+
+fn jvms_threads_and_stacks_are_on_the_screen_and_the_terminal_is_given_back(jdk: &Jdk) {
+    let programs = Programs::new(jdk, "Shown");
+    let (first, second) = (programs.start(), programs.start());
+    let before = Terminal::spawn(&Command::new("true")).modes();
+    let scratch = Scratch::new("shown");
+    let recording = scratch.file("shown.hwr");
+    let mut command = headwater();
+    command.args(["watch", &programs.name, "--every", "100ms", "-o"]).arg(&recording).env("LC_ALL", "C");
+    let mut terminal = Terminal::spawn(&command);
+    let rows = |lines: &[String]| lines.iter().filter(|line| line.ends_with(&programs.name)).count();
+    terminal.await_screen("both JVMs", |lines| rows(lines) == 2);
+    assert!(terminal.screen().alternate_screen());
+    terminal.press("/Order.save");
+    terminal.await_text("2 threads in 2 JVMs");
+    terminal.press("\r\t\t");
+    terminal.await_screen("the frame", |lines| {
+        lines.iter().any(|line| line.starts_with("> at ") && line.contains("Order.save("))
+    });
+    terminal.press("p");
+    let paused = terminal.await_text("PAUSED, as of ");
+    assert!(second.finish().status.success());
+    terminal.press("p");
+    terminal.await_text("has ended (");
+    assert_eq!(rows(&paused), 2, "{paused:#?}");
+    terminal.press("q");
+    assert!(terminal.await_end().success());
+    assert!(!terminal.screen().alternate_screen() && !terminal.screen().hide_cursor());
+    assert_eq!(terminal.modes(), before);
+    let recorded = events(unpacked(&recording).lines());
+    check_course(&recorded, first.pid(), "left");
+    assert!(first.finish().status.success());
 }
 
 fn what_cannot_be_watched_is_said() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
 use crate::profile::Environment;
@@ -27,14 +27,18 @@ mod analysis;
 pub(crate) mod collector;
 mod lines;
 mod outlet;
+mod screen;
 pub(crate) mod source;
 mod traces;
+pub(crate) mod view;
 
 use analysis::{Analysis, Heard, ended};
 use collector::{Collector, News, Pace, Wanted, now_ms};
 use lines::TextLines;
 use outlet::{Closed, Given, Lines, Outlet, Weight};
+use screen::Screen;
 use source::Source;
+use view::View;
 
 /// How long analyses may take to end when nothing more comes, unless they are interrupted.
 const LAST_WORDS: Duration = Duration::from_secs(10);
@@ -52,7 +56,7 @@ pub(crate) struct Plan {
     pub(crate) pace: Pace,
     /// It ends after this time.
     pub(crate) duration: Option<Duration>,
-    /// What is written to standard output.
+    /// How it is shown.
     pub(crate) shape: Shape,
     /// Files that record everything.
     pub(crate) recordings: Vec<PathBuf>,
@@ -62,9 +66,11 @@ pub(crate) struct Plan {
     pub(crate) analyses: Vec<String>,
 }
 
-/// What standard output has.
+/// How what happens is shown.
 #[derive(Debug)]
 pub(crate) enum Shape {
+    /// On the whole screen.
+    View(View),
     /// Lines to be read; of threads that are in certain methods only, if they are given.
     Text(Option<Query>),
     /// All events, one object a line.
@@ -88,27 +94,34 @@ pub(crate) enum Ending {
 ///
 /// # Errors
 ///
-/// If a recording cannot be begun, or an analysis not be started: a sentence.
+/// If a recording cannot be begun, an analysis not be started, or the terminal not be drawn on: a sentence.
 pub(crate) async fn run(
-    plan: Plan,
+    mut plan: Plan,
     source: Arc<dyn Source>,
     interrupt: impl Future<Output = ()>,
     say: &dyn Fn(&str),
 ) -> Result<Ending, String> {
     let (news, received) = channel(64);
     let (hearing, heard) = channel(64);
-    let mut outputs = Outputs::begin(&plan, say)?;
+    let (quit, left) = unbounded_channel();
+    let mut outputs = Outputs::begin(&mut plan, say)?;
     for command in &plan.analyses {
         let started = Analysis::start(command, outputs.analyses.len(), hearing.clone());
         outputs.analyses.push(started.map_err(|error| format!("the analysis `{command}` cannot be started: {error}"))?);
     }
     drop(hearing);
+    if let Shown::Nowhere(view) = &mut outputs.shown
+        && let Some(view) = view.take()
+    {
+        let screen = Screen::open(*view, quit).map_err(|error| format!("the terminal cannot be drawn on: {error}"))?;
+        outputs.shown = Shown::Screen(screen);
+    }
     let host = Environment::here(Duration::ZERO).host;
     let collector = Collector { source, wanted: plan.wanted, pace: plan.pace, host, news };
     let collecting = tokio::spawn(collector.run());
     let mut interrupt = std::pin::pin!(interrupt);
     let deadline = plan.duration.map(|duration| Instant::now() + duration);
-    let mut watch = Watch { outputs, received, heard, seen: 0, connected: FxHashSet::default() };
+    let mut watch = Watch { outputs, received, heard, left, seen: 0, connected: FxHashSet::default() };
     let why = watch.serve(interrupt.as_mut(), deadline).await;
     // Whatever it still asks is given up.
     collecting.abort();
@@ -135,6 +148,8 @@ struct Watch<'a> {
     outputs: Outputs<'a>,
     received: Receiver<News>,
     heard: Receiver<Heard>,
+    /// The user has left the view.
+    left: UnboundedReceiver<()>,
     /// How many traces.
     seen: u64,
     connected: FxHashSet<Process>,
@@ -146,6 +161,7 @@ impl Watch<'_> {
         loop {
             tokio::select! {
                 () = interrupt.as_mut() => return Why::Interrupted,
+                _ = self.left.recv(), if self.outputs.has_screen() => return Why::Interrupted,
                 () = sleep_until(over), if deadline.is_some() => return Why::Enough,
                 heard = self.heard.recv(), if self.outputs.has_analyses() => {
                     if let Some(heard) = heard {
@@ -155,7 +171,7 @@ impl Watch<'_> {
                 news = self.received.recv() => match news {
                     Some(News::Event(event)) => self.event(event),
                     Some(News::Skipped { process, main, why }) => {
-                        self.outputs.say(&format!("the JVM {} ({main}) is not watched: {why}", process.pid));
+                        self.outputs.skip(process, &main, &why);
                     }
                     Some(News::Remark(remark)) => self.outputs.say(&remark),
                     Some(News::Over) | None => return Why::Over,
@@ -179,6 +195,8 @@ impl Watch<'_> {
 
     /// Has everything written, and all analyses ended.
     async fn finish(&mut self, mut interrupt: Pin<&mut impl Future<Output = ()>>) {
+        // What is said from here on belongs behind it.
+        self.outputs.leave_screen();
         let mut left: Vec<Process> = self.connected.drain().collect();
         left.sort_unstable();
         for Process { host, pid } in left {
@@ -211,8 +229,7 @@ impl Watch<'_> {
 
 /// Everything that is told what happens.
 struct Outputs<'a> {
-    stdout: Outlet,
-    shape: Text,
+    shown: Shown,
     recordings: Vec<(PathBuf, Outlet)>,
     profiles: Vec<Output>,
     /// What they are made of, if there are any.
@@ -222,26 +239,40 @@ struct Outputs<'a> {
     say: &'a dyn Fn(&str),
 }
 
-enum Text {
-    Lines(TextLines),
-    Json,
+/// Where what happens is shown.
+enum Shown {
+    /// Before all else has begun, and when the screen has been left; the view that is to be on it.
+    Nowhere(Option<Box<View>>),
+    Screen(Screen),
+    Text(TextLines, Outlet),
+    Json(Outlet),
+}
+
+impl Shown {
+    fn outlet(&self) -> Option<&Outlet> {
+        match self {
+            Shown::Text(_, outlet) | Shown::Json(outlet) => Some(outlet),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Outputs<'a> {
-    fn begin(plan: &Plan, say: &'a dyn Fn(&str)) -> Result<Outputs<'a>, String> {
-        let shape = match &plan.shape {
-            Shape::Text(find) => Text::Lines(TextLines::new(find.clone())),
-            Shape::Json => Text::Json,
-        };
+    fn begin(plan: &mut Plan, say: &'a dyn Fn(&str)) -> Result<Outputs<'a>, String> {
         let thread = |error: io::Error| format!("cannot start: {error}");
+        let stdout = || Outlet::to(Lines(io::stdout())).map_err(thread);
+        let shown = match std::mem::replace(&mut plan.shape, Shape::Json) {
+            Shape::View(view) => Shown::Nowhere(Some(Box::new(view))),
+            Shape::Text(find) => Shown::Text(TextLines::new(find), stdout()?),
+            Shape::Json => Shown::Json(stdout()?),
+        };
         let record = |path: &PathBuf| -> Result<(PathBuf, Outlet), String> {
             let writer = Writer::create(path)
                 .map_err(|error| format!("the recording {} cannot be begun: {error}", path.display()))?;
             Ok((path.clone(), Outlet::to(writer).map_err(thread)?))
         };
         Ok(Outputs {
-            stdout: Outlet::to(Lines(io::stdout())).map_err(thread)?,
-            shape,
+            shown,
             recordings: plan.recordings.iter().map(record).collect::<Result<_, _>>()?,
             profiles: plan.profiles.clone(),
             gathered: Seen::default(),
@@ -252,7 +283,29 @@ impl<'a> Outputs<'a> {
     }
 
     fn say(&self, text: &str) {
-        (self.say)(text);
+        match &self.shown {
+            Shown::Screen(screen) => screen.change(|view| view.say(text)),
+            _ => (self.say)(text),
+        }
+    }
+
+    fn skip(&self, process: Process, main: &str, why: &str) {
+        match &self.shown {
+            Shown::Screen(screen) => screen.change(|view| view.skip(process, main, why)),
+            _ => (self.say)(&format!("the JVM {} ({main}) is not watched: {why}", process.pid)),
+        }
+    }
+
+    fn leave_screen(&mut self) {
+        if self.has_screen()
+            && let Shown::Screen(screen) = std::mem::replace(&mut self.shown, Shown::Nowhere(None))
+        {
+            screen.close();
+        }
+    }
+
+    fn has_screen(&self) -> bool {
+        matches!(self.shown, Shown::Screen(_))
     }
 
     fn has_analyses(&self) -> bool {
@@ -261,7 +314,10 @@ impl<'a> Outputs<'a> {
 
     /// Whether who reads standard output has seen enough, and nobody else wants anything.
     fn is_left(&self) -> bool {
-        self.stdout.is_broken() && self.recordings.is_empty() && self.profiles.is_empty() && !self.has_analyses()
+        self.shown.outlet().is_some_and(Outlet::is_broken)
+            && self.recordings.is_empty()
+            && self.profiles.is_empty()
+            && !self.has_analyses()
     }
 
     fn tell(&mut self, event: &Event) {
@@ -290,12 +346,25 @@ impl<'a> Outputs<'a> {
         if !self.profiles.is_empty() {
             self.gathered.add(event);
         }
-        let lines = match &mut self.shape {
-            Text::Json => vec![json],
-            Text::Lines(lines) => lines.of(event).into_iter().map(Into::into).collect(),
+        let lines: Vec<Arc<str>> = match &mut self.shown {
+            Shown::Json(_) => vec![json],
+            Shown::Text(lines, _) => lines.of(event).into_iter().map(Into::into).collect(),
+            Shown::Screen(screen) => {
+                screen.change(|view| view.hear(event));
+                Vec::new()
+            }
+            // Of what is said at the end when there is no screen any more, nothing may be lost.
+            Shown::Nowhere(_) => match event {
+                Event::Said(said) => vec![format!("[{}] {}", said.analysis, said.line).into()],
+                _ => Vec::new(),
+            },
         };
         for line in lines {
-            if self.stdout.give(line, weight) == (Given::LeftOut { is_first: true }) {
+            let Some(outlet) = self.shown.outlet() else {
+                self.say(&line);
+                continue;
+            };
+            if outlet.give(line, weight) == (Given::LeftOut { is_first: true }) {
                 self.say("standard output is not read: lines are left out");
             }
         }
@@ -370,11 +439,11 @@ impl<'a> Outputs<'a> {
             self.say(&failed);
         }
         self.write_profiles();
-        match self.stdout.finish(LAST_LINES) {
+        match self.shown.outlet().map(|outlet| outlet.finish(LAST_LINES)) {
             // Who reads it has seen enough, or stands still.
-            Closed::Done { .. } | Closed::Stuck => {}
-            Closed::Failed(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            Closed::Failed(error) => {
+            None | Some(Closed::Done { .. } | Closed::Stuck) => {}
+            Some(Closed::Failed(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Some(Closed::Failed(error)) => {
                 self.has_failed = true;
                 self.say(&format!("cannot write: {error}"));
             }

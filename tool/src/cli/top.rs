@@ -91,7 +91,7 @@ impl TopArgs {
 }
 
 /// What the locale's character set has: the first of these variables that is set decides (POSIX, 8.2).
-fn glyphs(environment: &dyn Fn(&str) -> Option<String>) -> Glyphs {
+pub(super) fn glyphs(environment: &dyn Fn(&str) -> Option<String>) -> Glyphs {
     let set =
         ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| environment(name)).find(|value| !value.is_empty());
     let is_utf8 = set.is_some_and(|locale| {

@@ -1,5 +1,6 @@
 //! `headwater watch`: stack traces of many JVMs.
 
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,15 +8,18 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::top::glyphs;
 use super::{complain, fail};
 use crate::jvm::{self, Jvm};
 use crate::request::duration;
-use crate::request::output::{Output, parent_exists};
+use crate::request::output::{Output, parent_exists, wants_color};
 use crate::request::values::live_period;
 use crate::top::search::Query;
+use crate::top::view::Palette;
 use crate::traces::recording;
 use crate::watch::collector::{Pace, Wanted};
 use crate::watch::source::Here;
+use crate::watch::view::View;
 use crate::watch::{self, Ending, Plan, Shape};
 
 pub(super) const EXAMPLES: &str = "\
@@ -51,9 +55,9 @@ pub(super) struct WatchArgs {
     /// Show the threads that have this in a frame of their stacks: Order.save
     #[arg(long, value_name = "TEXT")]
     find: Option<String>,
-    /// Lines to be read, or one JSON object a line
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    /// Lines to be read, or one JSON object a line [default: the whole screen, if standard output is a terminal, else lines]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     /// Record everything (.hwr), or write the call graph of what was seen (.dot, .svg), or it as a profile in another format
     /// (.html, .hw, .collapsed, ...) when it is over. May be repeated
     #[arg(short, long, value_name = "FILE")]
@@ -85,7 +89,7 @@ pub(super) async fn run(arguments: &WatchArgs, interrupt: impl Future<Output = (
 
 fn plan(arguments: &WatchArgs) -> Result<Plan, (u8, String)> {
     let WatchArgs { every, deadline, duration, output, analysis, .. } = arguments;
-    if arguments.find.is_some() && arguments.format == Format::Json {
+    if arguments.find.is_some() && arguments.format == Some(Format::Json) {
         return Err((2, "--find is for lines to be read: JSON has all stacks".to_owned()));
     }
     let (mut recordings, mut profiles) = (Vec::new(), Vec::new());
@@ -109,14 +113,25 @@ fn plan(arguments: &WatchArgs) -> Result<Plan, (u8, String)> {
         wanted: wanted(arguments)?,
         pace: Pace { every: *every, deadline: *deadline, look: Duration::from_secs(1) },
         duration: *duration,
-        shape: match arguments.format {
-            Format::Text => Shape::Text(arguments.find.as_deref().map(Query::new)),
-            Format::Json => Shape::Json,
-        },
+        shape: shape(arguments),
         recordings,
         profiles,
         analyses: analysis.clone(),
     })
+}
+
+fn shape(arguments: &WatchArgs) -> Shape {
+    let query = arguments.find.as_deref().map(Query::new);
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    match arguments.format {
+        Some(Format::Json) => Shape::Json,
+        None if is_terminal => {
+            let palette = if wants_color() { Palette::Color } else { Palette::Monochrome };
+            let glyphs = glyphs(&|name| std::env::var(name).ok());
+            Shape::View(View::new(query.unwrap_or_default(), glyphs, palette))
+        }
+        _ => Shape::Text(query),
+    }
 }
 
 fn wanted(arguments: &WatchArgs) -> Result<Wanted, (u8, String)> {

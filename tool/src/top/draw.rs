@@ -306,11 +306,11 @@ impl Indents {
     }
 }
 
-fn below(area: Rect, rows: u16) -> Rect {
+pub(crate) fn below(area: Rect, rows: u16) -> Rect {
     Rect { y: area.y + rows.min(area.height), height: area.height.saturating_sub(rows), ..area }
 }
 
 /// Writes as far as the picture goes; where the text ends.
-fn put(buffer: &mut Buffer, x: u16, y: u16, text: &str, style: Style) -> u16 {
+pub(crate) fn put(buffer: &mut Buffer, x: u16, y: u16, text: &str, style: Style) -> u16 {
     if buffer.area.contains(Position { x, y }) { buffer.set_stringn(x, y, text, usize::MAX, style).0 } else { x }
 }

@@ -23,11 +23,11 @@ use crate::request::output::{Origin, Output};
 use crate::session::SessionError;
 
 pub mod column;
-mod draw;
+pub(crate) mod draw;
 mod forest;
 mod keys;
 mod rows;
-mod screen;
+pub(crate) mod screen;
 pub(crate) mod search;
 mod status;
 pub mod view;

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::crossterm::{cursor, execute, terminal};
+use ratatui::layout::{Position, Rect};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::view::{Phase, Request, View};
@@ -60,7 +62,9 @@ impl Screen {
         let mut taken = Taken::take()?;
         let (inputs, received) = channel();
         let (keys, files) = (inputs.clone(), inputs.clone());
-        std::thread::Builder::new().name("keys".into()).spawn(move || read_keys(&keys))?;
+        std::thread::Builder::new()
+            .name("keys".into())
+            .spawn(move || read_keys(|event| keys.send(Input::Terminal(event)).is_ok()))?;
         let drawing = std::thread::Builder::new().name("screen".into());
         let drawing = drawing.spawn(move || show(&mut taken, view, &received, &files, &requests))?;
         Ok(Screen { inputs, drawing })
@@ -81,12 +85,12 @@ impl Screen {
 }
 
 /// The terminal in raw mode, on its alternate screen, without a cursor; given back when this is dropped.
-struct Taken {
+pub(crate) struct Taken {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
 }
 
 impl Taken {
-    fn take() -> io::Result<Taken> {
+    pub(crate) fn take() -> io::Result<Taken> {
         give_back_before_a_panic_is_told();
         terminal::enable_raw_mode()?;
         IS_TAKEN.store(true, Ordering::SeqCst);
@@ -101,11 +105,12 @@ impl Taken {
         }
     }
 
-    fn draw(&mut self, view: &mut View) -> io::Result<()> {
+    /// Has a picture drawn; `draw` says where the cursor is, if it is to be seen.
+    pub(crate) fn draw(&mut self, draw: impl FnOnce(Rect, &mut Buffer) -> Option<Position>) -> io::Result<()> {
         self.while_taken(|terminal| {
             let picture = terminal.draw(|frame| {
                 let area = frame.area();
-                if let Some(cursor) = view.draw(area, frame.buffer_mut()) {
+                if let Some(cursor) = draw(area, frame.buffer_mut()) {
                     frame.set_cursor_position(cursor);
                 }
             });
@@ -113,7 +118,8 @@ impl Taken {
         })
     }
 
-    fn clear(&mut self) -> io::Result<()> {
+    /// The next picture is drawn as a whole.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
         self.while_taken(Terminal::clear)
     }
 
@@ -162,14 +168,15 @@ fn give_back_before_a_panic_is_told() {
     });
 }
 
-fn read_keys(inputs: &Sender<Input>) {
+/// Reads what the user does, until the terminal is given back or nobody takes it any more.
+pub(crate) fn read_keys(take: impl Fn(Event) -> bool) {
     while IS_TAKEN.load(Ordering::SeqCst) {
         let event = match event::poll(LOOK) {
             Ok(true) => event::read(),
             Ok(false) => continue,
             Err(error) => Err(error),
         };
-        let sent = event.is_ok_and(|event| inputs.send(Input::Terminal(event)).is_ok());
+        let sent = event.is_ok_and(&take);
         if !sent {
             return;
         }
@@ -185,7 +192,7 @@ fn show(
     requests: &UnboundedSender<Request>,
 ) -> io::Result<()> {
     loop {
-        taken.draw(&mut view)?;
+        taken.draw(|area, buffer| view.draw(area, buffer))?;
         // What has come in meanwhile makes one picture.
         let Ok(first) = received.recv() else { return Ok(()) };
         let pending: Vec<Input> = std::iter::once(first).chain(received.try_iter()).collect();

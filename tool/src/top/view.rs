@@ -22,7 +22,7 @@ mod folding;
 mod look;
 mod naming;
 mod searching;
-mod typing;
+pub(crate) mod typing;
 
 pub use look::{Glyphs, Look, Palette, Phase, Request};
 

@@ -4,12 +4,12 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What became of a line that is being typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(crate) enum Typed {
     Accepted,
     Dropped,
 }
 
-pub(super) fn edit(text: &mut String, key: KeyEvent) -> Option<Typed> {
+pub(crate) fn edit(text: &mut String, key: KeyEvent) -> Option<Typed> {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Enter => return Some(Typed::Accepted),
