@@ -70,7 +70,7 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) enum Shape {
     /// On the whole screen.
-    View(View),
+    View(Box<View>),
     /// Lines to be read; of threads that are in certain methods only, if they are given.
     Text(Option<Query>),
     /// All events, one object a line.
@@ -262,7 +262,7 @@ impl<'a> Outputs<'a> {
         let thread = |error: io::Error| format!("cannot start: {error}");
         let stdout = || Outlet::to(Lines(io::stdout())).map_err(thread);
         let shown = match std::mem::replace(&mut plan.shape, Shape::Json) {
-            Shape::View(view) => Shown::Nowhere(Some(Box::new(view))),
+            Shape::View(view) => Shown::Nowhere(Some(view)),
             Shape::Text(find) => Shown::Text(TextLines::new(find), stdout()?),
             Shape::Json => Shown::Json(stdout()?),
         };

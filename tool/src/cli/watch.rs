@@ -128,7 +128,7 @@ fn shape(arguments: &WatchArgs) -> Shape {
         None if is_terminal => {
             let palette = if wants_color() { Palette::Color } else { Palette::Monochrome };
             let glyphs = glyphs(&|name| std::env::var(name).ok());
-            Shape::View(View::new(query.unwrap_or_default(), glyphs, palette))
+            Shape::View(Box::new(View::new(query.unwrap_or_default(), glyphs, palette)))
         }
         _ => Shape::Text(query),
     }
