@@ -16,6 +16,7 @@ headwater_tests::trials! {
         a_target_that_ends_after_the_profile_leaves_its_results,
         an_interrupt_ends_the_timing_after_the_profile_and_not_the_profile,
         undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own,
+        stacks_deeper_than_the_recorder_keeps_by_itself_are_sampled_whole,
     }
 }
 
@@ -82,6 +83,26 @@ fn undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own(jdk: &Jdk)
         assert!(!left.contains("headwater"), "JDK {}: ours is over\n{left}", jdk.version);
         assert_eq!(left.contains("name=theirs"), !options.is_empty(), "JDK {}: theirs is not\n{left}", jdk.version);
     }
+}
+
+fn stacks_deeper_than_the_recorder_keeps_by_itself_are_sampled_whole(jdk: &Jdk) {
+    if !jdk.home.join("bin/jfr").exists() {
+        eprintln!("not tested: JDK {} has no flight recorder", jdk.version);
+        return;
+    }
+    let classes = compile(jdk, &["Depths.java"]);
+    let mut target = java(jdk, &classes, &[], &["Depths"]);
+    target.await_line("READY");
+    let file = classes.file("profile.json");
+    let arguments = ["--root", "Depths::root", "--calls", "100", "--bare", "60s", "-o", &file.to_string_lossy()];
+    let tool = profile(&target, &arguments).finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    target.say("over");
+    let target = target.finish();
+    assert!(target.status.success() && target.stdout.contains(&"OVER".to_owned()), "{:#?}", target.stdout);
+    let times = &read_report(&file)["times"];
+    assert!(times["samples"].as_u64() > Some(100), "JDK {}: {times}", jdk.version);
+    assert_eq!(times["cut_samples"].as_u64(), Some(0), "JDK {}: {times}", jdk.version);
 }
 
 fn control_invocations_and_those_after_the_profile_are_told_apart(jdk: &Jdk) {

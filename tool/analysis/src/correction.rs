@@ -28,9 +28,9 @@ pub(crate) mod tests;
 mod threads;
 mod whole;
 
-pub use place::{Placed, placed};
+pub use place::{Names, Placed, grow, placed};
 pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
-pub use threads::divided;
+pub use threads::{divided, grown};
 pub use whole::{Whole, Wholes, wholes};
 
 use crate::cct::{Cct, NodeId};

@@ -114,11 +114,12 @@ impl Recording {
         let directory = host.create_dir_or_another(&format!("{prefix}{pid}"))?;
         directory.write_file(SETTINGS, wanted.settings().as_bytes())?;
         directory.create_file(RECORDED)?;
-        let others = others(&jcmd(&host, "JFR.check")?);
-        if others == 0 && depth > DEFAULT_DEPTH {
-            // Has no effect in a JVM whose recorder was used before; stacks that are cut off are counted.
+        if depth > DEFAULT_DEPTH {
+            // Before anything else is asked: on JDK 25 a question makes the recorder, whose depth stays what it is. Where the recorder was used before
+            // this has no effect; stacks that are cut off are counted.
             jcmd(&host, &format!("JFR.configure stackdepth={}", depth.min(DEEPEST)))?;
         }
+        let others = others(&jcmd(&host, "JFR.check")?);
         let there = directory.there();
         let answer = jcmd(
             &host,

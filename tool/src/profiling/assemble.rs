@@ -3,6 +3,7 @@
 //! [`Facts`] are taken from the session, which is quick; [`profile`] then works through the trees without it, so that the
 //! session can go on serving the target meanwhile.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use headwater_protocol::message::Calibration;
@@ -16,7 +17,8 @@ use crate::budget::{Governor, Probes, in_place};
 use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
-    MIN_CONTROLS, Placed, Reference, RootCalls, Wholes, correct, divided, placed, root_calls, wholes,
+    MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, divided, grow, grown, placed, root_calls,
+    wholes,
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Summary};
 use crate::profile::{
@@ -133,7 +135,7 @@ pub(crate) fn profile(
     let Probes { clock, timing_ns, .. } = probes(mode, facts.uses_tsc, calibration);
     let clock = Clock { step_ns: facts.step_ns, queued: undisturbed.queued(decoder.scheduled()), ..clock };
     let mut all = Cct::new();
-    let threads: Vec<_> = decoder.threads().map(|(id, tree)| (id, tree, tree.merge_into(&mut all))).collect();
+    let mut threads: Vec<_> = decoder.threads().map(|(id, tree)| (id, tree, tree.merge_into(&mut all))).collect();
     let timed = Calls::of(&undisturbed.timed);
     let references = [
         (ControlKind::After, Reference { times: &timed.used, idle_ns: 0.0, timing_ns }),
@@ -151,7 +153,12 @@ pub(crate) fn profile(
     if let Some(part) = undisturbed.unsettled {
         known.values_mut().for_each(|whole| whole.unsettle(part, !undisturbed.is_sampled_settled));
     }
-    let (basis, placed) = sampled(&all, &facts, undisturbed);
+    let known_nodes = all.len();
+    let (basis, placed) = sampled(&mut all, &facts, undisturbed);
+    let threads: Vec<_> = threads
+        .iter_mut()
+        .map(|(id, tree, places)| (*id, grown(&all, known_nodes, tree, places), std::mem::take(places)))
+        .collect();
     let in_roots_ns: f64 = undisturbed.timed.all().map(|times| times.mean_ns() * times.count as f64).sum();
     // CPU time does not wait.
     let waiting = placed.as_ref().filter(|_| mode != ClockMode::Cpu);
@@ -237,7 +244,7 @@ impl Calls {
 }
 
 /// The samples on the tree, and what is to be said of them.
-fn sampled(all: &Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, Option<Placed>) {
+fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, Option<Placed>) {
     let mut basis = Basis {
         is_settled: undisturbed.unsettled.map(|part| part == 0.0),
         other_recordings: undisturbed.other_recordings,
@@ -250,7 +257,11 @@ fn sampled(all: &Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, Optio
             return (basis, None);
         }
         Some(Ok(samples)) => {
-            placed(all, facts.methods.iter().map(|method| method.machine.as_str()), samples, undisturbed.counted)
+            let names = facts.methods.iter().map(|method| method.machine.as_str());
+            let names = Names::of(names, samples, undisturbed.counted);
+            let missed = facts.missed.iter().map(|(method, _)| MethodId(method.0 as u32 + 1)).collect();
+            let recorded = grow(all, &names, &missed);
+            placed(all, &names, recorded)
         }
     };
     (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut);
@@ -361,10 +372,11 @@ fn thread_profiles(
     decoder: &Decoder,
     merged: &Tree,
     clock: &Clock,
-    threads: Vec<(ThreadId, &Cct, Vec<NodeId>)>,
+    mut threads: Vec<(ThreadId, Cow<'_, Cct>, Vec<NodeId>)>,
 ) -> Vec<ThreadProfile> {
     let ids: Vec<ThreadId> = threads.iter().map(|(id, ..)| *id).collect();
-    let trees: Vec<(&Cct, Vec<NodeId>)> = threads.into_iter().map(|(_, tree, places)| (tree, places)).collect();
+    let trees = threads.iter_mut().map(|(_, tree, places)| (&**tree, std::mem::take(places)));
+    let trees: Vec<(&Cct, Vec<NodeId>)> = trees.collect();
     ids.into_iter()
         .zip(divided(merged, clock, &trees).into_iter().zip(&trees))
         .map(|(id, (mut tree, (cct, _)))| {

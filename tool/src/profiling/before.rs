@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::recorder::{PERIOD, Recorder};
-use crate::correction::placed;
+use crate::cct::Cct;
+use crate::correction::{Names, grow, placed};
 use crate::decode::Decoder;
 use crate::session::Session;
 
@@ -86,10 +87,13 @@ impl Taken {
 impl Before {
     /// Whether they are as good as samples of what was recorded.
     pub(super) fn is_enough(&self, session: &Session, decoder: &Decoder) -> bool {
-        let mut all = crate::cct::Cct::new();
+        let mut all = Cct::new();
         decoder.threads().for_each(|(_, tree)| drop(tree.merge_into(&mut all)));
         let names: Vec<String> = session.graph().methods().iter().map(|method| method.java_name()).collect();
-        let placed = placed(&all, names.iter().map(String::as_str), &self.samples, self.taken);
+        let names = Names::of(names.iter().map(String::as_str), &self.samples, self.taken);
+        let missed = session.graph().missed().map(|(method, _)| method).collect();
+        let recorded = grow(&mut all, &names, &missed);
+        let placed = placed(&all, &names, recorded);
         is_enough(placed.inside, placed.unseen)
     }
 }

@@ -23,9 +23,10 @@ fn which_called(methods: usize, tree: &Tree) -> Vec<bool> {
     called
 }
 
-/// The methods that were called, perhaps before they were instrumented too.
+/// The methods that were called, or sampled, perhaps before they were instrumented too.
 pub(super) fn at_least(facts: &Facts, tree: &Tree) -> Vec<AtLeast> {
-    let called = which_called(facts.methods.len(), tree);
+    let mut called = vec![false; facts.methods.len()];
+    tree.nodes.iter().for_each(|node| called[node.method.0] = true);
     let of = |(method, missed): &(MethodIndex, Missed)| {
         Some(AtLeast { method: *method, since: missed.since, until: missed.until? })
     };

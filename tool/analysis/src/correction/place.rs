@@ -1,15 +1,16 @@
 //! Samples of the undisturbed code on the tree that was recorded.
 //!
 //! A sample's stack is followed from the outermost root on it: each frame whose method is called by the node that was come to leads on to that callee; others are
-//! methods that have no probes, whose time is their caller's. A method that has probes, and that was never recorded where it was sampled, is where the way ends: what
-//! the recording has not seen of the program has no node, and its time stays with the node above.
+//! methods that have no probes, whose time is their caller's. Methods that were instrumented too late, or never, though they may run, get a node where they were
+//! sampled, and so does what was sampled below them ([`grow`]): the program runs them, whatever the recording has seen. Another method that has probes, and that was
+//! never recorded where it was sampled, is where the way ends: its time stays with the node above.
 
 use headwater_protocol::MethodId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cct::{Cct, NodeId};
 use crate::decode::Scheduled;
-use headwater_jfr::{FrameIndex, Samples};
+use headwater_jfr::{FrameIndex, Sample, Samples};
 
 /// Samples, by the nodes that were on top.
 #[derive(Clone, Debug, Default)]
@@ -51,33 +52,111 @@ impl Placed {
     }
 }
 
-/// Places those samples that were taken from `from_ns` (since 1970) on, until `to_ns`. `names` are the methods' machine names, by their number less one.
-pub fn placed<'a>(
-    cct: &Cct,
-    names: impl Iterator<Item = &'a str>,
-    samples: &Samples,
-    (from_ns, to_ns): (i64, i64),
-) -> Placed {
-    let mut by_name: FxHashMap<&str, Vec<MethodId>> = FxHashMap::default();
-    for (index, name) in names.enumerate() {
-        by_name.entry(name).or_default().push(MethodId(index as u32 + 1));
+/// Methods by their names, and which of them may be anywhere below a root without having been recorded there.
+#[derive(Debug)]
+pub struct Names<'s> {
+    /// Of the samples' methods.
+    methods: Vec<Vec<MethodId>>,
+    samples: &'s Samples,
+    window: (i64, i64),
+}
+
+impl<'s> Names<'s> {
+    /// Those samples that were taken from a time (in ns since 1970) on, until another. `names` are the methods' machine names, by their number less one.
+    pub fn of<'a>(names: impl Iterator<Item = &'a str>, samples: &'s Samples, window: (i64, i64)) -> Names<'s> {
+        let mut by_name: FxHashMap<&str, Vec<MethodId>> = FxHashMap::default();
+        for (index, name) in names.enumerate() {
+            by_name.entry(name).or_default().push(MethodId(index as u32 + 1));
+        }
+        // Classes of one name, of several loaders, are told apart by who calls them.
+        let methods = samples.methods.iter().map(|name| by_name.get(name.as_str()).cloned().unwrap_or_default());
+        Names { methods: methods.collect(), samples, window }
     }
-    // Classes of one name, of several loaders, are told apart by who calls them.
-    let methods: Vec<&[MethodId]> =
-        samples.methods.iter().map(|name| by_name.get(name.as_str()).map_or(&[][..], Vec::as_slice)).collect();
+
+    fn stacks(&self) -> impl Iterator<Item = &'s Sample> {
+        let (from_ns, to_ns) = self.window;
+        self.samples.stacks.iter().filter(move |sample| (from_ns..=to_ns).contains(&sample.at_ns))
+    }
+
+    fn methods(&self, frame: FrameIndex) -> &[MethodId] {
+        &self.methods[frame.0 as usize]
+    }
+
+    fn callee(&self, cct: &Cct, caller: NodeId, frame: FrameIndex) -> Option<NodeId> {
+        self.methods(frame).iter().find_map(|method| cct.callee(caller, *method))
+    }
+}
+
+/// Adds nodes, without calls, for what was sampled below methods that were `missed`, because they were instrumented too late or never. How many there
+/// were before.
+pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> usize {
+    /// What was sampled less often, its caller's node has: a tree that samples make has as many leaves as there are samples.
+    const LEAST: u32 = 3;
+    let before = cct.len();
+    if missed.is_empty() {
+        return before;
+    }
     let called: FxHashSet<MethodId> = cct.nodes().skip(1).map(|(_, node)| node.method()).collect();
-    let find = |caller: NodeId, frame: &FrameIndex| {
-        methods[frame.0 as usize].iter().find_map(|method| cct.callee(caller, *method))
+    let is_known = |method: &MethodId| called.contains(method) || missed.contains(method);
+    // The way of a sample beyond the nodes that are there.
+    let beyond = |cct: &Cct, sample: &Sample| {
+        let (mut at, mut way) = (NodeId::TOP, Vec::new());
+        for frame in sample.frames.iter() {
+            let methods = names.methods(*frame);
+            match names.callee(cct, at, *frame).filter(|_| way.is_empty()) {
+                Some(callee) => at = callee,
+                None if at == NodeId::TOP => {}
+                None if !way.is_empty() => way.extend(methods.iter().find(|method| is_known(method))),
+                None => match methods.iter().find(|method| missed.contains(method)) {
+                    Some(missed) => way.push(*missed),
+                    None if methods.iter().any(|method| called.contains(method)) => break,
+                    None => {}
+                },
+            }
+        }
+        (at, way)
     };
-    let has_probes = |frame: &FrameIndex| methods[frame.0 as usize].iter().any(|method| called.contains(method));
+    let ways: Vec<(NodeId, Vec<MethodId>)> =
+        names.stacks().map(|sample| beyond(cct, sample)).filter(|(_, way)| !way.is_empty()).collect();
+    // Steps are numbered behind the nodes.
+    let mut steps: FxHashMap<(usize, MethodId), (usize, u32)> = FxHashMap::default();
+    for (at, way) in &ways {
+        let mut from = at.index();
+        for method in way {
+            let next = cct.len() + steps.len();
+            let (step, samples) = steps.entry((from, *method)).or_insert((next, 0));
+            *samples += 1;
+            from = *step;
+        }
+    }
+    for (at, way) in &ways {
+        let (mut from, mut node) = (at.index(), *at);
+        for method in way {
+            let (step, samples) = steps[&(from, *method)];
+            if samples < LEAST {
+                break;
+            }
+            (from, node) = (step, cct.child(node, *method));
+        }
+    }
+    before
+}
+
+/// Places samples on a tree, of which so many nodes were there before it was grown.
+pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize) -> Placed {
+    let recorded_nodes = cct.nodes().take(recorded).skip(1);
+    let called: FxHashSet<MethodId> = recorded_nodes.map(|(_, node)| node.method()).collect();
+    let has_probes = |frame: &FrameIndex| names.methods(*frame).iter().any(|method| called.contains(method));
     let mut placed = Placed { own: vec![[0; 2]; cct.len()], ..Placed::default() };
+    let (from_ns, to_ns) = names.window;
     let middle = from_ns + (to_ns - from_ns) / 2;
-    for sample in samples.stacks.iter().filter(|sample| (from_ns..=to_ns).contains(&sample.at_ns)) {
+    for sample in names.stacks() {
         let (mut at, mut is_seen) = (NodeId::TOP, true);
         for frame in sample.frames.iter() {
-            match find(at, frame) {
+            match names.callee(cct, at, *frame) {
                 Some(callee) => at = callee,
-                None if at != NodeId::TOP && has_probes(frame) => {
+                // Of what has no calls nothing is known but what was sampled often.
+                None if at != NodeId::TOP && at.index() < recorded && has_probes(frame) => {
                     is_seen = false;
                     break;
                 }
@@ -101,7 +180,6 @@ pub fn placed<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headwater_jfr::Sample;
 
     #[test]
     fn a_stack_is_followed_from_its_root_through_what_has_no_probes() {
@@ -130,10 +208,41 @@ mod tests {
                 sample(12, &[3, 0, 0, 1], false),
             ],
         };
-        let placed = placed(&cct, methods[..2].iter().copied(), &samples, (10, 20));
+        let placed = placed(&cct, &Names::of(methods[..2].iter().copied(), &samples, (10, 20)), cct.len());
         assert_eq!((placed.inside, placed.unseen, placed.cut), (4, 1, 1));
         assert_eq!(placed.threads, FxHashMap::from_iter([(77, (4, 6))]));
         assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[2, 0], [1, 0], [0, 1]]);
+    }
+
+    #[test]
+    fn what_was_missed_has_nodes_where_it_was_sampled() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        let callee = cct.call(root, MethodId(2), 0);
+        let names = ["C.root()V", "C.callee()V", "C.late()V", "C.never()V", "C.trivial()V"];
+        let sample = |frames: &[u32]| Sample {
+            at_ns: 1,
+            thread: 7,
+            frames: frames.iter().copied().map(FrameIndex).collect(),
+            is_cut: false,
+        };
+        // root, late, trivial, callee; root, callee, never; root, callee, late, once; root, root.
+        let stacks = [&[0, 2, 4, 1][..], &[0, 1, 3], &[0, 1, 2], &[0, 0]];
+        let times = [4, 3, 1, 2];
+        let stacks = stacks.iter().zip(times).flat_map(|(frames, times)| std::iter::repeat_n(sample(frames), times));
+        let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: stacks.collect() };
+        let names = Names::of(names.into_iter(), &samples, (0, 9));
+        let missed = FxHashSet::from_iter([MethodId(3), MethodId(4)]);
+        let recorded = grow(&mut cct, &names, &missed);
+        assert_eq!((recorded, cct.len()), (3, 6));
+        let late = cct.callee(root, MethodId(3)).expect("it was sampled");
+        let below = cct.callee(late, MethodId(2)).expect("what is trivial is passed");
+        let never = cct.callee(callee, MethodId(4)).expect("it was sampled");
+        assert!([late, below, never].iter().all(|node| cct.node(*node).calls == 0));
+        let placed = placed(&cct, &names, recorded);
+        let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
+        assert_eq!([root, callee, late, below, never].map(own), [2, 1, 0, 4, 3]);
+        assert_eq!((placed.inside, placed.unseen), (10, 2), "a root in a root was never seen");
     }
 
     #[test]

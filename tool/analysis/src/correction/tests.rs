@@ -206,7 +206,18 @@ fn totals_are_sums_and_threads_add_up_to_them() {
                 cct
             })
             .collect();
-        let places: Vec<_> = threads.iter().map(|thread| (thread, thread.merge_into(&mut all))).collect();
+        let mut places: Vec<Vec<NodeId>> = threads.iter().map(|thread| thread.merge_into(&mut all)).collect();
+        // Some were only sampled.
+        let recorded = all.len();
+        for method in 900..904 {
+            let above = all.nodes().skip(1).nth(random.below(all.len() as u64) as usize).map(|(id, _)| id);
+            if let Some(above) = above {
+                all.child(above, MethodId(method));
+            }
+        }
+        let grown: Vec<_> =
+            threads.iter().zip(&mut places).map(|(thread, places)| grown(&all, recorded, thread, places)).collect();
+        let places: Vec<(&Cct, Vec<NodeId>)> = grown.iter().map(|tree| &**tree).zip(places).collect();
         let own: Vec<[u32; 2]> = all.nodes().map(|_| [random.below(3) as u32, random.below(3) as u32]).collect();
         let whole = |(root, _)| (root, Whole { total_ns: random.below(1 << 30) as f64, error_ns: 0.0, unsettled: 0.0 });
         let wholes: Wholes = all.roots().into_iter().map(whole).collect();

@@ -1,5 +1,9 @@
 //! Each thread's part of the times that all threads have together.
 
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
 use super::{Recorded, add_totals, counted};
 use crate::cct::{Cct, NodeId};
 use headwater_profile::profile::{Clock, Node, Tree};
@@ -38,6 +42,24 @@ pub fn divided(all: &Tree, clock: &Clock, threads: &[(&Cct, Vec<NodeId>)]) -> Ve
         tree
     };
     threads.iter().zip(&recorded).map(divide).collect()
+}
+
+/// A thread's tree with the nodes that were added to the tree of all behind its first `known`, below nodes that the thread has.
+pub fn grown<'t>(all: &Cct, known: usize, tree: &'t Cct, places: &mut Vec<NodeId>) -> Cow<'t, Cct> {
+    let mut tree = Cow::Borrowed(tree);
+    let mut own: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+    for (place, node) in all.nodes().skip(known) {
+        let above = all.parent(place).unwrap_or(NodeId::TOP);
+        if own.is_empty() {
+            own = tree.nodes().map(|(id, _)| (places[id.index()], id)).collect();
+        }
+        if let Some(above) = own.get(&above) {
+            let id = tree.to_mut().child(*above, node.method());
+            own.insert(place, id);
+            places.push(place);
+        }
+    }
+    tree
 }
 
 /// How a node's own time is divided among its threads, one after the other.

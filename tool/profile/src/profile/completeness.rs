@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::{MethodIndex, Profile, Tree};
@@ -18,7 +18,8 @@ pub struct AtLeast {
     pub until: Duration,
 }
 
-/// A method that may have been called and never was instrumented: it is in no tree, nor is what only it calls.
+/// A method that may have been called and never was instrumented: it is in a tree only where undisturbed code was sampled in it, without calls, and so
+/// is what only it calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unseen {
     /// The method.
@@ -45,13 +46,15 @@ impl Profile {
 
     /// For each node of a tree of this profile: whether calls of it may be missing there, its own or its callers'.
     pub fn incomplete_nodes(&self, tree: &Tree) -> Vec<bool> {
-        if self.at_least.is_empty() {
+        if self.at_least.is_empty() && self.unseen.is_empty() {
             return vec![false; tree.nodes.len()];
         }
+        let unseen: FxHashSet<MethodIndex> = self.unseen.iter().map(|unseen| unseen.method).collect();
         let mut incomplete: Vec<bool> = Vec::with_capacity(tree.nodes.len());
         for node in &tree.nodes {
             let below = node.parent.is_some_and(|parent| incomplete[parent.0]);
-            incomplete.push(below || self.complete_from(node.method).is_some());
+            let is_late = self.complete_from(node.method).is_some();
+            incomplete.push(below || is_late || node.calls == 0 && unseen.contains(&node.method));
         }
         incomplete
     }
@@ -106,6 +109,9 @@ mod tests {
     fn what_is_called_by_a_method_that_was_not_seen_is_incomplete_there_too() {
         let profile = profile();
         assert_eq!(profile.incomplete_nodes(&profile.merged), [false, true, true]);
+        let never = Unseen { method: MethodIndex(2), callers: Vec::new() };
+        let sampled = Profile { at_least: Vec::new(), unseen: vec![never], ..profile.clone() };
+        assert_eq!(sampled.incomplete_nodes(&sampled.merged), [false, false, true], "it was only sampled");
         assert_eq!(profile.complete_from(MethodIndex(2)), None, "elsewhere its calls are all there");
     }
 

@@ -184,6 +184,11 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     }
     let missing = profile.missing_share();
     if missing > MUCH_IS_MISSING {
+        let is_sampled = |node: &Node| node.calls == 0 && node.total_ns > 0;
+        let sampled = match profile.basis.samples > 0 && profile.merged.nodes.iter().any(is_sampled) {
+            true => " (>=0: only seen in samples)",
+            false => "",
+        };
         let unseen = match profile.unseen.len() {
             0 => String::new(),
             unseen => format!(
@@ -194,7 +199,7 @@ pub(crate) fn header(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         writeln!(
             out,
             "about {:.0}% of the calls are missing, because the program did not wait until all methods were instrumented: >= marks \
-             counts that are too low{unseen}\n  - record for longer\n  - where the program may be held up: --gentle off",
+             counts that are too low{sampled}{unseen}\n  - record for longer\n  - where the program may be held up: --gentle off",
             100.0 * missing
         )?;
     }
