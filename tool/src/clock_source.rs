@@ -145,7 +145,7 @@ fn possible(jdk: JdkMethods, java_version: &str, kernel: impl FnOnce() -> Kernel
 }
 
 /// The feature release of a Java version: 17 of `17.0.15+6`.
-fn feature(java_version: &str) -> Option<u32> {
+pub(crate) fn feature(java_version: &str) -> Option<u32> {
     let end = java_version.find(|c: char| !c.is_ascii_digit()).unwrap_or(java_version.len());
     java_version[..end].parse().ok()
 }

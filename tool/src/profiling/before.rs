@@ -3,7 +3,8 @@
 //! While the tool learns what there is to be instrumented, which in a large program takes seconds, the program runs as it always does: in code that is compiled. The
 //! JVM's flight recorder says meanwhile where its threads are. After a profile such code comes back only when the compilers have done all of it again.
 //!
-//! Nobody waits for this: where a profile is ready at once there are no such samples, and code is compiled quickly.
+//! Nobody waits for this: where a profile is ready at once there are no such samples, and code is compiled quickly. Nor is the recorder begun before a profile in a
+//! JVM that discards all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition does so.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,10 +14,13 @@ use tokio::task::JoinHandle;
 
 use super::recorder::{PERIOD, Recorder};
 use crate::cct::Cct;
+use crate::clock_source::feature;
 use crate::correction::{Names, grow, placed};
 use crate::decode::Decoder;
 use crate::session::Session;
 
+/// The first JDK that keeps compiled code when the recorder begins.
+const FIRST_JDK: u32 = 23;
 /// What is ready sooner has no samples: the recorder takes a while to begin.
 const LEAST: Duration = Duration::from_millis(500);
 /// It takes no longer than this to get ready.
@@ -50,8 +54,12 @@ pub(super) struct Sampling {
 pub(super) struct Taken(JoinHandle<Option<Before>>);
 
 impl Sampling {
-    /// Begins with the JVM of this pid.
-    pub(super) fn begin(pid: u32) -> Sampling {
+    /// Begins with the JVM of this pid and version, if that does it no harm.
+    pub(super) fn begin(pid: u32, java_version: &str) -> Option<Sampling> {
+        (feature(java_version)? >= FIRST_JDK).then(|| Sampling::of(pid))
+    }
+
+    fn of(pid: u32) -> Sampling {
         let (end, mut ended) = oneshot::channel();
         let sampling = async move {
             tokio::select! {
@@ -115,6 +123,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_ready_at_once_has_no_samples_and_asks_the_jvm_for_none() {
-        assert!(Sampling::begin(u32::MAX).end().read().await.is_none());
+        assert!(Sampling::of(u32::MAX).end().read().await.is_none());
+        assert!(Sampling::begin(u32::MAX, "17.0.15+6").is_none(), "it would discard compiled code");
     }
 }

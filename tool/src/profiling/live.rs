@@ -112,7 +112,8 @@ impl Attached {
         let is_sampled = start == Start::Running
             && settings.bare != BareTiming::Off
             && !(settings.subgraph.only_roots || settings.await_roots);
-        let sampling = is_sampled.then(|| Sampling::begin(self.session.peer_pid().unwrap_or(self.target.pid)));
+        let pid = self.session.peer_pid().unwrap_or(self.target.pid);
+        let sampling = is_sampled.then(|| Sampling::begin(pid, &self.target.jdk)).flatten();
         let mut before = None;
         let before_change = || before = sampling.map(Sampling::end);
         let prepared = profiling::prepare(&mut self.session, &settings, &drain, observer, start, before_change).await;
