@@ -57,16 +57,26 @@ fn of(report: &Value, method: &str, metric: &str, part: &str) -> u64 {
     outermost.map(|node| node["metrics"][metric][part].as_u64().unwrap_or_else(|| panic!("{metric} of {node}"))).sum()
 }
 
+/// Who has C2 compile a method allocates those string constants of its class that have not been read: of a few classes, each once.
+const CONSTANTS: u64 = 4_096;
+
 fn check(jdk: &Jdk, options: &[&str], threads: u64) -> (Scratch, Value) {
-    // What C2 is asked for is asked for before the profile: who asks allocates.
+    let is_known_to_the_byte = options.iter().any(|option| ["-Xint", "-XX:TieredStopAtLevel=1"].contains(option));
+    // What C2 is asked for is asked for before the profile, as far as that can be had.
     let options = [options, &["-Xbatch"]].concat();
     let (out, report, mut said) = recorded(jdk, &options, &[&threads.to_string()], "root");
     let in_profile = said.remove("root").expect("what the root's calls allocated");
     assert_eq!(said.len(), 6, "{said:?}");
     let ours: Said = said.keys().map(|part| (part.clone(), of(&report, part, "alloc", "total"))).collect();
-    assert_eq!(ours, said, "JDK {} {options:?}", jdk.version);
     let root = of(&report, "root", "alloc", "total");
-    assert_eq!(root, said.values().sum::<u64>(), "JDK {} {options:?}", jdk.version);
+    if is_known_to_the_byte {
+        assert_eq!(ours, said, "JDK {} {options:?}", jdk.version);
+        assert_eq!(root, said.values().sum::<u64>(), "JDK {} {options:?}", jdk.version);
+    }
+    for (part, said) in &said {
+        assert!((*said..said + CONSTANTS).contains(&ours[part]), "JDK {} {options:?}: {said:?}, {ours:?}", jdk.version);
+    }
+    assert!((0..CONSTANTS).contains(&(root - ours.values().sum::<u64>())), "JDK {} {options:?}: {root}", jdk.version);
     // The rest is what the profile has allocated.
     let own = in_profile.checked_sub(root).map(|own| own / threads);
     assert!(own.is_some_and(|own| own < 8_192), "JDK {} {options:?}: {in_profile}, {root}", jdk.version);
@@ -86,12 +96,13 @@ fn bytes_are_those_that_the_jvm_says(jdk: &Jdk) {
 }
 
 fn whatever_collects_and_however_objects_are_laid_out(jdk: &Jdk) {
-    for options in [
+    let kinds: [&[&str]; 4] = [
         &["-XX:+UseSerialGC", "-Xint"],
-        &["-XX:+UseParallelGC", "-XX:-UseTLAB"],
+        &["-XX:+UseParallelGC", "-XX:-UseTLAB", "-XX:TieredStopAtLevel=1"],
         &["-XX:+UseG1GC", "-XX:-UseCompressedOops"],
         &["-XX:+UseZGC", "-XX:TieredStopAtLevel=1"],
-    ] {
+    ];
+    for options in kinds {
         check(jdk, options, 16);
     }
 }
@@ -100,7 +111,8 @@ fn virtual_threads_have_what_they_allocate_and_their_neighbours_do_not(jdk: &Jdk
     const THREADS: u64 = 8;
     let options = ["-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1"];
     let (_out, report, _) = recorded(jdk, &options, &[&THREADS.to_string(), "virtual"], "turns");
-    let (exact, counted) = (50 * THREADS * 3 * 1016, of(&report, "turn", "alloc", "self"));
-    // Who has C2 compile a method allocates its class's string constants.
-    assert!((exact..exact + 4096).contains(&counted), "JDK {}: {counted} of {exact}", jdk.version);
+    let (calls, counted) = (50 * THREADS, of(&report, "turn", "alloc", "self"));
+    // Three arrays, and what parking takes, which is less than one of the neighbour's.
+    let a_call = counted / calls;
+    assert!((3 * 1016..3 * 1016 + 1000).contains(&a_call), "JDK {}: {a_call} a call", jdk.version);
 }

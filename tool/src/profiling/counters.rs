@@ -44,7 +44,8 @@ fn metric(counter: Counter) -> Metric {
             "allocated",
             Unit::Bytes,
             Extent::OwnAndTotal,
-            "Bytes of the heap that the method, or what it calls that is not instrumented, has allocated, as the JVM accounts for them.",
+            "Bytes of the heap that the method, or what it calls that is not instrumented, has allocated, as the JVM accounts for them: with \
+             what the JVM allocates for itself on the thread (string constants, some KB a class), without what the profile does.",
         ),
         Counter::CollectedNs => time(
             "gc",
