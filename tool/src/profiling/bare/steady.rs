@@ -11,16 +11,18 @@ use crate::timing::{RootTimes, Timed};
 
 /// Two means that differ by less are the same. What falls by this in a window's time is some five times as far from what it comes to.
 const STEADY: f64 = 0.02;
-/// While compilers go on for ever, because others have the machine.
+/// While compilers go on.
 const ROUGHLY_STEADY: f64 = 0.1;
 /// Times that fell or rose from one quarter to the next go on by this factor of that, counted from the mean of both: by 1.5 if each step is half the one before.
 const FURTHER: f64 = 1.5;
 /// They are no nearer to what they come to than this, however little they fell in the end,
 const UNSETTLED: f64 = 0.25;
-/// and where there were too few calls to say.
+/// and where there were too few calls to say, or compilers have so much to do that nothing need have become faster yet.
 const UNKNOWN: f64 = 0.5;
-/// With less than this of one processor the compilers do not change much any more.
+/// With less than this of one processor the compilers do not change much any more,
 const COMPILING: f64 = 0.1;
+/// and with more than this, or wanting it because others have the machine, they have most of the program before them.
+const BEHIND: f64 = 0.5;
 
 /// The times at one moment.
 pub(super) struct Checkpoint {
@@ -30,13 +32,14 @@ pub(super) struct Checkpoint {
     pub(super) compiling: Duration,
 }
 
-/// Whether compilers were at work.
-fn compiled(from: &Checkpoint, to: &Checkpoint) -> bool {
-    to.compiling - from.compiling > (to.at - from.at).mul_f64(COMPILING)
+/// Which part of one processor the compilers had, or waited for.
+fn compiled(from: &Checkpoint, to: &Checkpoint) -> f64 {
+    let passed = to.at - from.at;
+    if passed.is_zero() { 0.0 } else { (to.compiling - from.compiling).div_duration_f64(passed) }
 }
 
-/// What the last two quarters of the time say of a root, the last first; and whether compilers were at work in the last.
-fn quarters(checkpoints: &[Checkpoint], root: MethodId) -> ([Controls; 2], bool) {
+/// What the last two quarters of the time say of a root, the last first; and which part of a processor the compilers had in the last.
+fn quarters(checkpoints: &[Checkpoint], root: MethodId) -> ([Controls; 2], f64) {
     let (first, last) = (&checkpoints[0], &checkpoints[checkpoints.len() - 1]);
     let quarter = (last.at - first.at) / 4;
     let ago = |time: Duration| {
@@ -58,20 +61,21 @@ pub(super) fn of(times: &RootTimes, root: MethodId) -> Controls {
 
 /// Whether the last two quarters agree, and no code is about to become faster. Of calls that are too long for that, or endless, it is enough that nothing is compiled.
 pub(super) fn is_steady(checkpoints: &[Checkpoint], root: MethodId, are_endless: bool) -> bool {
-    let ([last, before], is_compiling) = quarters(checkpoints, root);
+    let ([last, before], compiling) = quarters(checkpoints, root);
+    let is_compiling = compiling > COMPILING;
     let are_known = before.count >= MIN_CONTROLS && last.count >= MIN_CONTROLS;
     !is_compiling && if are_known { are_alike(&before, &last, STEADY) } else { are_endless }
 }
 
-/// How far the times of code that is not settled may be from what they come to, as a part and a standard deviation; nothing, if calls take the same though compilers are
-/// at work.
+/// How far the times of code that is not settled may be from what they come to, as a part and a standard deviation; nothing, if calls take the same and compilers have little
+/// to do. Calls that take the same while compilers are at work may be about to be compiled: on a busy machine those stand in line, and everything stays slow.
 pub(super) fn unsettled(checkpoints: &[Checkpoint], root: MethodId) -> f64 {
-    let ([last, before], _) = quarters(checkpoints, root);
-    if before.count < MIN_CONTROLS || last.count < MIN_CONTROLS {
+    let ([last, before], compiling) = quarters(checkpoints, root);
+    if before.count < MIN_CONTROLS || last.count < MIN_CONTROLS || compiling > BEHIND {
         return UNKNOWN;
     }
     if are_alike(&before, &last, ROUGHLY_STEADY) {
-        return 0.0;
+        return if compiling > COMPILING { UNSETTLED } else { 0.0 };
     }
     let mean_ns = (before.mean_ns() + last.mean_ns()) / 2.0;
     (FURTHER * (before.mean_ns() - last.mean_ns()).abs() / mean_ns).max(UNSETTLED)
@@ -102,9 +106,9 @@ pub(super) mod tests {
         checkpoints
     }
 
-    fn compile(checkpoints: &mut [Checkpoint]) {
+    fn compile(checkpoints: &mut [Checkpoint], processor: f64) {
         for (call, checkpoint) in checkpoints.iter_mut().enumerate() {
-            checkpoint.compiling = Duration::from_micros(200 * call as u64);
+            checkpoint.compiling = Duration::from_millis(call as u64).mul_f64(processor);
         }
     }
 
@@ -112,8 +116,12 @@ pub(super) mod tests {
     fn nothing_is_steady_while_it_is_compiled() {
         let mut busy = checkpoints(100, |call| 2_000 - call as u64 / 75 * 20);
         assert!(is_steady(&busy, ROOT, false));
-        compile(&mut busy);
-        assert!(!is_steady(&busy, ROOT, false) && unsettled(&busy, ROOT) == 0.0);
+        assert_eq!(unsettled(&busy, ROOT), 0.0);
+        compile(&mut busy, 0.2);
+        assert!(!is_steady(&busy, ROOT, false));
+        assert_eq!(unsettled(&busy, ROOT), UNSETTLED);
+        compile(&mut busy, 1.6);
+        assert_eq!(unsettled(&busy, ROOT), UNKNOWN, "calls take the same because nothing gets compiled");
     }
 
     #[test]
@@ -134,7 +142,7 @@ pub(super) mod tests {
         let other = MethodId(2);
         let mut checkpoints = checkpoints(100, |_| 5);
         assert!(!is_steady(&checkpoints, other, false) && is_steady(&checkpoints, other, true));
-        compile(&mut checkpoints);
+        compile(&mut checkpoints, 0.2);
         assert!(!is_steady(&checkpoints, other, true));
     }
 
