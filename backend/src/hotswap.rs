@@ -17,6 +17,7 @@ use jni::sys::jclass;
 
 use crate::classes::Classes;
 use crate::hotspot::stopped;
+use crate::initiating::{Asked, Initiating};
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
 
@@ -117,15 +118,23 @@ const EIGHTH: u64 = 8;
 
 /// Retransforms the classes with these ids in one batch, on the current thread. When HotSpot refuses the batch, it is
 /// halved until the culprits stand alone.
-pub fn retransform(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) -> HotswapResult {
+pub fn retransform(
+    jvmti: Jvmti,
+    jni: Jni,
+    classes: &Classes,
+    initiating: &Initiating,
+    ids: &[ClassId],
+) -> HotswapResult {
     match classes.find(jni, ids) {
         Ok(found) => {
+            let Asked { can: found, cannot } = initiating.ask((jvmti, jni), classes, found);
             let batch: Vec<_> = found
                 .into_iter()
                 .map(|(class, id)| Retransformed { class, id, counts: true, is_instrumented: false })
                 .collect();
-            let result = run(jvmti, classes, &batch);
+            let mut result = run(jvmti, classes, &batch);
             batch.iter().for_each(|it| jni.delete_local(it.class));
+            result.refused.extend(cannot);
             result
         }
         Err(error) => HotswapResult {

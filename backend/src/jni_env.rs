@@ -55,6 +55,22 @@ impl Jni {
         self.checked(jni!(self, FindClass, name.as_ptr()), "FindClass")
     }
 
+    /// Has a loader find a class by its Java name, without initialising it.
+    pub fn for_name(self, name: &str, loader: jobject) -> Result<(), Thrown> {
+        const WHAT: &str = "Class.forName";
+        let text = CString::new(name).map_err(|_| Thrown(WHAT))?;
+        let class = self.find_class("java/lang/Class")?;
+        let for_name =
+            self.static_method(class, "forName", "(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;")?;
+        let name = self.checked(jni!(self, NewStringUTF, text.as_ptr()), WHAT)?;
+        let arguments = [jvalue { l: name }, jvalue { z: false }, jvalue { l: loader }];
+        let found = jni!(self, CallStaticObjectMethodA, class, for_name, arguments.as_ptr());
+        [class, name].into_iter().for_each(|reference| self.delete_local(reference));
+        let found = self.checked(found, WHAT)?;
+        self.delete_local(found);
+        Ok(())
+    }
+
     /// Defines a class with the bootstrap loader: a local reference.
     pub fn define_boot_class(self, name: &str, bytes: &[u8]) -> Result<jclass, Thrown> {
         let name = CString::new(name).map_err(|_| Thrown("DefineClass"))?;

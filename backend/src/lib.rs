@@ -20,6 +20,7 @@ mod files;
 mod free_chunks;
 mod hotspot;
 mod hotswap;
+mod initiating;
 mod jni_env;
 mod jvmti;
 mod mentions;

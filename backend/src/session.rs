@@ -20,6 +20,7 @@ use crate::free_chunks::FreeChunks;
 use crate::hotspot::HotSpot;
 use crate::hotspot::invocations::Invocations;
 use crate::hotswap;
+use crate::initiating::Initiating;
 use crate::jni_env::Jni;
 use crate::jvmti::{EventKind, Jvmti};
 use crate::mentions;
@@ -53,6 +54,8 @@ pub struct Session {
     pub classes: Classes,
     /// What is known of this JVM beyond its documented interfaces.
     pub hotspot: HotSpot,
+    /// Loaders that know the runtime.
+    initiating: Initiating,
     /// What classes are without us.
     pub originals: Originals,
     /// Calls that began before recording.
@@ -181,6 +184,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         connection,
         classes: Classes::new(jvmti),
         hotspot,
+        initiating: Initiating::default(),
         originals: Originals::of_jvm(jvmti),
         open_calls: OpenCalls::default(),
         watch: Watch::default(),
@@ -363,7 +367,7 @@ impl Session {
     /// Retransforms these classes, on the current thread.
     pub fn hotswap(&self, jni: Jni, classes: &[ClassId]) -> HotswapResult {
         self.watch.look_before(self, classes);
-        let result = hotswap::retransform(self.jvmti, jni, &self.classes, classes);
+        let result = hotswap::retransform(self.jvmti, jni, &self.classes, &self.initiating, classes);
         if result.classes > 0 {
             self.has_discarded_code();
         }

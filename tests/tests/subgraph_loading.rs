@@ -16,6 +16,7 @@ headwater_tests::trials! {
         a_class_that_fails_to_verify_fails_as_it_would,
         classes_are_loaded_while_classes_are_loaded,
         a_class_loader_that_another_thread_has_locked_deadlocks_nobody,
+        a_loader_that_runs_code_of_its_own_classes_finds_what_it_is_asked_for,
         threads_that_cross_in_a_class_loaders_lock_and_in_a_first_call_both_come_through,
         what_a_retransformation_loads_on_the_way_is_loaded_as_it_is,
         a_program_that_starts_has_its_loaded_classes_linked_for_a_batch_that_is_due,
@@ -44,6 +45,21 @@ fn check(jdk: &Jdk, scenarios: &[&str], tool_options: &[&str]) -> BTreeMap<Strin
 
 fn calls(of: &BTreeMap<String, u64>, method: &str) -> u64 {
     of.get(method).copied().unwrap_or(0)
+}
+
+fn a_loader_that_runs_code_of_its_own_classes_finds_what_it_is_asked_for(jdk: &Jdk) {
+    let launch = || Launched::of_files(jdk, &["Asking.java"], &[], &["Asking"]);
+    let run = |mut target: Launched| {
+        ["go", "go"].iter().for_each(|line| target.say(line));
+        target.ended().stdout
+    };
+    let expected = run(launch());
+    let target = launch();
+    let profile = Profile::start(&target, &["--root", "Asking::root", "--gentle", "off"]);
+    assert_eq!(run(target), expected);
+    let found = calls_by_method(&profile.of_the_end());
+    assert_eq!(calls(&found, "Asking.root(I)I"), 200, "{found:#?}");
+    assert_eq!(calls(&found, "AskingHeard.of(Ljava/lang/String;)I"), 200, "{found:#?}");
 }
 
 fn an_overriding_class_that_comes_late_is_instrumented_while_it_loads(jdk: &Jdk) {

@@ -121,7 +121,7 @@ pub(super) mod tests {
         assert!(!is_steady(&busy, ROOT, false));
         assert_eq!(unsettled(&busy, ROOT), UNSETTLED);
         compile(&mut busy, 1.6);
-        assert_eq!(unsettled(&busy, ROOT), UNKNOWN, "calls take the same because nothing gets compiled");
+        assert_eq!(unsettled(&busy, ROOT), UNKNOWN, "behind");
     }
 
     #[test]
