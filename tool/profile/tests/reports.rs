@@ -170,14 +170,15 @@ fn what_is_asked_for_by_its_name_is_shown_however_small_it_is() {
 #[test]
 fn what_got_no_probes_is_told_with_its_callers_and_how_much_longer_calls_were() {
     let unseen = vec![Unseen { method: MethodIndex(4), callers: vec![(MethodIndex(0), 0.5), (MethodIndex(3), 1.0)] }];
-    let lengthened = vec![Lengthened { root: MethodIndex(0), recorded_ns: 3e6, bare_ns: 1e6, error_ns: 1e4, calls: 7 }];
+    let lengthened = vec![Lengthened { root: MethodIndex(0), recorded_ns: 4e6, bare_ns: 1e6, error_ns: 1e4, calls: 7 }];
     let profile = Profile { unseen, lengthened, ..profile() };
     for view in [View::Tree, View::Callers, View::Flat] {
         let text = as_text(&profile, &Options { view, ..options() }, &Style::default());
         for part in [
             "com.acme.Shop.checkout(Cart) (1 callee not seen)\n",
             "\nnot seen  1 method that may have been called and got no probes, and what only these call: com.acme.Shop.refund()\n",
-            "\noverhead  com.acme.Shop.checkout(Cart): a call was 3.0 times as long as undisturbed (3.000 ms, 1.000 ms), waits",
+            "\noverhead  com.acme.Shop.checkout(Cart): a call was 4.0 times as long as undisturbed (4.000 ms, 1.000 ms), waits",
+            "\n          --budget 100% leaves out the methods whose probes cost most",
         ] {
             assert!(text.contains(part), "{view:?}, {part}: {text}");
         }
@@ -185,7 +186,7 @@ fn what_got_no_probes_is_told_with_its_callers_and_how_much_longer_calls_were() 
             serde_json::from_str(&as_json(&profile, &Options { view, ..options() })).expect("JSON");
         assert!(rows.to_string().contains("\"unseen_callees\":1"), "{view:?}: {rows:#}");
         assert_eq!(rows["methods"]["unseen"][0]["callers"][0]["expected"], 0.5);
-        assert_eq!(rows["lengthened"][0]["part"], 2.0);
+        assert_eq!(rows["lengthened"][0]["part"], 3.0);
     }
 }
 

@@ -37,6 +37,9 @@ const EXAMPLES: usize = 3;
 /// From this part of all calls on it is said at the top that they may be missing.
 const MUCH_IS_MISSING: f64 = 0.01;
 
+/// Calls that are longer by more than so many times what they take may be more than a program can bear.
+const DEAR: f64 = 2.0;
+
 /// So many warnings at most, unless all are wanted.
 const MOST_WARNINGS: usize = 5;
 
@@ -358,6 +361,9 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     for lengthened in &profile.lengthened {
         let root = printable(&profile.methods[lengthened.root.0].display);
         writeln!(out, "overhead  {root}: {}, waits for the profile included", longer(lengthened))?;
+        if lengthened.certain_part() >= DEAR && profile.budget.is_none() {
+            writeln!(out, "          --budget 100% leaves out the methods whose probes cost most and tell least")?;
+        }
     }
     if let Some(period) = clock.mode.period() {
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
