@@ -12,6 +12,7 @@ use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jobject, jvalue};
 
 use crate::hotspot::allocation::Places;
 use crate::jni_env::{Jni, Thrown};
+use crate::jvmti::Jvmti;
 use crate::{natives, tsc};
 
 /// The runtime class, once it has been defined: it stays until the JVM ends.
@@ -60,14 +61,14 @@ pub enum InstallError {
 
 impl Runtime {
     /// Defines the runtime's classes, or finds those that an earlier session left.
-    pub fn install(jni: Jni) -> Result<&'static Runtime, InstallError> {
+    pub fn install(jvmti: Jvmti, jni: Jni) -> Result<&'static Runtime, InstallError> {
         if let Some(runtime) = RUNTIME.get() {
             return Ok(runtime);
         }
-        let runtime = match jni.find_class(PROBE_CLASS) {
+        let runtime = match defined(jvmti, jni) {
             // Defined by another build's agent, to which its native methods are bound.
-            Ok(class) => Runtime::left_by_others(jni, class).map_err(|_| InstallError::OtherVersion)?,
-            Err(_) => {
+            Some(class) => Runtime::left_by_others(jni, class).map_err(|_| InstallError::OtherVersion)?,
+            None => {
                 let has_former_names = has_former_names(jni)?;
                 for class in CLASSES {
                     let defined = if has_former_names {
@@ -244,6 +245,20 @@ impl Runtime {
         let arguments = [time, times].map(|counter| jvalue { i: counter.number() as jint });
         let _ = jni.call_static_void(self.class, self.waited, &arguments);
     }
+}
+
+/// The runtime's class, if it is there: a local reference. Not by asking for it: a debugger stops the whole program at an exception that nobody catches, be it one in
+/// a native method's search for a class.
+fn defined(jvmti: Jvmti, jni: Jni) -> Option<jclass> {
+    let signature = format!("L{PROBE_CLASS};");
+    let mut found = None;
+    for class in jvmti.loaded_classes().unwrap_or_default() {
+        match found.is_none() && jvmti.class_signature(class).is_ok_and(|it| it == signature) {
+            true => found = Some(class),
+            false => jni.delete_local(class),
+        }
+    }
+    found
 }
 
 /// Whether this JDK's `Unsafe` is that of JDK 11.

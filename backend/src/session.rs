@@ -157,7 +157,7 @@ pub fn is_free(patience: Duration) -> bool {
 
 /// Connects to the tool and makes ready; nothing in the target is changed yet.
 pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<Session>, String> {
-    let runtime = Runtime::install(jni).map_err(|error| error.to_string())?;
+    let runtime = Runtime::install(jvmti, jni).map_err(|error| error.to_string())?;
     let hotspot = HotSpot::find(jvmti, jni);
     let greeting = Greeting {
         protocol: PROTOCOL_VERSION,

@@ -2,12 +2,15 @@
 
 use std::process::Command;
 
-use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile_directory, java, javac, profile, read_report};
+use headwater_tests::{
+    Jdk, Process, Scratch, calls_by_method, compile, compile_directory, java, javac, profile, read_report,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
 headwater_tests::trials! {
     each_jdk {
+        a_debugger_that_stops_at_exceptions_is_given_none,
         a_class_that_was_redefined_between_two_profiles_runs_its_new_code_during_the_second_and_behind_it,
         a_class_that_is_redefined_during_a_profile_is_profiled_on_and_keeps_its_new_code,
         a_redefinition_that_the_jvm_refuses_changes_nothing,
@@ -178,4 +181,33 @@ fn a_lock_that_a_transformer_takes_does_not_hold_the_program_and_the_report_says
     let warnings = report["warnings"].to_string();
     assert!(warnings.contains("went on without waiting any longer"), "{warnings}");
     others.end();
+}
+
+/// A debugger stops all threads at an exception that nobody catches, as it sees it: attaching throws none.
+fn a_debugger_that_stops_at_exceptions_is_given_none(jdk: &Jdk) {
+    let jdb = jdk.home.join("bin/jdb");
+    if !jdb.exists() {
+        eprintln!("not tested: JDK {} has no debugger", jdk.version);
+        return;
+    }
+    let classes = compile(jdk, &["Beat.java"]);
+    let option = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0";
+    let mut target = java(jdk, &classes, &[option], &["Beat"]);
+    let listening = target.await_line("Listening for transport");
+    let port = listening.rsplit([':', ' ']).next().expect("an address").to_owned();
+    target.await_line("READY");
+    let mut command = Command::new(jdb);
+    command.args(["-connect", &format!("com.sun.jdi.SocketAttach:hostname=127.0.0.1,port={port}")]);
+    let mut debugger = Process::spawn(&mut command);
+    debugger.await_line("Initializing jdb");
+    let file = classes.file("profile.json");
+    let tool = profile(&target, &["--root", "Beat::root", "--calls", "100", "-o", &file.to_string_lossy()]).finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    debugger.say("quit");
+    let debugger = debugger.finish();
+    let stops: Vec<&String> = debugger.stdout.iter().filter(|line| line.contains("Exception occurred")).collect();
+    assert!(stops.is_empty(), "{stops:#?}");
+    target.say("quit");
+    let target = target.finish();
+    assert!(target.stdout.contains(&"WRONG 0".to_owned()), "{:#?}", target.stdout);
 }
