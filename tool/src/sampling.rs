@@ -15,7 +15,6 @@ use rustc_hash::FxHashMap;
 
 use crate::attach::{AttachError, TargetHost};
 use crate::flight_recorder::{self, RecorderError, Recording};
-use crate::import::build::{Builder, MetricIndex, SAMPLES, jvms_own};
 use crate::import::recording;
 use crate::jvm::Jvm;
 use crate::profile::{MethodIndex, Profile, Unit};
@@ -24,6 +23,7 @@ use crate::thread_dump;
 use crate::thread_dump::cpu::Reading;
 use crate::threads::{Kind, Thread};
 use headwater_jfr::{Sample, Samples};
+use headwater_profile::build::{Builder, MetricIndex, SAMPLES, jvms_own};
 
 /// Stacks hold so many frames, where nobody has used the recorder before.
 const DEPTH: usize = 512;

@@ -9,13 +9,12 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 
+use crate::build::Builder;
 use crate::profile::Profile;
 use crate::snapshot::{self, SnapshotError};
 use crate::traces::recording::{self as traces, End, Unread};
 use crate::traces::seen::Seen;
-use build::Builder;
 
-pub mod build;
 mod collapsed;
 mod pprof;
 pub mod recording;

@@ -3,7 +3,7 @@
 use headwater_terms::pattern;
 
 use super::Builder;
-use super::build::SAMPLES;
+use crate::build::SAMPLES;
 use crate::profile::Unit;
 
 /// What the kinds of frames are marked by, where they are.

@@ -6,7 +6,7 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use super::Builder;
-use super::build::{scaled, unit};
+use crate::build::{scaled, unit};
 use crate::pprof;
 use crate::profile::MethodIndex;
 

@@ -8,7 +8,7 @@ use headwater_terms::pattern;
 use rustc_hash::FxHashMap;
 
 use super::Builder;
-use super::build::{MetricIndex, ThreadIndex};
+use crate::build::{MetricIndex, ThreadIndex};
 use crate::profile::{MethodIndex, NodeIndex};
 use crate::report::units::{plural, time};
 use measures::{MEASURES, Measure, Sum};

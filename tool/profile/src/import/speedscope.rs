@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Builder;
-use super::build::{SAMPLES, scaled, unit};
+use crate::build::{SAMPLES, scaled, unit};
 use crate::profile::{MethodIndex, NodeIndex, Unit};
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::{Event, Process, Thread, Trace, method_of};
-use crate::import::build::{Builder, MetricIndex, jvms_own};
+use crate::build::{Builder, MetricIndex, jvms_own};
 use crate::profile::{MethodIndex, Profile, Unit};
 use crate::report::units::plural;
 
