@@ -14,7 +14,7 @@ pub use abi::{
     Callbacks, Capabilities, CompileRecord, Env, Error, EventKind, InlinePlace, InlineRecord, StartFunction,
     capability, class_status, jthread,
 };
-use abi::{LineNumber, ThreadInfo, slot};
+use abi::{LineNumber, MonitorUsage, ThreadInfo, slot};
 
 /// A JVMTI environment. Copies name the same one.
 #[derive(Clone, Copy, Debug)]
@@ -201,6 +201,26 @@ impl Jvmti {
         let items = unsafe { std::slice::from_raw_parts(array, count as usize) }.to_vec();
         self.deallocate(array);
         items
+    }
+
+    /// Whether any thread has an object's monitor at this moment, which is a safepoint.
+    pub fn is_locked(self, jni: Jni, object: jobject) -> Result<bool, Error> {
+        // A second time it changes nothing.
+        self.add_capabilities(&Capabilities::of(&[capability::MONITOR_INFO]))?;
+        let mut usage = MonitorUsage {
+            owner: ptr::null_mut(),
+            entry_count: 0,
+            waiter_count: 0,
+            waiters: ptr::null_mut(),
+            notify_waiter_count: 0,
+            notify_waiters: ptr::null_mut(),
+        };
+        let slot = slot::GET_OBJECT_MONITOR_USAGE;
+        call!(self, slot, (jobject, *mut MonitorUsage), object, &mut usage)?;
+        let waiting = self.take_array(usage.waiters, usage.waiter_count);
+        let notified = self.take_array(usage.notify_waiters, usage.notify_waiter_count);
+        waiting.into_iter().chain(notified).chain([usage.owner]).for_each(|thread| jni.delete_local(thread));
+        Ok(!usage.owner.is_null())
     }
 
     /// A system property of the VM.

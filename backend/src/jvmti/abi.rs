@@ -83,6 +83,8 @@ pub mod capability {
     pub const TAG_OBJECTS: u32 = 0;
     /// `GetBytecodes`.
     pub const BYTECODES: u32 = 3;
+    /// `GetObjectMonitorUsage`.
+    pub const MONITOR_INFO: u32 = 7;
     /// `GetLineNumberTable`.
     pub const LINE_NUMBERS: u32 = 12;
     /// Class hooks for every class, the JDK's included.
@@ -341,6 +343,7 @@ pub mod slot {
     pub const GET_CLASS_METHODS: usize = 52;
     pub const GET_IMPLEMENTED_INTERFACES: usize = 54;
     pub const GET_CLASS_LOADER: usize = 57;
+    pub const GET_OBJECT_MONITOR_USAGE: usize = 59;
     pub const GET_METHOD_NAME: usize = 64;
     pub const GET_METHOD_DECLARING_CLASS: usize = 65;
     pub const GET_METHOD_MODIFIERS: usize = 66;
@@ -380,6 +383,7 @@ pub mod slot {
         (GET_CLASS_METHODS, "GetClassMethods"),
         (GET_IMPLEMENTED_INTERFACES, "GetImplementedInterfaces"),
         (GET_CLASS_LOADER, "GetClassLoader"),
+        (GET_OBJECT_MONITOR_USAGE, "GetObjectMonitorUsage"),
         (GET_METHOD_NAME, "GetMethodName"),
         (GET_METHOD_DECLARING_CLASS, "GetMethodDeclaringClass"),
         (GET_METHOD_MODIFIERS, "GetMethodModifiers"),
@@ -403,6 +407,24 @@ pub mod slot {
         (GET_CONSTANT_POOL, "GetConstantPool"),
         (RETRANSFORM_CLASSES, "RetransformClasses"),
     ];
+}
+
+/// `jvmtiMonitorUsage`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MonitorUsage {
+    /// Who has it: a local reference; null if nobody has.
+    pub owner: jthread,
+    /// How often it has entered.
+    pub entry_count: jint,
+    /// How many wait to enter,
+    pub waiter_count: jint,
+    /// which.
+    pub waiters: *mut jthread,
+    /// How many wait to be notified,
+    pub notify_waiter_count: jint,
+    /// which.
+    pub notify_waiters: *mut jthread,
 }
 
 /// What of a class is wanted as `initialized` or prepared.

@@ -88,6 +88,7 @@ fn capability_bits_are_the_headers() {
         for (bit, name) in [
             (capability::TAG_OBJECTS, "tag_objects"),
             (capability::BYTECODES, "get_bytecodes"),
+            (capability::MONITOR_INFO, "get_monitor_info"),
             (capability::LINE_NUMBERS, "get_line_numbers"),
             (capability::ALL_CLASS_HOOKS, "generate_all_class_hook_events"),
             (capability::COMPILED_METHOD_LOAD, "generate_compiled_method_load_events"),
