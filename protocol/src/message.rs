@@ -4,79 +4,19 @@
 //! then on each side sends [`ToAgent`] or [`ToTool`] frames. A `request` number names the question that a reply
 //! answers; each side numbers its own.
 
-use std::ops::RangeInclusive;
-
 use serde::{Deserialize, Serialize};
 
 use crate::word::Counting;
 use crate::{ClassId, LoaderId, MethodId, ThreadId};
 
 mod bytes;
+mod greeting;
 mod optional_bytes;
+
+pub use greeting::{Greeting, Internal, Standing, Welcome};
 
 /// Request numbers; each side counts its own.
 pub type RequestId = u64;
-
-/// The first frame, from the agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Greeting {
-    /// [`crate::PROTOCOL_VERSION`].
-    pub protocol: u32,
-    /// The JVM's process id in its own pid namespace.
-    pub pid: u32,
-    /// The system property `java.vm.version`.
-    pub vm_version: String,
-    /// The system property `java.version`, where the VM tells it.
-    pub java_version: String,
-    /// The agent came in with the JVM's start and holds `main` back until [`Command::Release`].
-    pub startup: bool,
-    /// What the agent reads of HotSpot beyond its documented interfaces, and how that stands in this JVM.
-    pub internals: Vec<(Internal, Standing)>,
-}
-
-/// Something of HotSpot's that no interface documents. Without it a profile is dearer, or rougher, and counts the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Internal {
-    /// How often each method has been called: tells what is likely to be called.
-    InvocationCounters,
-    /// The classes that virtual calls were made on: stale ones are forgotten after a profile.
-    TypeProfiles,
-    /// How long the JVM has been at safepoints: tells what hotswaps stop.
-    SafepointTime,
-    /// Names of parameters: JDKs before 19 lose them of classes that are hotswapped, and they are put back.
-    ParameterNames,
-}
-
-impl Internal {
-    /// Each.
-    pub const ALL: [Internal; 4] =
-        [Internal::InvocationCounters, Internal::TypeProfiles, Internal::SafepointTime, Internal::ParameterNames];
-
-    /// The JDKs that are known to be as each expects: the end-to-end tests run on both ends, and in between.
-    pub const KNOWN_JDKS: RangeInclusive<u32> = 11..=25;
-}
-
-/// How something of HotSpot's stands in a JVM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Standing {
-    /// A test in this JVM has shown that it is as expected.
-    Holds,
-    /// This JVM can do without.
-    NotNeeded,
-    /// A test in this JVM failed, or it is switched off there.
-    Failed,
-    /// It has not been tried: nobody knows whether this JDK is as expected.
-    UnknownJdk,
-}
-
-/// The second frame, from the tool; the segment's file descriptor comes with it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Welcome {
-    /// [`crate::PROTOCOL_VERSION`].
-    pub protocol: u32,
-    /// After this long, a thread of the target that waits for the tool goes on without it.
-    pub deadline_ms: u32,
-}
 
 /// Tool to agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! The undisturbed phase: after the recording its roots, and nothing below them, stay instrumented for a while. Their calls say what they take
-//! without the profile, and the JVM's flight recorder samples meanwhile where they are. The recorded calls' times are made of both.
+//! without the profile; and the JVM's flight recorder samples meanwhile where they are, unless that was done [before](super::before). The recorded calls' times are
+//! made of both.
 //!
-//! It comes after the recording rather than before, so that a profile begins when it says so, and misses no call; nor would it be
-//! better before: the first redefinition in a JVM to which one has attached discards all of its compiled code, up to JDK 22 or so.
+//! It comes after the recording rather than before, so that a profile begins when it says so, and misses no call.
 //!
 //! Code that has just been given back is compiled anew. What was timed and sampled before the compilers were done with it, and calls took the
 //! same from one part of the time to the next, does not count. Where that does not come, the last half of the phase counts, and the profile says so.

@@ -52,7 +52,7 @@ impl Placed {
     }
 }
 
-/// Methods by their names, and which of them may be anywhere below a root without having been recorded there.
+/// The samples of a window of time, and which methods of the call graph their frames are.
 #[derive(Debug)]
 pub struct Names<'s> {
     /// Of the samples' methods.
