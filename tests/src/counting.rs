@@ -16,13 +16,13 @@ pub struct Target {
 impl Target {
     /// Starts it, and waits until it listens.
     pub fn start(jdk: &Jdk) -> Target {
-        Target::start_with(jdk, &[])
+        Target::start_with(jdk, &[], "Counting")
     }
 
-    /// The same, with options for the JVM.
-    pub fn start_with(jdk: &Jdk, options: &[&str]) -> Target {
-        let classes = compile(jdk, &["Counter.java", "Counting.java"]);
-        let mut process = java(jdk, &classes, options, &["Counting"]);
+    /// The same, with options for the JVM, by a class that may do something before.
+    pub fn start_with(jdk: &Jdk, options: &[&str], main: &str) -> Target {
+        let classes = compile(jdk, &["Counter.java", "Counting.java", "LeftBehind.java"]);
+        let mut process = java(jdk, &classes, options, &[main]);
         process.await_line("READY");
         Target { jdk: jdk.clone(), _classes: classes, process }
     }

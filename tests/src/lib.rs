@@ -289,7 +289,24 @@ pub fn headwater() -> Command {
 
 /// Runs the tool to its end.
 pub fn run_headwater(arguments: &[&str]) -> Output {
-    headwater().args(arguments).output().expect("headwater starts")
+    run(headwater().args(arguments))
+}
+
+/// Runs a program to its end, which has to come.
+///
+/// # Panics
+/// If it does not, with what the program said.
+pub fn run(command: &mut Command) -> Output {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let pid = Pid::from_raw(child.id().cast_signed()).expect("a pid");
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output().expect("our own child")));
+    Patience::default().receive(&receiver).unwrap_or_else(|_| {
+        // Nobody has waited for it yet, so that the id is still its own.
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        panic!("{command:?} does not end: {:#?}", receiver.recv())
+    })
 }
 
 /// What profiles of tests do unless they say otherwise: the target waits as long as it takes, since the limits are of time, and what is asserted of calls has

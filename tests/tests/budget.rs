@@ -2,6 +2,7 @@
 
 use headwater_tests::{
     Jdk, Patience, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, profile, read_report,
+    run_headwater,
 };
 use serde_json::Value;
 
@@ -211,8 +212,7 @@ fn a_root_that_is_too_short_stays_and_the_report_says_that_the_budget_cannot_be_
 
 fn a_budget_that_is_none_is_explained() {
     for (budget, part) in [("5", "in per cent, such as 5%"), ("0%", "more than 0%"), ("5000%", "at most 1000%")] {
-        let output = headwater().args(["profile", "1", "--root", "a.B::c", "--budget", budget]).output();
-        let output = output.expect("headwater starts");
+        let output = run_headwater(&["profile", "1", "--root", "a.B::c", "--budget", budget]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(part), "{budget}: {said}");
     }

@@ -158,7 +158,7 @@ fn open_methods_are_there_and_results_can_be_forgotten_interrupted_and_gone_on_w
     assert_eq!(session.calls("g.json"), counts(&[("Steps.other()V", 1), (STEP, 1)]), "the results stay");
     let snapshot = session.home.file("snapshot.hw");
     assert_says(&session.run(&format!("snapshot {}", snapshot.display())), "written to");
-    let report = headwater().arg("report").arg(&snapshot).args(["--format", "json"]).output().expect("it starts");
+    let report = headwater_tests::run(headwater().arg("report").arg(&snapshot).args(["--format", "json"]));
     let report = serde_json::from_slice(&report.stdout).expect("JSON");
     assert_eq!(calls_by_method(&report), counts(&[("Steps.other()V", 1), (STEP, 1)]), "a snapshot has them");
     session.quit();
@@ -228,7 +228,7 @@ fn the_end_of_input_detaches(jdk: &Jdk) {
     session.terminal.press("\x04");
     let (status, rest) = session.terminal.finish();
     assert_eq!(status.code(), Some(0), "{rest}");
-    let left = headwater().arg("detach").arg(session.target.pid().to_string()).output().expect("headwater starts");
+    let left = headwater_tests::run(headwater().arg("detach").arg(session.target.pid().to_string()));
     assert!(String::from_utf8_lossy(&left.stdout).contains("nothing to detach"), "{left:?}");
     quit_target(session.target);
 }
@@ -327,6 +327,6 @@ fn what_cannot_be_attached_to_is_an_error() {
 }
 
 fn run(command: &mut Command) -> (Option<i32>, String) {
-    let output = command.output().expect("headwater starts");
+    let output = headwater_tests::run(command);
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }

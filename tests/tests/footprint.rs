@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use headwater_tests::{Jdk, Launched, Process, Profile, Scratch, compile_text, java};
+use headwater_tests::{Jdk, Launched, Process, Profile, Scratch, compile_text, java, run};
 
 headwater_tests::trials! {
     each_jdk {
@@ -21,7 +21,7 @@ const ONCE: u64 = 1024;
 /// Bytes of live objects of our classes, and of arrays of them.
 fn live_bytes(jdk: &headwater_tests::Jdk, target: &Process) -> u64 {
     let pid = target.pid().to_string();
-    let output = Command::new(jdk.program("jcmd")).args([&pid, "GC.class_histogram"]).output().expect("jcmd starts");
+    let output = run(Command::new(jdk.program("jcmd")).args([&pid, "GC.class_histogram"]));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let histogram = String::from_utf8_lossy(&output.stdout).into_owned();
     // num: #instances #bytes class (module)

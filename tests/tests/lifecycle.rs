@@ -6,7 +6,7 @@ use std::process::Command;
 use headwater_tests::counting::{Target, root_calls, undisturbed};
 use headwater_tests::{
     Jdk, Launched, Process, Profile, Scratch, calls_by_method, compile, counts_of_target, headwater, java, profile,
-    read_report, run_headwater,
+    read_report, run, run_headwater,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -296,13 +296,9 @@ fn detaching_gives_every_class_its_bytes_back(jdk: &Jdk) {
     let manifest = classes.file("manifest");
     std::fs::write(&manifest, "Premain-Class: ClassBytes\nCan-Retransform-Classes: true\n").expect("a file");
     let jar = classes.file("agent.jar");
-    let made = Command::new(jdk.program("jar"))
-        .args(["--create", "--file"])
-        .arg(&jar)
-        .arg("--manifest")
-        .arg(&manifest)
-        .status();
-    assert!(made.expect("jar starts").success());
+    let mut archiver = Command::new(jdk.program("jar"));
+    archiver.args(["--create", "--file"]).arg(&jar).arg("--manifest").arg(&manifest);
+    assert!(run(&mut archiver).status.success());
     let agent = format!("-javaagent:{}", jar.display());
     let mut target = java(jdk, &classes, &[&agent], &["ClassBytes"]);
     target.await_line("WORK ");

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use headwater_tests::{
-    Jdk, Process, Scratch, calls_by_method, compile, compile_directory, java, javac, profile, read_report,
+    Jdk, Process, Scratch, calls_by_method, compile, compile_directory, java, javac, profile, read_report, run,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -37,13 +37,9 @@ impl Others {
         let may = "Can-Redefine-Classes: true\nCan-Retransform-Classes: true";
         std::fs::write(&manifest, format!("Premain-Class: Others\n{may}\n")).expect("a file");
         let jar = classes.file("agent.jar");
-        let made = Command::new(jdk.program("jar"))
-            .args(["--create", "--file"])
-            .arg(&jar)
-            .arg("--manifest")
-            .arg(&manifest)
-            .status();
-        assert!(made.expect("jar starts").success());
+        let mut archiver = Command::new(jdk.program("jar"));
+        archiver.args(["--create", "--file"]).arg(&jar).arg("--manifest").arg(&manifest);
+        assert!(run(&mut archiver).status.success());
         let agent = format!("-javaagent:{}", jar.display());
         let mut target = java(jdk, &classes, &[&agent], &["Others"]);
         target.await_line("READY");

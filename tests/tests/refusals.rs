@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use headwater_tests::counting::{Target, root_calls, undisturbed};
-use headwater_tests::{Jdk, Process, Scratch, headwater, javac, profile, run_headwater};
+use headwater_tests::{Jdk, Process, Scratch, headwater, javac, profile, run, run_headwater};
 use serde_json::Value;
 
 headwater_tests::trials! {
@@ -30,7 +30,7 @@ fn a_jvm_that_has_another_versions_classes_is_left_alone(jdk: &Jdk) {
     std::fs::write(&source, "package java.lang; public class HeadwaterV1 { static void enter(int id) { } }").unwrap();
     let patch = format!("--patch-module=java.base={}", others.path().display());
     javac(jdk, &[&patch], &[&source], others.path());
-    let mut target = Target::start_with(jdk, &[&patch]);
+    let mut target = Target::start_with(jdk, &[&patch], "LeftBehind");
     let tool = run_headwater(&["profile", &target.process.pid().to_string(), "--root", "Counting::root"]);
     let errors = String::from_utf8_lossy(&tool.stderr);
     assert_eq!(tool.status.code(), Some(1), "JDK {}: {errors}", jdk.version);
@@ -99,13 +99,11 @@ fn another_users_jvm_is_refused(jdk: &Jdk) {
     std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).expect("our own directory");
     let binary = place.file("headwater");
     std::fs::copy(headwater().get_program(), &binary).expect("the binary");
-    let output = Command::new(&binary)
+    let output = run(Command::new(&binary)
         .args(["profile", &target.process.pid().to_string(), "--root", "Counting::root"])
         .uid(NOBODY)
         .gid(NOBODY)
-        .current_dir("/")
-        .output()
-        .expect("headwater starts");
+        .current_dir("/"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{errors}");
     assert!(errors.contains("user"), "{errors}");

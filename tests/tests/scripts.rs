@@ -220,6 +220,6 @@ fn a_script_is_checked_without_the_target_that_it_will_be_given() {
 }
 
 fn run(command: &mut Command) -> (Option<i32>, String) {
-    let output = command.output().expect("headwater starts");
+    let output = headwater_tests::run(command);
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }

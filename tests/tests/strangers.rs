@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use headwater_tests::counting::{Target, root_calls, undisturbed};
-use headwater_tests::{Jdk, PATIENCE, Process, Scratch, compile, headwater, profile, read_report, run_headwater};
+use headwater_tests::{Jdk, PATIENCE, Process, Scratch, compile, headwater, profile, read_report, run, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -132,7 +132,7 @@ fn a_jvm_that_may_start_no_more_threads_is_left_alone(jdk: &Jdk) {
     let limit = |most: u64| {
         let mut prlimit = Command::new("prlimit");
         prlimit.args(["--pid", &pid, &format!("--nproc={most}:")]).uid(USER).gid(USER);
-        assert!(prlimit.status().expect("prlimit starts").success());
+        assert!(run(&mut prlimit).status.success());
     };
     let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("its threads").count() as u64;
     limit(threads);

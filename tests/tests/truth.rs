@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, java, profile, read_report};
+use headwater_tests::{Jdk, Process, Scratch, calls_by_method, compile, java, profile, read_report, run};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -56,8 +56,8 @@ fn calls_after_the_profile_say_what_the_root_takes_without_it(jdk: &Jdk) {
 
 /// What the JVM's flight recorder says of its recordings.
 fn recordings(jdk: &Jdk, target: &Process) -> String {
-    let jcmd = Command::new(jdk.home.join("bin/jcmd")).args([&target.pid().to_string(), "JFR.check"]).output();
-    String::from_utf8_lossy(&jcmd.expect("a JDK has jcmd").stdout).into_owned()
+    let jcmd = run(Command::new(jdk.home.join("bin/jcmd")).args([&target.pid().to_string(), "JFR.check"]));
+    String::from_utf8_lossy(&jcmd.stdout).into_owned()
 }
 
 fn undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own(jdk: &Jdk) {

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use headwater_tests::terminal::Terminal;
-use headwater_tests::{Jdk, Patience, Process, Scratch, compile_text, headwater, java, read_report, run_headwater};
+use headwater_tests::{
+    Jdk, Patience, Process, Scratch, compile_text, headwater, java, read_report, run, run_headwater,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -164,7 +166,7 @@ fn jvms_come_and_go_and_each_analysis_gets_every_event(jdk: &Jdk) {
     // As a profile each JVM is a frame at the top.
     let report = scratch.file("report.json");
     let arguments = ["report", &recorded.to_string_lossy(), "-o", &report.to_string_lossy()].map(str::to_owned);
-    assert!(headwater().args(arguments).status().expect("headwater starts").success());
+    assert!(run(headwater().args(arguments)).status.success());
     let report = read_report(&report);
     let nodes = report["nodes"].as_array().expect("nodes");
     let mut tops: Vec<&str> =
@@ -189,7 +191,7 @@ fn check_first(trace: &str, pid: u32) {
 }
 
 fn unpacked(recording: &Path) -> String {
-    let output = Command::new("zcat").arg("-f").arg(recording).output().expect("zcat");
+    let output = run(Command::new("zcat").arg("-f").arg(recording));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
