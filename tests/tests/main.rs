@@ -1,4 +1,4 @@
-//! Real JVMs, real attaches. `cargo test -p headwater-tests --test e2e -- roots::` runs the tests of one module, `-- jdk17` those on one JVM.
+//! Real JVMs, real attaches. `cargo xtask test -- --test e2e -- roots::` runs the tests of one module, `-- jdk17` those on one JVM.
 
 use std::process::ExitCode;
 

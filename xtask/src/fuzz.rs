@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
 
 /// The short form, in a debug build.
 pub(crate) fn run_short() -> Result<(), String> {
-    call(cargo().args(["build", "--package", "headwater-fuzz"]))?;
+    call(cargo().args(["build", "--bin", "headwater-fuzz"]))?;
     let arguments = Arguments { name: None, inputs: SHORT, seed: 1, only: None };
     fuzz(&arguments, &pinned::target()?.join("debug/headwater-fuzz"))
 }

@@ -20,19 +20,19 @@ const MOST_DIFFERENT: [&str; 5] = ["clocks::", "exactness::", "lifecycle::", "li
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     jdk()?;
     ensure_tomcat()?;
-    call(cargo().args(["build", "--package", "headwater"]))?;
+    call(cargo().args(["build", "--bin", "headwater"]))?;
     test(arguments.iter().map(String::as_str))
 }
 
 /// The tests of what differs most from one JVM to another. The tool is built.
 pub(crate) fn run_most_different() -> Result<(), String> {
-    MOST_DIFFERENT.into_iter().try_for_each(|module| test(["--test", "e2e", "--", module]))
+    MOST_DIFFERENT.into_iter().try_for_each(|module| test(["--", module]))
 }
 
 fn test<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
     let homes = VERSIONS.into_iter().map(home).collect::<Result<Vec<PathBuf>, String>>()?;
     let homes = std::env::join_paths(homes).map_err(|error| error.to_string())?;
-    let tests = ["test", "--package", "headwater-tests", "--no-fail-fast"];
+    let tests = ["test", "--test", "e2e", "--no-fail-fast"];
     call(cargo().args(tests).args(arguments).env(INSTEAD, homes))
 }
 

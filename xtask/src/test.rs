@@ -24,8 +24,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if is_whole {
         libraries::ensure_installed()?;
     }
-    call(cargo().args(["build", "--package", "headwater"]))?;
-    call(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(arguments))?;
+    if !is_whole {
+        call(cargo().args(["build", "--bin", "headwater"]))?;
+    }
+    call(cargo().args(["test", "--no-fail-fast"]).args(arguments))?;
     if is_whole {
         fuzz::run_short()?;
         chaos::run_short(&pinned::target()?.join("debug/headwater"))?;
