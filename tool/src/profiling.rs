@@ -35,12 +35,13 @@ mod missing;
 mod recorder;
 mod settings;
 pub(crate) mod settle;
+mod steady;
 mod unmatched;
 mod wanted;
 
 use bare::RecordingFacts;
 pub(crate) use bare::Undisturbed;
-use before::Before;
+use before::{Before, Sampling, Taken};
 pub use connecting::{connect, detach};
 pub(crate) use contention::LockWaits;
 use contention::ended;
@@ -267,14 +268,21 @@ async fn settled(live: &mut Live, interrupt: impl Future<Output = ()>) -> Result
     settle::settle(live, interrupt).await
 }
 
+/// What is known when recording begins.
+pub(crate) struct Prepared {
+    pub(crate) calibration: Calibration,
+    /// Of the program as it was before anything in it was changed.
+    pub(crate) before: Option<Taken>,
+}
+
 pub(crate) async fn prepare(
     session: &mut Session,
     settings: &Settings,
-    drain: &Drain,
+    (drain, pid): (&Drain, u32),
     observer: Observer<'_>,
     start: Start,
-    before_change: impl FnOnce(),
-) -> Result<Calibration, ProfileError> {
+    sampling: Option<Sampling>,
+) -> Result<Prepared, ProfileError> {
     session.count(settings.counting).await?; // First: what probes tell besides has its cost.
     let calibration = session.calibrate().await?;
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
@@ -282,11 +290,16 @@ pub(crate) async fn prepare(
     }
     session.omit().await?;
     session.list_classes(settings.reveal).await?;
+    let mut before = None;
     let announce = |estimate| {
-        before_change();
+        before = sampling.map(Sampling::end);
         observer(Stage::Estimated(estimate));
     };
-    session.instrument_roots(announce).await?;
+    let first = session.select_roots(announce).await?;
+    if let Some(taken) = before.as_mut().filter(|taken| taken.may_be_enough()) {
+        taken.roots = before::time_roots(session, drain, pid, &first, settings.control).await?;
+    }
+    session.instrument(first).await?;
     let matches = session.graph().root_matches();
     if !settings.await_roots
         && start == Start::Running
@@ -315,7 +328,7 @@ pub(crate) async fn prepare(
     observer(Stage::Attached(session.spent().to_vec()));
     // Last: who reads it may rely on what is recorded.
     observer(Stage::RootsInstrumented(instrumented));
-    Ok(calibration)
+    Ok(Prepared { calibration, before })
 }
 
 async fn record(
@@ -429,7 +442,11 @@ pub(crate) async fn finish(
     // It interrupts whoever has the processor ten thousand times a second, which nobody would do to the bare calls.
     drop(ticker);
     let before = before.filter(|before| before.is_enough(session, &decoder));
-    if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
+    let roots =
+        before.as_ref().filter(|_| timing == BareTiming::Auto).and_then(|before| before.times_of_roots(&decoder));
+    if let Some(roots) = roots {
+        undisturbed.timed_before(roots);
+    } else if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
         let facts = RecordingFacts { ending: *ending, duration, pair_ns, is_sampled: before.is_some() };
         if let Some(plan) = bare::plan(timing, facts, &decoder, segment) {
             let compilers = compiling.into_compilers();

@@ -6,7 +6,6 @@
 //! before it is), and classes that the hotswap itself loads are looked at when it is over.
 
 use std::collections::{HashSet, VecDeque};
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -36,6 +35,7 @@ mod rewriting;
 mod spent;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 pub use error::SessionError;
 pub use gentle::Gentle;
@@ -294,9 +294,9 @@ impl Session {
         Ok(())
     }
 
-    /// Lets instrumented methods record, and instruments the roots that are loaded, with what they will probably call. Before anything is
-    /// changed, `announce` is told what.
-    pub async fn instrument_roots(&mut self, announce: impl FnOnce(Estimate)) -> Result<(), SessionError> {
+    /// Lets instrumented methods record, and selects the roots that are loaded, with what they will probably call: the classes to be changed for
+    /// that. Before anything is, `announce` is told what.
+    pub async fn select_roots(&mut self, announce: impl FnOnce(Estimate)) -> Result<Vec<ClassId>, SessionError> {
         self.learn_what_runs().await?;
         if self.graph.changes_unnamed() {
             self.find_running().await?;
@@ -312,6 +312,11 @@ impl Session {
             pause: self.cost.of(classes.len()),
             allowed: self.allowance.map(|_| AT_ONCE_PAUSED),
         });
+        Ok(classes)
+    }
+
+    /// Instruments what was selected.
+    pub async fn instrument(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
         // The roots are among the first.
         let first = self.batch(classes);
         self.hotswap_by_agent(first).await?;
@@ -387,27 +392,6 @@ impl Session {
             }
             other => Err(unexpected("stop recording", &other)),
         }
-    }
-
-    /// After [`Session::stop`]: gives everything below the roots its own code back, and has each call of a root timed as a
-    /// whole, until the next [`Session::stop`].
-    pub async fn time_roots(&mut self) -> Result<(), SessionError> {
-        self.stopping = false;
-        // What is given back is no discovery.
-        self.allowance = None;
-        let (totals, last_hotswap) = (self.totals, self.last_hotswap);
-        let others = self.graph.keep_only_roots();
-        // What was to be instrumented and has not been is what it was.
-        self.left_over.retain(|class| self.graph.has_root(*class));
-        // A part at a time: no pause is to be longer than those of the profile.
-        self.hotswap_by_agent(others).await?;
-        // Else they would be timed as the profile has left the compilers, not as the program runs without.
-        self.command(Command::ForgetLambdas, "have profiles forgotten").await?;
-        // What the profile cost is another matter.
-        (self.totals, self.last_hotswap) = (totals, last_hotswap);
-        self.segment.set_control(Some(NonZeroU32::MIN));
-        self.command(Command::Record, "time the roots").await?;
-        self.turn().await
     }
 
     /// Interrupts recording, for [`Session::resume`]; the target's time of that moment. Questions are answered as before.

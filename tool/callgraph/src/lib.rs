@@ -280,6 +280,11 @@ impl CallGraph {
         classes
     }
 
+    /// Whether only roots are put into class files for the time being; what is selected stays so.
+    pub fn hold_back_others(&mut self, are_held_back: bool) {
+        self.roots_only = are_held_back || self.options.only_roots;
+    }
+
     /// Whether a class has a root.
     pub fn has_root(&self, class: ClassId) -> bool {
         let methods = self.mirrors.by_id(class).and_then(|key| self.by_class.get(&key)).into_iter().flatten();

@@ -114,6 +114,8 @@ pub enum ControlKind {
     During,
     /// After the profile, without any probe below the root.
     After,
+    /// The same, before it.
+    Before,
 }
 
 /// How a root's charged time compares with that of calls which were timed as wholes.

@@ -138,7 +138,7 @@ pub(crate) fn profile(
     let mut threads: Vec<_> = decoder.threads().map(|(id, tree)| (id, tree, tree.merge_into(&mut all))).collect();
     let timed = Calls::of(&undisturbed.timed);
     let references = [
-        (ControlKind::After, Reference { times: &timed.used, idle_ns: 0.0, timing_ns }),
+        (undisturbed.kind(), Reference { times: &timed.used, idle_ns: 0.0, timing_ns }),
         (ControlKind::During, Reference { times: decoder.controls(), idle_ns: calibration.outside_ns, timing_ns }),
     ];
     let partial = decoder.partial();
@@ -272,7 +272,7 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, O
 fn controls(merged: &Tree, compared: &[Compared<'_>], held_out: Reference<'_>) -> Vec<Control> {
     let of_root = |compared: &Compared<'_>, root: &RootCalls| {
         let reference = match compared.kind {
-            ControlKind::After => held_out,
+            ControlKind::Before | ControlKind::After => held_out,
             ControlKind::During => compared.reference,
         };
         let (control_ns, error_ns) = reference.bare_ns(root.method, root.pairs / root.calls)?;

@@ -9,8 +9,6 @@
 //!
 //! Why so, and at what cost: docs/decisions/times.md.
 
-mod steady;
-
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,13 +17,14 @@ use headwater_protocol::segment::Segment;
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
-use self::steady::{Checkpoint, is_steady, unsettled};
-use super::before::Before;
+use super::before::{Before, RootsTimed};
 use super::jit::Compilers;
 use super::recorder::{PERIOD, Recorder};
+use super::steady::{Checkpoint, is_steady, unsettled};
 use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
 use crate::decode::{Decoder, FOLDED, Scheduled};
+use crate::profile::ControlKind;
 use crate::profiling::live::serve_until;
 use crate::session::{Session, SessionError};
 use crate::timing::{Timed, Timing};
@@ -188,6 +187,8 @@ pub(crate) struct Undisturbed {
     pub(crate) other_recordings: usize,
     /// What was sampled was compiled code, whatever it was when the roots were timed.
     pub(crate) is_sampled_settled: bool,
+    /// The roots were timed before the profile.
+    pub(crate) is_timed_before: bool,
 }
 
 impl Undisturbed {
@@ -197,6 +198,18 @@ impl Undisturbed {
         self.counted = before.taken;
         self.other_recordings = before.other_recordings;
         self.is_sampled_settled = true;
+    }
+
+    /// The roots' calls are those that were timed before the profile.
+    pub(super) fn timed_before(&mut self, RootsTimed { timed, unsettled, wanted }: RootsTimed) {
+        (self.timed, self.wanted) = (timed, wanted);
+        self.unsettled = Some(unsettled);
+        self.is_timed_before = true;
+    }
+
+    /// When the roots were timed.
+    pub(crate) fn kind(&self) -> ControlKind {
+        if self.is_timed_before { ControlKind::Before } else { ControlKind::After }
     }
 
     /// The part of the time in which threads stood in line for a processor: while they were recorded, or afterwards, if it was more then.
@@ -247,7 +260,9 @@ pub(super) async fn measure(
     let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
     let counted = (ns(SystemTime::now() - (now - since)), ns(ended));
     let unsettled = Some(unsettled);
-    (Undisturbed { timed, samples, counted, unsettled, wanted, other_recordings, is_sampled_settled: false }, failed)
+    let undisturbed =
+        Undisturbed { timed, samples, counted, unsettled, wanted, other_recordings, ..Undisturbed::default() };
+    (undisturbed, failed)
 }
 
 /// The phase as far as it has come.
@@ -333,9 +348,9 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
-    use super::steady::of;
-    use super::steady::tests::checkpoints;
     use super::*;
+    use crate::profiling::steady::of;
+    use crate::profiling::steady::tests::checkpoints;
 
     const ROOT: MethodId = MethodId(1);
     const PLAN: Plan = Plan {

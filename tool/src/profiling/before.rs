@@ -3,15 +3,21 @@
 //! While the tool learns what there is to be instrumented, which in a large program takes seconds, the program runs as it always does: in code that is compiled. The
 //! JVM's flight recorder says meanwhile where its threads are. After a profile such code comes back only when the compilers have done all of it again.
 //!
-//! Nobody waits for this: where a profile is ready at once there are no such samples, and code is compiled quickly. Nor is the recorder begun before a profile in a
+//! When that is over, the roots' calls are [timed](timing), for a second or two, with nothing below them changed.
+//!
+//! Nobody waits for samples: where a profile is ready at once there are no such samples, and code is compiled quickly. Nor is the recorder begun before a profile in a
 //! JVM that discards all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition does so.
+
+mod timing;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use headwater_jfr::Samples;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
+pub(super) use self::timing::{RootsTimed, time_roots};
 use super::recorder::{PERIOD, Recorder};
 use crate::cct::Cct;
 use crate::clock_source::feature;
@@ -23,6 +29,8 @@ use crate::session::Session;
 const FIRST_JDK: u32 = 23;
 /// What is ready sooner has no samples: the recorder takes a while to begin.
 const LEAST: Duration = Duration::from_millis(500);
+/// In less there are too few samples for times of the roots to be of use.
+const LEAST_TIMED: Duration = Duration::from_secs(1);
 /// It takes no longer than this to get ready.
 const LONGEST: Duration = Duration::from_secs(120);
 /// How deep the program is below its roots is not known yet.
@@ -40,18 +48,25 @@ pub(super) struct Before {
     pub(super) taken: (i64, i64),
     /// Recordings of others that got them too.
     pub(super) other_recordings: usize,
+    /// What calls of the roots took.
+    pub(super) roots: Option<RootsTimed>,
 }
 
 /// Samples are being taken.
 #[derive(Debug)]
-pub(super) struct Sampling {
+pub(crate) struct Sampling {
+    begun: Instant,
     end: oneshot::Sender<SystemTime>,
-    taken: Taken,
+    reading: JoinHandle<Option<Before>>,
 }
 
-/// Samples that are being read, or none.
+/// Samples that are being read, or none; and what is known of the roots.
 #[derive(Debug)]
-pub(super) struct Taken(JoinHandle<Option<Before>>);
+pub(crate) struct Taken {
+    lasted: Duration,
+    reading: JoinHandle<Option<Before>>,
+    pub(super) roots: Option<RootsTimed>,
+}
 
 impl Sampling {
     /// Begins with the JVM of this pid and version, if that does it no harm.
@@ -73,26 +88,37 @@ impl Sampling {
             let (samples, other_recordings) = recorder.finish().await;
             let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
             // Without an end nothing was begun.
-            Some(Before { samples: samples.ok()?, taken: (ns(from), ns(until.ok()?)), other_recordings })
+            Some(Before { samples: samples.ok()?, taken: (ns(from), ns(until.ok()?)), other_recordings, roots: None })
         };
-        Sampling { end, taken: Taken(tokio::spawn(sampling)) }
+        Sampling { begun: Instant::now(), end, reading: tokio::spawn(sampling) }
     }
 
     /// Something is about to be changed.
     pub(super) fn end(self) -> Taken {
         // Nobody hears it when it has failed.
         let _ = self.end.send(SystemTime::now());
-        self.taken
+        Taken { lasted: self.begun.elapsed(), reading: self.reading, roots: None }
     }
 }
 
 impl Taken {
+    /// Whether there may be enough samples.
+    pub(super) fn may_be_enough(&self) -> bool {
+        self.lasted >= LEAST_TIMED
+    }
+
     pub(super) async fn read(self) -> Option<Before> {
-        self.0.await.ok().flatten()
+        let before = self.reading.await.ok().flatten()?;
+        Some(Before { roots: self.roots, ..before })
     }
 }
 
 impl Before {
+    /// What calls of the roots took, if it is known of all of them that were recorded.
+    pub(super) fn times_of_roots(&self, decoder: &Decoder) -> Option<RootsTimed> {
+        self.roots.clone().filter(|roots| roots.are_all(decoder))
+    }
+
     /// Whether they are as good as samples of what was recorded.
     pub(super) fn is_enough(&self, session: &Session, decoder: &Decoder) -> bool {
         let mut all = Cct::new();

@@ -23,8 +23,8 @@ use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
 use crate::profiling::before::{Sampling, Taken};
 use crate::profiling::{
-    self, Afterwards, BareTiming, Compiling, Ending, LockWaits, Observer, Outcome, ProfileError, Settings, Stage,
-    Start, Undisturbed,
+    self, Afterwards, BareTiming, Compiling, Ending, LockWaits, Observer, Outcome, Prepared, ProfileError, Settings,
+    Stage, Start, Undisturbed,
 };
 use crate::profiling::{contention, drift};
 use crate::pulse::Pulse;
@@ -114,11 +114,9 @@ impl Attached {
             && !(settings.subgraph.only_roots || settings.await_roots);
         let pid = self.session.peer_pid().unwrap_or(self.target.pid);
         let sampling = is_sampled.then(|| Sampling::begin(pid, &self.target.jdk)).flatten();
-        let mut before = None;
-        let before_change = || before = sampling.map(Sampling::end);
-        let prepared = profiling::prepare(&mut self.session, &settings, &drain, observer, start, before_change).await;
+        let prepared = profiling::prepare(&mut self.session, &settings, (&drain, pid), observer, start, sampling).await;
         match prepared {
-            Ok(calibration) => {
+            Ok(Prepared { calibration, before }) => {
                 if settings.counting.locks && waits.is_none() {
                     waits = Some(self.lock_waits(&settings).await?);
                 }

@@ -33,9 +33,15 @@ impl Wanted {
     /// Looks again, if it is time.
     pub(super) fn look(&mut self, now: Instant) {
         if self.read.last().is_none_or(|(at, _)| now - *at >= Wanted::STEP) {
-            let time = |thread: &u32| Some((*thread, scheduled(&self.tasks, *thread)?));
-            self.read.push((now, self.threads.iter().filter_map(time).collect()));
+            self.ended(now);
         }
+    }
+
+    /// Looks for the last time.
+    pub(super) fn ended(&mut self, now: Instant) -> &Wanted {
+        let time = |thread: &u32| Some((*thread, scheduled(&self.tasks, *thread)?));
+        self.read.push((now, self.threads.iter().filter_map(time).collect()));
+        self
     }
 
     /// In the time from one moment to another, by the rate between the moments that are known nearest to them.

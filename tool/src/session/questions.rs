@@ -211,7 +211,7 @@ impl Session {
     }
 
     /// Answers a question of a thread that would wait for itself: what it says is seen to when it has done what it does.
-    async fn settle_later(&mut self, request: RequestId, upcall: Upcall) -> Result<(), SessionError> {
+    pub(super) async fn settle_later(&mut self, request: RequestId, upcall: Upcall) -> Result<(), SessionError> {
         match upcall {
             Upcall::FirstCall(method) => self.entered_meanwhile.push(method),
             Upcall::Reflected(method) => self.reflected_meanwhile.push(method),

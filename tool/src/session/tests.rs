@@ -139,7 +139,7 @@ impl Agent {
         assert_eq!(self.answer(), (request + 2, nothing()));
     }
 
-    /// Up to the point where the root is instrumented.
+    /// Up to the point where the root is selected.
     fn begin(&mut self) {
         let (request, command) = self.command();
         assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking, patience: None });
@@ -159,15 +159,36 @@ impl Agent {
         let (request, command) = self.command();
         assert_eq!(command, Command::ListMethods { classes: vec![MAIN] });
         self.tell_methods(request, &[MAIN]);
-        let (request, command) = self.command();
+    }
+
+    /// The root is instrumented, or is so once more.
+    fn hotswap_root(&mut self, request: RequestId) {
+        let (command_request, command) = self.command();
         assert_eq!(command, Command::Hotswap { classes: vec![MAIN] });
-        assert!(self.hook(1, None, MAIN));
-        self.reply(request, Reply::Hotswapped(done()));
+        assert!(self.hook(request, None, MAIN));
+        self.reply(command_request, Reply::Hotswapped(done()));
+    }
+
+    fn expect(&mut self, expected: &Command, reply: Reply) {
+        let (request, command) = self.command();
+        assert_eq!(command, *expected);
+        self.reply(request, reply);
     }
 }
 
 /// A session whose root is instrumented, against an agent that goes on by a script.
 async fn begin(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, JoinHandle<()>) {
+    let (mut session, first, agent) = select(|agent| {
+        agent.hotswap_root(1);
+        script(agent);
+    })
+    .await;
+    session.instrument(first).await.unwrap();
+    (session, agent)
+}
+
+/// A session whose root is selected.
+async fn select(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, Vec<ClassId>, JoinHandle<()>) {
     let scratch = Scratch::new("session");
     let path = scratch.file("socket");
     let listener = Listener::at(&path);
@@ -183,8 +204,8 @@ async fn begin(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, Jo
     let graph = CallGraph::new(Options { roots: vec!["Main::root".parse().unwrap()], ..Options::default() });
     let mut session = Session::new(link, Arc::new(segment), graph);
     session.list_classes(Reveal::Blocking).await.unwrap();
-    session.instrument_roots(|_| {}).await.unwrap();
-    (session, agent)
+    let first = session.select_roots(|_| {}).await.unwrap();
+    (session, first, agent)
 }
 
 /// Runs a session against an agent's script, until the agent closes the connection.
@@ -424,4 +445,29 @@ async fn a_thread_that_has_waited_enough_is_no_reason_for_a_warning() {
     })
     .await;
     assert_eq!((session.deadlines_passed().len(), session.graph().late()), (0, 1));
+}
+
+#[tokio::test]
+async fn while_the_roots_are_timed_alone_nobody_waits_and_nothing_else_is_instrumented() {
+    let (mut session, first, agent) = select(|agent| {
+        agent.expect(&Command::Stop, Reply::Stopped { time_ns: 1 });
+        agent.hotswap_root(1);
+        agent.expect(&Command::Record, Reply::Done);
+        agent.ask(10, 77, Upcall::ClassPrepared(Agent::info(OTHER)));
+        assert_eq!(agent.answer(), (10, nothing()));
+        agent.expect(&Command::Stop, Reply::Stopped { time_ns: 2 });
+        agent.expect(&Command::Record, Reply::Done);
+        agent.hotswap_root(2);
+        agent.first_call();
+    })
+    .await;
+    assert!(session.time_roots_alone(&first).await.unwrap());
+    session.hear().await.unwrap();
+    assert_eq!(session.end_timing(None).await.unwrap(), 2);
+    session.instrument(first).await.unwrap();
+    assert_eq!(session.hotswap_totals().batches, 2, "what timing needs is what the profile costs, too");
+    while let Ok(event) = session.next_event().await {
+        session.serve(event).await.unwrap();
+    }
+    agent.join().expect("the agent's script went as written");
 }

@@ -35,6 +35,11 @@ impl Controls {
         self.sum_ns / self.count as f64
     }
 
+    /// How long all of them took.
+    pub fn total_ns(&self) -> u64 {
+        self.sum_ns as u64
+    }
+
     /// Those that are not among earlier ones.
     pub fn since(&self, earlier: &Controls) -> Controls {
         Controls {

@@ -48,7 +48,7 @@ impl Belief {
             totals: apart.fold(errors, f64::max),
             shares: share_errors(nodes, all_ns).fold(profile.basis.unseen_part(), f64::max),
             held_out: controls()
-                .filter(|control| control.kind == ControlKind::After)
+                .filter(|control| control.kind != ControlKind::During)
                 .map(|control| control.calls)
                 .sum(),
         })
@@ -129,7 +129,12 @@ pub(crate) fn line(profile: &Profile) -> Option<String> {
             plural(samples, "sample", "samples")
         ),
     };
-    let unsettled = if basis.is_settled == Some(false) { ": compilers were busy to the end" } else { "" };
+    let were_before = || profile.controls.iter().any(|control| control.kind == ControlKind::Before);
+    let unsettled = match basis.is_settled {
+        Some(false) if were_before() => ": compilers were busy before the recording",
+        Some(false) => ": compilers were busy to the end",
+        _ => "",
+    };
     let queued = profile.clock.queued.filter(|queued| *queued >= CROWDED);
     let queued = queued.map_or_else(String::new, |queued| {
         format!("; {} of the time that threads wanted a processor they stood in line for it", percent(queued))

@@ -321,6 +321,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
                 kind: match control.kind {
                     ControlKind::During => "during",
                     ControlKind::After => "after",
+                    ControlKind::Before => "before",
                 },
                 charged_ns: control.charged_ns,
                 control_ns: control.control_ns,

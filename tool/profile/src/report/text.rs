@@ -346,7 +346,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         let Control { kind, charged_ns, control_ns, error_ns, calls, .. } = *control;
         let kind = match kind {
             ControlKind::During => "control",
-            ControlKind::After => "held-out",
+            ControlKind::Before | ControlKind::After => "held-out",
         };
         writeln!(
             out,

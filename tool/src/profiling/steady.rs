@@ -16,7 +16,7 @@ const ROUGHLY_STEADY: f64 = 0.1;
 /// Times that fell or rose from one quarter to the next go on by this factor of that, counted from the mean of both: by 1.5 if each step is half the one before.
 const FURTHER: f64 = 1.5;
 /// They are no nearer to what they come to than this, however little they fell in the end,
-const UNSETTLED: f64 = 0.25;
+pub(super) const UNSETTLED: f64 = 0.25;
 /// and where there were too few calls to say, or compilers have so much to do that nothing need have become faster yet.
 const UNKNOWN: f64 = 0.5;
 /// With less than this of one processor the compilers do not change much any more,
@@ -94,7 +94,7 @@ pub(super) mod tests {
     const ROOT: MethodId = MethodId(1);
 
     /// Two calls a millisecond, of which one is held out; how long the n-th pair takes.
-    pub(in super::super) fn checkpoints(calls: usize, took: impl Fn(usize) -> u64) -> Vec<Checkpoint> {
+    pub(in crate::profiling) fn checkpoints(calls: usize, took: impl Fn(usize) -> u64) -> Vec<Checkpoint> {
         let start = Instant::now();
         let mut timed = Timed::default();
         let mut checkpoints = vec![Checkpoint { at: start, timed: timed.clone(), compiling: Duration::ZERO }];

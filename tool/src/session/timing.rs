@@ -1,0 +1,74 @@
+//! The roots' calls, timed as wholes without a profile: before anything below them is instrumented, or when all of that has been given back.
+
+use std::num::NonZeroU32;
+
+use headwater_protocol::ClassId;
+use headwater_protocol::message::{Command, Reply, ToTool, Upcall};
+
+use super::{Session, SessionError, unexpected};
+
+impl Session {
+    /// Instruments the roots among selected classes alone, and has each of their calls timed as a whole, until
+    /// [`Session::end_timing`]; whether there are any. Meanwhile only [`Session::hear`] is to be called.
+    pub async fn time_roots_alone(&mut self, classes: &[ClassId]) -> Result<bool, SessionError> {
+        let classes: Vec<ClassId> = classes.iter().copied().filter(|class| self.graph.has_root(*class)).collect();
+        if classes.is_empty() {
+            return Ok(false);
+        }
+        self.command(Command::Stop, "interrupt recording").await?;
+        self.segment.set_control(Some(NonZeroU32::MIN));
+        self.graph.hold_back_others(true);
+        let reply = self.command(Command::Hotswap { classes }, "hotswap the roots").await;
+        self.graph.hold_back_others(false);
+        match reply? {
+            Reply::Hotswapped(result) => self.account(&result),
+            other => return Err(unexpected("hotswap the roots", &other)),
+        }
+        self.command(Command::Record, "time the roots").await?;
+        Ok(true)
+    }
+
+    /// Hears what the agent says: threads are answered at once, and what they ask for has its turn afterwards.
+    pub async fn hear(&mut self) -> Result<(), SessionError> {
+        let message = self.link.receive().await.map_err(|error| SessionError::of(error, &self.segment))?;
+        match message {
+            ToTool::Upcall { upcall: Upcall::ClassBytes { .. } | Upcall::Hotswapped(_), .. } => {
+                self.hear_meanwhile(message).await
+            }
+            ToTool::Upcall { request, upcall, .. } => self.settle_later(request, upcall).await,
+            other => self.hear_meanwhile(other).await,
+        }
+    }
+
+    /// From now on calls are recorded, of which so many are timed as wholes; the target's time of the last that was timed.
+    pub async fn end_timing(&mut self, control: Option<NonZeroU32>) -> Result<i64, SessionError> {
+        let time_ns = match self.command(Command::Stop, "stop timing").await? {
+            Reply::Stopped { time_ns } => time_ns,
+            other => return Err(unexpected("stop timing", &other)),
+        };
+        self.segment.set_control(control);
+        self.command(Command::Record, "begin recording").await?;
+        Ok(time_ns)
+    }
+
+    /// After [`Session::stop`]: gives everything below the roots its own code back, and has each call of a root timed as a
+    /// whole, until the next [`Session::stop`].
+    pub async fn time_roots(&mut self) -> Result<(), SessionError> {
+        self.stopping = false;
+        // What is given back is no discovery.
+        self.allowance = None;
+        let (totals, last_hotswap) = (self.totals, self.last_hotswap);
+        let others = self.graph.keep_only_roots();
+        // What was to be instrumented and has not been is what it was.
+        self.left_over.retain(|class| self.graph.has_root(*class));
+        // A part at a time: no pause is to be longer than those of the profile.
+        self.hotswap_by_agent(others).await?;
+        // Else they would be timed as the profile has left the compilers, not as the program runs without.
+        self.command(Command::ForgetLambdas, "have profiles forgotten").await?;
+        // What the profile cost is another matter.
+        (self.totals, self.last_hotswap) = (totals, last_hotswap);
+        self.segment.set_control(Some(NonZeroU32::MIN));
+        self.command(Command::Record, "time the roots").await?;
+        self.turn().await
+    }
+}
