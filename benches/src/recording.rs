@@ -45,7 +45,8 @@ async fn record_words(pid: u32, root: &str, words: usize) -> Vec<Chunk> {
     };
     session.calibrate().await.expect("it calibrates");
     session.list_classes(settings.reveal).await.expect("it lists its classes");
-    session.instrument_roots(|_| {}).await.expect("it instruments the root");
+    let first = session.select_roots(|_| {}).await.expect("it selects the root");
+    session.instrument(first).await.expect("it instruments the root");
     loop {
         let event = tokio::select! {
             event = session.next_event() => event,

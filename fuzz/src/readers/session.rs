@@ -108,7 +108,16 @@ async fn profile(session: &mut Session, settings: &Settings, timed: bool) -> Res
     session.be(settings.gentle);
     let calibration = session.calibrate().await?;
     session.list_classes(settings.reveal).await?;
-    session.instrument_roots(|_| {}).await?;
+    let first = session.select_roots(|_| {}).await?;
+    if timed && session.time_roots_alone(&first).await? {
+        tokio::select! {
+            biased;
+            heard = session.hear() => heard?,
+            () = turns() => {}
+        }
+        session.end_timing(None).await?;
+    }
+    session.instrument(first).await?;
     for _ in 0..SERVED {
         let event = tokio::select! {
             biased;
