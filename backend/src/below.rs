@@ -10,7 +10,7 @@ use jni::sys::jmethodID;
 
 use crate::jni_env::Jni;
 use crate::jvmti::Error;
-use crate::session::Session;
+use crate::target::Target;
 
 /// Calls on a stack that are looked at, the innermost: where the root is further out, the stack says nothing.
 const DEPTH: usize = 1024;
@@ -18,18 +18,18 @@ const DEPTH: usize = 1024;
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// Looks at all threads' stacks so often: for each class, on how many stacks it was below the outermost call of one of these methods, or that call's.
-pub fn sample(jni: Jni, session: &Session, roots: &[MethodRef], looks: u32) -> Result<Reply, Error> {
+pub fn sample(jni: Jni, target: &Target, roots: &[MethodRef], looks: u32) -> Result<Reply, Error> {
     let mut known: HashMap<usize, Option<(ClassId, bool)>> = HashMap::new();
     let mut call_of = |method: jmethodID| {
         let call = known.entry(method as usize).or_insert_with(|| {
-            let class = session.jvmti.declaring_class(method).ok()?;
-            let id = session.classes.id(class);
+            let class = target.jvmti.declaring_class(method).ok()?;
+            let id = target.classes.id(class);
             jni.delete_local(class);
             let id = id.ok()?;
             // Few classes have a root, and names cost more than numbers.
             let may_be_root = roots.iter().any(|root| root.class == id);
             let is_root =
-                may_be_root && session.classes.reference(jni, method).is_some_and(|method| roots.contains(&method));
+                may_be_root && target.classes.reference(jni, method).is_some_and(|method| roots.contains(&method));
             Some((id, is_root))
         });
         *call
@@ -40,7 +40,7 @@ pub fn sample(jni: Jni, session: &Session, roots: &[MethodRef], looks: u32) -> R
             sleep(INTERVAL);
         }
         let start = Instant::now();
-        let stacks = session.jvmti.all_stacks(DEPTH)?;
+        let stacks = target.jvmti.all_stacks(DEPTH)?;
         paused += start.elapsed();
         for (thread, stack) in stacks {
             jni.delete_local(thread);

@@ -8,17 +8,19 @@ use headwater_protocol::word::PauseReason;
 use headwater_protocol::{ClassId, LoaderId};
 use jni::sys::{JNIEnv, jclass, jint, jobject};
 
-use crate::collections;
 use crate::compiled;
-use crate::counting;
 use crate::guard;
 use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Callbacks, Env, jthread};
-use crate::natives::{cpu_time_ns, monotonic_ns};
 use crate::originals::Occasion;
+use crate::os::{cpu_time_ns, monotonic_ns};
 use crate::peek;
 use crate::session::{self, Session};
+
+mod counted;
+
+pub use counted::MOUNTS;
 
 /// The callbacks of a session's environment.
 pub fn callbacks() -> Callbacks {
@@ -28,13 +30,7 @@ pub fn callbacks() -> Callbacks {
         class_file_load_hook: Some(class_file_load_hook),
         class_prepare: Some(class_prepare),
         compiled_method_load: Some(compiled::compiled_method_load),
-        monitor_wait: Some(counting::monitor_wait),
-        monitor_waited: Some(counting::monitor_waited),
-        monitor_contended_enter: Some(counting::monitor_contended_enter),
-        monitor_contended_entered: Some(counting::monitor_contended_entered),
-        garbage_collection_start: Some(collections::garbage_collection_start),
-        garbage_collection_finish: Some(collections::garbage_collection_finish),
-        ..Callbacks::default()
+        ..counted::with(Callbacks::default())
     }
 }
 
@@ -50,7 +46,7 @@ unsafe extern "system" fn thread_end(_jvmti: *mut Env, env: *mut JNIEnv, _thread
     guard((), || {
         if let Some(session) = session::enter() {
             // SAFETY: the JVM calls with the current thread's environment.
-            session.runtime.thread_end(unsafe { Jni::from_raw(env) });
+            session.target.runtime.thread_end(unsafe { Jni::from_raw(env) });
         }
     });
 }
@@ -63,9 +59,9 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
         }
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        session.counting.class_prepared(&session, jni);
-        let Ok(Some(info)) = session.classes.info(jni, class) else { return };
-        session.classes.defined(info.loader, &info.name);
+        session.counting.class_prepared(session.target.runtime, jni);
+        let Ok(Some(info)) = session.target.classes.info(jni, class) else { return };
+        session.target.classes.defined(info.loader, &info.name);
         let reveal = || session.ask_and_follow(jni, Upcall::ClassPrepared(info));
         if session.waits() { pausing(&session, jni, reveal) } else { reveal() }
     });
@@ -96,7 +92,7 @@ unsafe extern "system" fn class_file_load_hook(
         let name = name.to_string_lossy();
         let hand_out = |replacement: &[u8]| {
             // Without memory the class stays what it is.
-            if let Ok(memory) = session.jvmti.allocate(replacement) {
+            if let Ok(memory) = session.target.jvmti.allocate(replacement) {
                 // SAFETY: both are the JVM's places for the outcome.
                 unsafe {
                     *new_length = replacement.len() as jint;
@@ -106,7 +102,7 @@ unsafe extern "system" fn class_file_load_hook(
         };
         // When the first class of a named module is retransformed, HotSpot has Java code open the module to us. A class that
         // this loads comes here as if it were the one that is retransformed.
-        if class.is_null() || !session.classes.is_named(class, &name) {
+        if class.is_null() || !session.target.classes.is_named(class, &name) {
             // Without waiting it is told of when it has been linked.
             if !asks_nobody(&session) && session.waits() {
                 let loaded = Hooked { session: &session, jni, loader, name: &name, class: None };
@@ -120,10 +116,10 @@ unsafe extern "system" fn class_file_load_hook(
             hand_out(&refused);
             return;
         }
-        let Ok(id) = session.classes.id(class) else { return };
+        let Ok(id) = session.target.classes.id(class) else { return };
         let hooked = Hooked { session: &session, jni, loader, name: &name, class: Some(id) };
         let occasion = hooked.occasion(id);
-        match session.originals.of((session.jvmti, jni, &session.hotspot), (class, id), bytes, occasion) {
+        match session.originals.of((session.target.jvmti, jni, &session.target.hotspot), (class, id), bytes, occasion) {
             Ok(original) => {
                 let replacement = if asks_nobody(&session) { None } else { hooked.ask(&original) };
                 match (replacement, original) {
@@ -158,7 +154,7 @@ struct Hooked<'h> {
 
 impl Hooked<'_> {
     fn loader_id(&self) -> Option<LoaderId> {
-        self.session.classes.loader_id(self.jni, self.loader).ok()
+        self.session.target.classes.loader_id(self.jni, self.loader).ok()
     }
 
     /// Who retransforms it.
@@ -166,7 +162,7 @@ impl Hooked<'_> {
         if !hotswap::is_ours() {
             return Occasion::Others;
         }
-        let is_instrumented = |loader| self.session.classes.is_instrumented(loader, self.name);
+        let is_instrumented = |loader| self.session.target.classes.is_instrumented(loader, self.name);
         let has_other_code = hotswap::is_restored(class) || self.loader_id().is_some_and(is_instrumented);
         if has_other_code { Occasion::Instrumented } else { Occasion::Ours }
     }
@@ -184,7 +180,7 @@ impl Hooked<'_> {
             Ok(Some(replacement)) => replacement,
             Ok(None) => {
                 if self.class.is_some() {
-                    hotswap::hook_gave_back(&session.classes, loader, self.name);
+                    hotswap::hook_gave_back(&session.target.classes, loader, self.name);
                 }
                 return None;
             }
@@ -193,7 +189,7 @@ impl Hooked<'_> {
                 return None;
             }
         };
-        if session.classes.mark_instrumented(loader, self.name, self.class.is_none()) && hotswap::is_ours() {
+        if session.target.classes.mark_instrumented(loader, self.name, self.class.is_none()) && hotswap::is_ours() {
             hotswap::hook_gave(loader, self.name);
         }
         // Whoever restores has seen the mark, or is seen here.
@@ -203,7 +199,7 @@ impl Hooked<'_> {
 
 /// Whether hooks change nothing and ask nobody.
 fn asks_nobody(session: &Session) -> bool {
-    session.is_restoring() || session.connection.is_closed()
+    session.is_restoring() || session.target.connection.is_closed()
 }
 
 /// Has the time of `work` taken off the current thread's clock.
@@ -211,13 +207,13 @@ fn pausing<T>(session: &Session, jni: Jni, work: impl FnOnce() -> T) -> T {
     let now = stopwatch(session);
     // With an exception pending no Java code may run.
     if session.counting.are_bytes() && !jni.exception_pending() {
-        session.runtime.pausing(jni);
+        session.target.runtime.pausing(jni);
     }
     let start = now();
     let result = work();
     if !jni.exception_pending() {
         let duration = u64::try_from(now() - start).unwrap_or_default();
-        session.runtime.paused(jni, PauseReason::ClassLoad, duration);
+        session.target.runtime.paused(jni, PauseReason::ClassLoad, duration);
     }
     result
 }

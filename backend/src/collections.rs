@@ -1,15 +1,12 @@
-//! Garbage collections, told to the tool as they end. The JVM calls while all threads stand still, on a thread that can do next to nothing: no
-//! Java code, no function of JNI's or JVMTI's.
+//! Garbage collections, told to the tool as they end.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use headwater_protocol::collections::Collection;
 
-use crate::guard;
 use crate::hotspot::causes;
-use crate::jvmti::{Capabilities, Env, Error, EventKind, Jvmti, capability};
-use crate::natives::monotonic_ns;
-use crate::session;
+use crate::jvmti::{Capabilities, Error, EventKind, Jvmti, capability};
+use crate::os::monotonic_ns;
 
 const EVENTS: [EventKind; 2] = [EventKind::GarbageCollectionStart, EventKind::GarbageCollectionFinish];
 /// When the collection that goes on began; 0 if none does.
@@ -28,16 +25,14 @@ pub fn end(jvmti: Jvmti) {
     }
 }
 
-pub(crate) unsafe extern "system" fn garbage_collection_start(_jvmti: *mut Env) {
+/// One begins.
+pub fn begins() {
     BEGAN.store(monotonic_ns(), Ordering::Relaxed);
 }
 
-pub(crate) unsafe extern "system" fn garbage_collection_finish(_jvmti: *mut Env) {
-    guard((), || {
-        let start_ns = BEGAN.swap(0, Ordering::Relaxed);
-        let Some(session) = session::enter().filter(|_| start_ns != 0) else { return };
-        let duration_ns = (monotonic_ns() - start_ns).max(0) as u64;
-        let cause = causes::now().unwrap_or_default();
-        session.collected(&Collection { start_ns, duration_ns, cause });
-    });
+/// The one that goes on has ended; `None` where its beginning was not seen.
+pub fn ended() -> Option<Collection> {
+    let start_ns = Some(BEGAN.swap(0, Ordering::Relaxed)).filter(|start_ns| *start_ns != 0)?;
+    let duration_ns = (monotonic_ns() - start_ns).max(0) as u64;
+    Some(Collection { start_ns, duration_ns, cause: causes::now().unwrap_or_default() })
 }

@@ -20,8 +20,9 @@ use headwater_protocol::{PROTOCOL_VERSION, ThreadId};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, sockopt};
 
 use self::reader::{Reader, is_timeout};
-use crate::hotswap;
+use crate::os::os_thread;
 use crate::presence::Presence;
+use crate::retransformation;
 use crate::waiting::{Waited, Waiting};
 
 mod reader;
@@ -284,7 +285,9 @@ impl Connection {
             }
             let shorter = patience_after(patience, stuck);
             match self.wait(request, start + shorter) {
-                Err(AskError::Deadline) if !hotswap::stands_still(shorter) => self.wait(request, start + patience),
+                Err(AskError::Deadline) if !retransformation::stands_still(shorter) => {
+                    self.wait(request, start + patience)
+                }
                 answer => answer,
             }
         });
@@ -295,7 +298,7 @@ impl Connection {
             Err(AskError::Deadline) if left < longest => self.notice(Notice::OutOfPatience { request }),
             Err(AskError::Deadline) => {
                 self.presence.has_not_answered();
-                if !self.presence.is_absent() && hotswap::stands_still(start.elapsed() / 2) {
+                if !self.presence.is_absent() && retransformation::stands_still(start.elapsed() / 2) {
                     // A failure means that another thread has counted it.
                     let next = stuck.saturating_add(1);
                     let _ = self.stuck.compare_exchange(stuck, next, Ordering::Relaxed, Ordering::Relaxed);
@@ -431,11 +434,6 @@ fn patience_after(patience: Duration, stuck: u32) -> Duration {
 /// would take a call into Java, in places where none may be made.
 fn this_thread() -> ThreadId {
     ThreadId(os_thread().into())
-}
-
-/// The operating system's number of the current thread, in our pid namespace.
-pub fn os_thread() -> u32 {
-    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
 fn describe(upcall: &Upcall) -> String {

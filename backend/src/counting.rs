@@ -1,24 +1,23 @@
 //! What is counted beside calls: waiting for monitors, classes, [collections], [bytes](allocation). Off unless the tool asks: then it costs nothing.
 //!
-//! The JVM tells of a wait on the thread that waits. Nothing is counted outside the call graph; the runtime knows whether a thread is in it.
+//! Nothing is counted outside the call graph; the runtime knows whether a thread is in it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headwater_protocol::word::{Counter, Counting};
-use jni::sys::{JNIEnv, jlong, jobject};
 
-use crate::allocation;
+use crate::allocation::{self, Mounts};
 use crate::collections;
-use crate::guard;
 use crate::hotspot::HotSpot;
 use crate::jni_env::Jni;
-use crate::jvmti::{Capabilities, Env, Error, EventKind, Jvmti, capability, jthread};
+use crate::jvmti::{Capabilities, Error, EventKind, Jvmti, capability};
 use crate::runtime::Runtime;
-use crate::session::{self, Session};
 
 /// What is counted in a session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counters {
+    /// What virtual threads call when they change carriers.
+    mounts: Mounts,
     classes: AtomicBool,
     bytes: AtomicBool,
 }
@@ -27,6 +26,11 @@ const LOCKS: [EventKind; 2] = [EventKind::MonitorContendedEnter, EventKind::Moni
 const WAITS: [EventKind; 2] = [EventKind::MonitorWait, EventKind::MonitorWaited];
 
 impl Counters {
+    /// Nothing yet.
+    pub fn new(mounts: Mounts) -> Counters {
+        Counters { mounts, classes: AtomicBool::new(false), bytes: AtomicBool::new(false) }
+    }
+
     /// From now on this is counted.
     pub fn count(
         &self,
@@ -36,7 +40,7 @@ impl Counters {
         what: Counting,
     ) -> Result<(), String> {
         if what.alloc {
-            allocation::begin(jvmti, jni, hotspot, runtime)?;
+            allocation::begin((jvmti, jni), hotspot, runtime, self.mounts)?;
             self.bytes.store(true, Ordering::Release);
         }
         self.count_events(jvmti, what).map_err(|error| error.to_string())
@@ -73,60 +77,9 @@ impl Counters {
     }
 
     /// The current thread has linked a class.
-    pub fn class_prepared(&self, session: &Session, jni: Jni) {
+    pub fn class_prepared(&self, runtime: &Runtime, jni: Jni) {
         if self.classes.load(Ordering::Acquire) && !jni.exception_pending() {
-            session.runtime.counted(jni, Counter::Classes, 1);
+            runtime.counted(jni, Counter::Classes, 1);
         }
     }
-}
-
-/// Runs on the thread that waits, inside a session.
-pub(crate) fn in_session(env: *mut JNIEnv, tell: impl FnOnce(&Session, Jni)) {
-    guard((), || {
-        let Some(session) = session::enter() else { return };
-        // SAFETY: the JVM calls with the current thread's environment.
-        let jni = unsafe { Jni::from_raw(env) };
-        // With an exception pending no Java code may run.
-        if !session.is_restoring() && !jni.exception_pending() {
-            tell(&session, jni);
-        }
-    });
-}
-
-pub(crate) unsafe extern "system" fn monitor_contended_enter(
-    _jvmti: *mut Env,
-    env: *mut JNIEnv,
-    _thread: jthread,
-    _monitor: jobject,
-) {
-    in_session(env, |session, jni| session.runtime.waits(jni));
-}
-
-pub(crate) unsafe extern "system" fn monitor_contended_entered(
-    _jvmti: *mut Env,
-    env: *mut JNIEnv,
-    _thread: jthread,
-    _monitor: jobject,
-) {
-    in_session(env, |session, jni| session.runtime.waited(jni, Counter::BlockedNs, Counter::Blocked));
-}
-
-pub(crate) unsafe extern "system" fn monitor_wait(
-    _jvmti: *mut Env,
-    env: *mut JNIEnv,
-    _thread: jthread,
-    _monitor: jobject,
-    _timeout_ms: jlong,
-) {
-    in_session(env, |session, jni| session.runtime.waits(jni));
-}
-
-pub(crate) unsafe extern "system" fn monitor_waited(
-    _jvmti: *mut Env,
-    env: *mut JNIEnv,
-    _thread: jthread,
-    _monitor: jobject,
-    _timed_out: u8,
-) {
-    in_session(env, |session, jni| session.runtime.waited(jni, Counter::WaitedNs, Counter::Waited));
 }

@@ -7,9 +7,7 @@
 //! Why so, and at what cost: docs/decisions/retransformation.md.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use headwater_protocol::message::HotswapResult;
 use headwater_protocol::{ClassId, LoaderId};
@@ -19,7 +17,8 @@ use crate::classes::Classes;
 use crate::hotspot::stopped;
 use crate::initiating::{Asked, Initiating};
 use crate::jni_env::Jni;
-use crate::jvmti::{Error, Jvmti};
+use crate::jvmti::Jvmti;
+use crate::retransformation;
 
 thread_local! {
     /// When this thread's latest class file hook of a retransformation returned.
@@ -34,31 +33,6 @@ thread_local! {
     static LEFT_ALONE: RefCell<Vec<(ClassId, String)>> = const { RefCell::new(Vec::new()) };
     /// Instrumented classes that this thread's retransformation, if there is one, gives their own bytes back.
     static GIVEN_BACK: RefCell<Option<Vec<(LoaderId, String)>>> = const { RefCell::new(None) };
-}
-
-/// When a retransformation on our account last began, or had a hook of ours called.
-static PROGRESS: Mutex<Option<Instant>> = Mutex::new(None);
-/// How many there are.
-static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether there is a retransformation on our account which has come no further for so long: another agent's hook may wait for somebody.
-pub fn stands_still(duration: Duration) -> bool {
-    let progress = *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner);
-    UNDER_WAY.load(Ordering::Acquire) > 0 && progress.is_some_and(|last| last.elapsed() >= duration)
-}
-
-/// Has the JVM retransform, be it to have something refused: other agents' hooks are called for that, too.
-pub fn retransform_noted(jvmti: Jvmti, classes: &[jclass]) -> Result<(), Error> {
-    progresses();
-    UNDER_WAY.fetch_add(1, Ordering::AcqRel);
-    let retransformed = jvmti.retransform(classes);
-    UNDER_WAY.fetch_sub(1, Ordering::AcqRel);
-    retransformed
-}
-
-/// A retransformation has come further.
-fn progresses() {
-    *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
 }
 
 /// The tool did not say in time what a class that is being retransformed is to become.
@@ -101,7 +75,7 @@ pub fn hook_gave(loader: LoaderId, name: &str) {
 /// A class file hook of a retransformation returns now.
 pub fn hook_done() {
     LAST_HOOK.set(Some(Instant::now()));
-    progresses();
+    retransformation::progresses();
 }
 
 /// How many classes the JVM is given at once when original code is given back, at first.
@@ -217,7 +191,7 @@ fn attempt(jvmti: Jvmti, classes: &Classes, batch: &[Retransformed], result: &mu
     GIVEN.take();
     RESTORED.set(batch.iter().filter(|it| it.is_instrumented).map(|it| it.id).collect());
     GIVEN_BACK.set(Some(Vec::new()));
-    let retransformed = retransform_noted(jvmti, &references);
+    let retransformed = retransformation::run(jvmti, &references);
     let given_back = GIVEN_BACK.take().unwrap_or_default();
     RESTORED.take();
     let given = GIVEN.take();
@@ -266,26 +240,8 @@ fn nanos(since: Instant) -> u64 {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
-
-    /// As if a retransformation stood still, until this is dropped.
-    #[derive(Debug)]
-    pub struct Standing(());
-
-    impl Standing {
-        pub fn begin() -> Standing {
-            progresses();
-            UNDER_WAY.fetch_add(1, Ordering::AcqRel);
-            Standing(())
-        }
-    }
-
-    impl Drop for Standing {
-        fn drop(&mut self) {
-            UNDER_WAY.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
 
     #[test]
     fn long_pauses_make_smaller_batches_and_short_ones_larger() {

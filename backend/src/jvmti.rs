@@ -51,7 +51,7 @@ macro_rules! call {
 mod extensions;
 mod stacks;
 
-pub use extensions::Extension;
+pub use extensions::{Extension, ExtensionCallback};
 pub use stacks::Call;
 
 impl Jvmti {

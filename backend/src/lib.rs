@@ -27,15 +27,18 @@ mod mentions;
 mod natives;
 mod open_calls;
 mod originals;
+mod os;
 mod patience;
 mod peek;
 mod presence;
 mod profiles;
 mod ranges;
+mod retransformation;
 mod runtime;
 mod session;
 mod settling;
 mod stale;
+mod target;
 mod tsc;
 mod versions;
 mod waiting;
@@ -51,6 +54,7 @@ use jni::sys::{JNIEnv, JavaVM, jint};
 
 use jni_env::Jni;
 use jvmti::{Callbacks, Capabilities, Env, EventKind, Jvmti, capability};
+use runtime::Runtime;
 
 const OK: jint = 0;
 const FAILED: jint = 1;
@@ -177,7 +181,8 @@ unsafe fn begin(vm: *mut JavaVM, socket: &Path) -> Result<(), String> {
 
 /// Opens a session and starts the agent's own thread.
 fn start(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<(), String> {
-    session::open(jvmti, jni, socket, startup)?;
+    let runtime = Runtime::install(jvmti, jni, &natives::all()).map_err(|error| error.to_string())?;
+    session::open((jvmti, jni, runtime), socket, startup, callbacks::MOUNTS)?;
     let started = jvmti
         .enable(EventKind::VmDeath)
         .map_err(|error| error.to_string())

@@ -3,16 +3,43 @@
 //! They carry JNI's own names, by which HotSpot finds them in agent libraries. `RegisterNatives` would do as well, but
 //! JDK 21 and later then warn, in the target's own output, that a platform class's methods are being bound.
 
+use std::ffi::{CStr, c_void};
+
 use headwater_protocol::message::{MethodRef, Notice, Upcall};
 use headwater_protocol::{MethodId, ThreadId};
 use jni::sys::{JNIEnv, jboolean, jclass, jint, jlong, jobject, jstring};
 
-use crate::connection::os_thread;
 use crate::guard;
 use crate::jni_env::Jni;
-use crate::runtime::Receiver;
+use crate::os::{cpu_time_ns, os_thread};
+use crate::runtime::Native;
 use crate::session;
 use crate::tsc;
+
+/// The natives' receiver, a class.
+type Receiver = jobject;
+
+/// All of them.
+pub fn all() -> [Native; 11] {
+    let native = |name: &'static CStr, signature: &'static CStr, function| Native { name, signature, function };
+    [
+        native(c"entered", c"(I)V", Java_java_lang_HeadwaterV1_entered as *mut c_void),
+        native(c"awaitChunk", c"()Z", Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
+        native(c"isWanted", c"()Z", Java_java_lang_HeadwaterV1_isWanted as *mut c_void),
+        native(c"awaitGivenBack", c"()V", Java_java_lang_HeadwaterV1_awaitGivenBack as *mut c_void),
+        native(c"reveal", c"(Ljava/lang/Object;)V", Java_java_lang_HeadwaterV1_reveal as *mut c_void),
+        native(
+            c"revealHandle",
+            c"(Ljava/lang/Class;Ljava/lang/String;Ljava/lang/String;)V",
+            Java_java_lang_HeadwaterV1_revealHandle as *mut c_void,
+        ),
+        native(c"revealReceiver", c"(Ljava/lang/Class;I)V", Java_java_lang_HeadwaterV1_revealReceiver as *mut c_void),
+        native(c"openCalls", c"(J)I", Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
+        native(c"cpuTime", c"()J", Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
+        native(c"readTsc", c"()J", Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
+        native(c"started", c"(Ljava/lang/Thread;JZ)V", Java_java_lang_HeadwaterV1_started as *mut c_void),
+    ]
+}
 
 /// An instrumented method is entered for the first time: its callees are instrumented before this returns, unless that happens in
 /// the background.
@@ -44,7 +71,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_reveal(
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        let Some(method) = session.classes.reflected(jni, executable) else { return };
+        let Some(method) = session.target.classes.reflected(jni, executable) else { return };
         session.ask_and_follow(jni, Upcall::Reflected(method));
     });
 }
@@ -65,7 +92,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_revealHandle(
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        let Ok(class) = session.classes.id(owner) else { return };
+        let Ok(class) = session.target.classes.id(owner) else { return };
         let method = MethodRef { class, name: jni.string(name), descriptor: jni.string(descriptor) };
         session.ask_and_follow(jni, Upcall::Reflected(method));
     });
@@ -87,7 +114,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_revealReceiver(
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        let Ok(class) = session.classes.id(receiver) else { return };
+        let Ok(class) = session.target.classes.id(receiver) else { return };
         session.ask_and_follow(jni, Upcall::Received { call: number as u32, class });
     });
 }
@@ -107,7 +134,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_awaitChunk(_env: *mut J
 /// Only the JVM calls this.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_isWanted(_env: *mut JNIEnv, _class: Receiver) -> jboolean {
-    guard(false, || session::current().is_some_and(|session| session.connection.attend()))
+    guard(false, || session::current().is_some_and(|session| session.target.connection.attend()))
 }
 
 /// Waits until instrumented code has been given back.
@@ -134,7 +161,7 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_openCalls(
         let Some(session) = session::enter() else { return 0 };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        session.open_calls.of_current(jni, &session, ThreadId(tid as u64)) as jint
+        session.open_calls.of_current(jni, &session.target, ThreadId(tid as u64)) as jint
     })
 }
 
@@ -145,18 +172,6 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_openCalls(
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_cpuTime(_env: *mut JNIEnv, _class: Receiver) -> jlong {
     cpu_time_ns()
-}
-
-/// CPU time of the current thread, in ns. Touches nothing but the clock, and cannot fail.
-pub(crate) fn cpu_time_ns() -> i64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
-}
-
-/// What `System.nanoTime()` says.
-pub(crate) fn monotonic_ns() -> i64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
 /// The time stamp counter.
@@ -184,8 +199,8 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_started(
         let Some(session) = session::enter() else { return };
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        let name = session.jvmti.thread_name(jni, thread).unwrap_or_default();
+        let name = session.target.jvmti.thread_name(jni, thread).unwrap_or_default();
         let os_thread = (!is_virtual).then(os_thread);
-        session.connection.notice(Notice::ThreadStarted { thread: ThreadId(tid as u64), name, os_thread });
+        session.target.connection.notice(Notice::ThreadStarted { thread: ThreadId(tid as u64), name, os_thread });
     });
 }

@@ -17,14 +17,13 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Frame, MethodRef, Notice, RunningCall, ThreadStack};
 use headwater_protocol::{MethodId, ThreadId};
-use headwater_runtime_java::PROBE_CLASS;
 use jni::sys::{jint, jmethodID, jobject};
 
-use crate::connection::os_thread;
 use crate::jni_env::{Jni, Thrown};
 use crate::jvmti::{Call, Jvmti};
-use crate::natives::monotonic_ns;
-use crate::session::Session;
+use crate::os::{monotonic_ns, os_thread};
+use crate::runtime::is_own;
+use crate::target::Target;
 use crate::versions::Current;
 
 /// How often the agent's thread looks.
@@ -77,14 +76,14 @@ unsafe impl Send for Reference {}
 
 impl State {
     /// The open calls among those on a stack, which has the outermost first.
-    fn open_on(&mut self, jni: Jni, session: &Session, stack: &[jmethodID]) -> Vec<MethodId> {
+    fn open_on(&mut self, jni: Jni, target: &Target, stack: &[jmethodID]) -> Vec<MethodId> {
         let mut open = Vec::new();
         for version in stack {
             let known = self.versions.get(&(*version as usize)).copied();
             let method = known.unwrap_or_else(|| {
-                let is_replaced = session.jvmti.is_obsolete(*version).unwrap_or(false)
+                let is_replaced = target.jvmti.is_obsolete(*version).unwrap_or(false)
                     || self.disguised.contains(&(*version as usize));
-                let named = if is_replaced { session.classes.reference(jni, *version) } else { None };
+                let named = if is_replaced { target.classes.reference(jni, *version) } else { None };
                 let method = named.and_then(|named| self.methods.get(&named).copied());
                 self.versions.insert(*version as usize, method);
                 method
@@ -95,8 +94,8 @@ impl State {
     }
 
     /// How many of a thread's calls are still open, by its stack.
-    fn still_open(&mut self, jni: Jni, session: &Session, thread: ThreadId, stack: &[jmethodID]) -> usize {
-        let found = self.open_on(jni, session, stack);
+    fn still_open(&mut self, jni: Jni, target: &Target, thread: ThreadId, stack: &[jmethodID]) -> usize {
+        let found = self.open_on(jni, target, stack);
         let Some(followed) = self.threads.get_mut(&thread) else { return 0 };
         let same = followed.calls[..followed.open].iter().zip(&found).take_while(|(known, found)| known == found);
         followed.open = same.count();
@@ -105,19 +104,19 @@ impl State {
 }
 
 /// The calls that all threads are in.
-pub fn running(jni: Jni, session: &Session) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, crate::jvmti::Error> {
+pub fn running(jni: Jni, target: &Target) -> Result<Vec<(ThreadId, Vec<RunningCall>)>, crate::jvmti::Error> {
     let mut known: HashMap<usize, Option<RunningCall>> = HashMap::new();
     let mut call_of = |version: jmethodID| {
         let call = known.entry(version as usize).or_insert_with(|| {
-            let class = session.jvmti.declaring_class(version).ok()?;
-            let id = session.classes.id(class);
+            let class = target.jvmti.declaring_class(version).ok()?;
+            let id = target.classes.id(class);
             jni.delete_local(class);
             Some(RunningCall { version: version as u64, class: id.ok()? })
         });
         *call
     };
     let mut threads = Vec::new();
-    for (thread, stack) in session.jvmti.all_stacks(USUAL_DEPTH)? {
+    for (thread, stack) in target.jvmti.all_stacks(USUAL_DEPTH)? {
         if let Ok(id) = jni.thread_id(thread) {
             let calls = stack.into_iter().filter_map(&mut call_of).collect();
             threads.push((ThreadId(id as u64), calls));
@@ -128,9 +127,9 @@ pub fn running(jni: Jni, session: &Session) -> Result<Vec<(ThreadId, Vec<Running
 }
 
 /// What is known of methods on stacks.
-struct Versions<'s> {
+struct Versions<'t> {
     jni: Jni,
-    session: &'s Session,
+    target: &'t Target,
     known: HashMap<usize, Option<Version>>,
 }
 
@@ -146,15 +145,15 @@ struct Version {
 impl Versions<'_> {
     /// `None` when its class is gone.
     fn of(&mut self, method: jmethodID) -> Option<&mut Version> {
-        let Versions { jni, session, known } = self;
+        let Versions { jni, target, known } = self;
         let version = known.entry(method as usize).or_insert_with(|| {
             /// Ours is one, if the method is instrumented.
             const OURS: jint = 1;
-            let replaced = session.jvmti.is_obsolete(method).unwrap_or(false);
-            let class = session.jvmti.declaring_class(method).ok()?;
+            let replaced = target.jvmti.is_obsolete(method).unwrap_or(false);
+            let class = target.jvmti.declaring_class(method).ok()?;
             let may_be_disguised = !replaced && jni.redefined_count(class).is_ok_and(|count| count > OURS);
             jni.delete_local(class);
-            let frame = Frame { method: session.classes.reference(*jni, method)?, replaced };
+            let frame = Frame { method: target.classes.reference(*jni, method)?, replaced };
             Some(Version { frame, may_be_disguised, code: None })
         });
         version.as_mut()
@@ -169,8 +168,8 @@ impl Versions<'_> {
 
     fn code(&self, method: usize) -> Option<Current> {
         let method = method as jmethodID;
-        let class = self.session.jvmti.declaring_class(method).ok()?;
-        let code = Current::of(self.session.jvmti, class, method);
+        let class = self.target.jvmti.declaring_class(method).ok()?;
+        let code = Current::of(self.target.jvmti, class, method);
         self.jni.delete_local(class);
         code
     }
@@ -205,14 +204,14 @@ impl OpenCalls {
     pub fn list(
         &self,
         jni: Jni,
-        session: &Session,
+        target: &Target,
         roots: &[MethodRef],
     ) -> Result<Vec<ThreadStack>, crate::jvmti::Error> {
         let roots: HashSet<&MethodRef> = roots.iter().collect();
-        let mut versions = Versions { jni, session, known: HashMap::new() };
+        let mut versions = Versions { jni, target, known: HashMap::new() };
         let mut stacks = Vec::new();
         self.forget(jni);
-        let mut calls = session.jvmti.all_calls(USUAL_DEPTH)?;
+        let mut calls = target.jvmti.all_calls(USUAL_DEPTH)?;
         let mut is_doubtful = false;
         for call in calls.iter().flat_map(|(_, calls)| calls) {
             let version = versions.of(call.method);
@@ -222,13 +221,13 @@ impl OpenCalls {
             // Code that was the same before and after these calls were looked at is what was current then.
             let before = versions.current_codes();
             calls.into_iter().for_each(|(thread, _)| jni.delete_local(thread));
-            calls = session.jvmti.all_calls(USUAL_DEPTH)?;
+            calls = target.jvmti.all_calls(USUAL_DEPTH)?;
             versions.keep_codes(before);
         }
         for (thread, mut stack) in calls {
             if stack.len() == USUAL_DEPTH {
                 // A thread that has ended meanwhile is in no root any more.
-                stack = session.jvmti.calls(thread, DEEPEST).unwrap_or_default();
+                stack = target.jvmti.calls(thread, DEEPEST).unwrap_or_default();
             }
             let callees = stack.iter().skip(1).map(Some).chain([None]);
             let frames: Vec<Option<Frame>> =
@@ -239,7 +238,7 @@ impl OpenCalls {
                 && let Ok(id) = jni.thread_id(thread)
             {
                 let id = ThreadId(id as u64);
-                let thread_name = session.jvmti.thread_name(jni, thread).unwrap_or_default();
+                let thread_name = target.jvmti.thread_name(jni, thread).unwrap_or_default();
                 let mut state = self.lock();
                 let replaced =
                     frames.iter().zip(&stack).filter(|(frame, _)| frame.as_ref().is_some_and(|it| it.replaced));
@@ -258,7 +257,7 @@ impl OpenCalls {
     pub fn follow(
         &self,
         jni: Jni,
-        session: &Session,
+        target: &Target,
         methods: Vec<(MethodId, MethodRef)>,
         threads: Vec<(ThreadId, Vec<MethodId>)>,
     ) -> Result<(), Thrown> {
@@ -280,26 +279,26 @@ impl OpenCalls {
             release(jni, others);
         }
         // Not under the lock: the runtime has its own, and its threads come here while they hold none of ours.
-        begun.into_iter().try_for_each(|(thread, calls)| session.runtime.open(jni, thread, &calls))
+        begun.into_iter().try_for_each(|(thread, calls)| target.runtime.open(jni, thread, &calls))
     }
 
     /// How many of the current thread's calls are still open.
-    pub fn of_current(&self, jni: Jni, session: &Session, thread: ThreadId) -> usize {
-        self.tell_number(session, thread);
-        let Some(mut stack) = stack_of(session.jvmti, std::ptr::null_mut()) else { return 0 };
+    pub fn of_current(&self, jni: Jni, target: &Target, thread: ThreadId) -> usize {
+        self.tell_number(target, thread);
+        let Some(mut stack) = stack_of(target.jvmti, std::ptr::null_mut()) else { return 0 };
         // The innermost that is not our own is the one that is being entered.
         while let Some(version) = stack.pop()
-            && is_own(session.jvmti, jni, version)
+            && is_own(target.jvmti, jni, version)
         {}
-        self.lock().still_open(jni, session, thread, &stack)
+        self.lock().still_open(jni, target, thread, &stack)
     }
 
     /// Tells the operating system's number of the current thread, which only it knows, the first time.
-    fn tell_number(&self, session: &Session, thread: ThreadId) {
+    fn tell_number(&self, target: &Target, thread: ThreadId) {
         let told = self.lock().threads.get_mut(&thread).is_none_or(|it| std::mem::replace(&mut it.is_told, true));
         if !told {
             let name = String::new();
-            session.connection.notice(Notice::ThreadStarted { thread, name, os_thread: Some(os_thread()) });
+            target.connection.notice(Notice::ThreadStarted { thread, name, os_thread: Some(os_thread()) });
         }
     }
 
@@ -311,7 +310,7 @@ impl OpenCalls {
     }
 
     /// Looks at the threads' stacks, if it is time, and tells of calls that have returned. On the agent's own thread.
-    pub fn look_if_due(&self, jni: Jni, session: &Session) {
+    pub fn look_if_due(&self, jni: Jni, target: &Target) {
         let now = Instant::now();
         if self.next_look().is_none_or(|due| now < due) {
             return;
@@ -322,22 +321,22 @@ impl OpenCalls {
             self.lock().threads.iter().map(|(id, followed)| (*id, followed.thread, followed.open)).collect();
         let start = Instant::now();
         let references: Vec<jobject> = threads.iter().map(|(_, reference, _)| reference.0).collect();
-        let stacks = session.jvmti.stacks_of(&references, USUAL_DEPTH);
+        let stacks = target.jvmti.stacks_of(&references, USUAL_DEPTH);
         self.lock().took = start.elapsed();
         for ((thread, reference, known), mut stack) in threads.into_iter().zip(stacks) {
             // A thread that has ended has left everything.
             if stack.len() == USUAL_DEPTH {
-                stack = session.jvmti.stack(reference.0, DEEPEST).unwrap_or_default();
+                stack = target.jvmti.stack(reference.0, DEEPEST).unwrap_or_default();
             }
-            let open = self.lock().still_open(jni, session, thread, &stack);
+            let open = self.lock().still_open(jni, target, thread, &stack);
             if open < known {
                 let half = now.duration_since(before) / 2;
                 let error_ns = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX);
                 let time_ns = monotonic_ns().saturating_sub_unsigned(error_ns);
-                session.connection.notice(Notice::FramesLeft { thread, open: open as u32, time_ns, error_ns });
+                target.connection.notice(Notice::FramesLeft { thread, open: open as u32, time_ns, error_ns });
             }
             if open == 0 {
-                session.runtime.returned(jni, thread);
+                target.runtime.returned(jni, thread);
                 if let Some(followed) = self.lock().threads.remove(&thread) {
                     jni.delete_global(followed.thread.0);
                 }
@@ -353,14 +352,6 @@ impl OpenCalls {
         drop(state);
         release(jni, threads);
     }
-}
-
-/// Whether a method is the runtime's.
-pub fn is_own(jvmti: Jvmti, jni: Jni, version: jmethodID) -> bool {
-    let Ok(class) = jvmti.declaring_class(version) else { return false };
-    let signature = jvmti.class_signature(class);
-    jni.delete_local(class);
-    signature.is_ok_and(|signature| signature.strip_prefix('L').is_some_and(|name| name.starts_with(PROBE_CLASS)))
 }
 
 fn release(jni: Jni, threads: HashMap<ThreadId, Followed>) {

@@ -11,15 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message;
-use headwater_protocol::message::{Answer, Notice, Upcall};
-
-use crate::connection::AskError;
-use crate::jni_env::Jni;
-use crate::peek;
-use crate::session::Session;
 
 /// What is left of less is not worth a question.
-const LEAST: Duration = Duration::from_millis(1);
+pub const LEAST: Duration = Duration::from_millis(1);
 
 thread_local! {
     static ACCOUNT: Cell<Option<Account>> = const { Cell::new(None) };
@@ -58,7 +52,7 @@ impl Patience {
     }
 
     /// How long the current thread may still wait: without an end, where there is no limit.
-    fn left(&self) -> Duration {
+    pub fn left(&self) -> Duration {
         let Some(limit) = self.limit.get() else { return Duration::MAX };
         let account = ACCOUNT.get().filter(|account| account.session == self.session);
         let spent = account.map_or(Duration::ZERO, |account| account.spent_at(Instant::now(), limit.per_mille));
@@ -67,7 +61,7 @@ impl Patience {
     }
 
     /// The current thread has waited since `start`.
-    fn spend(&self, start: Instant) {
+    pub fn spend(&self, start: Instant) {
         let Some(limit) = self.limit.get() else { return };
         let now = Instant::now();
         let account = ACCOUNT.get().filter(|account| account.session == self.session);
@@ -81,86 +75,6 @@ impl Account {
     fn spent_at(&self, now: Instant, per_mille: u32) -> Duration {
         let earned = now.saturating_duration_since(self.at) * per_mille / 1000;
         self.spent.saturating_sub(earned)
-    }
-}
-
-impl Session {
-    /// Whether the current thread waits for what it reveals.
-    pub fn waits(&self) -> bool {
-        !self.time_left().is_zero()
-    }
-
-    fn time_left(&self) -> Duration {
-        let nobody_waits = self.reveals_in_background() || self.connection.presence().is_absent();
-        if nobody_waits { Duration::ZERO } else { self.patience.left() }
-    }
-
-    /// Has the tool decide what the current thread reveals: the thread asks, waits, and executes what it is answered; or it tells, and goes on.
-    pub fn ask_and_follow(&self, jni: Jni, upcall: Upcall) {
-        let left = self.time_left();
-        if left.is_zero() || !self.connection.presence().may_ask() {
-            self.connection.notice(told(upcall));
-            return;
-        }
-        let start = Instant::now();
-        let mut answer = self.connection.ask(upcall, left);
-        loop {
-            let next = match &answer {
-                Ok(Answer::Hotswap { classes }) if !classes.is_empty() => {
-                    Upcall::Hotswapped(self.hotswap(jni, classes))
-                }
-                Ok(Answer::Link { classes }) => {
-                    // Another could call what is linked before it is instrumented.
-                    if self.runtime.threads(jni) == 1 {
-                        peek::link(self.jvmti, jni, &self.classes, classes);
-                    }
-                    Upcall::Linked
-                }
-                _ => break,
-            };
-            answer = self.connection.ask(next, left.saturating_sub(start.elapsed()).max(LEAST));
-        }
-        self.patience.spend(start);
-    }
-
-    /// Asks the tool what the bytes of a class that is being loaded are to be.
-    pub fn ask_while_loading(&self, upcall: Upcall) -> Result<Option<Vec<u8>>, AskError> {
-        if !self.connection.presence().may_ask() {
-            return Err(AskError::Deadline);
-        }
-        let start = Instant::now();
-        let answer = self.connection.ask(upcall, self.time_left());
-        self.patience.spend(start);
-        answer.map(bytes)
-    }
-
-    /// Asks the tool what the bytes of a class that is being retransformed are to be. Who retransforms does not go on without: the class would be
-    /// given its own code; but if the tool is absent, that is what becomes of it.
-    pub fn ask_while_retransforming(&self, upcall: Upcall) -> Result<Option<Vec<u8>>, AskError> {
-        if self.connection.presence().is_absent() {
-            return Err(AskError::Deadline);
-        }
-        self.connection.ask(upcall, Duration::MAX).map(bytes)
-    }
-}
-
-fn bytes(answer: Answer) -> Option<Vec<u8>> {
-    match answer {
-        Answer::Bytes(bytes) => bytes,
-        Answer::Hotswap { .. } | Answer::Link { .. } => None,
-    }
-}
-
-/// What a thread tells that does not ask.
-fn told(upcall: Upcall) -> Notice {
-    match upcall {
-        Upcall::FirstCall(method) => Notice::FirstCall(method),
-        Upcall::Reflected(method) => Notice::Reflected(method),
-        Upcall::Received { call, class } => Notice::Received { call, class },
-        Upcall::ClassPrepared(info) => Notice::ClassPrepared(info),
-        Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) | Upcall::Linked => {
-            unreachable!("a thread that is asked for class files, or hotswaps, waits")
-        }
     }
 }
 

@@ -18,9 +18,9 @@ use jni::sys::jclass;
 use crate::classes::Classes;
 use crate::connection::Connection;
 use crate::constants::{self, short};
-use crate::hotswap;
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
+use crate::retransformation;
 
 /// What HotSpot refuses at the first look.
 pub const NO_CLASS: [u8; 4] = [0; 4];
@@ -71,7 +71,7 @@ pub fn link(jvmti: Jvmti, jni: Jni, classes: &Classes, ids: &[ClassId]) {
     for (class, _) in classes.find(jni, ids).unwrap_or_default() {
         PURPOSE.set(Some(Purpose::Link));
         // Refused, as it is meant to be.
-        let _ = hotswap::retransform_noted(jvmti, &[class]);
+        let _ = retransformation::run(jvmti, &[class]);
         PURPOSE.set(None);
         jni.delete_local(class);
     }
@@ -98,7 +98,7 @@ pub fn class_files(
     for (class, id) in connection.attending(classes.find(jni, ids)?) {
         PURPOSE.set(Some(Purpose::Peek(Vec::new())));
         // Refused, as it is meant to be.
-        let _ = hotswap::retransform_noted(jvmti, &[class]);
+        let _ = retransformation::run(jvmti, &[class]);
         let mut bytes = match PURPOSE.take() {
             Some(Purpose::Peek(bytes)) => bytes,
             _ => Vec::new(),

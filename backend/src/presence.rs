@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::pulse::{End, Pulse};
 
-use crate::natives::monotonic_ns;
+use crate::os::monotonic_ns;
 
 /// Without a sign of life for so long a tool is absent.
 const ABSENT_AFTER: Duration = Duration::from_secs(1);

@@ -13,7 +13,7 @@ use jni::sys::jmethodID;
 
 use crate::jni_env::Jni;
 use crate::jvmti::{Error, Jvmti};
-use crate::open_calls::is_own;
+use crate::runtime::is_own;
 
 /// Calls on a stack that are looked at: a probe is among the innermost.
 const DEPTH: usize = 32;

@@ -8,12 +8,12 @@ use headwater_protocol::segment::Segment;
 use headwater_protocol::word::{Counter, PauseReason};
 use headwater_protocol::{MethodId, ThreadId, layout, word};
 use headwater_runtime_java::{CLASSES, FORMER_NAMES, PROBE_CLASS, PROBES, UNSAFE_CLASS};
-use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jobject, jvalue};
+use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jvalue};
 
 use crate::hotspot::allocation::Places;
 use crate::jni_env::{Jni, Thrown};
 use crate::jvmti::Jvmti;
-use crate::{natives, tsc};
+use crate::tsc;
 
 /// The runtime class, once it has been defined: it stays until the JVM ends.
 #[derive(Debug)]
@@ -59,15 +59,36 @@ pub enum InstallError {
     OtherVersion,
 }
 
+/// One of its native methods.
+#[derive(Clone, Copy, Debug)]
+pub struct Native {
+    /// Its name.
+    pub name: &'static CStr,
+    /// Its descriptor.
+    pub signature: &'static CStr,
+    /// What the JVM calls.
+    pub function: *mut c_void,
+}
+
+impl Native {
+    fn for_jni(&self) -> JNINativeMethod {
+        JNINativeMethod {
+            name: self.name.as_ptr().cast_mut(),
+            signature: self.signature.as_ptr().cast_mut(),
+            fnPtr: self.function,
+        }
+    }
+}
+
 impl Runtime {
     /// Defines the runtime's classes, or finds those that an earlier session left.
-    pub fn install(jvmti: Jvmti, jni: Jni) -> Result<&'static Runtime, InstallError> {
+    pub fn install(jvmti: Jvmti, jni: Jni, natives: &[Native]) -> Result<&'static Runtime, InstallError> {
         if let Some(runtime) = RUNTIME.get() {
             return Ok(runtime);
         }
         let runtime = match defined(jvmti, jni) {
             // Defined by another build's agent, to which its native methods are bound.
-            Some(class) => Runtime::left_by_others(jni, class).map_err(|_| InstallError::OtherVersion)?,
+            Some(class) => Runtime::left_by_others(jni, class, natives).map_err(|_| InstallError::OtherVersion)?,
             None => {
                 let has_former_names = has_former_names(jni)?;
                 for class in CLASSES {
@@ -85,19 +106,15 @@ impl Runtime {
     }
 
     /// Takes native methods over only if all that is needed is there.
-    fn left_by_others(jni: Jni, class: jclass) -> Result<Runtime, Thrown> {
+    fn left_by_others(jni: Jni, class: jclass, natives: &[Native]) -> Result<Runtime, Thrown> {
         for (name, descriptor) in PROBES {
             jni.static_method(class, name, descriptor)?;
         }
-        for (name, signature, _) in natives() {
+        for Native { name, signature, .. } in natives {
             jni.static_method(class, &name.to_string_lossy(), &signature.to_string_lossy())?;
         }
         let runtime = Runtime::of(jni, class)?;
-        let natives = natives().map(|(name, signature, function)| JNINativeMethod {
-            name: name.as_ptr().cast_mut(),
-            signature: signature.as_ptr().cast_mut(),
-            fnPtr: function,
-        });
+        let natives: Vec<JNINativeMethod> = natives.iter().map(Native::for_jni).collect();
         jni.register_natives(runtime.class, &natives)?;
         Ok(runtime)
     }
@@ -273,30 +290,10 @@ fn has_former_names(jni: Jni) -> Result<bool, Thrown> {
     Ok(are_former)
 }
 
-/// The native methods: name, signature, function.
-fn natives() -> [(&'static CStr, &'static CStr, *mut c_void); 11] {
-    [
-        (c"entered", c"(I)V", natives::Java_java_lang_HeadwaterV1_entered as *mut c_void),
-        (c"awaitChunk", c"()Z", natives::Java_java_lang_HeadwaterV1_awaitChunk as *mut c_void),
-        (c"isWanted", c"()Z", natives::Java_java_lang_HeadwaterV1_isWanted as *mut c_void),
-        (c"awaitGivenBack", c"()V", natives::Java_java_lang_HeadwaterV1_awaitGivenBack as *mut c_void),
-        (c"reveal", c"(Ljava/lang/Object;)V", natives::Java_java_lang_HeadwaterV1_reveal as *mut c_void),
-        (
-            c"revealHandle",
-            c"(Ljava/lang/Class;Ljava/lang/String;Ljava/lang/String;)V",
-            natives::Java_java_lang_HeadwaterV1_revealHandle as *mut c_void,
-        ),
-        (
-            c"revealReceiver",
-            c"(Ljava/lang/Class;I)V",
-            natives::Java_java_lang_HeadwaterV1_revealReceiver as *mut c_void,
-        ),
-        (c"openCalls", c"(J)I", natives::Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
-        (c"cpuTime", c"()J", natives::Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
-        (c"readTsc", c"()J", natives::Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
-        (c"started", c"(Ljava/lang/Thread;JZ)V", natives::Java_java_lang_HeadwaterV1_started as *mut c_void),
-    ]
+/// Whether a method is the runtime's.
+pub fn is_own(jvmti: Jvmti, jni: Jni, version: jmethodID) -> bool {
+    let Ok(class) = jvmti.declaring_class(version) else { return false };
+    let signature = jvmti.class_signature(class);
+    jni.delete_local(class);
+    signature.is_ok_and(|signature| signature.strip_prefix('L').is_some_and(|name| name.starts_with(PROBE_CLASS)))
 }
-
-/// Type of the natives' receiver, a class.
-pub(crate) type Receiver = jobject;

@@ -11,6 +11,7 @@ use headwater_protocol::pulse::End;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};
 
+use crate::allocation::Mounts;
 use crate::below;
 use crate::classes::Classes;
 use crate::compiled;
@@ -18,7 +19,6 @@ use crate::connection::{Connection, Next};
 use crate::counting::Counters;
 use crate::free_chunks::FreeChunks;
 use crate::hotspot::HotSpot;
-use crate::hotspot::invocations::Invocations;
 use crate::hotswap;
 use crate::initiating::Initiating;
 use crate::jni_env::Jni;
@@ -33,8 +33,10 @@ use crate::ranges;
 use crate::runtime::Runtime;
 use crate::settling::Settling;
 use crate::stale::Stale;
+use crate::target::Target;
 use crate::watch::Watch;
 
+mod asking;
 mod leaving;
 
 /// The events that are on while a profile runs.
@@ -46,14 +48,8 @@ static CURRENT: RwLock<Option<Arc<Session>>> = RwLock::new(None);
 /// The state of one session.
 #[derive(Debug)]
 pub struct Session {
-    /// This session's own JVMTI environment; it is disposed at the end.
-    pub jvmti: Jvmti,
-    /// The socket.
-    pub connection: Connection,
-    /// The classes' numbers.
-    pub classes: Classes,
-    /// What is known of this JVM beyond its documented interfaces.
-    pub hotspot: HotSpot,
+    /// What it works on.
+    pub target: Target,
     /// Loaders that know the runtime.
     initiating: Initiating,
     /// What classes are without us.
@@ -72,8 +68,6 @@ pub struct Session {
     omitted: Mutex<Omitted>,
     /// What is counted beside calls.
     pub counting: Counters,
-    /// The Java side.
-    pub runtime: &'static Runtime,
     segment: Mutex<Option<Segment>>,
     free_chunks: FreeChunks,
     /// Events are timed by the CPU time of their threads.
@@ -143,21 +137,25 @@ pub fn is_active() -> bool {
 /// is none now.
 pub fn end(patience: Duration) -> bool {
     let Some(session) = current() else { return true };
-    session.connection.presence().end(End::Detached);
-    session.connection.close();
+    session.target.connection.presence().end(End::Detached);
+    session.target.connection.close();
     session.wait_for_end(patience)
 }
 
 /// Whether there is no session, or one that has been giving everything back, and is done with it within `patience`.
 pub fn is_free(patience: Duration) -> bool {
     current().is_none_or(|session| {
-        (session.is_restoring() || session.connection.is_closed()) && session.wait_for_end(patience)
+        (session.is_restoring() || session.target.connection.is_closed()) && session.wait_for_end(patience)
     })
 }
 
 /// Connects to the tool and makes ready; nothing in the target is changed yet.
-pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<Session>, String> {
-    let runtime = Runtime::install(jvmti, jni).map_err(|error| error.to_string())?;
+pub fn open(
+    (jvmti, jni, runtime): (Jvmti, Jni, &'static Runtime),
+    socket: &Path,
+    startup: bool,
+    mounts: Mounts,
+) -> Result<Arc<Session>, String> {
     let hotspot = HotSpot::find(jvmti, jni);
     let greeting = Greeting {
         protocol: PROTOCOL_VERSION,
@@ -180,10 +178,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
     }
     let cpu_time = segment.uses_thread_cpu();
     let session = Arc::new(Session {
-        jvmti,
-        connection,
-        classes: Classes::new(jvmti),
-        hotspot,
+        target: Target { jvmti, connection, classes: Classes::new(jvmti), hotspot, runtime },
         initiating: Initiating::default(),
         originals: Originals::of_jvm(jvmti),
         open_calls: OpenCalls::default(),
@@ -192,8 +187,7 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
         patience: Patience::default(),
         settling: Settling::of(jvmti),
         omitted: Mutex::default(),
-        counting: Counters::default(),
-        runtime,
+        counting: Counters::new(mounts),
         segment: Mutex::new(Some(segment)),
         free_chunks: FreeChunks::default(),
         cpu_time,
@@ -215,23 +209,23 @@ pub fn open(jvmti: Jvmti, jni: Jni, socket: &Path, startup: bool) -> Result<Arc<
 impl Session {
     /// Serves the tool until it detaches or goes away; then leaves the target as it was. On the agent's own thread.
     pub fn serve(&self, jni: Jni) {
-        self.connection.read_here();
-        let presence = self.connection.presence();
+        self.target.connection.read_here();
+        let presence = self.target.connection.presence();
         let mut detach = None;
         loop {
             if presence.is_given_up() {
                 presence.end(End::Silence);
-                self.connection.close();
+                self.target.connection.close();
                 break;
             }
-            self.open_calls.look_if_due(jni, self);
-            self.settling.settle_if_due(self.jvmti, jni);
-            self.watch.look_if_due(self);
+            self.open_calls.look_if_due(jni, &self.target);
+            self.settling.settle_if_due(self.target.jvmti, jni);
+            self.watch.look_if_due(&self.target);
             let next = || {
                 let looks = [self.open_calls.next_look(), self.watch.next_look(), presence.next_look()];
                 looks.into_iter().chain([self.settling.next()]).flatten().min()
             };
-            let (request, command) = match self.connection.next_command(next) {
+            let (request, command) = match self.target.connection.next_command(next) {
                 Next::Command(request, command) => (request, command),
                 Next::Deadline => continue,
                 Next::Closed => break,
@@ -241,7 +235,7 @@ impl Session {
                 break;
             }
             let reply = self.execute(jni, command);
-            if self.connection.send(&ToTool::Reply { request, reply }).is_err() {
+            if self.target.connection.send(&ToTool::Reply { request, reply }).is_err() {
                 break;
             }
         }
@@ -252,8 +246,10 @@ impl Session {
 
     fn execute(&self, jni: Jni, command: Command) -> Result<Reply, String> {
         let failed = |error: &dyn std::fmt::Display| error.to_string();
+        let Target { jvmti, connection, classes: known, hotspot, runtime } = &self.target;
+        let jvmti = *jvmti;
         match command {
-            Command::Calibrate => self.runtime.calibrate(jni).map(Reply::Calibration).map_err(|error| failed(&error)),
+            Command::Calibrate => runtime.calibrate(jni).map(Reply::Calibration).map_err(|error| failed(&error)),
             Command::ListClasses { reveal, patience } => {
                 self.reveal(reveal);
                 if let Some(patience) = patience {
@@ -261,12 +257,12 @@ impl Session {
                     self.stale.begin();
                 }
                 // From now on it costs the program something.
-                self.connection.presence().watch();
+                connection.presence().watch();
                 // Hooks first: a class that is loaded meanwhile is then reported at least once.
                 for event in PROFILE_EVENTS {
-                    self.jvmti.enable(event).map_err(|error| failed(&error))?;
+                    jvmti.enable(event).map_err(|error| failed(&error))?;
                 }
-                let (linked, unlinked) = self.classes.list(jni, &self.connection).map_err(|error| failed(&error))?;
+                let (linked, unlinked) = known.list(jni, connection).map_err(|error| failed(&error))?;
                 Ok(Reply::Classes { linked, unlinked })
             }
             Command::Omit(omitted) => {
@@ -275,56 +271,55 @@ impl Session {
             }
             Command::Reveal(reveal) => Ok(self.reveal(reveal)),
             Command::ListStale => {
-                Ok(Reply::Methods(self.invocations().map_or(Vec::new(), |it| self.stale.take(self.jvmti, it))))
+                Ok(Reply::Methods(self.target.invocations().map_or(Vec::new(), |it| self.stale.take(jvmti, it))))
             }
             Command::Watch { methods } => {
-                self.watch.add(jni, self, methods).map(|()| Reply::Done).map_err(|error| failed(&error))
+                self.watch.add(jni, &self.target, methods).map(|()| Reply::Done).map_err(|error| failed(&error))
             }
-            Command::ListMethods { classes } => self
-                .classes
-                .methods(jni, &classes, self.invocations(), &self.stale, &self.connection)
+            Command::ListMethods { classes } => known
+                .methods(jni, &classes, self.target.invocations(), &self.stale, connection)
                 .map(Reply::Methods)
                 .map_err(|error| failed(&error)),
-            Command::ReadClasses { classes } => {
-                peek::class_files(self.jvmti, jni, (&self.classes, &self.connection), &classes)
-                    .map(Reply::ClassFiles)
-                    .map_err(|error| failed(&error))
+            Command::ReadClasses { classes } => peek::class_files(jvmti, jni, (known, connection), &classes)
+                .map(Reply::ClassFiles)
+                .map_err(|error| failed(&error)),
+            Command::ListMentions => {
+                mentions::list(jvmti, jni, known, connection).map(Reply::Mentions).map_err(|error| failed(&error))
             }
-            Command::ListMentions => mentions::list(self.jvmti, jni, &self.classes, &self.connection)
-                .map(Reply::Mentions)
-                .map_err(|error| failed(&error)),
-            Command::ListCompiled => compiled::list(self.jvmti, jni, &self.classes, &self.connection)
-                .map(Reply::Compiled)
-                .map_err(|error| failed(&error)),
+            Command::ListCompiled => {
+                compiled::list(jvmti, jni, known, connection).map(Reply::Compiled).map_err(|error| failed(&error))
+            }
             Command::Hotswap { classes } => Ok(Reply::Hotswapped(self.hotswap(jni, &classes))),
             Command::ForgetLambdas => {
                 let remembering = self.remembering(jni);
-                let forgotten = hotswap::restore(self.jvmti, jni, &self.classes, &[], &remembering.classes);
+                let forgotten = hotswap::restore(jvmti, jni, known, &[], &remembering.classes);
                 if !remembering.classes.is_empty() {
                     self.has_discarded_code();
                 }
                 if let Some(spared) = remembering.spared {
-                    self.classes.lambdas_forgotten(spared);
+                    known.lambdas_forgotten(spared);
                 }
                 Ok(Reply::Hotswapped(forgotten))
             }
-            Command::Count(what) => {
-                self.counting.count(self.jvmti, jni, (&self.hotspot, self.runtime), what).map(|()| Reply::Done)
+            Command::Count(what) => self.counting.count(jvmti, jni, (hotspot, runtime), what).map(|()| Reply::Done),
+            Command::Record => runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
+            Command::ListCalls => {
+                open_calls::running(jni, &self.target).map(Reply::Calls).map_err(|error| failed(&error))
             }
-            Command::Record => self.runtime.record(jni).map(|()| Reply::Done).map_err(|error| failed(&error)),
-            Command::ListCalls => open_calls::running(jni, self).map(Reply::Calls).map_err(|error| failed(&error)),
             Command::ListStacks { roots } => {
-                self.open_calls.list(jni, self, &roots).map(Reply::Stacks).map_err(|error| failed(&error))
+                self.open_calls.list(jni, &self.target, &roots).map(Reply::Stacks).map_err(|error| failed(&error))
             }
-            Command::Sample { roots, looks } => below::sample(jni, self, &roots, looks).map_err(|error| failed(&error)),
+            Command::Sample { roots, looks } => {
+                below::sample(jni, &self.target, &roots, looks).map_err(|error| failed(&error))
+            }
             Command::FollowOpen { methods, threads } => self
                 .open_calls
-                .follow(jni, self, methods, threads)
+                .follow(jni, &self.target, methods, threads)
                 .map(|()| Reply::Done)
                 .map_err(|error| failed(&error)),
             Command::Stop => {
                 // In this order: a thread that finds its open calls forgotten knows that its recording has ended.
-                let stopped = self.runtime.stop(jni);
+                let stopped = runtime.stop(jni);
                 self.open_calls.forget(jni);
                 self.watch.forget();
                 let time_ns = stopped.map_err(|error| failed(&error))?;
@@ -355,23 +350,18 @@ impl Session {
     }
 
     fn remembering(&self, jni: Jni) -> Remembering {
-        let profiles = self.hotspot.type_profiles.as_ref().filter(|_| !self.omitted().profiles);
-        Remembering::find((self.jvmti, jni), &self.classes, profiles)
-    }
-
-    /// How often methods have been called, if the JVM tells.
-    pub fn invocations(&self) -> Option<&Invocations> {
-        self.hotspot.invocations.as_ref()
+        let profiles = self.target.hotspot.type_profiles.as_ref().filter(|_| !self.omitted().profiles);
+        Remembering::find((self.target.jvmti, jni), &self.target.classes, profiles)
     }
 
     /// Retransforms these classes, on the current thread.
     pub fn hotswap(&self, jni: Jni, classes: &[ClassId]) -> HotswapResult {
-        self.watch.look_before(self, classes);
-        let result = hotswap::retransform(self.jvmti, jni, &self.classes, &self.initiating, classes);
+        self.watch.look_before(&self.target, classes);
+        let result = hotswap::retransform(self.target.jvmti, jni, &self.target.classes, &self.initiating, classes);
         if result.classes > 0 {
             self.has_discarded_code();
         }
-        HotswapResult { threads: self.runtime.threads(jni), ..result }
+        HotswapResult { threads: self.target.runtime.threads(jni), ..result }
     }
 
     /// Whether events are timed by the CPU time of their threads.
@@ -391,8 +381,10 @@ impl Session {
 
     /// Waits until a chunk is free, in vain at most as long as the deadline, and not for a tool that is absent.
     pub fn await_chunk(&self) -> bool {
-        self.free_chunks.wait(Instant::now() + self.connection.deadline(), |most| {
-            let is_over = self.connection.is_closed() || self.connection.presence().is_absent() || self.is_restoring();
+        self.free_chunks.wait(Instant::now() + self.target.connection.deadline(), |most| {
+            let is_over = self.target.connection.is_closed()
+                || self.target.connection.presence().is_absent()
+                || self.is_restoring();
             let segment = self.segment.lock().unwrap_or_else(PoisonError::into_inner);
             segment.as_ref().filter(|_| !is_over).map(|segment| segment.some_free_chunks(most))
         })
@@ -420,9 +412,9 @@ impl Session {
     pub fn vm_death(&self) {
         self.vm_dead.store(true, Ordering::Release);
         self.nobody_stays();
-        self.connection.presence().end(End::JvmEnds);
-        self.connection.notice(Notice::VmDeath);
-        self.connection.close();
+        self.target.connection.presence().end(End::JvmEnds);
+        self.target.connection.notice(Notice::VmDeath);
+        self.target.connection.close();
     }
 
     /// Waits until all is as it was, for at most `patience`; whether it is.

@@ -17,7 +17,7 @@ use jni::sys::jmethodID;
 use crate::hotspot::invocations::Invocations;
 use crate::jni_env::Jni;
 use crate::jvmti::Error;
-use crate::session::Session;
+use crate::target::Target;
 
 /// How often the agent's thread looks.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -94,16 +94,16 @@ impl Watch {
     }
 
     /// Watches these, too.
-    pub fn add(&self, jni: Jni, session: &Session, methods: Vec<MethodRef>) -> Result<(), Error> {
+    pub fn add(&self, jni: Jni, target: &Target, methods: Vec<MethodRef>) -> Result<(), Error> {
         let mut ids: Vec<ClassId> = methods.iter().map(|method| method.class).collect();
         ids.sort_unstable_by_key(|id| id.0);
         ids.dedup();
-        let Some(invocations) = session.invocations() else { return Ok(()) };
+        let Some(invocations) = target.invocations() else { return Ok(()) };
         let wanted: HashSet<MethodRef> = methods.into_iter().collect();
         let mut found = Vec::new();
-        for (class, id) in session.classes.find(jni, &ids)? {
-            for method in session.jvmti.methods(class).unwrap_or_default() {
-                let Ok((name, descriptor)) = session.jvmti.method_name(method) else { continue };
+        for (class, id) in target.classes.find(jni, &ids)? {
+            for method in target.jvmti.methods(class).unwrap_or_default() {
+                let Ok((name, descriptor)) = target.jvmti.method_name(method) else { continue };
                 let reference = MethodRef { class: id, name, descriptor };
                 if wanted.contains(&reference) {
                     let MethodRef { name, descriptor, .. } = reference;
@@ -129,30 +129,30 @@ impl Watch {
     }
 
     /// Looks, if it is time, and tells the tool.
-    pub fn look_if_due(&self, session: &Session) {
+    pub fn look_if_due(&self, target: &Target) {
         let mut state = self.lock();
         let start = Instant::now();
         if state.next_look.is_none_or(|next| next > start) {
             return;
         }
-        let Some(invocations) = session.invocations() else { return };
+        let Some(invocations) = target.invocations() else { return };
         let run = state.take_run(invocations, None);
         let pause = INTERVAL.max(start.elapsed() * PART);
         state.next_look = (!state.methods.is_empty()).then(|| Instant::now() + pause);
         drop(state);
-        tell(session, run);
+        tell(target, run);
     }
 
     /// Looks at the methods of classes whose counters are about to be lost, because they get other code.
-    pub fn look_before(&self, session: &Session, classes: &[ClassId]) {
+    pub fn look_before(&self, target: &Target, classes: &[ClassId]) {
         let mut state = self.lock();
         if state.methods.is_empty() {
             return;
         }
-        let Some(invocations) = session.invocations() else { return };
+        let Some(invocations) = target.invocations() else { return };
         let run = state.take_run(invocations, Some(classes));
         drop(state);
-        tell(session, run);
+        tell(target, run);
     }
 
     /// Watches nothing any more.
@@ -161,8 +161,8 @@ impl Watch {
     }
 }
 
-fn tell(session: &Session, run: Vec<MethodRef>) {
+fn tell(target: &Target, run: Vec<MethodRef>) {
     if !run.is_empty() {
-        session.connection.notice(Notice::HasRun(run));
+        target.connection.notice(Notice::HasRun(run));
     }
 }

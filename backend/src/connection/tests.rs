@@ -4,9 +4,9 @@ use headwater_protocol::MethodId;
 use headwater_protocol::segment::Segment;
 
 use super::*;
-use crate::hotswap::tests::Standing;
-use crate::natives::monotonic_ns;
+use crate::os::monotonic_ns;
 use crate::presence::tests::played;
+use crate::retransformation::tests::Standing;
 
 /// A connection, the tool's end of it, and where the tool gives its signs.
 fn connected() -> (Connection, UnixStream, Segment) {

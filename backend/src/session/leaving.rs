@@ -33,7 +33,7 @@ impl Session {
         let start = Instant::now();
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(start + LONGEST_HOLD);
         // What cannot be known is not waited for.
-        while self.runtime.hold(jni).is_ok_and(|inside| inside > 0) && start.elapsed() < LONGEST_QUIET {
+        while self.target.runtime.hold(jni).is_ok_and(|inside| inside > 0) && start.elapsed() < LONGEST_QUIET {
             std::thread::sleep(NAP);
         }
     }
@@ -41,7 +41,7 @@ impl Session {
     /// Lets threads go that wait outside roots.
     fn let_go(&self, jni: Jni) {
         // An exception here was cleared: then they find out by themselves that nobody holds them.
-        let _ = self.runtime.let_go(jni);
+        let _ = self.target.runtime.let_go(jni);
         self.nobody_stays();
     }
 
@@ -70,15 +70,16 @@ impl Session {
     /// Gives all classes their own code back, and has the lambdas forgotten that it had.
     fn restore(&self, jni: Jni) -> HotswapResult {
         const NAP: Duration = Duration::from_millis(2);
-        let restore = |batch: &[_], same: &[_]| hotswap::restore(self.jvmti, jni, &self.classes, batch, same);
+        let restore =
+            |batch: &[_], same: &[_]| hotswap::restore(self.target.jvmti, jni, &self.target.classes, batch, same);
         let mut remembering = self.remembering(jni);
         let deadline = Instant::now() + DEFINING_DEADLINE;
         let mut restored = HotswapResult::default();
         let mut was_held = false;
         loop {
-            match self.classes.take_instrumented(jni) {
+            match self.target.classes.take_instrumented(jni) {
                 Ok(classes) => {
-                    let is_last = |class: &jclass| self.classes.is_among(jni, *class, &remembering.with_them);
+                    let is_last = |class: &jclass| self.target.classes.is_among(jni, *class, &remembering.with_them);
                     let same = std::mem::take(&mut remembering.classes);
                     let is_one_batch = classes.len() + same.len() <= hotswap::RESTORE_BATCH;
                     let is_any = !classes.is_empty() || !same.is_empty();
@@ -101,7 +102,7 @@ impl Session {
             }
             self.let_go(jni);
             // A callback that is under way may still hand instrumented bytes out.
-            let pending = self.classes.is_defining() || self.inside.load(Ordering::Acquire) != 0;
+            let pending = self.target.classes.is_defining() || self.inside.load(Ordering::Acquire) != 0;
             if !pending || Instant::now() > deadline {
                 return restored;
             }
@@ -112,30 +113,30 @@ impl Session {
     /// Gives everything back, on the agent's own thread, and answers `detach` if there is somebody to be answered.
     pub fn leave(&self, jni: Jni, detach: Option<RequestId>) {
         // Each step is tried whatever became of the one before.
-        let _ = self.runtime.stop(jni);
+        let _ = self.target.runtime.stop(jni);
         self.open_calls.forget(jni);
         self.open_gate();
         self.restoring.store(true, Ordering::SeqCst);
-        self.connection.answer_nobody();
+        self.target.connection.answer_nobody();
         let restored = self.restore(jni);
         for event in PROFILE_EVENTS {
-            let _ = self.jvmti.disable(event);
+            let _ = self.target.jvmti.disable(event);
         }
-        self.counting.stop(self.jvmti);
-        self.settling.settle(self.jvmti, jni, LAST_SETTLING, || self.vm_dead.load(Ordering::Acquire));
+        self.counting.stop(self.target.jvmti);
+        self.settling.settle(self.target.jvmti, jni, LAST_SETTLING, || self.vm_dead.load(Ordering::Acquire));
         *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = None;
         if let Some(request) = detach {
             let reply = Ok(Reply::Detached { hotswap: restored });
-            let _ = self.connection.send(&ToTool::Reply { request, reply });
+            let _ = self.target.connection.send(&ToTool::Reply { request, reply });
         }
-        self.connection.close();
+        self.target.connection.close();
         let deadline = Instant::now() + LEAVE_DEADLINE;
         while self.inside.load(Ordering::Acquire) != 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         // A thread that is still inside may use the environment: it is then left alone, with all its events off.
         if self.inside.load(Ordering::Acquire) == 0 {
-            let _ = self.jvmti.dispose();
+            let _ = self.target.jvmti.dispose();
         }
         self.abandon_segment();
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
