@@ -24,11 +24,13 @@ use headwater_rewriter::{CallSites, descriptor_classes, parameters, returned};
 use rustc_hash::FxHashSet;
 
 use super::CallGraph;
-use super::ahead::Callee;
 use super::filter::Caller;
-use super::mirror::{ClassKey, Signature};
+use super::known::Known;
+use super::methods::Methods;
+use super::mirror::{ClassKey, OBJECT, Signature};
 use super::outward::{Leaving, calls_what_it_is_given};
 use super::policy::{CALLED_BACK, HANDED_OVER, Mechanism, Probability};
+use super::record::Callee;
 
 /// Types outside the filter that are mentioned everywhere and say nothing about who may be called.
 const SAY_NOTHING: [&str; 10] = [
@@ -47,8 +49,6 @@ const SAY_NOTHING: [&str; 10] = [
 /// What executors and threads call.
 const TASKS: [(&str, &str); 2] = [("run", "()V"), ("call", "()Ljava/lang/Object;")];
 
-pub(super) const OBJECT: &str = "java/lang/Object";
-
 /// As what objects leave a method's code, to be called from outside the filter, now or later.
 #[derive(Debug, Default)]
 struct WaysOut {
@@ -56,6 +56,14 @@ struct WaysOut {
     any: bool,
     /// As objects of these.
     types: FxHashSet<ClassKey>,
+}
+
+impl Methods {
+    /// The probability that code outside the filter calls a method because an object that has it was handed out.
+    pub(super) fn of_callback(&self, known: &Known, method: MethodId) -> Probability {
+        let is_task = self.record(method).is_some_and(|it| TASKS.contains(&(&*it.name, &*it.descriptor)));
+        if is_task && !known.options.follow_threads { HANDED_OVER } else { CALLED_BACK }
+    }
 }
 
 impl CallGraph {
@@ -70,7 +78,7 @@ impl CallGraph {
     ) {
         self.expose_loaders(caller);
         let Some(ways) = self.ways_out(sites, method, loader, caller) else { return };
-        if self.options.without.has(Mechanism::Expected) {
+        if self.known.options.without.has(Mechanism::Expected) {
             return;
         }
         let mut selected = Vec::new();
@@ -79,21 +87,19 @@ impl CallGraph {
             if SAY_NOTHING.contains(&name.as_str()) {
                 continue;
             }
-            let types = self.mirrors.visible(name, loader);
-            if self.mirrors.may_come(&types, loader) {
-                self.reachable.handed_out_pending.insert(name.as_str().into(), caller);
+            let types = self.known.mirrors.visible(name, loader);
+            if self.known.mirrors.may_come(&types, loader) {
+                self.escape.handed_out_pending.insert(name.as_str().into(), caller);
             }
             for key in types {
                 self.hand_out_type(key, &ways, caller, &mut selected);
             }
         }
-        callees.extend(selected.into_iter().map(|method| Callee { method, probability: self.of_callback(method) }));
-    }
-
-    /// The probability that code outside the filter calls a method because an object that has it was handed out.
-    fn of_callback(&self, method: MethodId) -> Probability {
-        let is_task = self.record(method).is_some_and(|it| TASKS.contains(&(&*it.name, &*it.descriptor)));
-        if is_task && !self.options.follow_threads { HANDED_OVER } else { CALLED_BACK }
+        callees.extend(
+            selected
+                .into_iter()
+                .map(|method| Callee { method, probability: self.methods.of_callback(&self.known, method) }),
+        );
     }
 
     /// As what objects leave a method; `None` if nothing does that could be called. If its thread leaves the filter, that opens it.
@@ -108,9 +114,10 @@ impl CallGraph {
         // Of these only what the filter does not admit.
         let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
         let mut opens = any;
-        let is_constructor = &*self.mirrors.signature(signature).0 == "<init>";
+        let is_constructor = &*self.known.mirrors.signature(signature).0 == "<init>";
         for call in &sites.calls {
-            let leaving = self.leaving_by(call, is_constructor, loader, caller);
+            let leaving =
+                self.escape.leaving_by(&mut self.known, &self.reachable, call, is_constructor, loader, caller);
             any |= leaving == Leaving::Objects;
             opens |= leaving != Leaving::Nothing;
             passed_on.extend(descriptor_classes(parameters(&call.descriptor)));
@@ -119,11 +126,11 @@ impl CallGraph {
             self.open_up(caller);
         } else {
             for call in &sites.calls {
-                let called = self.mirrors.intern_signature(&call.name, &call.descriptor);
-                self.reachable.staying.entry(called).or_default().insert((key, signature));
+                let called = self.known.mirrors.intern_signature(&call.name, &call.descriptor);
+                self.escape.staying.entry(called).or_default().insert((key, signature));
             }
         }
-        let descriptor = self.mirrors.signature(signature).1.clone();
+        let descriptor = self.known.mirrors.signature(signature).1.clone();
         let results = descriptor_classes(returned(&descriptor));
         let mut given: FxHashSet<&str> = FxHashSet::default();
         // Whoever has a handle gets the result.
@@ -133,65 +140,76 @@ impl CallGraph {
             return Some(WaysOut { any, types: FxHashSet::default() });
         }
         let mut types: FxHashSet<ClassKey> =
-            given.into_iter().flat_map(|name| self.mirrors.visible(name, loader)).collect();
-        let passed_on = passed_on.into_iter().flat_map(|name| self.mirrors.visible(name, loader));
-        types.extend(passed_on.filter(|key| !self.is_inside(*key, caller)));
+            given.into_iter().flat_map(|name| self.known.mirrors.visible(name, loader)).collect();
+        let passed_on = passed_on.into_iter().flat_map(|name| self.known.mirrors.visible(name, loader));
+        types.extend(passed_on.filter(|key| !self.known.is_inside(*key, caller)));
         (!types.is_empty()).then_some(WaysOut { any, types })
     }
 
     fn hand_out_type(&mut self, key: ClassKey, ways: &WaysOut, caller: Caller, selected: &mut Vec<MethodId>) {
-        self.reachable.mentioned.insert(key);
+        self.escape.mentioned.insert(key);
         let leaves = |key: &ClassKey| ways.any || ways.types.contains(key);
-        if self.reachable.handed_out.contains_key(&key) || !self.mirrors.supertypes(key).iter().any(leaves) {
+        if self.escape.handed_out.contains_key(&key) || !self.known.mirrors.supertypes(key).iter().any(leaves) {
             return;
         }
-        let needs_before = self.needs;
-        for subtype in self.mirrors.subtypes(key) {
-            if !self.mirrors.get(subtype).is_abstract_class() {
+        let needs_before = self.known.needs;
+        for subtype in self.known.mirrors.subtypes(key) {
+            if !self.known.mirrors.get(subtype).is_abstract_class() {
                 self.expose(subtype, key, caller, selected);
             }
         }
-        if self.needs == needs_before {
-            self.reachable.handed_out.insert(key, caller);
+        if self.known.needs == needs_before {
+            self.escape.handed_out.insert(key, caller);
         }
     }
 
     /// A class has come below a type: what that type's being handed out means for it.
     pub(super) fn hand_out_again(&mut self, class: ClassKey, supertype: ClassKey) {
-        let name = &self.mirrors.get(supertype).name;
-        let pending = self.reachable.handed_out_pending.get(name).copied();
-        if let Some(caller) = self.reachable.handed_out.get(&supertype).copied().or(pending) {
+        let name = &self.known.mirrors.get(supertype).name;
+        let pending = self.escape.handed_out_pending.get(name).copied();
+        if let Some(caller) = self.escape.handed_out.get(&supertype).copied().or(pending) {
             let mut selected = Vec::new();
             self.expose(class, supertype, caller, &mut selected);
-            selected.into_iter().for_each(|method| self.raise(method, self.of_callback(method)));
+            selected
+                .into_iter()
+                .for_each(|method| self.methods.raise(method, self.methods.of_callback(&self.known, method)));
         }
     }
 
     /// Objects of `class` are called from outside the filter, by way of the type that was handed out.
     fn expose(&mut self, class: ClassKey, handed_out: ClassKey, caller: Caller, selected: &mut Vec<MethodId>) {
-        if !self.is_inside(class, caller) {
+        if !self.known.is_inside(class, caller) {
             return;
         }
-        let by_own_type = self.is_inside(handed_out, caller);
-        if !by_own_type && self.mirrors.get(handed_out).is_final() {
+        let by_own_type = self.known.is_inside(handed_out, caller);
+        if !by_own_type && self.known.mirrors.get(handed_out).is_final() {
             return;
         }
         let seen_from = if by_own_type { class } else { handed_out };
-        for supertype in self.mirrors.supertypes(seen_from) {
-            let is_object = &*self.mirrors.get(supertype).name == "java/lang/Object";
-            if self.is_inside(supertype, caller) || is_object && !by_own_type {
+        for supertype in self.known.mirrors.supertypes(seen_from) {
+            let is_object = &*self.known.mirrors.get(supertype).name == "java/lang/Object";
+            if self.known.is_inside(supertype, caller) || is_object && !by_own_type {
                 continue;
             }
-            let Some(methods) = self.mirrors.methods(supertype) else {
-                self.need(supertype);
+            let Some(methods) = self.known.mirrors.methods(supertype) else {
+                self.known.need(supertype);
                 continue;
             };
             let signatures: Vec<_> =
                 methods.iter().filter(|(_, method)| method.is_virtual()).map(|(signature, _)| *signature).collect();
             for signature in signatures {
-                let name = &self.mirrors.signature(signature).0;
+                let name = &self.known.mirrors.signature(signature).0;
                 // Constructors are called by name, finalizers on a thread of their own.
-                if !matches!(&**name, "<init>" | "finalize") && !self.withholds(class, signature, caller) {
+                if !matches!(&**name, "<init>" | "finalize")
+                    && !self.escape.mentions.withholds(
+                        &mut self.known,
+                        &self.methods,
+                        &self.likely,
+                        class,
+                        signature,
+                        caller,
+                    )
+                {
                     self.select_exposed(class, signature, caller, selected);
                 }
             }
@@ -199,22 +217,21 @@ impl CallGraph {
     }
 
     fn select_exposed(&mut self, class: ClassKey, signature: Signature, caller: Caller, selected: &mut Vec<MethodId>) {
-        self.hidden.set_exposing(true);
-        let mut places = self.places_of(class, signature, caller);
-        places.retain(|place| !self.is_watched(*place, signature, caller));
+        self.reachable.hidden.set_exposing(true);
+        let mut places = self.known.places_of(class, signature, caller);
+        places.retain(|place| {
+            !self.reachable.watched.is_watched(&self.known, &self.methods, &self.likely, *place, signature, caller)
+        });
         self.select_at(places, signature, caller, selected);
-        self.hidden.set_exposing(false);
+        self.reachable.hidden.set_exposing(false);
     }
 
     /// Code outside the filter can call a method on objects of a class after all.
     pub(super) fn expose_method(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
         let mut selected = Vec::new();
         self.select_exposed(class, signature, caller, &mut selected);
-        selected.into_iter().for_each(|method| self.raise(method, self.of_callback(method)));
-    }
-
-    pub(super) fn is_inside(&self, key: ClassKey, caller: Caller) -> bool {
-        let mirror = self.mirrors.get(key);
-        self.options.admits_class(&mirror.name, mirror.loader, caller)
+        selected
+            .into_iter()
+            .for_each(|method| self.methods.raise(method, self.methods.of_callback(&self.known, method)));
     }
 }

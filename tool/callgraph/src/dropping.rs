@@ -8,14 +8,42 @@
 use headwater_protocol::{ClassId, MethodId};
 
 use super::CallGraph;
+use super::methods::Methods;
 use super::mirror::ClassKey;
+use super::plan::Plan;
 use super::record::Drop;
+
+impl Plan {
+    /// A class file goes out without its dropped methods' probes.
+    pub(super) fn hand_out_dropped(&mut self, methods: &mut Methods, key: ClassKey) {
+        self.turn_dropped(methods, Some(key), Drop::Due, Drop::HandedOut);
+    }
+
+    /// HotSpot does not take it.
+    pub(super) fn drop_refused(&mut self, methods: &mut Methods, key: ClassKey) {
+        self.turn_dropped(methods, Some(key), Drop::HandedOut, Drop::Refused);
+    }
+
+    /// It was not answered in time.
+    pub(super) fn drop_again(&mut self, methods: &mut Methods, key: ClassKey) {
+        self.turn_dropped(methods, Some(key), Drop::HandedOut, Drop::Due);
+    }
+
+    fn turn_dropped(&mut self, methods: &mut Methods, class: Option<ClassKey>, from: Drop, to: Drop) {
+        for method in self.dropping.clone() {
+            let record = methods.record_mut(method).filter(|record| class.is_none_or(|key| record.key == key));
+            if let Some(record) = record.filter(|record| record.drop == from) {
+                record.drop = to;
+            }
+        }
+    }
+}
 
 impl CallGraph {
     /// Whether a method can be dropped: it is instrumented, and no root. A native one's probes are in other methods.
     pub fn can_drop(&self, method: MethodId) -> bool {
-        let Some(record) = self.record(method) else { return false };
-        let mirror = self.mirrors.get(record.key);
+        let Some(record) = self.methods.record(method) else { return false };
+        let mirror = self.known.mirrors.get(record.key);
         let is_instrumented = record.refused.is_none() && !record.is_native && record.drop == Drop::No;
         is_instrumented && record.root_of.is_empty() && mirror.id.is_some() && mirror.linked
     }
@@ -27,11 +55,11 @@ impl CallGraph {
             if !self.can_drop(method) {
                 continue;
             }
-            let Some(record) = self.record_mut(method) else { continue };
+            let Some(record) = self.methods.record_mut(method) else { continue };
             record.drop = Drop::Due;
             let key = record.key;
-            self.dropping.push(method);
-            classes.extend(self.mirrors.get(key).id);
+            self.plan.dropping.push(method);
+            classes.extend(self.known.mirrors.get(key).id);
         }
         classes.sort_unstable();
         classes.dedup();
@@ -40,45 +68,24 @@ impl CallGraph {
 
     /// Whether a hotswap is under way that methods are dropped by.
     pub fn is_dropping(&self) -> bool {
-        self.dropping.iter().any(|id| self.record(*id).is_some_and(|record| record.drop == Drop::HandedOut))
-    }
-
-    /// A class file goes out without its dropped methods' probes.
-    pub(super) fn hand_out_dropped(&mut self, key: ClassKey) {
-        self.turn_dropped(Some(key), Drop::Due, Drop::HandedOut);
-    }
-
-    /// HotSpot does not take it.
-    pub(super) fn drop_refused(&mut self, key: ClassKey) {
-        self.turn_dropped(Some(key), Drop::HandedOut, Drop::Refused);
-    }
-
-    /// It was not answered in time.
-    pub(super) fn drop_again(&mut self, key: ClassKey) {
-        self.turn_dropped(Some(key), Drop::HandedOut, Drop::Due);
+        self.plan
+            .dropping
+            .iter()
+            .any(|id| self.methods.record(*id).is_some_and(|record| record.drop == Drop::HandedOut))
     }
 
     /// A hotswap is over, and what HotSpot refused has been told.
     pub fn drops_accepted(&mut self) {
-        self.turn_dropped(None, Drop::HandedOut, Drop::Done);
-    }
-
-    fn turn_dropped(&mut self, class: Option<ClassKey>, from: Drop, to: Drop) {
-        for method in self.dropping.clone() {
-            let record = self.record_mut(method).filter(|record| class.is_none_or(|key| record.key == key));
-            if let Some(record) = record.filter(|record| record.drop == from) {
-                record.drop = to;
-            }
-        }
+        self.plan.turn_dropped(&mut self.methods, None, Drop::HandedOut, Drop::Done);
     }
 
     /// What became of methods that were to be dropped, since the last call: each with whether it was restored.
     pub fn take_drops(&mut self) -> Vec<(MethodId, bool)> {
         let mut ended = Vec::new();
-        for method in std::mem::take(&mut self.dropping) {
-            match self.record(method).map(|record| record.drop) {
+        for method in std::mem::take(&mut self.plan.dropping) {
+            match self.methods.record(method).map(|record| record.drop) {
                 Some(Drop::Done) => ended.push((method, true)),
-                Some(Drop::Due | Drop::HandedOut) => self.dropping.push(method),
+                Some(Drop::Due | Drop::HandedOut) => self.plan.dropping.push(method),
                 _ => ended.push((method, false)),
             }
         }

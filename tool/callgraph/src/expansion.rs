@@ -3,9 +3,9 @@
 use headwater_protocol::MethodId;
 
 use super::CallGraph;
-use super::ahead::Callee;
+use super::hidden::Code;
 use super::mirror::{ClassKey, Signature};
-use super::select::Code;
+use super::record::Callee;
 
 impl CallGraph {
     /// Selects the callees of all methods that are due, and what the methods call that the filters hide. What cannot be
@@ -13,24 +13,24 @@ impl CallGraph {
     pub(super) fn expand_due(&mut self) {
         loop {
             let mut waiting = Vec::new();
-            while let Some(method) = self.due.pop() {
-                if self.guards.is_guard(method) {
+            while let Some(method) = self.reachable.due.pop() {
+                if self.plan.guards.is_guard(method) {
                     if !self.expand_guard(method) {
                         waiting.push(method);
                     }
                     continue;
                 }
-                let Some(record) = self.record(method) else { continue };
+                let Some(record) = self.methods.record(method) else { continue };
                 if record.expanded || record.refused.is_some() {
                     continue;
                 }
                 let key = record.key;
                 // Without its code a method is asked for again when its class file is rewritten.
-                if !self.has_code(key) || !self.expand(method) {
+                if !self.known.has_code(key) || !self.expand(method) {
                     waiting.push(method);
                 }
             }
-            self.due = waiting;
+            self.reachable.due = waiting;
             let has_exposed = self.expose_released();
             if !self.look_through() && !has_exposed {
                 return;
@@ -38,52 +38,49 @@ impl CallGraph {
         }
     }
 
-    /// Whether a class's code is there; if not, it is asked for.
-    pub(super) fn has_code(&mut self, key: ClassKey) -> bool {
-        let mirror = self.mirrors.get(key);
-        self.code.has(key, mirror.linked && mirror.id.is_some())
-    }
-
     /// Selects a method's callees; whether all that had to be known for that was.
     pub(super) fn expand(&mut self, method: MethodId) -> bool {
-        let Some(record) = self.record(method) else { return false };
+        let Some(record) = self.methods.record(method) else { return false };
         let (key, signature, probability) = (record.key, record.signature, record.probability);
-        let (name, descriptor) = self.mirrors.signature(signature).clone();
+        let (name, descriptor) = self.known.mirrors.signature(signature).clone();
         // A method whose code cannot be read is refused by the rewriter, with the reason.
-        let Some(sites) = self.code.sites(key, &name, &descriptor) else { return false };
+        let Some(sites) = self.known.code.sites(key, &name, &descriptor) else { return false };
         let sites = self.unguarded(method, sites);
-        let needs_before = self.needs;
+        let needs_before = self.known.needs;
         let callees = self.select_callees(&sites, (key, signature), Some(method), Code::Own, 1.0);
-        if self.needs != needs_before {
+        if self.known.needs != needs_before {
             return false;
         }
-        self.want_linked(&sites, probability);
+        self.reachable.unlinked.want(&self.known, &sites, probability);
         let callees: Vec<Callee> = callees
             .into_iter()
-            .map(|callee| Callee { probability: self.weigh(Some(method), callee), ..callee })
+            .map(|callee| Callee {
+                probability: self.likely.weigh(&self.known, &self.methods, Some(method), callee),
+                ..callee
+            })
             .collect();
         for callee in &callees {
-            self.raise(callee.method, probability * callee.probability);
+            self.methods.raise(callee.method, probability * callee.probability);
         }
-        if let Some(record) = self.record_mut(method) {
+        if let Some(record) = self.methods.record_mut(method) {
             record.expanded = true;
             record.callees.extend(callees);
         }
-        self.expect_callees(method);
+        self.methods.expect_callees(method);
         true
     }
 
     /// Selects once more what a method calls, shown or hidden: by something that has come since, it may be more.
     pub(super) fn expand_again(&mut self, key: ClassKey, signature: Signature) {
-        let Some(method) = self.by_signature.get(&(key, signature)).copied() else {
-            self.hidden.push_again(key, signature);
+        let Some(method) = self.methods.by_signature.get(&(key, signature)).copied() else {
+            self.reachable.hidden.push_again(key, signature);
             return;
         };
-        self.expand_guards_again(method);
-        if let Some(record) = self.record_mut(method).filter(|record| record.expanded) {
+        self.plan.guards.expand_guards_again(&mut self.reachable.due, method);
+        if let Some(record) = self.methods.record_mut(method).filter(|record| record.expanded) {
             record.expanded = false;
             record.callees.clear();
-            self.due.push(method);
+            self.reachable.due.push(method);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Which methods may be instrumented at all.
 
 use headwater_protocol::LoaderId;
-
-use super::PatternIndex;
-use super::lines::Lines;
-use super::policy::Without;
 use headwater_terms::Scheme;
 use headwater_terms::pattern::{ClassPattern, MethodPattern};
+
+use super::lines::Lines;
+use super::policy::Without;
+use super::record::PatternIndex;
 
 /// What of the JDK's core (the classes of the bootstrap and platform loaders) is instrumented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

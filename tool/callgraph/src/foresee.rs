@@ -12,41 +12,44 @@
 
 use headwater_rewriter::{CallKind, CallSite};
 
-use super::CallGraph;
-use super::ahead::{self, Callee};
 use super::filter::Caller;
+use super::known::Known;
 use super::mirror::{ClassKey, Signature};
-use super::policy::{
-    HOTSWAPPED_AGAIN, INITIALIZER, LOADED_FOR_USE, MANY_LINKED, MANY_LOADED, Mechanism, Probability, REMEMBERED,
-};
+use super::policy::{HOTSWAPPED_AGAIN, INITIALIZER, LOADED_FOR_USE, Mechanism, Probability, REMEMBERED};
+use super::reachable::Reachable;
 use super::receivers::Spare;
-use headwater_terms::Scheme;
+use super::record::Callee;
+use super::{CallGraph, likely};
+
+impl Reachable {
+    pub(super) fn foresee_initializer(&mut self, known: &Known, initialized: &str, class: ClassKey, caller: Caller) {
+        if known.is_still_to_come(initialized, class) {
+            self.initializers.insert(initialized.into(), caller);
+        }
+    }
+}
 
 impl CallGraph {
-    pub(super) fn is_foreseeing(&self) -> bool {
-        self.options.look_ahead && self.options.scheme == Scheme::Lazy && !self.roots_only
-    }
-
     /// Of a class that is being loaded on behalf of the graph, selects its constructors, and what overrides methods of its supertypes.
     pub(super) fn foresee_instances(&mut self, class: ClassKey) {
-        let mirror = self.mirrors.get(class);
+        let mirror = self.known.mirrors.get(class);
         let loader = mirror.loader;
-        let caller = self.options.caller(loader);
-        if !self.is_foreseeing() || !self.options.admits_class(&mirror.name, loader, caller) {
+        let caller = self.known.options.caller(loader);
+        if !self.known.is_foreseeing() || !self.known.options.admits_class(&mirror.name, loader, caller) {
             return;
         }
-        self.loaded_by_graph += 1;
-        if !self.loads_much() || self.options.without.has(Mechanism::Loaded) {
+        self.likely.loaded_by_graph += 1;
+        if !self.likely.loads_much() || self.known.options.without.has(Mechanism::Loaded) {
             return;
         }
         let mut names = mirror.super_names.clone();
         let mut supertypes = Vec::new();
         // They are loaded before it, and linked after it perhaps.
         while let Some(name) = names.pop() {
-            for key in self.mirrors.visible(&name, loader) {
+            for key in self.known.mirrors.visible(&name, loader) {
                 if !supertypes.contains(&key) {
                     supertypes.push(key);
-                    names.extend(self.mirrors.get(key).super_names.iter().cloned());
+                    names.extend(self.known.mirrors.get(key).super_names.iter().cloned());
                 }
             }
         }
@@ -55,76 +58,71 @@ impl CallGraph {
 
     /// Of a loaded class that is hotswapped so often that it will be again, selects what overrides methods of its supertypes.
     pub(super) fn foresee_overrides(&mut self, class: ClassKey) {
-        let is_again = self.mirrors.get(class).hotswaps >= HOTSWAPPED_AGAIN;
-        let is_left_out = self.options.without.has(Mechanism::Loaded);
-        if !is_again || is_left_out || !self.is_foreseeing() || !self.is_starting() {
+        let is_again = self.known.mirrors.get(class).hotswaps >= HOTSWAPPED_AGAIN;
+        let is_left_out = self.known.options.without.has(Mechanism::Loaded);
+        if !is_again || is_left_out || !self.known.is_foreseeing() || !self.likely.is_starting() {
             return;
         }
-        let mut supertypes = self.mirrors.supertypes(class);
+        let mut supertypes = self.known.mirrors.supertypes(class);
         supertypes.retain(|key| *key != class);
         self.foresee_used(class, &supertypes, false);
     }
 
-    /// The graph has had many classes loaded, and hotswapped because they were linked.
-    pub(super) fn loads_much(&self) -> bool {
-        self.loaded_by_graph >= MANY_LOADED && self.link_batches >= MANY_LINKED
-    }
-
     /// Selects a class's methods that override those of the supertypes that are known, and its constructors if they are wanted.
     fn foresee_used(&mut self, class: ClassKey, supertypes: &[ClassKey], constructors: bool) {
-        let caller = self.options.caller(self.mirrors.get(class).loader);
+        let caller = self.known.options.caller(self.known.mirrors.get(class).loader);
         let overrides = |graph: &CallGraph, signature| {
-            let mut overridden = supertypes.iter().filter_map(|key| graph.mirrors.method(*key, signature));
+            let mut overridden = supertypes.iter().filter_map(|key| graph.known.mirrors.method(*key, signature));
             overridden.any(|method| method.is_virtual())
         };
         let declared: Vec<Signature> =
-            self.mirrors.methods(class).into_iter().flat_map(|methods| methods.keys().copied()).collect();
+            self.known.mirrors.methods(class).into_iter().flat_map(|methods| methods.keys().copied()).collect();
         for signature in declared {
-            let has_code = self.mirrors.method(class, signature).is_some_and(|method| method.has_code());
-            let (mirror, name) = (self.mirrors.get(class), &*self.mirrors.signature(signature).0);
+            let has_code = self.known.mirrors.method(class, signature).is_some_and(|method| method.has_code());
+            let (mirror, name) = (self.known.mirrors.get(class), &*self.known.mirrors.signature(signature).0);
             let is_used = if name == "<init>" { constructors } else { overrides(self, signature) };
             // What is hidden is looked through when something calls it.
             if has_code
                 && is_used
-                && self.options.shows(&mirror.name, mirror.loader, name, caller)
+                && self.known.options.shows(&mirror.name, mirror.loader, name, caller)
                 && let Some(method) = self.select(class, signature, caller)
             {
-                self.raise(method, LOADED_FOR_USE);
+                self.methods.raise(method, LOADED_FOR_USE);
             }
         }
         // What was not known is asked for when it is needed.
-        self.needed.clear();
+        self.known.needed.clear();
     }
 
     /// Of a class whose file is being rewritten, selects what its methods will probably call in it.
     pub(super) fn foresee_in(&mut self, class: ClassKey) {
-        if !self.is_foreseeing() || self.options.without.has(Mechanism::Foresee) {
+        if !self.known.is_foreseeing() || self.known.options.without.has(Mechanism::Foresee) {
             return;
         }
-        let least = self.threshold_within();
+        let least = self.likely.threshold_within(&self.known);
         let mut at = 0;
-        while let Some(method) = self.by_class.get(&class).and_then(|methods| methods.get(at)).copied() {
+        while let Some(method) = self.methods.by_class.get(&class).and_then(|methods| methods.get(at)).copied() {
             at += 1;
-            let Some(record) = self.record(method) else { continue };
+            let Some(record) = self.methods.record(method) else { continue };
             let (signature, probability) = (record.signature, record.probability);
             if record.expanded || record.refused.is_some() || record.lines.is_some() || probability < REMEMBERED {
                 continue;
             }
-            let (name, descriptor) = self.mirrors.signature(signature).clone();
-            let Some(sites) = self.code.sites(class, &name, &descriptor) else { continue };
-            let caller = self.options.caller(self.mirrors.get(class).loader);
+            let (name, descriptor) = self.known.mirrors.signature(signature).clone();
+            let Some(sites) = self.known.code.sites(class, &name, &descriptor) else { continue };
+            let caller = self.known.options.caller(self.known.mirrors.get(class).loader);
             for call in &sites.calls {
-                let from_here = probability * ahead::of_call(call.likelihood);
+                let from_here = probability * likely::of_call(call.likelihood);
                 self.foresee(call, class, caller, from_here, least);
             }
             if probability * INITIALIZER >= REMEMBERED {
                 for initialized in &sites.initialized {
-                    self.foresee_initializer(initialized, class, caller);
+                    self.reachable.foresee_initializer(&self.known, initialized, class, caller);
                 }
             }
         }
         // What was not known is asked for when it is needed.
-        self.needed.clear();
+        self.known.needed.clear();
     }
 
     fn foresee(
@@ -135,34 +133,25 @@ impl CallGraph {
         from_here: Probability,
         least: Probability,
     ) {
-        let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
-        let mirror = self.mirrors.get(class);
+        let signature = self.known.mirrors.intern_signature(&call.name, &call.descriptor);
+        let mirror = self.known.mirrors.get(class);
         let loader = mirror.loader;
         if call.owner == mirror.name {
-            let Some(method) = self.mirrors.method(class, signature).filter(|method| method.has_code()) else { return };
+            let Some(method) = self.known.mirrors.method(class, signature).filter(|method| method.has_code()) else {
+                return;
+            };
             let is_dispatched = call.kind == CallKind::Virtual && method.is_virtual() && !method.is_final();
-            let classes = if is_dispatched { self.mirrors.subtypes(class).len() } else { 1 };
-            let probability = from_here * ahead::of_target(1, classes);
+            let classes = if is_dispatched { self.known.mirrors.subtypes(class).len() } else { 1 };
+            let probability = from_here * likely::of_target(1, classes);
             if probability >= least
-                && self.has_run(class, signature) != Some(false)
+                && self.likely.has_run(&self.known, class, signature) != Some(false)
                 && let Some(method) = self.select(class, signature, caller)
             {
-                self.raise(method, probability);
+                self.methods.raise(method, probability);
             }
-        } else if from_here >= REMEMBERED && self.is_still_to_come(&call.owner, class) {
+        } else if from_here >= REMEMBERED && self.known.is_still_to_come(&call.owner, class) {
             // It is only remembered: there is no class that it could be selected in.
             self.reach_call(call, loader, caller, Spare::Nothing, &mut Vec::<Callee>::new());
         }
-    }
-
-    fn foresee_initializer(&mut self, initialized: &str, class: ClassKey, caller: Caller) {
-        if self.is_still_to_come(initialized, class) {
-            self.reachable.initializers.insert(initialized.into(), caller);
-        }
-    }
-
-    /// No class of this name is loaded where `class` would see it.
-    fn is_still_to_come(&self, name: &str, class: ClassKey) -> bool {
-        self.mirrors.visible(name, self.mirrors.get(class).loader).is_empty()
     }
 }

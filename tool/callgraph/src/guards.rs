@@ -19,16 +19,18 @@ use std::sync::Arc;
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_rewriter::{CallSite, CallSites, ClassFile, Likelihood, call_sites};
+use headwater_terms::Scheme;
 use rustc_hash::FxHashMap;
 
 use super::CallGraph;
-use super::ahead::Callee;
 use super::filter::Caller;
-use super::mirror::{ClassKey, Signature};
+use super::hidden::Code;
+use super::known::Known;
+use super::mirror::ClassKey;
 use super::policy::{HUGE, MANY_BEHIND, MOST_GUARDS, Mechanism, RECEIVER_BYTES};
+use super::reachable::Reachable;
 use super::receivers::Receivers;
-use super::select::Code;
-use headwater_terms::Scheme;
+use super::record::Callee;
 
 /// A probe before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,8 +116,6 @@ enum State {
 /// All guards.
 #[derive(Debug, Default)]
 pub(super) struct Guards {
-    /// Nobody waits for instrumentation: a call behind a guard would be made before it is.
-    pub(super) forbidden: bool,
     /// By the methods that have been looked at.
     of: FxHashMap<MethodId, InMethod>,
     /// The method of each, but for those that tell receivers.
@@ -144,42 +144,102 @@ impl Guards {
         self.methods.insert(id, method);
         id
     }
+
+    /// Whether a call in a method's own code is told what it is made on.
+    pub(super) fn has_receiver_guard(&self, method: MethodId, call: &CallSite) -> bool {
+        self.of.get(&method).is_some_and(|it| it.receiver(call).is_some())
+    }
+
+    /// A thread has come to a call that was guarded.
+    pub(super) fn come_to(&mut self, due: &mut Vec<MethodId>, guard: MethodId) {
+        self.give_up(due, guard, State::Passed);
+    }
+
+    /// What is behind a guard is to be selected.
+    fn give_up(&mut self, due: &mut Vec<MethodId>, guard: MethodId, state: State) {
+        if let Some(guard) = self.get_mut(guard).filter(|guard| guard.state == State::Up) {
+            guard.state = state;
+            due.push(guard.id);
+        }
+    }
+
+    /// What is behind a method's guards, as far as it is selected, is so once more.
+    pub(super) fn expand_guards_again(&mut self, due: &mut Vec<MethodId>, method: MethodId) {
+        let guards = self.of.get_mut(&method).map_or(&mut [][..], |here| &mut here.guards);
+        for guard in guards.iter_mut().filter(|guard| guard.state == State::Selected) {
+            guard.state = State::Void;
+            due.push(guard.id);
+        }
+    }
+
+    /// A method's guards are not in its code, or not in that which is being executed.
+    pub(super) fn unguard(&mut self, due: &mut Vec<MethodId>, method: MethodId) {
+        let mut here = self.of.remove(&method).unwrap_or_default();
+        here.in_code = false;
+        for (_, called) in std::mem::take(&mut here.receivers) {
+            // All that it can run is to be selected, like what is behind any other.
+            let id = self.number_in(method);
+            here.guards.push(Guard { id, called, state: State::Up });
+        }
+        let ids: Vec<MethodId> = here.guards.iter().map(|guard| guard.id).collect();
+        self.of.insert(method, here);
+        ids.into_iter().for_each(|guard| self.give_up(due, guard, State::Void));
+    }
+}
+
+impl Reachable {
+    /// Whether a call stays among what may be instrumented, and what it runs is not selected already.
+    pub(super) fn is_inside_and_new(&self, known: &Known, call: &CallSite, by: ClassKey, caller: Caller) -> bool {
+        let owners = known.mirrors.visible(&call.owner, known.mirrors.get(by).loader);
+        let inside = !owners.is_empty()
+            && owners.iter().all(|owner| {
+                let mirror = known.mirrors.get(*owner);
+                mirror.linked && known.options.admits_class(&mirror.name, mirror.loader, caller)
+            });
+        inside
+            && known.mirrors.known_signature(&call.name, &call.descriptor).is_none_or(|signature| {
+                owners.iter().all(|owner| {
+                    let target = (signature, caller);
+                    let on = self.virtual_on.get(owner);
+                    !on.is_some_and(|on| on.contains_key(&target))
+                        && !self.direct_done.contains_key(&(*owner, signature, caller))
+                })
+            })
+    }
 }
 
 impl CallGraph {
     /// Nobody waits for instrumentation.
     pub fn forbid_guards(&mut self) {
-        self.guards.forbidden = true;
+        self.known.nobody_waits = true;
     }
 
     /// A method's calls without those that are guarded. Which ones are is decided now, if it was not before.
     pub(super) fn unguarded(&mut self, method: MethodId, mut sites: CallSites) -> CallSites {
         self.guard(method, &sites);
-        if let Some(InMethod { guards, .. }) = self.guards.of.get(&method) {
+        if let Some(InMethod { guards, .. }) = self.plan.guards.of.get(&method) {
             let is_up = |guard: &Guard, call: &CallSite| guard.state == State::Up && guard.called.is_of(call);
             sites.calls.retain(|call| !guards.iter().any(|guard| is_up(guard, call)));
         }
         sites
     }
 
-    /// Whether a call in a method's own code is told what it is made on.
-    pub(super) fn has_receiver_guard(&self, method: MethodId, call: &CallSite) -> bool {
-        self.guards.of.get(&method).is_some_and(|it| it.receiver(call).is_some())
-    }
-
     fn guard(&mut self, method: MethodId, sites: &CallSites) {
-        let Some(record) = self.record(method).filter(|_| !self.guards.of.contains_key(&method)) else { return };
+        let Some(record) = self.methods.record(method).filter(|_| !self.plan.guards.of.contains_key(&method)) else {
+            return;
+        };
         let (key, signature) = (record.key, record.signature);
         let is_whole = record.lines.is_none();
-        let wanted = self.options.look_ahead && self.options.scheme == Scheme::Lazy && !self.guards.forbidden;
+        let wanted =
+            self.known.options.look_ahead && self.known.options.scheme == Scheme::Lazy && !self.known.nobody_waits;
         let mut here = InMethod { in_code: true, ..InMethod::default() };
         if wanted && is_whole {
-            let has_run = self.has_run(key, signature) == Some(true);
-            let loader = self.mirrors.get(key).loader;
-            let caller = self.options.caller(loader);
+            let has_run = self.likely.has_run(&self.known, key, signature) == Some(true);
+            let loader = self.known.mirrors.get(key).loader;
+            let caller = self.known.options.caller(loader);
             let mut length = sites.calls.iter().map(|call| call.offset).max().unwrap_or(0);
             for call in &sites.calls {
-                if self.guards.is_full() {
+                if self.plan.guards.is_full() {
                     break;
                 }
                 if here.guards.iter().any(|guard| guard.called.is_of(call)) || here.receiver(call).is_some() {
@@ -188,13 +248,15 @@ impl CallGraph {
                 let same = sites.calls.iter().filter(|other| {
                     other.owner == call.owner && other.name == call.name && other.descriptor == call.descriptor
                 });
-                let is_wanted = !self.options.without.has(Mechanism::Guards);
+                let is_wanted = !self.known.options.without.has(Mechanism::Guards);
                 let unlikely = is_wanted
-                    && same.clone().all(|call| !call.kind.is_handle() && self.is_unlikely(call, key, has_run));
-                let is_guarded = unlikely && self.is_inside_and_new(call, key, caller);
+                    && same
+                        .clone()
+                        .all(|call| !call.kind.is_handle() && self.likely.is_unlikely(&self.known, call, key, has_run));
+                let is_guarded = unlikely && self.reachable.is_inside_and_new(&self.known, call, key, caller);
                 // If a guard is passed, all is selected that the call can run; but what has run is selected before, if it is told the receiver.
                 let least = match is_guarded {
-                    true if self.can_run_what_has(call, key) => usize::MAX,
+                    true if self.likely.can_run_what_has(&self.known, call, key) => usize::MAX,
                     true => MANY_BEHIND,
                     false => 1,
                 };
@@ -206,94 +268,38 @@ impl CallGraph {
                     length = longer;
                     here.receivers.push((number, Called::by(call)));
                 } else if is_guarded {
-                    let id = self.guards.number_in(method);
+                    let id = self.plan.guards.number_in(method);
                     here.guards.push(Guard { id, called: Called::by(call), state: State::Up });
                 }
             }
         }
-        self.guards.of.insert(method, here);
-    }
-
-    fn is_unlikely(&self, call: &CallSite, by: ClassKey, caller_has_run: bool) -> bool {
-        match call.likelihood {
-            Likelihood::Certain => false,
-            Likelihood::Rare => true,
-            Likelihood::Possible if !caller_has_run => false,
-            Likelihood::Possible => {
-                let Some(signature) = self.mirrors.known_signature(&call.name, &call.descriptor) else { return true };
-                if self.ahead.knows_calls {
-                    self.has_never_run(call, by, signature)
-                } else {
-                    self.ahead.batches_are_cheap() && !self.ahead.is_compiled_anywhere(signature)
-                }
-            }
-        }
-    }
-
-    /// Whether something that a call can run has run before, or may have.
-    fn can_run_what_has(&self, call: &CallSite, by: ClassKey) -> bool {
-        let signature = self.mirrors.known_signature(&call.name, &call.descriptor);
-        signature.is_some_and(|signature| !self.has_never_run(call, by, signature))
-    }
-
-    /// Whether nothing that a call can run has run before.
-    fn has_never_run(&self, call: &CallSite, by: ClassKey, signature: Signature) -> bool {
-        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(by).loader);
-        owners.iter().all(|owner| {
-            let mut classes = self.mirrors.supertypes(*owner);
-            if call.kind.is_virtual() && !call.kind.is_handle() {
-                classes.extend(self.mirrors.subtypes(*owner));
-            }
-            classes.into_iter().all(|class| match self.mirrors.methods(class) {
-                Some(methods) => methods
-                    .get(&signature)
-                    .is_none_or(|method| !method.has_code() || self.has_run(class, signature) == Some(false)),
-                None => self.mirrors.get(class).loader.is_jdk(),
-            })
-        })
-    }
-
-    /// Whether a call stays among what may be instrumented, and what it runs is not selected already.
-    fn is_inside_and_new(&self, call: &CallSite, by: ClassKey, caller: Caller) -> bool {
-        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(by).loader);
-        let inside = !owners.is_empty()
-            && owners.iter().all(|owner| {
-                let mirror = self.mirrors.get(*owner);
-                mirror.linked && self.options.admits_class(&mirror.name, mirror.loader, caller)
-            });
-        inside
-            && self.mirrors.known_signature(&call.name, &call.descriptor).is_none_or(|signature| {
-                owners.iter().all(|owner| {
-                    let target = (signature, caller);
-                    let on = self.reachable.virtual_on.get(owner);
-                    !on.is_some_and(|on| on.contains_key(&target))
-                        && !self.reachable.direct_done.contains_key(&(*owner, signature, caller))
-                })
-            })
+        self.plan.guards.of.insert(method, here);
     }
 
     /// The guards in a class file. A method that was dropped keeps its own: they are all that tells of what it calls.
     pub fn guards(&mut self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<Guarded> {
         let key = match class {
-            Some(class) => self.mirrors.by_id(class),
-            None => self.mirrors.being_loaded(loader, name),
+            Some(class) => self.known.mirrors.by_id(class),
+            None => self.known.mirrors.being_loaded(loader, name),
         };
-        let Some(key) = key.filter(|_| !self.roots_only) else { return Vec::new() };
+        let Some(key) = key.filter(|_| !self.known.roots_only) else { return Vec::new() };
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         let mut guarded = Vec::new();
         for method in file.methods() {
-            let Some(signature) = self.mirrors.known_signature(&method.name(), &method.descriptor()) else { continue };
-            let Some(id) = self.by_signature.get(&(key, signature)).copied() else { continue };
-            if self.record(id).is_none_or(|record| record.refused.is_some()) {
+            let Some(signature) = self.known.mirrors.known_signature(&method.name(), &method.descriptor()) else {
+                continue;
+            };
+            let Some(id) = self.methods.by_signature.get(&(key, signature)).copied() else { continue };
+            if self.methods.record(id).is_none_or(|record| record.refused.is_some()) {
                 continue;
             }
             let has_none = |it: &InMethod| it.guards.is_empty() && it.receivers.is_empty() || !it.in_code;
-            if self.guards.of.get(&id).is_some_and(has_none) {
+            if self.plan.guards.of.get(&id).is_some_and(has_none) {
                 continue;
             }
             let Ok(sites) = call_sites(&file, method.index) else { continue };
             self.guard(id, &sites);
-            let Some(here) = self.guards.of.get(&id).filter(|it| it.in_code) else { continue };
+            let Some(here) = self.plan.guards.of.get(&id).filter(|it| it.in_code) else { continue };
             for call in &sites.calls {
                 let before = here.guards.iter().find(|guard| guard.called.is_of(call));
                 let told = before.map(|guard| Told::Passed(guard.id));
@@ -305,84 +311,50 @@ impl CallGraph {
         guarded
     }
 
-    /// A thread has come to a call that was guarded.
-    pub(super) fn come_to(&mut self, guard: MethodId) {
-        self.give_up(guard, State::Passed);
-    }
-
-    /// What is behind a guard is to be selected.
-    fn give_up(&mut self, guard: MethodId, state: State) {
-        if let Some(guard) = self.guards.get_mut(guard).filter(|guard| guard.state == State::Up) {
-            guard.state = state;
-            self.due.push(guard.id);
-        }
-    }
-
-    /// What is behind a method's guards, as far as it is selected, is so once more.
-    pub(super) fn expand_guards_again(&mut self, method: MethodId) {
-        let guards = self.guards.of.get_mut(&method).map_or(&mut [][..], |here| &mut here.guards);
-        for guard in guards.iter_mut().filter(|guard| guard.state == State::Selected) {
-            guard.state = State::Void;
-            self.due.push(guard.id);
-        }
-    }
-
-    /// A method's guards are not in its code, or not in that which is being executed.
-    pub(super) fn unguard(&mut self, method: MethodId) {
-        let mut here = self.guards.of.remove(&method).unwrap_or_default();
-        here.in_code = false;
-        for (_, called) in std::mem::take(&mut here.receivers) {
-            // All that it can run is to be selected, like what is behind any other.
-            let id = self.guards.number_in(method);
-            here.guards.push(Guard { id, called, state: State::Up });
-        }
-        let ids: Vec<MethodId> = here.guards.iter().map(|guard| guard.id).collect();
-        self.guards.of.insert(method, here);
-        ids.into_iter().for_each(|guard| self.give_up(guard, State::Void));
-    }
-
     /// The rewriter has no room for guards: what is behind them is selected with the rest.
     pub fn refuse_guards(&mut self, guarded: &[Guarded]) {
         let mut methods: Vec<MethodId> = guarded.iter().map(|guard| guard.method).collect();
         methods.dedup();
-        methods.into_iter().for_each(|method| self.unguard(method));
+        methods.into_iter().for_each(|method| self.plan.guards.unguard(&mut self.reachable.due, method));
     }
 
     /// Selects what the calls behind a guard can run; whether all that had to be known for that was.
     pub(super) fn expand_guard(&mut self, guard: MethodId) -> bool {
-        let Some(method) = self.guards.methods.get(&guard).copied() else { return true };
-        let Some(record) = self.record(method).filter(|record| record.refused.is_none()) else { return true };
+        let Some(method) = self.plan.guards.methods.get(&guard).copied() else { return true };
+        let Some(record) = self.methods.record(method).filter(|record| record.refused.is_none()) else { return true };
         let (key, signature) = (record.key, record.signature);
         let is_due = |guard: &&mut Guard| matches!(guard.state, State::Passed | State::Void);
-        let Some(passed) = self.guards.get_mut(guard).filter(is_due).cloned() else { return true };
+        let Some(passed) = self.plan.guards.get_mut(guard).filter(is_due).cloned() else { return true };
         let is_certain = passed.state == State::Passed;
-        if !self.has_code(key) {
+        if !self.known.has_code(key) {
             return false;
         }
-        let (name, descriptor) = self.mirrors.signature(signature).clone();
-        let Some(mut sites) = self.code.sites(key, &name, &descriptor) else { return false };
+        let (name, descriptor) = self.known.mirrors.signature(signature).clone();
+        let Some(mut sites) = self.known.code.sites(key, &name, &descriptor) else { return false };
         sites.calls.retain(|call| passed.called.is_of(call));
         if is_certain {
             sites.calls.iter_mut().for_each(|call| call.likelihood = Likelihood::Certain);
         }
-        let needs_before = self.needs;
+        let needs_before = self.known.needs;
         // Objects that the method mentions may leave by these calls.
         let only_calls = CallSites { calls: sites.calls, types: sites.types, ..CallSites::default() };
         let callees = self.select_callees(&only_calls, (key, signature), Some(method), Code::Own, 1.0);
-        if self.needs != needs_before {
+        if self.known.needs != needs_before {
             return false;
         }
         let caller = Some(method).filter(|_| !is_certain);
-        let callees: Vec<Callee> =
-            callees.into_iter().map(|it| Callee { probability: self.weigh(caller, it), ..it }).collect();
-        callees.iter().for_each(|callee| self.raise(callee.method, callee.probability));
-        if let Some(record) = self.record_mut(method) {
+        let callees: Vec<Callee> = callees
+            .into_iter()
+            .map(|it| Callee { probability: self.likely.weigh(&self.known, &self.methods, caller, it), ..it })
+            .collect();
+        callees.iter().for_each(|callee| self.methods.raise(callee.method, callee.probability));
+        if let Some(record) = self.methods.record_mut(method) {
             record.callees.extend(callees);
         }
-        if let Some(guard) = self.guards.get_mut(guard) {
+        if let Some(guard) = self.plan.guards.get_mut(guard) {
             guard.state = State::Selected;
         }
-        self.expect_callees(method);
+        self.methods.expect_callees(method);
         true
     }
 }

@@ -2,10 +2,13 @@
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_rewriter::ClassFile;
-
-use super::mirror::ClassKey;
-use super::{CallGraph, Lines};
 use headwater_terms::Scheme;
+
+use super::CallGraph;
+use super::known::Known;
+use super::lines::Lines;
+use super::methods::Methods;
+use super::mirror::ClassKey;
 
 /// What a class file is rewritten for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,66 +33,16 @@ pub struct Selected {
     pub lines: Option<Lines>,
 }
 
-impl CallGraph {
-    /// The methods to be instrumented in a class file.
-    pub fn class_bytes(&mut self, occasion: Occasion, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<Selected> {
-        // A class that we cannot read is the JVM's to refuse, or to accept; either way we leave it alone.
-        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
-        let id = match occasion {
-            Occasion::Loading { by_graph } => return self.loaded_bytes(by_graph, loader, name, bytes, &file),
-            Occasion::Retransforming(id) => id,
-        };
-        let Some(key) = self.mirrors.by_id(id) else { return Vec::new() };
-        self.code.add(key, Some(bytes.to_vec()));
-        let is_due = self.to_hotswap.contains(&key);
-        self.foresee_overrides(key);
-        self.foresee_in(key);
-        if !is_due {
-            // What was foreseen is instrumented right here.
-            self.to_hotswap.remove(&key);
-        }
-        let selected = self.selected_in(key, &file);
-        self.handed_out.extend(selected.iter().map(|method| method.id));
-        self.hand_out_dropped(key);
-        selected
-    }
-
-    fn loaded_bytes(
-        &mut self,
-        by_graph: bool,
-        loader: LoaderId,
-        name: &str,
-        bytes: &[u8],
-        file: &ClassFile<'_>,
-    ) -> Vec<Selected> {
-        let key = self.mirrors.loading(loader, name, file);
-        if loader.is_jdk() {
-            self.jdk_class_comes(file);
-        }
-        self.code.add(key, Some(bytes.to_vec()));
-        self.apply_while_loading(key, name);
-        if self.options.scheme == Scheme::Total {
-            self.select_all_in(key);
-        }
-        if by_graph {
-            self.foresee_instances(key);
-        }
-        self.foresee_in(key);
-        self.find_native_calls_while_loading(key);
-        // Whatever was selected by now is instrumented right here.
-        self.to_hotswap.remove(&key);
-        self.selected_in(key, file)
-    }
-
-    fn selected_in(&mut self, key: ClassKey, file: &ClassFile<'_>) -> Vec<Selected> {
+impl Methods {
+    pub(super) fn selected_in(&mut self, known: &mut Known, key: ClassKey, file: &ClassFile<'_>) -> Vec<Selected> {
         let ids = self.by_class.get(&key).cloned().unwrap_or_default();
         if ids.is_empty() {
             return Vec::new();
         }
-        let roots_only = self.roots_only;
+        let roots_only = known.roots_only;
         let mut selected = Vec::new();
         for method in file.methods() {
-            let signature = self.mirrors.intern_signature(&method.name(), &method.descriptor());
+            let signature = known.mirrors.intern_signature(&method.name(), &method.descriptor());
             let whole = self.by_signature.get(&(key, signature)).into_iter();
             let ids = whole.chain(self.by_lines.get(&(key, signature)).into_iter().flatten());
             for record in ids.filter_map(|id| self.record(*id)) {
@@ -107,28 +60,87 @@ impl CallGraph {
         }
         selected
     }
+}
+
+impl CallGraph {
+    /// The methods to be instrumented in a class file.
+    pub fn class_bytes(&mut self, occasion: Occasion, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<Selected> {
+        // A class that we cannot read is the JVM's to refuse, or to accept; either way we leave it alone.
+        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
+        let id = match occasion {
+            Occasion::Loading { by_graph } => return self.loaded_bytes(by_graph, loader, name, bytes, &file),
+            Occasion::Retransforming(id) => id,
+        };
+        let Some(key) = self.known.mirrors.by_id(id) else { return Vec::new() };
+        self.known.code.add(key, Some(bytes.to_vec()));
+        let is_due = self.plan.to_hotswap.contains(&key);
+        self.foresee_overrides(key);
+        self.foresee_in(key);
+        if !is_due {
+            // What was foreseen is instrumented right here.
+            self.plan.to_hotswap.remove(&key);
+        }
+        let selected = self.methods.selected_in(&mut self.known, key, &file);
+        self.plan.handed_out.extend(selected.iter().map(|method| method.id));
+        self.plan.hand_out_dropped(&mut self.methods, key);
+        selected
+    }
+
+    fn loaded_bytes(
+        &mut self,
+        by_graph: bool,
+        loader: LoaderId,
+        name: &str,
+        bytes: &[u8],
+        file: &ClassFile<'_>,
+    ) -> Vec<Selected> {
+        let key = self.known.mirrors.loading(loader, name, file);
+        if loader.is_jdk() {
+            self.escape.mentions.jdk_class_comes(&self.known, file);
+        }
+        self.known.code.add(key, Some(bytes.to_vec()));
+        self.apply_while_loading(key, name);
+        if self.known.options.scheme == Scheme::Total {
+            self.select_all_in(key);
+        }
+        if by_graph {
+            self.foresee_instances(key);
+        }
+        self.foresee_in(key);
+        self.plan.natives.find_while_loading(&mut self.known, &mut self.methods, &mut self.plan.to_hotswap, key);
+        // Whatever was selected by now is instrumented right here.
+        self.plan.to_hotswap.remove(&key);
+        self.methods.selected_in(&mut self.known, key, file)
+    }
 
     /// The rewriter refuses a method.
     pub fn refused(&mut self, method: MethodId, reason: String) {
-        let Some(record) = self.record_mut(method) else { return };
+        let Some(record) = self.methods.record_mut(method) else { return };
         if record.refused.is_none() {
             record.refused = Some(reason.clone());
             let name = record.java_name();
-            self.skipped.push((name, reason));
+            self.methods.skipped.push((name, reason));
+        }
+    }
+
+    /// The rewriter finds none of a region's lines in a method: it is another method's.
+    pub fn no_such_lines(&mut self, method: MethodId) {
+        if let Some(record) = self.methods.record_mut(method) {
+            record.refused.get_or_insert_with(|| "it has no code of these lines".to_owned());
         }
     }
 
     /// HotSpot refuses a class.
     pub fn class_refused(&mut self, class: ClassId, reason: String) {
-        let Some(key) = self.mirrors.by_id(class) else { return };
-        self.mirrors.get_mut(key).refused = true;
-        self.drop_refused(key);
+        let Some(key) = self.known.mirrors.by_id(class) else { return };
+        self.known.mirrors.get_mut(key).refused = true;
+        self.plan.drop_refused(&mut self.methods, key);
         let (refused, others): (Vec<MethodId>, Vec<MethodId>) =
-            std::mem::take(&mut self.handed_out).into_iter().partition(|id| self.key_of(*id) == Some(key));
-        self.handed_out = others;
+            std::mem::take(&mut self.plan.handed_out).into_iter().partition(|id| self.methods.key_of(*id) == Some(key));
+        self.plan.handed_out = others;
         // Those that were instrumented before stay so: a refused retransformation changes nothing.
         for id in refused {
-            if self.record_mut(id).is_some_and(|record| !record.in_place) {
+            if self.methods.record_mut(id).is_some_and(|record| !record.in_place) {
                 self.refused(id, reason.clone());
             }
         }
@@ -136,11 +148,11 @@ impl CallGraph {
 
     /// A class has its original code again, because nobody said in time what else.
     pub fn hotswap_again(&mut self, class: ClassId) {
-        let Some(key) = self.mirrors.by_id(class) else { return };
-        let mut handed_out = std::mem::take(&mut self.handed_out);
-        handed_out.retain(|id| self.key_of(*id) != Some(key));
-        self.handed_out = handed_out;
-        self.drop_again(key);
-        self.to_hotswap.insert(key);
+        let Some(key) = self.known.mirrors.by_id(class) else { return };
+        let mut handed_out = std::mem::take(&mut self.plan.handed_out);
+        handed_out.retain(|id| self.methods.key_of(*id) != Some(key));
+        self.plan.handed_out = handed_out;
+        self.plan.drop_again(&mut self.methods, key);
+        self.plan.to_hotswap.insert(key);
     }
 }

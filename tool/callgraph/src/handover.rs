@@ -11,7 +11,9 @@ use headwater_rewriter::{ClassFile, Method, Place, call_sites};
 use headwater_runtime_java::handover::{ANYWHERE, NEXT, OWN, RAN, REJECTED, STAGE, START, TASK};
 
 use super::CallGraph;
+use super::known::Known;
 use super::mirror::ClassKey;
+use super::plan::Plan;
 
 /// What happens in a method.
 #[derive(Clone, Copy, Debug)]
@@ -77,15 +79,15 @@ pub struct Passage {
     pub kind: u32,
 }
 
-impl CallGraph {
+impl Plan {
     /// Has the classes probed in which work passes from thread to thread, if the user wants it followed.
-    pub(super) fn probe_passages(&mut self) {
-        if !self.options.follow_threads {
+    pub(super) fn probe_passages(&mut self, known: &Known) {
+        if !known.options.follow_threads {
             return;
         }
         for (class, ..) in PLACES {
-            for key in self.mirrors.visible(class, LoaderId::BOOT) {
-                if self.mirrors.get(key).linked && self.passed.insert(key) {
+            for key in known.mirrors.visible(class, LoaderId::BOOT) {
+                if known.mirrors.get(key).linked && self.passed.insert(key) {
                     self.to_hotswap.insert(key);
                 }
             }
@@ -96,15 +98,18 @@ impl CallGraph {
     pub(super) fn passed(&self) -> impl Iterator<Item = ClassKey> {
         self.passed.iter().copied()
     }
+}
 
+impl CallGraph {
     /// The passages in a class file that are to be probed.
     pub fn passages(&self, loader: LoaderId, class: Option<ClassId>, name: &str, bytes: &[u8]) -> Vec<Passage> {
-        let wanted = self.options.follow_threads && !self.roots_only && loader == LoaderId::BOOT;
+        let wanted = self.known.options.follow_threads && !self.known.roots_only && loader == LoaderId::BOOT;
         if !wanted || !PLACES.iter().any(|(owner, ..)| *owner == name) {
             return Vec::new();
         }
         // A class that is being retransformed on somebody else's account stays as it was until its turn.
-        let turn = class.is_none_or(|class| self.mirrors.by_id(class).is_some_and(|key| self.passed.contains(&key)));
+        let turn = class
+            .is_none_or(|class| self.known.mirrors.by_id(class).is_some_and(|key| self.plan.passed.contains(&key)));
         let Some(file) = ClassFile::parse(bytes).ok().filter(|_| turn) else { return Vec::new() };
         let places = PLACES.iter().filter(|(owner, ..)| *owner == name);
         places.flat_map(|(_, methods, passing)| passages_in(&file, methods, *passing)).collect()
@@ -112,7 +117,8 @@ impl CallGraph {
 
     /// A passage cannot be probed.
     pub fn passage_refused(&mut self, class: &str, reason: &str) {
-        self.skipped
+        self.methods
+            .skipped
             .push((class.replace('/', "."), format!("what it hands to other threads is not followed: {reason}")));
     }
 }

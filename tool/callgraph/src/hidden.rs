@@ -10,10 +10,18 @@ use headwater_protocol::MethodId;
 use rustc_hash::FxHashSet;
 
 use super::CallGraph;
-use super::ahead::Callee;
 use super::mirror::{ClassKey, Signature};
 use super::policy::{LOADED_LATER, Probability, UNNAMED};
-use super::select::Code;
+use super::record::Callee;
+
+/// In whose code calls are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    /// In that of the method that makes them: it has that method's guards.
+    Own,
+    /// In that of a hidden one, which it comes to.
+    Hidden,
+}
 
 /// A hidden method that shown code comes to.
 #[derive(Clone, Copy, Debug)]
@@ -98,32 +106,32 @@ impl CallGraph {
     /// Selects what hidden methods call; whether any could be looked through.
     pub(super) fn look_through(&mut self) -> bool {
         let mut progress = false;
-        for due in std::mem::take(&mut self.hidden.due) {
-            let Some(home) = self.home(due.key) else { continue };
-            if !self.has_code(home) {
-                if !self.code.is_missing(home) {
-                    self.hidden.due.push(due);
+        for due in std::mem::take(&mut self.reachable.hidden.due) {
+            let Some(home) = self.known.home(due.key) else { continue };
+            if !self.known.has_code(home) {
+                if !self.known.code.is_missing(home) {
+                    self.reachable.hidden.due.push(due);
                 }
                 continue;
             }
-            let needs_before = self.needs;
+            let needs_before = self.known.needs;
             let callees = if home == due.key {
-                let (name, descriptor) = self.mirrors.signature(due.signature).clone();
-                let Some(sites) = self.code.sites(home, &name, &descriptor) else { continue };
+                let (name, descriptor) = self.known.mirrors.signature(due.signature).clone();
+                let Some(sites) = self.known.code.sites(home, &name, &descriptor) else { continue };
                 self.select_callees(&sites, (home, due.signature), due.by, Code::Hidden, due.probability)
             } else {
                 self.select_lambdas(&due, home)
             };
-            if self.needs != needs_before {
-                self.hidden.due.push(due);
+            if self.known.needs != needs_before {
+                self.reachable.hidden.due.push(due);
                 continue;
             }
             progress = true;
-            let callers = due.by.and_then(|by| self.record(by)).map_or(1.0, |by| by.probability);
+            let callers = due.by.and_then(|by| self.methods.record(by)).map_or(1.0, |by| by.probability);
             for callee in callees {
-                let probability = due.probability * self.weigh(due.by, callee);
-                self.raise(callee.method, callers * probability);
-                if let Some(by) = due.by.and_then(|by| self.record_mut(by)) {
+                let probability = due.probability * self.likely.weigh(&self.known, &self.methods, due.by, callee);
+                self.methods.raise(callee.method, callers * probability);
+                if let Some(by) = due.by.and_then(|by| self.methods.record_mut(by)) {
                     by.callees.push(Callee { probability, ..callee });
                 }
             }

@@ -12,19 +12,21 @@
 //! Why so, and at what cost: docs/decisions/lambdas.md.
 
 use headwater_rewriter::Lambda;
+use headwater_terms::Scheme;
 use rustc_hash::FxHashSet;
 
-use super::CallGraph;
-use super::ahead::{self, Callee};
 use super::hidden::Due;
+use super::known::Known;
+use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
 use super::outward::Leaving;
 use super::receivers::Spare;
-use headwater_terms::Scheme;
+use super::record::Callee;
+use super::{CallGraph, likely};
 
-impl CallGraph {
+impl Known {
     /// The class that a lambda's class was made for.
-    fn lambda_host(&self, lambda: ClassKey) -> Option<ClassKey> {
+    pub(super) fn lambda_host(&self, lambda: ClassKey) -> Option<ClassKey> {
         let mirror = self.mirrors.get(lambda);
         let hosts = self.mirrors.visible(mirror.lambda_host()?, mirror.loader);
         hosts.into_iter().find(|key| self.mirrors.get(*key).loader == mirror.loader)
@@ -34,72 +36,85 @@ impl CallGraph {
     pub(super) fn home(&self, key: ClassKey) -> Option<ClassKey> {
         if self.mirrors.get(key).lambda_host().is_some() { self.lambda_host(key) } else { Some(key) }
     }
+}
 
-    /// A lambda's method may be called.
-    pub(super) fn reach_lambda(&mut self, lambda: ClassKey, signature: Signature) {
-        let Some(host) = self.lambda_host(lambda) else { return };
-        // In total, the filters decide what is instrumented, not the calls.
-        if self.options.scheme == Scheme::Total {
-            return;
-        }
-        let is_known = self.by_class.contains_key(&host) || self.reachable.mentioned.contains(&host);
-        if is_known || !self.hidden.is_exposing() {
-            self.hidden.push(lambda, signature);
-        }
-    }
-
+impl Methods {
     /// Whether each loaded class of these lambdas is accounted for by one that has run: as many bodies have run as there are classes, and a
     /// body runs by its own class. What a method reference stands for, anybody may have called.
-    fn are_accounted_for(&self, lambdas: &[Lambda], host: ClassKey, interfaces: &[ClassKey]) -> bool {
-        let (host_name, loader) = (&self.mirrors.get(host).name, self.mirrors.get(host).loader);
+    pub(super) fn are_accounted_for(
+        &self,
+        known: &Known,
+        lambdas: &[Lambda],
+        host: ClassKey,
+        interfaces: &[ClassKey],
+    ) -> bool {
+        let (host_name, loader) = (&known.mirrors.get(host).name, known.mirrors.get(host).loader);
         let is_body = |lambda: &Lambda| lambda.body.owner == *host_name && lambda.body.name.starts_with("lambda$");
         if !lambdas.iter().all(is_body) {
             return false;
         }
-        let classes = self.mirrors.lambda_classes(host_name, loader).filter(|class| {
-            let mut declared = self.mirrors.get(*class).interfaces.iter();
-            declared.any(|key| interfaces.contains(key)) && self.lambda_host(*class) == Some(host)
+        let classes = known.mirrors.lambda_classes(host_name, loader).filter(|class| {
+            let mut declared = known.mirrors.get(*class).interfaces.iter();
+            declared.any(|key| interfaces.contains(key)) && known.lambda_host(*class) == Some(host)
         });
         let run: FxHashSet<_> =
-            lambdas.iter().filter(|it| self.body_has_run(it, host)).map(|it| &it.body.name).collect();
+            lambdas.iter().filter(|it| self.body_has_run(known, it, host)).map(|it| &it.body.name).collect();
         run.len() >= classes.count()
     }
 
-    fn body_has_run(&self, lambda: &Lambda, host: ClassKey) -> bool {
-        let signature = self.mirrors.known_signature(&lambda.body.name, &lambda.body.descriptor);
+    pub(super) fn body_has_run(&self, known: &Known, lambda: &Lambda, host: ClassKey) -> bool {
+        let signature = known.mirrors.known_signature(&lambda.body.name, &lambda.body.descriptor);
         signature.is_some_and(|signature| {
-            let calls = self.mirrors.method(host, signature).and_then(|method| method.calls);
+            let calls = known.mirrors.method(host, signature).and_then(|method| method.calls);
             let record = self.by_signature.get(&(host, signature)).and_then(|method| self.record(*method));
             calls.is_some_and(|calls| calls > 0) || record.is_some_and(|record| record.entered)
         })
     }
+}
+
+impl CallGraph {
+    /// A lambda's method may be called.
+    pub(super) fn reach_lambda(&mut self, lambda: ClassKey, signature: Signature) {
+        let Some(host) = self.known.lambda_host(lambda) else { return };
+        // In total, the filters decide what is instrumented, not the calls.
+        if self.known.options.scheme == Scheme::Total {
+            return;
+        }
+        let is_known = self.methods.by_class.contains_key(&host) || self.escape.mentioned.contains(&host);
+        if is_known || !self.reachable.hidden.is_exposing() {
+            self.reachable.hidden.push(lambda, signature);
+        }
+    }
 
     /// Selects the lambdas of a class that one of its lambda classes may stand for.
     pub(super) fn select_lambdas(&mut self, due: &Due, host: ClassKey) -> Vec<Callee> {
-        let keys = &self.mirrors.get(due.key).interfaces;
-        let interfaces: Vec<_> = keys.iter().map(|key| self.mirrors.get(*key).name.clone()).collect();
-        let name = self.mirrors.signature(due.signature).0.clone();
-        let loader = self.mirrors.get(host).loader;
-        let caller = self.options.caller(loader);
-        let mut lambdas = self.code.lambdas(host);
+        let keys = &self.known.mirrors.get(due.key).interfaces;
+        let interfaces: Vec<_> = keys.iter().map(|key| self.known.mirrors.get(*key).name.clone()).collect();
+        let name = self.known.mirrors.signature(due.signature).0.clone();
+        let loader = self.known.mirrors.get(host).loader;
+        let caller = self.known.options.caller(loader);
+        let mut lambdas = self.known.code.lambdas(host);
         lambdas.retain(|it| *it.name == *name && interfaces.iter().any(|interface| **interface == *it.interface));
-        if self.are_accounted_for(&lambdas, host, &self.mirrors.get(due.key).interfaces) {
-            lambdas.retain(|lambda| self.body_has_run(lambda, host));
+        if self.methods.are_accounted_for(&self.known, &lambdas, host, &self.known.mirrors.get(due.key).interfaces) {
+            lambdas.retain(|lambda| self.methods.body_has_run(&self.known, lambda, host));
         }
         // What a reference stands for may be a method outside the filter.
-        let leaves = |it: &Lambda| self.leaving_by(&it.body, false, loader, caller) != Leaving::Nothing;
+        let leaves = |it: &Lambda| {
+            self.escape.leaving_by(&mut self.known, &self.reachable, &it.body, false, loader, caller)
+                != Leaving::Nothing
+        };
         if lambdas.iter().any(leaves) {
             self.open_up(caller);
         }
         // The class stands for one of them.
-        let share = ahead::of_target(1, lambdas.len());
+        let share = likely::of_target(1, lambdas.len());
         let mut callees: Vec<Callee> = Vec::new();
-        self.hidden.begin(due.by, due.probability);
-        self.hidden.set_probability(share);
+        self.reachable.hidden.begin(due.by, due.probability);
+        self.reachable.hidden.set_probability(share);
         for lambda in &lambdas {
             self.reach_call(&lambda.body, loader, caller, Spare::Watched, &mut callees);
         }
-        self.hidden.end();
+        self.reachable.hidden.end();
         callees.iter_mut().for_each(|callee| callee.probability *= share);
         callees
     }

@@ -12,15 +12,8 @@ use headwater_protocol::{ClassId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
-
-/// When calls of a method may have been missed, in time of recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missed {
-    /// From then on.
-    pub since: Duration,
-    /// Up to when it was instrumented; `None` if it never was.
-    pub until: Option<Duration>,
-}
+use super::methods::Methods;
+use super::record::{MethodRecord, Missed};
 
 /// A method that may have been called and is not instrumented.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,107 +25,11 @@ pub struct Unseen {
     pub callers: Vec<(MethodId, f64)>,
 }
 
-impl CallGraph {
-    /// How many methods may have been called before they were instrumented.
-    pub fn late(&self) -> usize {
-        self.missed().count()
-    }
-
+impl Methods {
     /// Those methods, and when.
-    pub fn missed(&self) -> impl Iterator<Item = (MethodId, Missed)> {
-        let is_instrumented = |method: &&super::MethodRecord| method.refused.is_none();
-        self.methods.iter().filter(is_instrumented).filter_map(|method| Some((method.id, method.missed?)))
-    }
-
-    /// Those of them that are not instrumented, and who calls them.
-    pub fn unseen(&self) -> Vec<Unseen> {
-        let is_unseen = |missed: &Missed| missed.until.is_none();
-        let mut callers: FxHashMap<MethodId, Vec<(MethodId, f64)>> =
-            self.missed().filter(|(_, missed)| is_unseen(missed)).map(|(method, _)| (method, Vec::new())).collect();
-        if callers.is_empty() {
-            return Vec::new();
-        }
-        for caller in self.methods.iter().filter(|record| record.in_place) {
-            let mut reached = FxHashSet::default();
-            let mut pending: Vec<(MethodId, f64)> =
-                caller.callees.iter().map(|it| (it.method, it.probability.into())).collect();
-            while let Some((method, calls)) = pending.pop() {
-                let Some(callee) = self.record(method).filter(|it| !it.in_place && reached.insert(it.id)) else {
-                    continue;
-                };
-                if let Some(callers) = callers.get_mut(&method) {
-                    callers.push((caller.id, calls));
-                }
-                pending.extend(callee.callees.iter().map(|it| (it.method, calls * f64::from(it.probability))));
-            }
-        }
-        let mut unseen: Vec<Unseen> = callers.into_iter().map(|(method, callers)| Unseen { method, callers }).collect();
-        unseen.sort_unstable_by_key(|unseen| unseen.method);
-        unseen
-    }
-
-    /// The classes of methods that may have been called and are not instrumented: told their methods once more, with how often they have
-    /// been called, it knows which have not ([`CallGraph::acquit_idle`]).
-    pub fn classes_of_unseen(&self) -> Vec<ClassId> {
-        let methods = self.missed().filter(|(_, missed)| missed.until.is_none());
-        let classes = methods.filter_map(|(id, _)| self.mirrors.get(self.record(id)?.key).id);
-        let classes: FxHashSet<ClassId> = classes.collect();
-        classes.into_iter().collect()
-    }
-
-    /// Those classes' methods have just been told: what has never run was not missed.
-    pub fn acquit_idle(&mut self) {
-        let never_ran = |(id, missed): (MethodId, Missed)| {
-            let record = self.record(id)?;
-            (missed.until.is_none() && self.has_never_run_here(record.key, record.signature)).then_some(id)
-        };
-        let never_ran: Vec<MethodId> = self.missed().filter_map(never_ran).collect();
-        for method in never_ran {
-            if let Some(record) = self.record_mut(method) {
-                record.missed = None;
-            }
-        }
-    }
-
-    /// How long has been recorded.
-    pub fn set_time(&mut self, recorded: Duration) {
-        self.now = recorded;
-    }
-
-    /// Nobody waits until these classes are hotswapped, from now on.
-    pub fn went_on(&mut self, classes: &[ClassId]) {
-        let keys = classes.iter().filter_map(|class| self.mirrors.by_id(*class));
-        let methods = keys.filter_map(|key| self.by_class.get(&key)).flatten().copied();
-        let is_called = |method: &MethodId| self.record(*method).is_some_and(|record| record.called_next);
-        let called: Vec<MethodId> = methods.filter(is_called).collect();
-        self.miss(called);
-    }
-
-    /// Threads were seen below roots in the code of these classes, so often.
-    pub fn ran_below_roots(&mut self, classes: &[(ClassId, u32)]) {
-        for (class, stacks) in classes {
-            if let Some(key) = self.mirrors.by_id(*class) {
-                *self.ran.entry(key).or_default() += stacks;
-            }
-        }
-    }
-
-    /// Roots first, then those classes in whose code threads were seen below them, then those whose methods are the likeliest to be called, and not
-    /// instrumented: what the caller has been entered of before the others.
-    pub fn sort_by_urgency(&self, classes: &mut [ClassId]) {
-        let urgency = |class: &ClassId| {
-            let key = self.mirrors.by_id(*class);
-            let methods = key.and_then(|key| self.by_class.get(&key)).into_iter().flatten();
-            let waiting = methods.filter_map(|method| self.record(*method)).filter(|record| !record.in_place);
-            let of_method = |record: &super::MethodRecord| {
-                (!record.root_of.is_empty(), record.called_next, (record.probability * 1e6) as u32)
-            };
-            // Whoever has no methods of its own is probed for the sake of others.
-            let (is_root, is_next, probability) = waiting.map(of_method).max().unwrap_or((false, true, 1_000_000));
-            let seen = key.and_then(|key| self.ran.get(&key)).copied().unwrap_or(0);
-            (is_root, seen, is_next, probability)
-        };
-        classes.sort_by_cached_key(|class| std::cmp::Reverse(urgency(class)));
+    pub(super) fn missed(&self) -> impl Iterator<Item = (MethodId, Missed)> {
+        let is_instrumented = |method: &&MethodRecord| method.refused.is_none();
+        self.all.iter().filter(is_instrumented).filter_map(|method| Some((method.id, method.missed?)))
     }
 
     /// Calls of these methods, and of what they call, are not seen from now on, as far as they are not instrumented.
@@ -166,7 +63,7 @@ impl CallGraph {
     /// Of what has just been linked, or is about to be called by reflection, the methods that are new from this one on: they
     /// are called next.
     pub(super) fn expect_from(&mut self, known: usize) {
-        self.methods[known..].iter_mut().for_each(|method| method.called_next = true);
+        self.all[known..].iter_mut().for_each(|method| method.called_next = true);
     }
 
     /// A method is instrumented.
@@ -175,5 +72,114 @@ impl CallGraph {
         if let Some(missed) = self.record_mut(method).and_then(|record| record.missed.as_mut()) {
             missed.until.get_or_insert(now);
         }
+    }
+}
+
+impl CallGraph {
+    /// How many methods may have been called before they were instrumented.
+    pub fn late(&self) -> usize {
+        self.methods.missed().count()
+    }
+
+    /// Those methods, and when.
+    pub fn missed(&self) -> impl Iterator<Item = (MethodId, Missed)> {
+        self.methods.missed()
+    }
+
+    /// Those of them that are not instrumented, and who calls them.
+    pub fn unseen(&self) -> Vec<Unseen> {
+        let is_unseen = |missed: &Missed| missed.until.is_none();
+        let mut callers: FxHashMap<MethodId, Vec<(MethodId, f64)>> = self
+            .methods
+            .missed()
+            .filter(|(_, missed)| is_unseen(missed))
+            .map(|(method, _)| (method, Vec::new()))
+            .collect();
+        if callers.is_empty() {
+            return Vec::new();
+        }
+        for caller in self.methods.all.iter().filter(|record| record.in_place) {
+            let mut reached = FxHashSet::default();
+            let mut pending: Vec<(MethodId, f64)> =
+                caller.callees.iter().map(|it| (it.method, it.probability.into())).collect();
+            while let Some((method, calls)) = pending.pop() {
+                let Some(callee) = self.methods.record(method).filter(|it| !it.in_place && reached.insert(it.id))
+                else {
+                    continue;
+                };
+                if let Some(callers) = callers.get_mut(&method) {
+                    callers.push((caller.id, calls));
+                }
+                pending.extend(callee.callees.iter().map(|it| (it.method, calls * f64::from(it.probability))));
+            }
+        }
+        let mut unseen: Vec<Unseen> = callers.into_iter().map(|(method, callers)| Unseen { method, callers }).collect();
+        unseen.sort_unstable_by_key(|unseen| unseen.method);
+        unseen
+    }
+
+    /// The classes of methods that may have been called and are not instrumented: told their methods once more, with how often they have
+    /// been called, it knows which have not ([`CallGraph::acquit_idle`]).
+    pub fn classes_of_unseen(&self) -> Vec<ClassId> {
+        let methods = self.methods.missed().filter(|(_, missed)| missed.until.is_none());
+        let classes = methods.filter_map(|(id, _)| self.known.mirrors.get(self.methods.record(id)?.key).id);
+        let classes: FxHashSet<ClassId> = classes.collect();
+        classes.into_iter().collect()
+    }
+
+    /// Those classes' methods have just been told: what has never run was not missed.
+    pub fn acquit_idle(&mut self) {
+        let never_ran = |(id, missed): (MethodId, Missed)| {
+            let record = self.methods.record(id)?;
+            (missed.until.is_none() && self.methods.has_never_run_here(&self.known, record.key, record.signature))
+                .then_some(id)
+        };
+        let never_ran: Vec<MethodId> = self.methods.missed().filter_map(never_ran).collect();
+        for method in never_ran {
+            if let Some(record) = self.methods.record_mut(method) {
+                record.missed = None;
+            }
+        }
+    }
+
+    /// How long has been recorded.
+    pub fn set_time(&mut self, recorded: Duration) {
+        self.methods.now = recorded;
+    }
+
+    /// Nobody waits until these classes are hotswapped, from now on.
+    pub fn went_on(&mut self, classes: &[ClassId]) {
+        let keys = classes.iter().filter_map(|class| self.known.mirrors.by_id(*class));
+        let methods = keys.filter_map(|key| self.methods.by_class.get(&key)).flatten().copied();
+        let is_called = |method: &MethodId| self.methods.record(*method).is_some_and(|record| record.called_next);
+        let called: Vec<MethodId> = methods.filter(is_called).collect();
+        self.methods.miss(called);
+    }
+
+    /// Threads were seen below roots in the code of these classes, so often.
+    pub fn ran_below_roots(&mut self, classes: &[(ClassId, u32)]) {
+        for (class, stacks) in classes {
+            if let Some(key) = self.known.mirrors.by_id(*class) {
+                *self.plan.ran.entry(key).or_default() += stacks;
+            }
+        }
+    }
+
+    /// Roots first, then those classes in whose code threads were seen below them, then those whose methods are the likeliest to be called, and not
+    /// instrumented: what the caller has been entered of before the others.
+    pub fn sort_by_urgency(&self, classes: &mut [ClassId]) {
+        let urgency = |class: &ClassId| {
+            let key = self.known.mirrors.by_id(*class);
+            let methods = key.and_then(|key| self.methods.by_class.get(&key)).into_iter().flatten();
+            let waiting = methods.filter_map(|method| self.methods.record(*method)).filter(|record| !record.in_place);
+            let of_method = |record: &MethodRecord| {
+                (!record.root_of.is_empty(), record.called_next, (record.probability * 1e6) as u32)
+            };
+            // Whoever has no methods of its own is probed for the sake of others.
+            let (is_root, is_next, probability) = waiting.map(of_method).max().unwrap_or((false, true, 1_000_000));
+            let seen = key.and_then(|key| self.plan.ran.get(&key)).copied().unwrap_or(0);
+            (is_root, seen, is_next, probability)
+        };
+        classes.sort_by_cached_key(|class| std::cmp::Reverse(urgency(class)));
     }
 }

@@ -14,19 +14,16 @@
 //! Why so, and at what cost: docs/decisions/discovery.md.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use headwater_protocol::message::{ClassInfo, MethodInfo};
 use headwater_protocol::{ClassId, MethodId};
 use headwater_terms::Scheme;
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use headwater_terms::pattern::MethodPattern;
 
 mod ahead;
 mod callbacks;
 mod code_store;
 mod dropping;
+mod escape;
 mod expansion;
 mod filter;
 mod foresee;
@@ -34,15 +31,19 @@ mod guards;
 mod handing_out;
 mod handover;
 mod hidden;
+mod known;
 mod lambdas;
 mod late;
+mod likely;
 mod lines;
 mod mentions;
+mod methods;
 mod mirror;
 mod natives;
 mod opaque;
 mod open_calls;
 mod outward;
+mod plan;
 mod policy;
 mod reachable;
 mod receivers;
@@ -61,30 +62,23 @@ pub use filter::{JdkMethods, Options};
 pub use guards::{Guarded, Told};
 pub use handing_out::{Occasion, Selected};
 pub use handover::Passage;
-pub use late::{Missed, Unseen};
+pub use late::Unseen;
 pub use lines::Lines;
 pub use natives::NativeCall;
 pub use open_calls::OpenThread;
 pub use policy::{Mechanism, NoMechanism, Without};
-pub use record::{MethodRecord, PatternIndex};
+pub use record::{MethodRecord, Missed, PatternIndex};
 pub use reflection::Invoker;
 pub use roots::{LeftAlone, RootMatch};
 
-use ahead::Ahead;
-use code_store::CodeStore;
+use escape::Escape;
 use filter::Caller;
-use guards::Guards;
-use hidden::Hidden;
-use mentions::Mentions;
-use mirror::{ClassKey, Mirrors, Signature};
-use natives::Natives;
+use known::Known;
+use likely::Likely;
+use methods::Methods;
+use mirror::{ClassKey, Signature};
+use plan::Plan;
 use reachable::Reachable;
-use reflection::Reflection;
-use unlinked::Unlinked;
-use watched::Watched;
-
-/// Names the class initialiser.
-const CLINIT: (&str, &str) = ("<clinit>", "()V");
 
 /// What the call graph wants next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,137 +115,71 @@ enum Work {
     Rest,
 }
 
-/// The state machine.
+/// The state machine: its parts, each of which knows those above it by what it is given.
 #[derive(Debug)]
 pub struct CallGraph {
-    options: Options,
-    mirrors: Mirrors,
+    known: Known,
+    methods: Methods,
+    likely: Likely,
     reachable: Reachable,
-    methods: Vec<MethodRecord>,
-    by_signature: FxHashMap<(ClassKey, Signature), MethodId>,
-    /// Of methods whose lines are roots.
-    by_lines: FxHashMap<(ClassKey, Signature), Vec<MethodId>>,
-    by_class: FxHashMap<ClassKey, Vec<MethodId>>,
-    new_roots: Vec<MethodId>,
-    /// Classes with methods that were selected and are not instrumented yet.
-    to_hotswap: FxHashSet<ClassKey>,
-    /// Classes whose methods the current work needs.
-    needed: FxHashSet<ClassKey>,
-    /// How often methods were needed and not known: unchanged, a step is complete.
-    needs: u64,
+    escape: Escape,
+    plan: Plan,
     work: Option<Work>,
-    ahead: Ahead,
-    code: CodeStore,
-    /// Methods whose callees must be selected.
-    due: Vec<MethodId>,
-    hidden: Hidden,
-    guards: Guards,
-    reflection: Reflection,
-    mentions: Mentions,
-    natives: Natives,
-    unlinked: Unlinked,
-    watched: Watched,
-    /// How long has been recorded.
-    now: Duration,
-    /// On how many stacks below roots classes were seen.
-    ran: FxHashMap<ClassKey, u32>,
-    /// The classes in which work passes from thread to thread, as far as they are probed.
-    passed: FxHashSet<ClassKey>,
-    /// Methods that are too trivial to be instrumented, if the user wants that.
-    trivial: FxHashSet<(ClassKey, Signature)>,
-    /// Methods whose instrumented code has been given to the JVM, and not been accepted by HotSpot yet.
-    handed_out: Vec<MethodId>,
-    /// How many batches there were because a class was linked.
-    link_batches: usize,
-    /// How many classes that can be instrumented were loaded on behalf of the graph.
-    loaded_by_graph: usize,
-    /// Methods that are to be dropped, or were since somebody asked.
-    dropping: Vec<MethodId>,
-    skipped: Vec<(String, String)>,
-    skipped_before: FxHashSet<(ClassKey, Signature)>,
-    /// Only roots are instrumented any more.
-    roots_only: bool,
 }
 
 impl CallGraph {
     /// Knows nothing but what is wanted.
     pub fn new(options: Options) -> CallGraph {
         CallGraph {
-            roots_only: options.only_roots,
-            options,
-            mirrors: Mirrors::default(),
+            known: Known::new(options),
+            methods: Methods::default(),
+            likely: Likely::default(),
             reachable: Reachable::default(),
-            methods: Vec::new(),
-            by_signature: FxHashMap::default(),
-            by_lines: FxHashMap::default(),
-            by_class: FxHashMap::default(),
-            new_roots: Vec::new(),
-            to_hotswap: FxHashSet::default(),
-            needed: FxHashSet::default(),
-            needs: 0,
+            escape: Escape::default(),
+            plan: Plan::default(),
             work: None,
-            ahead: Ahead::default(),
-            code: CodeStore::default(),
-            due: Vec::new(),
-            hidden: Hidden::default(),
-            guards: Guards::default(),
-            reflection: Reflection::default(),
-            mentions: Mentions::default(),
-            natives: Natives::default(),
-            unlinked: Unlinked::default(),
-            watched: Watched::default(),
-            now: Duration::ZERO,
-            ran: FxHashMap::default(),
-            passed: FxHashSet::default(),
-            trivial: FxHashSet::default(),
-            handed_out: Vec::new(),
-            link_batches: 0,
-            loaded_by_graph: 0,
-            dropping: Vec::new(),
-            skipped: Vec::new(),
-            skipped_before: FxHashSet::default(),
         }
     }
 
     /// The classes that are loaded at the beginning.
     pub fn add_classes(&mut self, infos: Vec<ClassInfo>) {
-        infos.into_iter().for_each(|info| self.mirrors.found(info));
+        infos.into_iter().for_each(|info| self.known.mirrors.found(info));
     }
 
     /// The methods that a class declares; none when the target cannot tell.
     pub fn add_methods(&mut self, class: ClassId, mut methods: Vec<MethodInfo>) {
-        if self.options.without.has(Mechanism::Counters) {
+        if self.known.options.without.has(Mechanism::Counters) {
             methods.iter_mut().for_each(|method| method.calls = None);
         }
-        self.ahead.knows_calls |= methods.iter().any(|method| method.calls.is_some());
-        self.reachable.opaque.asked.clear();
-        self.mirrors.set_methods(class, methods);
+        self.likely.knows_calls |= methods.iter().any(|method| method.calls.is_some());
+        self.escape.opaque.asked.clear();
+        self.known.mirrors.set_methods(class, methods);
     }
 
     /// Changes what is wanted, before [`CallGraph::start`].
     pub fn set_options(&mut self, options: Options) {
-        self.roots_only = options.only_roots;
-        self.options = options;
+        self.known.roots_only = options.only_roots;
+        self.known.options = options;
     }
 
     /// The linked classes, with their internal names.
     pub fn classes(&self) -> impl Iterator<Item = (ClassId, &Arc<str>)> {
-        self.mirrors.keys().filter_map(|key| {
-            let mirror = self.mirrors.get(key);
+        self.known.mirrors.keys().filter_map(|key| {
+            let mirror = self.known.mirrors.get(key);
             mirror.id.filter(|_| mirror.linked).map(|id| (id, &mirror.name))
         })
     }
 
     /// The file of a class that was needed.
     pub fn add_code(&mut self, class: ClassId, bytes: Option<Vec<u8>>) {
-        if let Some(key) = self.mirrors.by_id(class) {
-            self.code.add(key, bytes);
+        if let Some(key) = self.known.mirrors.by_id(class) {
+            self.known.code.add(key, bytes);
         }
     }
 
     /// How many classes are loaded and linked.
     pub fn loaded_classes(&self) -> usize {
-        self.mirrors.keys().filter(|key| self.mirrors.get(*key).linked).count()
+        self.known.mirrors.keys().filter(|key| self.known.mirrors.get(*key).linked).count()
     }
 
     /// Selects the roots among the loaded classes.
@@ -266,15 +194,15 @@ impl CallGraph {
 
     /// From now on nothing but the roots is instrumented; the classes to be retransformed for that.
     pub fn keep_only_roots(&mut self) -> Vec<ClassId> {
-        self.roots_only = true;
-        self.to_hotswap.clear();
+        self.known.roots_only = true;
+        self.plan.to_hotswap.clear();
         let is_other = |method: &&MethodRecord| {
             method.handed_out && method.refused.is_none() && !method.is_native && method.root_of.is_empty()
         };
-        let others = self.methods.iter().filter(is_other).map(|method| method.key);
-        let others = others.chain(self.reflection.probed.iter().copied()).chain(self.natives.probed());
-        let others = others.chain(self.passed());
-        let mut classes: Vec<ClassId> = others.filter_map(|key| self.mirrors.get(key).id).collect();
+        let others = self.methods.all.iter().filter(is_other).map(|method| method.key);
+        let others = others.chain(self.plan.reflection.probed.iter().copied()).chain(self.plan.natives.probed());
+        let others = others.chain(self.plan.passed());
+        let mut classes: Vec<ClassId> = others.filter_map(|key| self.known.mirrors.get(key).id).collect();
         classes.sort_unstable();
         classes.dedup();
         classes
@@ -282,29 +210,30 @@ impl CallGraph {
 
     /// Whether only roots are put into class files for the time being; what is selected stays so.
     pub fn hold_back_others(&mut self, are_held_back: bool) {
-        self.roots_only = are_held_back || self.options.only_roots;
+        self.known.roots_only = are_held_back || self.known.options.only_roots;
     }
 
     /// Whether a class has a root.
     pub fn has_root(&self, class: ClassId) -> bool {
-        let methods = self.mirrors.by_id(class).and_then(|key| self.by_class.get(&key)).into_iter().flatten();
-        methods.filter_map(|id| self.record(*id)).any(|method| !method.root_of.is_empty())
+        let methods =
+            self.known.mirrors.by_id(class).and_then(|key| self.methods.by_class.get(&key)).into_iter().flatten();
+        methods.filter_map(|id| self.methods.record(*id)).any(|method| !method.root_of.is_empty())
     }
 
     /// A class has been linked; none of its code has run yet.
     pub fn class_prepared(&mut self, info: ClassInfo) -> Step {
-        self.unlinked.remove(&info.name);
-        let key = self.mirrors.linked(info);
+        self.reachable.unlinked.remove(&info.name);
+        let key = self.known.mirrors.linked(info);
         self.begin(Work::Linked(key))
     }
 
     /// A hotswap is over, and what HotSpot refused has been told: the code of what was instrumented by it is known now.
     pub fn hotswapped(&mut self) -> Step {
-        for id in std::mem::take(&mut self.handed_out) {
-            if let Some(record) = self.record_mut(id) {
+        for id in std::mem::take(&mut self.plan.handed_out) {
+            if let Some(record) = self.methods.record_mut(id) {
                 record.in_place = true;
             }
-            self.no_longer_missed(id);
+            self.methods.no_longer_missed(id);
         }
         self.drops_accepted();
         self.begin(Work::Rest)
@@ -314,65 +243,71 @@ impl CallGraph {
     pub fn resume(&mut self) -> Step {
         match self.work.take() {
             Some(work) => self.begin(work),
-            None => Step::Hotswap(self.hotswap()),
+            None => Step::Hotswap(self.plan.hotswap(&mut self.known)),
         }
     }
 
     fn begin(&mut self, work: Work) -> Step {
-        let known = self.methods.len();
-        self.reachable.opaque.asked.clear();
+        let known = self.methods.all.len();
+        self.escape.opaque.asked.clear();
         match &work {
             Work::Roots => {
                 self.select_roots();
-                if !self.roots_only {
-                    self.probe_invokers();
-                    self.probe_passages();
+                if !self.known.roots_only {
+                    self.plan.reflection.probe_invokers(&self.known, &mut self.plan.to_hotswap);
+                    self.plan.probe_passages(&self.known);
                 }
-                if self.options.scheme == Scheme::Total {
-                    self.mirrors.keys().for_each(|key| self.select_all_in(key));
+                if self.known.options.scheme == Scheme::Total {
+                    self.known.mirrors.keys().for_each(|key| self.select_all_in(key));
                 }
             }
-            Work::FirstCall(_) if self.roots_only => {}
-            Work::FirstCall(guard) if self.guards.is_guard(*guard) => self.come_to(*guard),
+            Work::FirstCall(_) if self.known.roots_only => {}
+            Work::FirstCall(guard) if self.plan.guards.is_guard(*guard) => {
+                self.plan.guards.come_to(&mut self.reachable.due, *guard)
+            }
             Work::FirstCall(method) => self.enter(*method),
             Work::Linked(key) => self.apply_to(*key),
-            Work::Reflected(..) if self.roots_only => {}
+            Work::Reflected(..) if self.known.roots_only => {}
             Work::Reflected(key, signature) => self.reach_reflected(*key, *signature),
-            Work::Received(..) if self.roots_only => {}
+            Work::Received(..) if self.known.roots_only => {}
             Work::Received(call, key) => self.receive(*call, *key),
-            Work::HaveRun(_) if self.roots_only => {}
+            Work::HaveRun(_) if self.known.roots_only => {}
             Work::HaveRun(methods) => self.select_run(methods),
             Work::Open(methods) => self.enter_open(methods),
             Work::Rest => {}
         }
         self.reach_inherited_later();
-        for key in self.unlinked.linked_ahead() {
+        for key in self.reachable.unlinked.linked_ahead() {
             self.apply_to(key);
         }
         if matches!(work, Work::Linked(_) | Work::Reflected(..)) {
-            self.expect_from(known);
+            self.methods.expect_from(known);
         }
-        if !self.roots_only {
+        if !self.known.roots_only {
             self.look_at_idle_again();
             self.expand_due();
         }
-        if !self.roots_only && self.needed.is_empty() && self.code.is_complete() && self.wants_hotswap() {
+        if !self.known.roots_only
+            && self.known.needed.is_empty()
+            && self.known.code.is_complete()
+            && self.plan.wants_hotswap(&self.known)
+        {
             self.look_ahead();
         }
-        if !self.roots_only {
-            self.find_native_calls();
+        if !self.known.roots_only {
+            self.plan.natives.find(&mut self.known, &mut self.methods, &mut self.plan.to_hotswap);
         }
-        let needed: Vec<ClassId> = self.needed.drain().filter_map(|key| self.mirrors.get(key).id).collect();
+        let needed: Vec<ClassId> = self.known.needed.drain().filter_map(|key| self.known.mirrors.get(key).id).collect();
         if !needed.is_empty() {
             self.work = Some(work);
             return Step::NeedMethods(needed);
         }
-        if self.mentions.take_wanted() {
+        if self.escape.mentions.take_wanted() {
             self.work = Some(work);
             return Step::NeedMentions;
         }
-        let missing = self.code.take_needed();
-        let missing: Vec<ClassId> = missing.into_iter().filter_map(|key| self.mirrors.get(key).id).collect();
+        let missing = self.known.code.take_needed();
+        let missing: Vec<ClassId> = missing.into_iter().filter_map(|key| self.known.mirrors.get(key).id).collect();
         if !missing.is_empty() {
             self.work = Some(work);
             return Step::NeedCode(missing);
@@ -382,105 +317,61 @@ impl CallGraph {
             self.work = Some(work);
             return Step::NeedLinks(links);
         }
-        self.unlinked.settled();
-        let classes = self.hotswap();
+        self.reachable.unlinked.settled();
+        let classes = self.plan.hotswap(&mut self.known);
         if matches!(work, Work::Linked(_)) && !classes.is_empty() {
-            self.link_batches += 1;
+            self.likely.link_batches += 1;
         }
         Step::Hotswap(classes)
     }
 
     /// A method is entered for the first time: under scheme B its callees are to be selected now.
     fn enter(&mut self, method: MethodId) {
-        let Some(record) = self.record_mut(method) else { return };
+        let Some(record) = self.methods.record_mut(method) else { return };
         if !std::mem::replace(&mut record.entered, true) {
             let (key, is_constructor) = (record.key, &*record.name == "<init>");
-            for key in self.mirrors.supertypes(key) {
-                self.mirrors.get_mut(key).dormant = false;
+            for key in self.known.mirrors.supertypes(key) {
+                self.known.mirrors.get_mut(key).dormant = false;
             }
             if is_constructor {
-                self.come_alive(key);
+                self.likely.come_alive(&mut self.known, &mut self.methods, key);
             }
-            self.raise(method, 1.0);
-            self.learn(method);
-            self.expect_callees(method);
+            self.methods.raise(method, 1.0);
+            self.likely.learn(&self.known, &mut self.methods, method);
+            self.methods.expect_callees(method);
         }
-        if self.options.scheme == Scheme::Lazy {
-            self.due.push(method);
+        if self.known.options.scheme == Scheme::Lazy {
+            self.reachable.due.push(method);
         }
-    }
-
-    /// There are loaded classes with methods to be instrumented.
-    fn wants_hotswap(&self) -> bool {
-        self.to_hotswap.iter().any(|key| {
-            let mirror = self.mirrors.get(*key);
-            mirror.id.is_some() && mirror.linked
-        })
-    }
-
-    /// The loaded classes with methods to be instrumented; they count as being hotswapped from now on.
-    fn hotswap(&mut self) -> Vec<ClassId> {
-        let mut classes: Vec<ClassId> = Vec::new();
-        // A class that is loaded but not linked yet stays until it is.
-        let mirrors = &self.mirrors;
-        self.to_hotswap.retain(|key| {
-            let id = mirrors.get(*key).id.filter(|_| mirrors.get(*key).linked);
-            classes.extend(id);
-            id.is_none()
-        });
-        classes.sort_unstable();
-        for id in &classes {
-            if let Some(key) = self.mirrors.by_id(*id) {
-                self.mirrors.get_mut(key).hotswaps += 1;
-            }
-        }
-        classes
-    }
-
-    fn need(&mut self, key: ClassKey) {
-        self.needs += 1;
-        self.needed.insert(key);
-    }
-
-    fn record(&self, method: MethodId) -> Option<&MethodRecord> {
-        self.methods.get((method.0 as usize).checked_sub(1)?)
-    }
-
-    fn record_mut(&mut self, method: MethodId) -> Option<&mut MethodRecord> {
-        self.methods.get_mut((method.0 as usize).checked_sub(1)?)
-    }
-
-    fn key_of(&self, method: MethodId) -> Option<ClassKey> {
-        Some(self.record(method)?.key)
     }
 
     /// All methods that were selected.
     pub fn methods(&self) -> &[MethodRecord] {
-        &self.methods
+        &self.methods.all
     }
 
     /// What is left out, to measure what it is worth.
     pub fn without(&self) -> Without {
-        self.options.without
+        self.known.options.without
     }
 
     /// How methods are found.
     pub fn scheme(&self) -> Scheme {
-        self.options.scheme
+        self.known.options.scheme
     }
 
     /// How many methods are left alone because they are trivial.
     pub fn trivial(&self) -> usize {
-        self.trivial.len()
+        self.methods.trivial.len()
     }
 
     /// How many methods are instrumented.
     pub fn instrumented(&self) -> usize {
-        self.methods.iter().filter(|method| method.handed_out && method.refused.is_none()).count()
+        self.methods.all.iter().filter(|method| method.handed_out && method.refused.is_none()).count()
     }
 
     /// Methods that should be instrumented and are not, with the reason.
     pub fn skipped(&self) -> &[(String, String)] {
-        &self.skipped
+        &self.methods.skipped
     }
 }

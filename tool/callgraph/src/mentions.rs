@@ -15,6 +15,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
 use super::filter::{Caller, JdkMethods};
+use super::known::Known;
+use super::likely::Likely;
+use super::methods::Methods;
 use super::mirror::{ClassKey, Declared, Signature};
 use super::policy::Mechanism;
 
@@ -24,7 +27,7 @@ type Exposed = (ClassKey, Signature, Caller);
 /// The names and descriptors, and the texts, in the constant pools of the JDK's classes.
 #[derive(Debug, Default)]
 pub(super) struct Mentions {
-    known: FxHashSet<u64>,
+    mentioned: FxHashSet<u64>,
     /// Those of the classes that were loaded when we came are among them.
     listed: bool,
     wanted: bool,
@@ -40,96 +43,106 @@ impl Mentions {
     pub(super) fn take_wanted(&mut self) -> bool {
         std::mem::take(&mut self.wanted)
     }
-}
 
-impl CallGraph {
-    /// What the JDK's loaded classes mention, each by its [`mention`].
-    pub fn add_mentions(&mut self, mentions: Vec<u64>) {
-        self.mentions.listed = true;
-        self.mentions.known.extend(mentions);
+    /// Native methods of the application's own are called: nothing is withheld any more.
+    pub(super) fn stop_withholding(&mut self) {
+        self.blind = true;
+        let released = std::mem::take(&mut self.withheld).into_values().flatten();
+        self.released.extend(released);
+    }
+
+    /// A class has been linked: what was looked at before may call its methods.
+    pub(super) fn look_for_blind_spots(&mut self, known: &Known, class: ClassKey) {
+        let is_native = |methods: &FxHashMap<_, Declared>| methods.values().any(|method| method.is_native());
+        if !known.mirrors.get(class).loader.is_jdk() && known.mirrors.methods(class).is_some_and(is_native) {
+            self.stop_withholding();
+        }
+    }
+
+    /// A class of the JDK's is being loaded: what it mentions can be called from now on.
+    pub(super) fn jdk_class_comes(&mut self, known: &Known, file: &ClassFile<'_>) {
+        if !known.asks_for_mentions() {
+            return;
+        }
+        let called = file.names_and_types().map(|(name, descriptor)| mention(name, descriptor));
+        for mention in called.chain(file.texts().filter_map(mention_by_text)) {
+            if !self.mentioned.insert(mention) {
+                continue;
+            }
+            let released = self.withheld.remove(&mention).into_iter().flatten();
+            self.released.extend(released);
+        }
     }
 
     /// Whether a method of a class's objects is not selected on account of the JDK's code, because nothing there can call it yet. If that
     /// is not known, it is asked for.
-    pub(super) fn withholds(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
-        let may_wait = self.ahead.knows_what_is_idle() && !self.guards.forbidden && !self.mentions.blind;
-        if !self.asks_for_mentions() || !may_wait {
+    pub(super) fn withholds(
+        &mut self,
+        known: &mut Known,
+        methods: &Methods,
+        likely: &Likely,
+        class: ClassKey,
+        signature: Signature,
+        caller: Caller,
+    ) -> bool {
+        let may_wait = likely.knows_what_is_idle() && !known.nobody_waits && !self.blind;
+        if !known.asks_for_mentions() || !may_wait {
             return false;
         }
         let (mut places, mut unknown) = (Vec::new(), Vec::new());
-        self.selection(class, signature, caller, &mut places, &mut unknown);
+        known.selection(class, signature, caller, &mut places, &mut unknown);
         // Seldom is not never here: nobody tells when it is called.
-        let was_called = |place: &ClassKey| self.mirrors.method(*place, signature).and_then(|it| it.calls) != Some(0);
-        let is_other = |place: &ClassKey| was_called(place) || !self.is_idle(*place, signature);
+        let was_called = |place: &ClassKey| known.mirrors.method(*place, signature).and_then(|it| it.calls) != Some(0);
+        let is_other = |place: &ClassKey| was_called(place) || !likely.is_idle(known, methods, *place, signature);
         let has_others = places.is_empty() || places.iter().any(is_other);
         if has_others || !unknown.is_empty() {
             return false;
         }
-        if !self.mentions.listed {
-            self.mentions.wanted = true;
-            self.needs += 1;
+        if !self.listed {
+            self.wanted = true;
+            known.needs += 1;
             return true;
         }
-        let (name, descriptor) = self.mirrors.signature(signature);
+        let (name, descriptor) = known.mirrors.signature(signature);
         let called = mention(name.as_bytes(), descriptor.as_bytes());
         let mentions = [Some(called), mention_by_text(name.as_bytes())].into_iter().flatten();
-        if mentions.clone().any(|mention| self.mentions.known.contains(&mention)) {
+        if mentions.clone().any(|mention| self.mentioned.contains(&mention)) {
             return false;
         }
         let exposed = (class, signature, caller);
         for mention in mentions {
-            let withheld = self.mentions.withheld.entry(mention).or_default();
+            let withheld = self.withheld.entry(mention).or_default();
             if !withheld.contains(&exposed) {
                 withheld.push(exposed);
             }
         }
         true
     }
+}
 
-    /// Native methods of the application's own are called: nothing is withheld any more.
-    pub(super) fn stop_withholding(&mut self) {
-        self.mentions.blind = true;
-        let released = std::mem::take(&mut self.mentions.withheld).into_values().flatten();
-        self.mentions.released.extend(released);
-    }
-
-    /// A class has been linked: what was looked at before may call its methods.
-    pub(super) fn look_for_blind_spots(&mut self, class: ClassKey) {
-        let is_native = |methods: &FxHashMap<_, Declared>| methods.values().any(|method| method.is_native());
-        if !self.mirrors.get(class).loader.is_jdk() && self.mirrors.methods(class).is_some_and(is_native) {
-            self.stop_withholding();
-        }
-    }
-
-    fn asks_for_mentions(&self) -> bool {
+impl Known {
+    pub(super) fn asks_for_mentions(&self) -> bool {
         self.options.jdk == JdkMethods::None && self.is_foreseeing() && !self.options.without.has(Mechanism::Withheld)
     }
+}
 
-    /// A class of the JDK's is being loaded: what it mentions can be called from now on.
-    pub(super) fn jdk_class_comes(&mut self, file: &ClassFile<'_>) {
-        if !self.asks_for_mentions() {
-            return;
-        }
-        let called = file.names_and_types().map(|(name, descriptor)| mention(name, descriptor));
-        for mention in called.chain(file.texts().filter_map(mention_by_text)) {
-            if !self.mentions.known.insert(mention) {
-                continue;
-            }
-            let released = self.mentions.withheld.remove(&mention).into_iter().flatten();
-            self.mentions.released.extend(released);
-        }
+impl CallGraph {
+    /// What the JDK's loaded classes mention, each by its [`mention`].
+    pub fn add_mentions(&mut self, mentions: Vec<u64>) {
+        self.escape.mentions.listed = true;
+        self.escape.mentions.mentioned.extend(mentions);
     }
 
     /// Selects what is no longer withheld, and says whether there was any. That for which more has to be known stays.
     pub(super) fn expose_released(&mut self) -> bool {
         let mut has_exposed = false;
-        for (class, signature, caller) in std::mem::take(&mut self.mentions.released) {
-            let needs_before = self.needs;
+        for (class, signature, caller) in std::mem::take(&mut self.escape.mentions.released) {
+            let needs_before = self.known.needs;
             self.expose_method(class, signature, caller);
-            if self.needs == needs_before {
+            if self.known.needs == needs_before {
                 has_exposed = true;
             } else {
-                self.mentions.released.push((class, signature, caller));
+                self.escape.mentions.released.push((class, signature, caller));
             }
         }
         has_exposed

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use headwater_protocol::message::{ClassInfo, MethodInfo};
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::ClassFile;
+use namesakes::Namesakes;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 mod namesakes;
 
-use namesakes::Namesakes;
+/// What all classes extend.
+pub(super) const OBJECT: &str = "java/lang/Object";
+/// Names the class initialiser.
+pub(super) const CLINIT: (&str, &str) = ("<clinit>", "()V");
 
 /// A class, loaded or being loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -17,6 +17,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
 use super::filter::Caller;
+use super::known::Known;
+use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
 
 /// The classes whose native methods the JVM does not call, but replaces by what the call says.
@@ -67,66 +69,82 @@ impl Natives {
         let by_method = self.watched.entry(call.owner.clone()).or_default();
         by_method.entry(call.signature).or_default().insert(within);
     }
-}
 
-impl CallGraph {
     /// A method's calls of native methods are wanted, if any are.
-    pub(super) fn want_native_calls(&mut self, key: ClassKey, signature: Signature) {
-        if self.options.natives && !self.roots_only {
-            self.natives.due.push((key, signature));
+    pub(super) fn want(&mut self, known: &Known, key: ClassKey, signature: Signature) {
+        if known.options.natives && !known.roots_only {
+            self.due.push((key, signature));
         }
     }
 
     /// Looks at the calls of methods that were selected. What cannot be decided yet stays due: classes' methods or code are asked for
     /// first.
-    pub(super) fn find_native_calls(&mut self) {
-        for method @ (key, signature) in std::mem::take(&mut self.natives.due) {
-            if self.code.is_missing(key) {
+    pub(super) fn find(&mut self, known: &mut Known, methods: &mut Methods, to_hotswap: &mut FxHashSet<ClassKey>) {
+        for method @ (key, signature) in std::mem::take(&mut self.due) {
+            if known.code.is_missing(key) {
                 continue;
             }
-            let needs_before = self.needs;
-            let found = if self.has_code(key) { self.native_calls_in(key, signature) } else { None };
-            match found.filter(|_| self.needs == needs_before) {
-                Some(found) => self.set_native_calls(method, found),
-                None => self.natives.due.push(method),
+            let needs_before = known.needs;
+            let found = if known.has_code(key) { self.calls_in(known, methods, key, signature) } else { None };
+            match found.filter(|_| known.needs == needs_before) {
+                Some(found) => self.set(methods, to_hotswap, method, found),
+                None => self.due.push(method),
             }
         }
     }
 
     /// The same for a class that is being loaded: nothing can be asked for. Its methods stay due until it has been linked.
-    pub(super) fn find_native_calls_while_loading(&mut self, class: ClassKey) {
-        let due: Vec<Member> = self.natives.due.iter().copied().filter(|(key, _)| *key == class).collect();
+    pub(super) fn find_while_loading(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        to_hotswap: &mut FxHashSet<ClassKey>,
+        class: ClassKey,
+    ) {
+        let due: Vec<Member> = self.due.iter().copied().filter(|(key, _)| *key == class).collect();
         for (key, signature) in due {
-            if let Some(found) = self.native_calls_in(key, signature) {
-                self.set_native_calls((key, signature), found);
+            if let Some(found) = self.calls_in(known, methods, key, signature) {
+                self.set(methods, to_hotswap, (key, signature), found);
             }
         }
-        self.needed.clear();
+        known.needed.clear();
     }
 
-    fn set_native_calls(&mut self, within: Member, found: Vec<(Call, MethodId)>) {
-        let before = self.natives.calls.get(&within).map_or(&[][..], Vec::as_slice);
+    fn set(
+        &mut self,
+        methods: &mut Methods,
+        to_hotswap: &mut FxHashSet<ClassKey>,
+        within: Member,
+        found: Vec<(Call, MethodId)>,
+    ) {
+        let before = self.calls.get(&within).map_or(&[][..], Vec::as_slice);
         if *before != *found {
-            self.mark_native_calls_late(within, &found);
-            self.natives.calls.insert(within, found);
-            self.natives.classes.insert(within.0);
-            self.to_hotswap.insert(within.0);
+            self.mark_late(methods, within, &found);
+            self.calls.insert(within, found);
+            self.classes.insert(within.0);
+            to_hotswap.insert(within.0);
         }
     }
 
-    fn native_calls_in(&mut self, key: ClassKey, signature: Signature) -> Option<Vec<(Call, MethodId)>> {
-        let (name, descriptor) = self.mirrors.signature(signature).clone();
-        let sites = self.code.sites(key, &name, &descriptor)?;
-        let caller = self.options.caller(self.mirrors.get(key).loader);
+    fn calls_in(
+        &mut self,
+        known: &mut Known,
+        methods: &mut Methods,
+        key: ClassKey,
+        signature: Signature,
+    ) -> Option<Vec<(Call, MethodId)>> {
+        let (name, descriptor) = known.mirrors.signature(signature).clone();
+        let sites = known.code.sites(key, &name, &descriptor)?;
+        let caller = known.options.caller(known.mirrors.get(key).loader);
         let mut found: Vec<(Call, MethodId)> = Vec::new();
         let mut seen: Vec<Call> = Vec::new();
         for site in &sites.calls {
-            let Some(call) = self.as_call(site) else { continue };
+            let Some(call) = known.as_call(site) else { continue };
             if seen.contains(&call) {
                 continue;
             }
-            if let Some(native) = self.native_target((key, signature), &call, caller)
-                && let Some(id) = self.native_record(native)
+            if let Some(native) = self.target(known, (key, signature), &call, caller)
+                && let Some(id) = methods.native_record(known, native)
             {
                 found.push((call.clone(), id));
             }
@@ -135,6 +153,102 @@ impl CallGraph {
         Some(found)
     }
 
+    /// The native method that a call runs, if it can run no other.
+    fn target(&mut self, known: &mut Known, within: Member, call: &Call, caller: Caller) -> Option<Member> {
+        let owners = known.mirrors.visible(&call.owner, known.mirrors.get(within.0).loader);
+        if owners.iter().all(|key| !known.mirrors.get(*key).linked) {
+            self.watch(call, within);
+            return None;
+        }
+        let targets: Vec<Option<Member>> =
+            owners.into_iter().map(|owner| self.target_on(known, owner, within, call, caller)).collect();
+        // Classes of one name may differ: they have to agree.
+        targets.iter().all(Option::is_some).then(|| targets.first().copied().flatten()).flatten()
+    }
+
+    fn target_on(
+        &mut self,
+        known: &mut Known,
+        owner: ClassKey,
+        within: Member,
+        call: &Call,
+        caller: Caller,
+    ) -> Option<Member> {
+        let signature = call.signature;
+        let mut declared = None;
+        for key in known.mirrors.supertypes(owner) {
+            let mirror = known.mirrors.get(key);
+            if !known.options.admits_native_of(&mirror.name, mirror.loader, caller) {
+                continue;
+            }
+            if known.mirrors.methods(key).is_none() {
+                known.need(key);
+                return None;
+            }
+            declared = known.mirrors.method(key, signature).map(|method| (key, method));
+            if declared.is_some() {
+                break;
+            }
+        }
+        let (key, method) = declared?;
+        let name = known.mirrors.signature(signature).0.clone();
+        let mirror = known.mirrors.get(key);
+        if !method.is_native() || !known.options.shows(&mirror.name, mirror.loader, &name, caller) {
+            return None;
+        }
+        let by_receiver = call.kind.is_virtual();
+        let is_final = method.is_final() || known.mirrors.get(key).is_final() || known.mirrors.get(owner).is_final();
+        if by_receiver && method.is_virtual() && !is_final {
+            // Every class is below `Object`, and most have these methods.
+            if &*known.mirrors.get(owner).name == "java/lang/Object" {
+                return None;
+            }
+            self.watch(call, within);
+            for subtype in known.mirrors.subtypes(owner) {
+                if known.mirrors.methods(subtype).is_none() {
+                    known.need(subtype);
+                    return None;
+                }
+                let overriding = known.mirrors.method(subtype, signature);
+                if overriding.is_some_and(|method| method.is_virtual() && method.has_code()) {
+                    return None;
+                }
+            }
+        }
+        Some((key, signature))
+    }
+
+    /// Calls that are found when the method they are in has been entered already are not seen until it is entered again.
+    fn mark_late(&self, methods: &mut Methods, within: Member, found: &[(Call, MethodId)]) {
+        let caller = methods.by_signature.get(&within).and_then(|id| methods.record(*id));
+        let Some(caller) = caller.filter(|caller| caller.entered).map(|caller| caller.java_name()) else { return };
+        let known = self.calls.get(&within).cloned().unwrap_or_default();
+        for (_, id) in found.iter().filter(|(call, _)| known.iter().all(|(before, _)| before != call)) {
+            let Some(native) = methods.record(*id).map(|native| native.java_name()) else { continue };
+            let reason = format!(
+                "its calls in {caller} are counted from the next entry of that on: its class was loaded within"
+            );
+            methods.skipped.push((native, reason));
+        }
+    }
+
+    /// A class has been linked: calls that it may change are looked at again.
+    pub(super) fn look_again(&mut self, known: &Known, class: ClassKey) {
+        if self.watched.is_empty() {
+            return;
+        }
+        for supertype in known.mirrors.supertypes(class) {
+            let Some(calls) = self.watched.get(&known.mirrors.get(supertype).name) else { continue };
+            let is_declared = |signature: &Signature| known.mirrors.method(class, *signature).is_some();
+            let changed = calls.iter().filter(|(signature, _)| supertype == class || is_declared(signature));
+            self.due.extend(changed.flat_map(|(_, within)| within.iter().copied()));
+        }
+        self.due.sort_unstable();
+        self.due.dedup();
+    }
+}
+
+impl Known {
     /// A call instruction, if it may call a native method.
     fn as_call(&mut self, site: &CallSite) -> Option<Call> {
         let is_instruction =
@@ -145,74 +259,18 @@ impl CallGraph {
         let signature = self.mirrors.intern_signature(&site.name, &site.descriptor);
         Some(Call { kind: site.kind, owner: site.owner.clone(), signature })
     }
+}
 
-    /// The native method that a call runs, if it can run no other.
-    fn native_target(&mut self, within: Member, call: &Call, caller: Caller) -> Option<Member> {
-        let owners = self.mirrors.visible(&call.owner, self.mirrors.get(within.0).loader);
-        if owners.iter().all(|key| !self.mirrors.get(*key).linked) {
-            self.natives.watch(call, within);
-            return None;
-        }
-        let targets: Vec<Option<Member>> =
-            owners.into_iter().map(|owner| self.native_target_on(owner, within, call, caller)).collect();
-        // Classes of one name may differ: they have to agree.
-        targets.iter().all(Option::is_some).then(|| targets.first().copied().flatten()).flatten()
-    }
-
-    fn native_target_on(&mut self, owner: ClassKey, within: Member, call: &Call, caller: Caller) -> Option<Member> {
-        let signature = call.signature;
-        let mut declared = None;
-        for key in self.mirrors.supertypes(owner) {
-            let mirror = self.mirrors.get(key);
-            if !self.options.admits_native_of(&mirror.name, mirror.loader, caller) {
-                continue;
-            }
-            if self.mirrors.methods(key).is_none() {
-                self.need(key);
-                return None;
-            }
-            declared = self.mirrors.method(key, signature).map(|method| (key, method));
-            if declared.is_some() {
-                break;
-            }
-        }
-        let (key, method) = declared?;
-        let name = self.mirrors.signature(signature).0.clone();
-        let mirror = self.mirrors.get(key);
-        if !method.is_native() || !self.options.shows(&mirror.name, mirror.loader, &name, caller) {
-            return None;
-        }
-        let by_receiver = call.kind.is_virtual();
-        let is_final = method.is_final() || self.mirrors.get(key).is_final() || self.mirrors.get(owner).is_final();
-        if by_receiver && method.is_virtual() && !is_final {
-            // Every class is below `Object`, and most have these methods.
-            if &*self.mirrors.get(owner).name == "java/lang/Object" {
-                return None;
-            }
-            self.natives.watch(call, within);
-            for subtype in self.mirrors.subtypes(owner) {
-                if self.mirrors.methods(subtype).is_none() {
-                    self.need(subtype);
-                    return None;
-                }
-                let overriding = self.mirrors.method(subtype, signature);
-                if overriding.is_some_and(|method| method.is_virtual() && method.has_code()) {
-                    return None;
-                }
-            }
-        }
-        Some((key, signature))
-    }
-
+impl Methods {
     /// A native method's number.
-    fn native_record(&mut self, (key, signature): Member) -> Option<MethodId> {
+    fn native_record(&mut self, known: &Known, (key, signature): Member) -> Option<MethodId> {
         if let Some(id) = self.by_signature.get(&(key, signature)) {
             return Some(*id);
         }
-        if self.methods.len() >= MethodId::MAX.0 as usize {
+        if self.all.len() >= MethodId::MAX.0 as usize {
             return None;
         }
-        let id = self.new_record(key, signature, None);
+        let id = self.new_record(known, key, signature, None);
         let record = self.record_mut(id)?;
         record.is_native = true;
         // It has no callees that could be found, and no code to be replaced.
@@ -221,54 +279,27 @@ impl CallGraph {
         self.by_signature.insert((key, signature), id);
         Some(id)
     }
+}
 
-    /// Calls that are found when the method they are in has been entered already are not seen until it is entered again.
-    fn mark_native_calls_late(&mut self, within: Member, found: &[(Call, MethodId)]) {
-        let caller = self.by_signature.get(&within).and_then(|id| self.record(*id));
-        let Some(caller) = caller.filter(|caller| caller.entered).map(|caller| caller.java_name()) else { return };
-        let known = self.natives.calls.get(&within).cloned().unwrap_or_default();
-        for (_, id) in found.iter().filter(|(call, _)| known.iter().all(|(before, _)| before != call)) {
-            let Some(native) = self.record(*id).map(|native| native.java_name()) else { continue };
-            let reason = format!(
-                "its calls in {caller} are counted from the next entry of that on: its class was loaded within"
-            );
-            self.skipped.push((native, reason));
-        }
-    }
-
-    /// A class has been linked: calls that it may change are looked at again.
-    pub(super) fn look_at_native_calls_again(&mut self, class: ClassKey) {
-        if self.natives.watched.is_empty() {
-            return;
-        }
-        for supertype in self.mirrors.supertypes(class) {
-            let Some(calls) = self.natives.watched.get(&self.mirrors.get(supertype).name) else { continue };
-            let is_declared = |signature: &Signature| self.mirrors.method(class, *signature).is_some();
-            let changed = calls.iter().filter(|(signature, _)| supertype == class || is_declared(signature));
-            self.natives.due.extend(changed.flat_map(|(_, within)| within.iter().copied()));
-        }
-        self.natives.due.sort_unstable();
-        self.natives.due.dedup();
-    }
-
+impl CallGraph {
     /// The calls to be probed in a class file.
     pub fn native_calls(&self, class: Option<ClassId>, loader: LoaderId, name: &str, bytes: &[u8]) -> Vec<NativeCall> {
         let key = match class {
-            Some(class) => self.mirrors.by_id(class),
-            None => self.mirrors.being_loaded(loader, name),
+            Some(class) => self.known.mirrors.by_id(class),
+            None => self.known.mirrors.being_loaded(loader, name),
         };
-        let Some(key) = key.filter(|key| !self.roots_only && self.natives.classes.contains(key)) else {
+        let Some(key) = key.filter(|key| !self.known.roots_only && self.plan.natives.classes.contains(key)) else {
             return Vec::new();
         };
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         let mut found = Vec::new();
         for method in file.methods() {
-            let signature = self.mirrors.known_signature(&method.name(), &method.descriptor());
-            let calls = signature.and_then(|signature| self.natives.calls.get(&(key, signature)));
+            let signature = self.known.mirrors.known_signature(&method.name(), &method.descriptor());
+            let calls = signature.and_then(|signature| self.plan.natives.calls.get(&(key, signature)));
             let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { continue };
             // Of these bytes, which another agent may have changed since they were looked at.
             for site in call_sites(&file, method.index).unwrap_or_default().calls {
-                let signature = self.mirrors.known_signature(&site.name, &site.descriptor);
+                let signature = self.known.mirrors.known_signature(&site.name, &site.descriptor);
                 let is_it = |call: &Call| {
                     call.kind == site.kind && call.owner == site.owner && Some(call.signature) == signature
                 };
@@ -282,10 +313,10 @@ impl CallGraph {
 
     /// A call cannot be probed.
     pub fn native_call_refused(&mut self, native: MethodId, reason: &str) {
-        let Some(name) = self.record(native).map(|native| native.java_name()) else { return };
+        let Some(name) = self.methods.record(native).map(|native| native.java_name()) else { return };
         let reason = format!("some calls of it are not seen: {reason}");
-        if !self.skipped.iter().any(|(method, why)| *method == name && *why == reason) {
-            self.skipped.push((name, reason));
+        if !self.methods.skipped.iter().any(|(method, why)| *method == name && *why == reason) {
+            self.methods.skipped.push((name, reason));
         }
     }
 }

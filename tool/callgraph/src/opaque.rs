@@ -14,14 +14,15 @@
 //! Why so, and at what cost: docs/decisions/callbacks.md.
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
+use headwater_terms::Scheme;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
-use super::callbacks::OBJECT;
 use super::filter::{Caller, JdkMethods};
-use super::mirror::{ClassKey, Signature};
+use super::known::Known;
+use super::methods::Methods;
+use super::mirror::{ClassKey, OBJECT, Signature};
 use super::policy::{MOST_CLASSES, Mechanism, UNNAMED};
-use headwater_terms::Scheme;
 
 /// Whose objects are called from outside the filter.
 #[derive(Debug, Default)]
@@ -31,7 +32,7 @@ pub(super) struct Opaque {
     /// The classes that have what may be called, by its signature.
     having: FxHashMap<Signature, FxHashSet<ClassKey>>,
     /// But for what has never run, of some.
-    spares_idle: bool,
+    pub(super) spares_idle: bool,
     /// The class loaders' are, at least.
     loaders: bool,
     /// Who leaves the filter, too, once classes' methods have been told that were asked for on that account.
@@ -41,100 +42,17 @@ pub(super) struct Opaque {
 const CLASS_LOADER: &str = "java/lang/ClassLoader";
 const LOAD_CLASS: (&str, &str) = ("loadClass", "(Ljava/lang/String;)Ljava/lang/Class;");
 
-impl CallGraph {
-    /// The JVM has the application's class loaders load what code of the graph names.
-    pub(super) fn expose_loaders(&mut self, caller: Caller) {
-        if self.reachable.opaque.loaders {
-            return;
-        }
-        let needs_before = self.needs;
-        let loaders = self.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
-        let classes: Vec<ClassKey> = loaders.into_iter().flat_map(|loader| self.mirrors.subtypes(loader)).collect();
-        classes.into_iter().for_each(|class| self.expose_loader(class, caller));
-        self.reachable.opaque.loaders = self.needs == needs_before;
-    }
-
-    fn expose_loader(&mut self, class: ClassKey, caller: Caller) {
-        self.expose_unnamed([class], caller);
-        let mirror = self.mirrors.get(class);
-        if mirror.linked && !mirror.is_abstract_class() && !mirror.loader.is_jdk() {
-            // The JVM calls it, also where the JDK's code is instrumented.
-            let signature = self.mirrors.intern_signature(LOAD_CLASS.0, LOAD_CLASS.1);
-            let mut selected = Vec::new();
-            self.select_for(class, signature, caller, &mut selected);
-            selected.into_iter().for_each(|method| self.raise(method, UNNAMED));
-        }
-    }
-
-    /// The thread leaves the filter, and comes to any objects there.
-    pub(super) fn open_up(&mut self, caller: Caller) {
-        if self.reachable.opaque.callers.contains(&caller) {
-            return;
-        }
-        if self.reachable.opaque.asked.contains(&caller) {
-            // All classes would have to be looked at once more, for each method that leaves the filter, to find the same missing.
-            self.needs += 1;
-            return;
-        }
-        self.expect_reflection();
-        if self.options.without.has(Mechanism::Opaque) {
-            return;
-        }
-        let needs_before = self.needs;
-        self.reachable.opaque.spares_idle = self.ahead.knows_what_is_idle();
-        self.expose_unnamed(self.mirrors.keys(), caller);
-        let opaque = &mut self.reachable.opaque;
-        if self.needs == needs_before { &mut opaque.callers } else { &mut opaque.asked }.push(caller);
-    }
-
-    /// What never ran may run now, if the program does something new.
-    pub(super) fn look_at_idle_again(&mut self) {
-        if !self.reachable.opaque.spares_idle || self.ahead.knows_what_is_idle() {
-            return;
-        }
-        let needs_before = self.needs;
-        for caller in self.reachable.opaque.callers.clone() {
-            self.expose_unnamed(self.mirrors.keys(), caller);
-        }
-        self.reachable.opaque.spares_idle = self.needs != needs_before;
-    }
-
-    /// A class has come whose objects may be among those.
-    pub(super) fn expose_if_open(&mut self, class: ClassKey) {
-        let is_loader = |key: &ClassKey| &*self.mirrors.get(*key).name == CLASS_LOADER;
-        let callers = self.reachable.opaque.callers.clone();
-        if self.reachable.opaque.loaders && self.mirrors.supertypes(class).iter().any(is_loader) {
-            self.expose_loader(class, Caller::Application);
-        }
-        callers.into_iter().for_each(|caller| self.expose_unnamed([class], caller));
-    }
-
+impl Opaque {
     /// Whether code outside the filter may call a method by its signature, as far as it is known.
     pub(super) fn is_called_from_outside(&self, signature: Signature) -> Option<Caller> {
-        let caller = self.reachable.opaque.callers.first().copied()?;
-        self.reachable.opaque.having.get(&signature).filter(|classes| classes.len() <= MOST_CLASSES).map(|_| caller)
+        let caller = self.callers.first().copied()?;
+        self.having.get(&signature).filter(|classes| classes.len() <= MOST_CLASSES).map(|_| caller)
     }
+}
 
-    /// Selects what classes have of what types outside the filter declare.
-    fn expose_unnamed(&mut self, classes: impl IntoIterator<Item = ClassKey>, caller: Caller) {
-        let mut found = Vec::new();
-        for class in classes {
-            for signature in self.declared_outside(class, caller) {
-                if !self.is_spared(class, signature, caller) {
-                    found.push((class, signature));
-                    self.reachable.opaque.having.entry(signature).or_default().insert(class);
-                }
-            }
-        }
-        for (class, signature) in found {
-            if self.reachable.opaque.having[&signature].len() <= MOST_CLASSES {
-                self.expose_method_of_unnamed(class, signature, caller);
-            }
-        }
-    }
-
+impl Known {
     /// What a class has of what types outside the filter declare.
-    fn declared_outside(&mut self, class: ClassKey, caller: Caller) -> Vec<Signature> {
+    pub(super) fn declared_outside(&mut self, class: ClassKey, caller: Caller) -> Vec<Signature> {
         let mirror = self.mirrors.get(class);
         let is_lambda = mirror.lambda_host().is_some();
         let has_objects = !mirror.is_abstract_class() && !mirror.is_interface();
@@ -171,69 +89,145 @@ impl CallGraph {
         overriding
     }
 
-    /// Whether a method is left alone on objects of a class that nobody names.
-    fn is_spared(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
-        if self.mirrors.get(class).lambda_host().is_some() {
-            return self.home(class).is_none_or(|host| self.is_left_running(host));
+    /// Whether every object has such a method.
+    pub(super) fn is_of_object(&self, signature: Signature) -> bool {
+        let objects = self.mirrors.visible(OBJECT, LoaderId::BOOT);
+        objects.into_iter().any(|object| self.mirrors.method(object, signature).is_some())
+    }
+}
+
+impl Methods {
+    pub(super) fn places_of_unnamed(
+        &self,
+        known: &mut Known,
+        class: ClassKey,
+        signature: Signature,
+        caller: Caller,
+    ) -> Vec<ClassKey> {
+        let mut places = known.places_of(class, signature, caller);
+        places.retain(|place| !self.is_left_running(known, *place));
+        places
+    }
+}
+
+impl CallGraph {
+    /// The JVM has the application's class loaders load what code of the graph names.
+    pub(super) fn expose_loaders(&mut self, caller: Caller) {
+        if self.escape.opaque.loaders {
+            return;
         }
-        let places = self.places_of_unnamed(class, signature, caller);
-        let never_ran = |place: &ClassKey| self.has_never_run_here(*place, signature);
-        let spares_idle = self.reachable.opaque.spares_idle && self.ahead.knows_what_is_idle();
-        let is_idle = spares_idle && places.iter().all(never_ran);
-        is_idle && (self.is_of_object(signature) || self.withholds(class, signature, caller))
+        let needs_before = self.known.needs;
+        let loaders = self.known.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
+        let classes: Vec<ClassKey> =
+            loaders.into_iter().flat_map(|loader| self.known.mirrors.subtypes(loader)).collect();
+        classes.into_iter().for_each(|class| self.expose_loader(class, caller));
+        self.escape.opaque.loaders = self.known.needs == needs_before;
+    }
+
+    fn expose_loader(&mut self, class: ClassKey, caller: Caller) {
+        self.expose_unnamed([class], caller);
+        let mirror = self.known.mirrors.get(class);
+        if mirror.linked && !mirror.is_abstract_class() && !mirror.loader.is_jdk() {
+            // The JVM calls it, also where the JDK's code is instrumented.
+            let signature = self.known.mirrors.intern_signature(LOAD_CLASS.0, LOAD_CLASS.1);
+            let mut selected = Vec::new();
+            self.select_for(class, signature, caller, &mut selected);
+            selected.into_iter().for_each(|method| self.methods.raise(method, UNNAMED));
+        }
+    }
+
+    /// The thread leaves the filter, and comes to any objects there.
+    pub(super) fn open_up(&mut self, caller: Caller) {
+        if self.escape.opaque.callers.contains(&caller) {
+            return;
+        }
+        if self.escape.opaque.asked.contains(&caller) {
+            // All classes would have to be looked at once more, for each method that leaves the filter, to find the same missing.
+            self.known.needs += 1;
+            return;
+        }
+        self.plan.reflection.expect(&self.known, &mut self.plan.to_hotswap);
+        if self.known.options.without.has(Mechanism::Opaque) {
+            return;
+        }
+        let needs_before = self.known.needs;
+        self.escape.opaque.spares_idle = self.likely.knows_what_is_idle();
+        self.expose_unnamed(self.known.mirrors.keys(), caller);
+        let opaque = &mut self.escape.opaque;
+        if self.known.needs == needs_before { &mut opaque.callers } else { &mut opaque.asked }.push(caller);
+    }
+
+    /// What never ran may run now, if the program does something new.
+    pub(super) fn look_at_idle_again(&mut self) {
+        if !self.escape.opaque.spares_idle || self.likely.knows_what_is_idle() {
+            return;
+        }
+        let needs_before = self.known.needs;
+        for caller in self.escape.opaque.callers.clone() {
+            self.expose_unnamed(self.known.mirrors.keys(), caller);
+        }
+        self.escape.opaque.spares_idle = self.known.needs != needs_before;
+    }
+
+    /// A class has come whose objects may be among those.
+    pub(super) fn expose_if_open(&mut self, class: ClassKey) {
+        let is_loader = |key: &ClassKey| &*self.known.mirrors.get(*key).name == CLASS_LOADER;
+        let callers = self.escape.opaque.callers.clone();
+        if self.escape.opaque.loaders && self.known.mirrors.supertypes(class).iter().any(is_loader) {
+            self.expose_loader(class, Caller::Application);
+        }
+        callers.into_iter().for_each(|caller| self.expose_unnamed([class], caller));
+    }
+
+    /// Selects what classes have of what types outside the filter declare.
+    fn expose_unnamed(&mut self, classes: impl IntoIterator<Item = ClassKey>, caller: Caller) {
+        let mut found = Vec::new();
+        for class in classes {
+            for signature in self.known.declared_outside(class, caller) {
+                if !self.escape.is_spared(&mut self.known, &self.methods, &self.likely, class, signature, caller) {
+                    found.push((class, signature));
+                    self.escape.opaque.having.entry(signature).or_default().insert(class);
+                }
+            }
+        }
+        for (class, signature) in found {
+            if self.escape.opaque.having[&signature].len() <= MOST_CLASSES {
+                self.expose_method_of_unnamed(class, signature, caller);
+            }
+        }
     }
 
     fn expose_method_of_unnamed(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
-        if self.mirrors.get(class).lambda_host().is_some() {
-            self.hidden.push_unnamed(class, signature);
+        if self.known.mirrors.get(class).lambda_host().is_some() {
+            self.reachable.hidden.push_unnamed(class, signature);
             return;
         }
-        let mut places = self.places_of_unnamed(class, signature, caller);
-        places.retain(|place| !self.is_watched(*place, signature, caller));
+        let mut places = self.methods.places_of_unnamed(&mut self.known, class, signature, caller);
+        places.retain(|place| {
+            !self.reachable.watched.is_watched(&self.known, &self.methods, &self.likely, *place, signature, caller)
+        });
         let mut selected: Vec<MethodId> = Vec::new();
         self.select_at(places, signature, caller, &mut selected);
-        selected.into_iter().for_each(|method| self.raise(method, UNNAMED));
-    }
-
-    fn places_of_unnamed(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> Vec<ClassKey> {
-        let mut places = self.places_of(class, signature, caller);
-        places.retain(|place| !self.is_left_running(*place));
-        places
-    }
-
-    /// Whether a class is not to be changed for the sake of objects that nobody names.
-    fn is_left_running(&self, class: ClassKey) -> bool {
-        self.mirrors.get(class).running && !self.by_class.contains_key(&class)
+        selected.into_iter().for_each(|method| self.methods.raise(method, UNNAMED));
     }
 
     /// Whether classes may be changed because of objects that nobody names.
     pub fn changes_unnamed(&self) -> bool {
-        !self.roots_only && self.options.scheme != Scheme::Total && self.options.jdk != JdkMethods::All
+        !self.known.roots_only
+            && self.known.options.scheme != Scheme::Total
+            && self.known.options.jdk != JdkMethods::All
     }
 
     /// Whether a class is the application's, as far as it is known.
     pub fn is_of_application(&self, class: ClassId) -> bool {
-        self.mirrors.by_id(class).is_some_and(|key| !self.mirrors.get(key).loader.is_jdk())
+        self.known.mirrors.by_id(class).is_some_and(|key| !self.known.mirrors.get(key).loader.is_jdk())
     }
 
     /// Threads are in these classes' code, and stay there: HotSpot would never compile it again for a loop that goes on in it, once the class
     /// is changed.
     pub fn set_running(&mut self, classes: Vec<ClassId>) {
-        for key in classes.into_iter().filter_map(|class| self.mirrors.by_id(class)).collect::<Vec<_>>() {
-            self.mirrors.get_mut(key).running = true;
+        for key in classes.into_iter().filter_map(|class| self.known.mirrors.by_id(class)).collect::<Vec<_>>() {
+            self.known.mirrors.get_mut(key).running = true;
         }
-    }
-
-    /// Whether every object has such a method.
-    fn is_of_object(&self, signature: Signature) -> bool {
-        let objects = self.mirrors.visible(OBJECT, LoaderId::BOOT);
-        objects.into_iter().any(|object| self.mirrors.method(object, signature).is_some())
-    }
-
-    /// Whether a method is known never to have run, seldom not being never: nobody would tell when it is called.
-    pub(super) fn has_never_run_here(&self, class: ClassKey, signature: Signature) -> bool {
-        let is_entered =
-            self.by_signature.get(&(class, signature)).and_then(|it| self.record(*it)).is_some_and(|it| it.entered);
-        !is_entered && self.mirrors.method(class, signature).and_then(|method| method.calls) == Some(0)
     }
 }

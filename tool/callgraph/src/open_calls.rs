@@ -24,14 +24,14 @@ pub struct OpenThread {
 impl CallGraph {
     /// The methods that are instrumented as roots. Of a root that is some lines, no stack says whether a thread is in them.
     pub fn instrumented_roots(&self) -> Vec<MethodRef> {
-        let roots = self.methods.iter().filter(|method| !method.root_of.is_empty() && method.lines.is_none());
+        let roots = self.methods.all.iter().filter(|method| !method.root_of.is_empty() && method.lines.is_none());
         roots.filter_map(|method| self.reference(method.id)).collect()
     }
 
     /// Names an instrumented method as the target does.
     pub fn reference(&self, method: MethodId) -> Option<MethodRef> {
-        let record = self.record(method).filter(|record| record.refused.is_none() && !record.is_native)?;
-        let class = self.mirrors.get(record.key).id?;
+        let record = self.methods.record(method).filter(|record| record.refused.is_none() && !record.is_native)?;
+        let class = self.known.mirrors.get(record.key).id?;
         Some(MethodRef { class, name: record.name.to_string(), descriptor: record.descriptor.to_string() })
     }
 
@@ -42,10 +42,10 @@ impl CallGraph {
             // The outermost is a root.
             let mut caller = Caller::Root;
             for frame in &stack.frames {
-                let Some(key) = self.mirrors.by_id(frame.method.class) else { continue };
-                let signature = self.mirrors.intern_signature(&frame.method.name, &frame.method.descriptor);
+                let Some(key) = self.known.mirrors.by_id(frame.method.class) else { continue };
+                let signature = self.known.mirrors.intern_signature(&frame.method.name, &frame.method.descriptor);
                 methods.push((key, signature, caller));
-                caller = self.options.caller(self.mirrors.get(key).loader);
+                caller = self.known.options.caller(self.known.mirrors.get(key).loader);
             }
         }
         methods.sort_unstable_by_key(|(key, signature, _)| (*key, *signature));
@@ -56,17 +56,17 @@ impl CallGraph {
     /// Selects methods that are being executed, and takes them for entered.
     pub(super) fn enter_open(&mut self, methods: &[(ClassKey, Signature, Caller)]) {
         for &(key, signature, caller) in methods {
-            let mirror = self.mirrors.get(key);
-            if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
+            let mirror = self.known.mirrors.get(key);
+            if !self.known.options.admits_class(&mirror.name, mirror.loader, caller) {
                 continue;
             }
-            match self.mirrors.method(key, signature) {
-                None if self.mirrors.methods(key).is_none() => self.need(key),
+            match self.known.mirrors.method(key, signature) {
+                None if self.known.mirrors.methods(key).is_none() => self.known.need(key),
                 Some(method) if method.has_code() => {
                     if let Some(id) = self.select(key, signature, caller) {
                         self.enter(id);
                         // The code that is being executed has none.
-                        self.unguard(id);
+                        self.plan.guards.unguard(&mut self.reachable.due, id);
                     }
                 }
                 _ => {}
@@ -79,10 +79,10 @@ impl CallGraph {
         let open = |stack: &ThreadStack| {
             let replaced = stack.frames.iter().filter(|frame| frame.replaced);
             let calls = replaced.filter_map(|frame| {
-                let key = self.mirrors.by_id(frame.method.class)?;
-                let signature = self.mirrors.known_signature(&frame.method.name, &frame.method.descriptor)?;
-                let id = *self.by_signature.get(&(key, signature))?;
-                self.record(id).filter(|record| record.refused.is_none() && !record.is_native)?;
+                let key = self.known.mirrors.by_id(frame.method.class)?;
+                let signature = self.known.mirrors.known_signature(&frame.method.name, &frame.method.descriptor)?;
+                let id = *self.methods.by_signature.get(&(key, signature))?;
+                self.methods.record(id).filter(|record| record.refused.is_none() && !record.is_native)?;
                 Some(id)
             });
             OpenThread { thread: stack.thread, name: stack.name.clone(), calls: calls.collect() }

@@ -4,10 +4,11 @@ use headwater_protocol::LoaderId;
 use headwater_rewriter::{CallKind, CallSite, DynamicSite, descriptor_classes, parameters, returned};
 
 use super::CallGraph;
-use super::callbacks::OBJECT;
+use super::escape::Escape;
 use super::filter::Caller;
-use super::mirror::{ClassKey, Signature};
-use super::reachable::Target;
+use super::known::{Known, Target};
+use super::mirror::{ClassKey, OBJECT, Signature};
+use super::reachable::Reachable;
 
 /// Final classes through which nothing can be called back.
 const HARMLESS: [&str; 13] = [
@@ -80,10 +81,35 @@ fn may_be_of_jdk(class: &str) -> bool {
     JDK_NAMES.iter().any(|beginning| class.starts_with(beginning))
 }
 
-impl CallGraph {
+impl Known {
+    /// Whether a virtual call on objects of a class runs a method that a superclass outside the filter has. That may implement an
+    /// interface which its own class knows nothing of.
+    pub(super) fn inherits_from_outside(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
+        // No object is of an interface itself.
+        let mut at = Some(class).filter(|class| !self.mirrors.get(*class).is_interface());
+        let mut outside = false;
+        while let Some(key) = at {
+            let mirror = self.mirrors.get(key);
+            outside |= !self.options.admits_class(&mirror.name, mirror.loader, caller);
+            at = mirror.super_class;
+            let Some(methods) = self.mirrors.methods(key) else {
+                self.need(key);
+                return false;
+            };
+            if methods.get(&signature).is_some_and(|method| method.is_virtual() && !method.is_abstract()) {
+                return outside;
+            }
+        }
+        false
+    }
+}
+
+impl Escape {
     /// What leaves the filter by a call that a method makes.
     pub(super) fn leaving_by(
         &mut self,
+        known: &mut Known,
+        reachable: &Reachable,
         call: &CallSite,
         by_constructor: bool,
         loader: LoaderId,
@@ -105,67 +131,55 @@ impl CallGraph {
         // An exception keeps a text, and a value has nobody to call.
         let is_exception = call.owner.ends_with("Exception") || call.owner.ends_with("Error");
         let is_value = HARMLESS.contains(&&*call.owner) || is_construction && is_exception;
-        if calls_nobody || is_value && !takes_along || !self.leads_outside(call, loader, caller) {
+        if calls_nobody || is_value && !takes_along || !self.leads_outside(known, reachable, call, loader, caller) {
             return Leaving::Nothing;
         }
         if takes_along { Leaving::Objects } else { Leaving::Control }
     }
 
     /// Whether a call runs code outside the filter.
-    fn leads_outside(&mut self, call: &CallSite, loader: LoaderId, caller: Caller) -> bool {
-        let signature = self.mirrors.intern_signature(&call.name, &call.descriptor);
-        let owners = self.mirrors.visible(&call.owner, loader);
+    pub(super) fn leads_outside(
+        &mut self,
+        known: &mut Known,
+        reachable: &Reachable,
+        call: &CallSite,
+        loader: LoaderId,
+        caller: Caller,
+    ) -> bool {
+        let signature = known.mirrors.intern_signature(&call.name, &call.descriptor);
+        let owners = known.mirrors.visible(&call.owner, loader);
         if owners.is_empty() {
             return may_be_of_jdk(&call.owner);
         }
-        let on = |owner| self.reachable.virtual_on.get(owner)?.get(&(signature, caller));
+        let on = |owner| reachable.virtual_on.get(owner)?.get(&(signature, caller));
         if call.kind.is_virtual() && owners.iter().any(|owner| on(owner).is_some_and(|reached| reached.leaves)) {
             return true;
         }
         let mut is_native = false;
         let stays = owners.into_iter().any(|owner| {
-            self.mirrors.supertypes(owner).into_iter().any(|key| {
-                let mirror = self.mirrors.get(key);
-                if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
+            known.mirrors.supertypes(owner).into_iter().any(|key| {
+                let mirror = known.mirrors.get(key);
+                if !known.options.admits_class(&mirror.name, mirror.loader, caller) {
                     return false;
                 }
-                if self.mirrors.methods(key).is_none() {
-                    self.need(key);
+                if known.mirrors.methods(key).is_none() {
+                    known.need(key);
                     return true;
                 }
                 // Whom a native method calls, nobody sees.
-                let method = self.mirrors.method(key, signature);
+                let method = known.mirrors.method(key, signature);
                 is_native |= method.is_some_and(|method| method.is_native());
                 method.is_some_and(|method| !method.is_native())
             })
         });
         if is_native && !stays {
-            self.stop_withholding();
+            self.mentions.stop_withholding();
         }
         !stays
     }
+}
 
-    /// Whether a virtual call on objects of a class runs a method that a superclass outside the filter has. That may implement an
-    /// interface which its own class knows nothing of.
-    pub(super) fn inherits_from_outside(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
-        // No object is of an interface itself.
-        let mut at = Some(class).filter(|class| !self.mirrors.get(*class).is_interface());
-        let mut outside = false;
-        while let Some(key) = at {
-            let mirror = self.mirrors.get(key);
-            outside |= !self.options.admits_class(&mirror.name, mirror.loader, caller);
-            at = mirror.super_class;
-            let Some(methods) = self.mirrors.methods(key) else {
-                self.need(key);
-                return false;
-            };
-            if methods.get(&signature).is_some_and(|method| method.is_virtual() && !method.is_abstract()) {
-                return outside;
-            }
-        }
-        false
-    }
-
+impl CallGraph {
     /// A class has come on whose objects a virtual call leaves the filter.
     pub(super) fn begin_to_leave(&mut self, owner: ClassKey, target: Target) {
         let reached = self.reachable.virtual_on.get_mut(&owner).and_then(|on| on.get_mut(&target));
@@ -178,25 +192,27 @@ impl CallGraph {
     /// A class has come that calls name: what they run may be what it inherits from outside the filter.
     pub(super) fn begin_to_leave_if_inherited(&mut self, owner: ClassKey, (signature, caller): Target) {
         let declares = |key: ClassKey| {
-            self.is_inside(key, caller) && self.mirrors.methods(key).is_none_or(|it| it.contains_key(&signature))
+            self.known.is_inside(key, caller)
+                && self.known.mirrors.methods(key).is_none_or(|it| it.contains_key(&signature))
         };
-        if !self.mirrors.supertypes(owner).into_iter().any(declares) {
+        if !self.known.mirrors.supertypes(owner).into_iter().any(declares) {
             self.no_longer_stays(signature);
         }
     }
 
     fn no_longer_stays(&mut self, called: Signature) {
-        let staying = self.reachable.staying.remove(&called).unwrap_or_default();
+        let staying = self.escape.staying.remove(&called).unwrap_or_default();
         staying.into_iter().for_each(|(key, signature)| self.expand_again(key, signature));
     }
 
     /// Methods that somebody has a handle of give their results to who knows whom.
     pub(super) fn give_results_out(&mut self, signature: Signature) {
-        if descriptor_classes(returned(&self.mirrors.signature(signature).1)).next().is_none() {
+        if descriptor_classes(returned(&self.known.mirrors.signature(signature).1)).next().is_none() {
             return;
         }
-        let expanded = self.methods.iter().filter(|method| method.signature == signature && method.expanded);
-        let keys: Vec<ClassKey> = expanded.map(|method| method.key).chain(self.hidden.declarers(signature)).collect();
+        let expanded = self.methods.all.iter().filter(|method| method.signature == signature && method.expanded);
+        let keys: Vec<ClassKey> =
+            expanded.map(|method| method.key).chain(self.reachable.hidden.declarers(signature)).collect();
         keys.into_iter().for_each(|key| self.expand_again(key, signature));
     }
 }

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use headwater_protocol::MethodId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::PatternIndex;
-use super::ahead::Callee;
 use super::filter::Caller;
+use super::hidden::Hidden;
+use super::known::Target;
 use super::mirror::{ClassKey, Signature};
-use super::opaque::Opaque;
 use super::receivers::Spare;
-
-/// A method that is called, and by whom.
-pub(super) type Target = (Signature, Caller);
+use super::record::{Callee, PatternIndex};
+use super::unlinked::Unlinked;
+use super::watched::Watched;
 
 /// What a virtual call can run.
 #[derive(Clone, Debug)]
@@ -45,14 +44,10 @@ pub(super) struct Reachable {
     pub(super) initializers: FxHashMap<Arc<str>, Caller>,
     /// What is called by method handles, whatever the class: bodies of lambdas, and what method references stand for.
     pub(super) by_handle: FxHashSet<Signature>,
-    /// Methods from which nothing leaves the filter as long as none of their calls does, by what these call.
-    pub(super) staying: FxHashMap<Signature, FxHashSet<(ClassKey, Signature)>>,
-    /// Whose objects are called from outside the filter, whoever made them.
-    pub(super) opaque: Opaque,
-    /// Types that methods mention by which objects leave the filter, or are passed on.
-    pub(super) mentioned: FxHashSet<ClassKey>,
-    /// Types of objects that escape to code outside the filter.
-    pub(super) handed_out: FxHashMap<ClassKey, Caller>,
-    /// The same, not loaded yet.
-    pub(super) handed_out_pending: FxHashMap<Arc<str>, Caller>,
+    /// Hidden methods.
+    pub(super) hidden: Hidden,
+    /// Methods whose callees must be selected.
+    pub(super) due: Vec<MethodId>,
+    pub(super) unlinked: Unlinked,
+    pub(super) watched: Watched,
 }

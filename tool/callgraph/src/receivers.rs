@@ -18,9 +18,9 @@ use headwater_runtime_java::RECEIVING_CALLS;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::Caller;
-use super::mirror::{ClassKey, Signature};
+use super::known::Target;
+use super::mirror::ClassKey;
 use super::policy::{MOST_SEEN, Mechanism};
-use super::reachable::Target;
 use super::{CallGraph, Step, Work};
 
 /// What of a virtual call's methods is not selected.
@@ -64,9 +64,9 @@ impl Receivers {
 impl CallGraph {
     /// A virtual call is about to be made on an object of a class, for the first time.
     pub fn received(&mut self, call: u32, class: ClassId) -> Step {
-        match self.mirrors.by_id(class) {
+        match self.known.mirrors.by_id(class) {
             Some(key) => {
-                self.guards.receivers.seen.insert((call, key));
+                self.plan.guards.receivers.seen.insert((call, key));
                 self.begin(Work::Received(call, key))
             }
             None => Step::Hotswap(Vec::new()),
@@ -75,10 +75,10 @@ impl CallGraph {
 
     /// Selects what a call runs on objects of a class.
     pub(super) fn receive(&mut self, call: u32, class: ClassKey) {
-        let Some((signature, caller)) = self.guards.receivers.targets.get(call as usize).copied() else { return };
+        let Some((signature, caller)) = self.plan.guards.receivers.targets.get(call as usize).copied() else { return };
         let mut selected = Vec::new();
         self.select_for(class, signature, caller, &mut selected);
-        selected.into_iter().for_each(|method| self.raise(method, 1.0));
+        selected.into_iter().for_each(|method| self.methods.raise(method, 1.0));
     }
 
     /// The number of a call that is to be told what it is made on, because that spares so many methods.
@@ -90,14 +90,14 @@ impl CallGraph {
         least: usize,
     ) -> Option<u32> {
         let is_virtual = call.kind.is_virtual() && !call.kind.is_handle();
-        if !is_virtual || !self.ahead.knows_what_is_idle() || self.options.without.has(Mechanism::Receivers) {
+        if !is_virtual || !self.likely.knows_what_is_idle() || self.known.options.without.has(Mechanism::Receivers) {
             return None;
         }
-        let target = (self.mirrors.known_signature(&call.name, &call.descriptor)?, caller);
-        let owners = self.mirrors.visible(&call.owner, loader);
-        let all_linked = owners.iter().all(|owner| self.mirrors.get(*owner).linked);
+        let target = (self.known.mirrors.known_signature(&call.name, &call.descriptor)?, caller);
+        let owners = self.known.mirrors.visible(&call.owner, loader);
+        let all_linked = owners.iter().all(|owner| self.known.mirrors.get(*owner).linked);
         let spares = all_linked && owners.into_iter().any(|owner| self.idle_on(owner, target) >= least);
-        if spares { self.guards.receivers.number(target) } else { None }
+        if spares { self.plan.guards.receivers.number(target) } else { None }
     }
 
     /// How many idle methods a call on a type can run.
@@ -111,28 +111,23 @@ impl CallGraph {
         {
             return 0;
         }
-        if let Some(known) = self.guards.receivers.idle.get(&(owner, target)) {
+        if let Some(known) = self.plan.guards.receivers.idle.get(&(owner, target)) {
             return *known;
         }
         let (signature, caller) = target;
         let (mut places, mut unknown) = (Vec::new(), Vec::new());
-        for class in self.mirrors.subtypes(owner) {
-            if !self.mirrors.get(class).is_abstract_class() {
-                self.selection(class, signature, caller, &mut places, &mut unknown);
+        for class in self.known.mirrors.subtypes(owner) {
+            if !self.known.mirrors.get(class).is_abstract_class() {
+                self.known.selection(class, signature, caller, &mut places, &mut unknown);
             }
         }
         places.sort_unstable();
         places.dedup();
-        let idle = places.into_iter().filter(|place| self.is_idle(*place, signature)).count();
-        self.guards.receivers.idle.insert((owner, target), idle);
+        let idle = places
+            .into_iter()
+            .filter(|place| self.likely.is_idle(&self.known, &self.methods, *place, signature))
+            .count();
+        self.plan.guards.receivers.idle.insert((owner, target), idle);
         idle
-    }
-
-    /// Whether a method is known never to have run, and not instrumented.
-    pub(super) fn is_idle(&self, class: ClassKey, signature: Signature) -> bool {
-        self.has_run(class, signature) == Some(false)
-            && self.mirrors.method(class, signature).is_some_and(|method| !method.is_private())
-            && self.mirrors.get(class).lambda_host().is_none()
-            && !self.by_signature.contains_key(&(class, signature))
     }
 }

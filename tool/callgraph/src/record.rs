@@ -1,15 +1,14 @@
 //! A method that was selected for instrumentation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use headwater_protocol::MethodId;
+use headwater_terms::pattern;
 
-use super::Lines;
-use super::ahead::{Callee, Guess};
-use super::late::Missed;
+use super::lines::Lines;
 use super::mirror::{ClassKey, Signature};
 use super::policy::Probability;
-use headwater_terms::pattern;
 
 /// One of [`Options::roots`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +28,36 @@ pub(super) enum Drop {
     Done,
     /// HotSpot did not take it back.
     Refused,
+}
+
+/// A method that a call can run, and how likely it then does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Callee {
+    pub(super) method: MethodId,
+    pub(super) probability: Probability,
+}
+
+/// When calls of a method may have been missed, in time of recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// From then on.
+    pub since: Duration,
+    /// Up to when it was instrumented; `None` if it never was.
+    pub until: Option<Duration>,
+}
+
+/// What became of a method whose callees were selected before it was entered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Guess {
+    /// They were not.
+    #[default]
+    None,
+    /// None of its callers has been entered yet.
+    Open,
+    /// One has.
+    Tried,
+    /// It has been itself.
+    Right,
 }
 
 /// A method that was selected for instrumentation.

@@ -18,6 +18,7 @@ use headwater_runtime_java::{OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO};
 use rustc_hash::FxHashSet;
 
 use super::filter::{Caller, JdkMethods};
+use super::known::Known;
 use super::mirror::{ClassKey, Signature};
 use super::policy::BY_NAME;
 use super::receivers::Spare;
@@ -71,7 +72,7 @@ const GATES: [Gate; 4] = [
     },
 ];
 
-/// What code of the graph calls when it goes these ways, besides [what leaves the filter](CallGraph::expect_reflection). Those that come to the
+/// What code of the graph calls when it goes these ways, besides [what leaves the filter](Reflection::expect). Those that come to the
 /// gates by code of the JDK, which is not looked through, are named too. A name that ends in `*` is any that begins so.
 const ENTRANCES: [(Way, &str, &str); 7] = [
     (Way::Reflection, "java/lang/Class", "*"),
@@ -127,6 +128,39 @@ impl Reflection {
             Way::Handles => self.handles_used,
         }
     }
+
+    /// A thread in the graph leaves the filter: there, anything may be called by reflection.
+    pub(super) fn expect(&mut self, known: &Known, to_hotswap: &mut FxHashSet<ClassKey>) {
+        self.use_way(known, to_hotswap, Way::Reflection);
+    }
+
+    /// Code of the graph has call sites of which a method that is not the JDK's says what they run.
+    pub(super) fn watch_bootstraps(&mut self, known: &Known, to_hotswap: &mut FxHashSet<ClassKey>) {
+        self.use_way(known, to_hotswap, Way::Handles);
+    }
+
+    fn use_way(&mut self, known: &Known, to_hotswap: &mut FxHashSet<ClassKey>, way: Way) {
+        match way {
+            Way::Reflection => self.reflection_used = true,
+            Way::Handles => self.handles_used = true,
+        }
+        self.probe_invokers(known, to_hotswap);
+    }
+
+    /// Has the invokers probed whose classes are linked, of the ways that are used in the graph.
+    pub(super) fn probe_invokers(&mut self, known: &Known, to_hotswap: &mut FxHashSet<ClassKey>) {
+        self.handles_used |= HANDLES_WITHIN.iter().any(|class| !known.mirrors.named(class).is_empty());
+        for gate in &GATES {
+            if !self.is_used(gate.way) {
+                continue;
+            }
+            for key in known.mirrors.visible(gate.class, LoaderId::BOOT) {
+                if known.mirrors.get(key).linked && self.probed.insert(key) {
+                    to_hotswap.insert(key);
+                }
+            }
+        }
+    }
 }
 
 fn names(pattern: &str, name: &str) -> bool {
@@ -142,65 +176,32 @@ impl CallGraph {
         }
         for (way, class, method) in ENTRANCES {
             if is_it(class, method) {
-                self.use_way(way);
+                self.plan.reflection.use_way(&self.known, &mut self.plan.to_hotswap, way);
             }
         }
-    }
-
-    /// A thread in the graph leaves the filter: there, anything may be called by reflection.
-    pub(super) fn expect_reflection(&mut self) {
-        self.use_way(Way::Reflection);
     }
 
     /// Code of the graph may initialise classes that it does not name: those that are loaded already, and those that come.
     fn initialize_any(&mut self, caller: Caller) {
-        if self.reflection.initializes {
+        if self.plan.reflection.initializes {
             return;
         }
-        let needs_before = self.needs;
+        let needs_before = self.known.needs;
         let mut callees = Vec::new();
-        self.mirrors.keys().for_each(|key| self.select_initializers(key, caller, &mut callees));
-        callees.into_iter().for_each(|callee| self.raise(callee.method, BY_NAME));
-        self.reflection.initializes = self.needs == needs_before;
-    }
-
-    /// Code of the graph has call sites of which a method that is not the JDK's says what they run.
-    pub(super) fn watch_bootstraps(&mut self) {
-        self.use_way(Way::Handles);
-    }
-
-    fn use_way(&mut self, way: Way) {
-        match way {
-            Way::Reflection => self.reflection.reflection_used = true,
-            Way::Handles => self.reflection.handles_used = true,
-        }
-        self.probe_invokers();
-    }
-
-    /// Has the invokers probed whose classes are linked, of the ways that are used in the graph.
-    pub(super) fn probe_invokers(&mut self) {
-        self.reflection.handles_used |= HANDLES_WITHIN.iter().any(|class| !self.mirrors.named(class).is_empty());
-        for gate in &GATES {
-            if !self.reflection.is_used(gate.way) {
-                continue;
-            }
-            for key in self.mirrors.visible(gate.class, LoaderId::BOOT) {
-                if self.mirrors.get(key).linked && self.reflection.probed.insert(key) {
-                    self.to_hotswap.insert(key);
-                }
-            }
-        }
+        self.known.mirrors.keys().for_each(|key| self.select_initializers(key, caller, &mut callees));
+        callees.into_iter().for_each(|callee| self.methods.raise(callee.method, BY_NAME));
+        self.plan.reflection.initializes = self.known.needs == needs_before;
     }
 
     /// The invokers in a class file that are to be probed.
     pub fn invokers(&self, class: Option<ClassId>, bytes: &[u8]) -> Vec<Invoker> {
-        let key = class.and_then(|class| self.mirrors.by_id(class));
-        let Some(key) = key.filter(|key| !self.roots_only && self.reflection.probed.contains(key)) else {
+        let key = class.and_then(|class| self.known.mirrors.by_id(class));
+        let Some(key) = key.filter(|key| !self.known.roots_only && self.plan.reflection.probed.contains(key)) else {
             return Vec::new();
         };
-        let name = &self.mirrors.get(key).name;
+        let name = &self.known.mirrors.get(key).name;
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
-        let scope = if self.options.jdk == JdkMethods::All { OF_JDK_TOO } else { 0 };
+        let scope = if self.known.options.jdk == JdkMethods::All { OF_JDK_TOO } else { 0 };
         let mut invokers = Vec::new();
         for gate in GATES.iter().filter(|gate| *gate.class == **name) {
             let is_gate = |method: &str, descriptor: &str| {
@@ -217,26 +218,26 @@ impl CallGraph {
     pub fn invoker_refused(&mut self, invoker: Invoker, reason: &str) {
         let gate = GATES.iter().find(|gate| gate.kind == invoker.kind & !OF_JDK_TOO);
         let method = gate.map_or(String::new(), |it| format!("{}.{}", it.class.replace('/', "."), it.methods[0].0));
-        self.skipped.push((method, format!("what it calls is not found: {reason}")));
+        self.methods.skipped.push((method, format!("what it calls is not found: {reason}")));
     }
 
     /// A thread in the graph is about to call a method, or one that overrides it, by reflection or a handle.
     pub fn reflected(&mut self, method: &MethodRef) -> Step {
-        let Some(key) = self.mirrors.by_id(method.class) else { return self.begin(Work::Rest) };
-        let signature = self.mirrors.intern_signature(&method.name, &method.descriptor);
+        let Some(key) = self.known.mirrors.by_id(method.class) else { return self.begin(Work::Rest) };
+        let signature = self.known.mirrors.intern_signature(&method.name, &method.descriptor);
         self.begin(Work::Reflected(key, signature))
     }
 
     /// Selects what the call may run.
     pub(super) fn reach_reflected(&mut self, key: ClassKey, signature: Signature) {
-        if self.mirrors.methods(key).is_none() {
-            self.need(key);
+        if self.known.mirrors.methods(key).is_none() {
+            self.known.need(key);
             return;
         }
         // The JVM may name a class that only inherits the method, from an interface.
-        let is_virtual = self.mirrors.method(key, signature).is_none_or(|method| method.is_virtual());
-        let is_constructor = &*self.mirrors.signature(signature).0 == "<init>";
-        let (class, loader) = (self.mirrors.get(key).name.clone(), self.mirrors.get(key).loader);
+        let is_virtual = self.known.mirrors.method(key, signature).is_none_or(|method| method.is_virtual());
+        let is_constructor = &*self.known.mirrors.signature(signature).0 == "<init>";
+        let (class, loader) = (self.known.mirrors.get(key).name.clone(), self.known.mirrors.get(key).loader);
         let mut callees = Vec::new();
         if is_virtual && !is_constructor {
             self.reach_virtual(&class, loader, (signature, Caller::Application), Spare::Nothing, &mut callees);
@@ -244,6 +245,6 @@ impl CallGraph {
         // A handle of an overridden method calls just that, if a lookup by `findSpecial` made it.
         self.reach_direct(&class, loader, (signature, Caller::Application), Spare::Nothing, &mut callees);
         self.reach_initializer(&class, loader, Caller::Application, &mut callees);
-        callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability));
+        callees.into_iter().for_each(|callee| self.methods.raise(callee.method, callee.probability));
     }
 }

@@ -4,94 +4,20 @@
 use std::sync::Arc;
 
 use headwater_protocol::{LoaderId, MethodId};
+use headwater_terms::Scheme;
 use rustc_hash::FxHashSet;
 
-use super::ahead::{Callee, of_target};
+use super::CallGraph;
 use super::filter::Caller;
-use super::mirror::{ClassKey, Declared, Signature};
+use super::known::{Known, Target};
+use super::likely::of_target;
+use super::mirror::{CLINIT, ClassKey, Declared, Signature};
 use super::policy::{INITIALIZER, LEAST_SHARE, LOADED_LATER};
-use super::reachable::{Reached, Target};
+use super::reachable::{Reachable, Reached};
 use super::receivers::Spare;
-use super::{CLINIT, CallGraph, PatternIndex};
-use headwater_terms::Scheme;
+use super::record::{Callee, PatternIndex};
 
-impl CallGraph {
-    /// A virtual or interface call: every method that it runs on some loaded subtype; or but those that are spared because the
-    /// call is told what it is made on.
-    pub(super) fn reach_virtual(
-        &mut self,
-        owner: &str,
-        loader: LoaderId,
-        (signature, caller): Target,
-        spare: Spare,
-        callees: &mut Vec<Callee>,
-    ) {
-        self.reachable.virtual_anywhere.insert(signature, caller);
-        let owners = self.mirrors.visible(owner, loader);
-        if self.mirrors.may_come(&owners, loader) {
-            self.reachable.virtual_pending.entry(owner.into()).or_default().insert((signature, caller));
-        }
-        for owner in owners {
-            let known = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller)));
-            if let Some(known) = known.filter(|known| known.spared == Spare::Nothing || known.spared == spare) {
-                callees.extend(known.methods.iter());
-                continue;
-            }
-            let needs_before = self.needs;
-            let (mut selected, mut leaves) = (Vec::new(), false);
-            // A private method is the one that runs, whatever the object's class declares (JVMS 5.4.6).
-            let runs_own = self.mirrors.method(owner, signature).is_some_and(|it| it.is_private() && !it.is_static());
-            if runs_own {
-                self.select_at(vec![owner], signature, caller, &mut selected);
-            }
-            for subtype in self.mirrors.subtypes(owner).into_iter().filter(|_| !runs_own) {
-                if !self.mirrors.get(subtype).is_abstract_class() {
-                    let mut places = self.places_of(subtype, signature, caller);
-                    match spare {
-                        Spare::Nothing => {}
-                        Spare::Idle => places.retain(|place| !self.is_idle(*place, signature)),
-                        Spare::Watched => places.retain(|place| !self.is_watched(*place, signature, caller)),
-                    }
-                    self.select_at(places, signature, caller, &mut selected);
-                    leaves = leaves || self.inherits_from_outside(subtype, signature, caller);
-                }
-            }
-            selected.sort_unstable();
-            let classes = selected.len();
-            let methods: Arc<[Callee]> = selected
-                .chunk_by(PartialEq::eq)
-                .map(|same| Callee { method: same[0], probability: of_target(same.len(), classes) })
-                .collect();
-            callees.extend(methods.iter());
-            if self.needs == needs_before {
-                let reached = Reached { methods, spared: spare, leaves };
-                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
-            }
-        }
-    }
-
-    /// Selects what a virtual call runs on objects of a class.
-    pub(super) fn select_for(
-        &mut self,
-        class: ClassKey,
-        signature: Signature,
-        caller: Caller,
-        selected: &mut Vec<MethodId>,
-    ) {
-        let places = self.places_of(class, signature, caller);
-        self.select_at(places, signature, caller, selected);
-    }
-
-    pub(super) fn select_at(
-        &mut self,
-        places: Vec<ClassKey>,
-        signature: Signature,
-        caller: Caller,
-        selected: &mut Vec<MethodId>,
-    ) {
-        selected.extend(places.into_iter().filter_map(|place| self.select(place, signature, caller)));
-    }
-
+impl Known {
     /// The classes that declare what a virtual call runs on objects of a class.
     pub(super) fn places_of(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> Vec<ClassKey> {
         let (mut places, mut unknown) = (Vec::new(), Vec::new());
@@ -156,217 +82,6 @@ impl CallGraph {
         }
     }
 
-    /// A static or special call: the method that the name resolves to (JVMS 5.4.3.3).
-    pub(super) fn reach_direct(
-        &mut self,
-        owner: &str,
-        loader: LoaderId,
-        (signature, caller): Target,
-        spare: Spare,
-        callees: &mut Vec<Callee>,
-    ) {
-        let owners = self.mirrors.visible(owner, loader);
-        if self.mirrors.may_come(&owners, loader) {
-            self.reachable.direct_pending.entry(owner.into()).or_default().insert((signature, caller));
-            // It may be here already, and extend what is above it.
-            self.reach_inherited(owner, (signature, caller), callees);
-        }
-        for owner in owners {
-            if let Some(known) = self.reachable.direct_done.get(&(owner, signature, caller)) {
-                callees.extend(known.map(|method| Callee { method, probability: 1.0 }));
-                continue;
-            }
-            let needs_before = self.needs;
-            let (mut selected, mut spared) = (None, false);
-            // Superclasses come before superinterfaces where both are on the way up: `supertypes` goes level by level, so
-            // the nearest declaration is found first; a second one, of an interface, does no harm.
-            for key in self.mirrors.supertypes(owner) {
-                let mirror = self.mirrors.get(key);
-                if !self.options.admits_class(&mirror.name, mirror.loader, caller) {
-                    continue;
-                }
-                match self.mirrors.method(key, signature) {
-                    Some(method) if method.has_code() || method.is_native() => {
-                        spared = spare == Spare::Watched && self.is_watched(key, signature, caller);
-                        selected = if spared { None } else { self.select(key, signature, caller) };
-                        break;
-                    }
-                    Some(_) => {}
-                    None if self.mirrors.methods(key).is_none() => {
-                        self.need(key);
-                    }
-                    None => {}
-                }
-            }
-            callees.extend(selected.map(|method| Callee { method, probability: 1.0 }));
-            // Before it is linked, what is above it is not known.
-            if self.needs == needs_before && self.mirrors.get(owner).linked && !spared {
-                self.reachable.direct_done.insert((owner, signature, caller), selected);
-            }
-        }
-    }
-
-    /// Code in the graph may initialise a class, and with it its supertypes (JVMS 5.5).
-    pub(super) fn reach_initializer(
-        &mut self,
-        class: &str,
-        loader: LoaderId,
-        caller: Caller,
-        callees: &mut Vec<Callee>,
-    ) {
-        let classes = self.mirrors.visible(class, loader);
-        if self.mirrors.may_come(&classes, loader) {
-            self.reachable.initializers.insert(class.into(), caller);
-        }
-        for class in classes {
-            self.select_initializers(class, caller, callees);
-        }
-    }
-
-    pub(super) fn select_initializers(&mut self, class: ClassKey, caller: Caller, callees: &mut Vec<Callee>) {
-        let signature = self.mirrors.intern_signature(CLINIT.0, CLINIT.1);
-        for key in self.mirrors.supertypes(class) {
-            let mirror = self.mirrors.get(key);
-            if mirror.initialized || !self.options.admits_class(&mirror.name, mirror.loader, caller) {
-                continue;
-            }
-            match self.mirrors.methods(key) {
-                None => {
-                    self.need(key);
-                }
-                Some(methods) if methods.contains_key(&signature) => {
-                    let selected = self.select(key, signature, caller);
-                    callees.extend(selected.map(|method| Callee { method, probability: INITIALIZER }));
-                }
-                Some(_) => {}
-            }
-        }
-    }
-
-    /// Applies what is reachable already to a class that has been linked: all its supertypes are known.
-    pub(super) fn apply_to(&mut self, class: ClassKey) {
-        self.select_roots_in(class);
-        for supertype in self.mirrors.supertypes(class) {
-            for (signature, pattern) in pending(self.reachable.abstract_roots.get(&supertype)) {
-                self.select_implementation(class, signature, pattern);
-            }
-        }
-        if self.roots_only {
-            return;
-        }
-        self.probe_invokers();
-        self.look_for_blind_spots(class);
-        self.look_at_native_calls_again(class);
-        self.probe_passages();
-        let name = self.mirrors.get(class).name.clone();
-        let loader = self.mirrors.get(class).loader;
-        if self.options.scheme == Scheme::Total {
-            self.select_all_in(class);
-        }
-        let mut callees = Vec::new();
-        for (signature, caller) in pending(self.reachable.direct_pending.get(&name)) {
-            self.reach_direct(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
-            self.begin_to_leave_if_inherited(class, (signature, caller));
-        }
-        for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {
-            self.reach_virtual(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
-            self.begin_to_leave_if_inherited(class, (signature, caller));
-        }
-        let by_reflection = self.reflection.initializes.then_some(Caller::Application);
-        if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
-            self.select_initializers(class, caller, &mut callees);
-        }
-        callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability * LOADED_LATER));
-        let is_abstract = self.mirrors.get(class).is_abstract_class();
-        for supertype in self.mirrors.supertypes(class) {
-            for (signature, caller) in self.virtual_calls_on(supertype) {
-                let mut selected = Vec::new();
-                self.select_for(class, signature, caller, &mut selected);
-                selected.into_iter().for_each(|method| self.raise(method, LEAST_SHARE));
-                if !is_abstract && self.inherits_from_outside(class, signature, caller) {
-                    self.begin_to_leave(supertype, (signature, caller));
-                }
-            }
-            self.hand_out_again(class, supertype);
-        }
-        self.expose_if_open(class);
-    }
-
-    fn virtual_calls_on(&self, owner: ClassKey) -> Vec<Target> {
-        self.reachable.virtual_on.get(&owner).into_iter().flat_map(|on| on.keys().copied()).collect()
-    }
-
-    /// Applies what is reachable already to a class whose loading has begun. Its supertypes are perhaps not loaded yet: then
-    /// the methods that override something by their signature are taken for reachable. That may be too many; it
-    /// misses none, and saves a redefinition. What is inherited is left to [`CallGraph::apply_to`].
-    pub(super) fn apply_while_loading(&mut self, class: ClassKey, name: &str) {
-        for (index, pattern) in self.options.roots.clone().iter().enumerate() {
-            if let Some(lines) = self.options.lines_of(PatternIndex(index)).filter(|_| pattern.matches_class(name)) {
-                self.select_lines_in(class, PatternIndex(index), lines);
-            } else if pattern.matches_class(name) {
-                let roots = self.select_declared(class, |graph, signature| {
-                    let (name, descriptor) = graph.mirrors.signature(signature);
-                    pattern.matches_method(name, descriptor).then_some(Caller::Root)
-                });
-                roots.into_iter().for_each(|root| self.mark_root(root, PatternIndex(index)));
-            }
-        }
-        if self.roots_only {
-            return;
-        }
-        self.reach_what_it_inherits(class, name);
-        let name: Arc<str> = name.into();
-        let mut direct = pending(self.reachable.direct_pending.get(&name));
-        direct.extend(pending(self.reachable.virtual_pending.get(&name)));
-        self.select_declared(class, |_, signature| {
-            direct.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
-        });
-        let by_reflection = self.reflection.initializes.then_some(Caller::Application);
-        if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
-            let initializer = self.mirrors.intern_signature(CLINIT.0, CLINIT.1);
-            self.select_declared(class, |_, signature| (signature == initializer).then_some(caller));
-            // Loaded next, if they are not loaded yet, and initialised with it.
-            for supertype in self.mirrors.get(class).super_names.clone() {
-                self.reachable.initializers.insert(supertype, caller);
-            }
-        }
-        match self.known_supertypes(class) {
-            Some(supertypes) => {
-                for supertype in supertypes {
-                    let targets = self.virtual_calls_on(supertype);
-                    self.select_declared(class, |_, signature| {
-                        targets.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
-                    });
-                    self.hand_out_again(class, supertype);
-                }
-                self.expose_if_open(class);
-                // What was not known is asked for when the class has been linked.
-                self.needed.clear();
-            }
-            None => {
-                self.select_declared(class, |graph, signature| {
-                    let method = graph.mirrors.method(class, signature)?;
-                    let called = graph.reachable.virtual_anywhere.get(&signature).copied();
-                    called.or_else(|| graph.is_called_from_outside(signature)).filter(|_| method.is_virtual())
-                });
-            }
-        }
-    }
-
-    /// Selects declared methods with code, for whom `wanted` names a caller; their ids.
-    fn select_declared(
-        &mut self,
-        class: ClassKey,
-        wanted: impl Fn(&CallGraph, Signature) -> Option<Caller>,
-    ) -> Vec<MethodId> {
-        let declared: Vec<Signature> =
-            self.mirrors.methods(class).into_iter().flat_map(|m| m.keys().copied()).collect();
-        let select = |signature| wanted(self, signature).and_then(|caller| self.select(class, signature, caller));
-        let selected: Vec<MethodId> = declared.into_iter().filter_map(select).collect();
-        selected.iter().for_each(|method| self.raise(*method, LOADED_LATER));
-        selected
-    }
-
     /// The supertypes of a class that is being loaded; `None` when some are not loaded.
     pub(super) fn known_supertypes(&self, class: ClassKey) -> Option<Vec<ClassKey>> {
         let mirror = self.mirrors.get(class);
@@ -383,6 +98,321 @@ impl CallGraph {
             }
         }
         Some(found)
+    }
+}
+
+impl Reachable {
+    pub(super) fn virtual_calls_on(&self, owner: ClassKey) -> Vec<Target> {
+        self.virtual_on.get(&owner).into_iter().flat_map(|on| on.keys().copied()).collect()
+    }
+}
+
+impl CallGraph {
+    /// A virtual or interface call: every method that it runs on some loaded subtype; or but those that are spared because the
+    /// call is told what it is made on.
+    pub(super) fn reach_virtual(
+        &mut self,
+        owner: &str,
+        loader: LoaderId,
+        (signature, caller): Target,
+        spare: Spare,
+        callees: &mut Vec<Callee>,
+    ) {
+        self.reachable.virtual_anywhere.insert(signature, caller);
+        let owners = self.known.mirrors.visible(owner, loader);
+        if self.known.mirrors.may_come(&owners, loader) {
+            self.reachable.virtual_pending.entry(owner.into()).or_default().insert((signature, caller));
+        }
+        for owner in owners {
+            let known = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller)));
+            if let Some(known) = known.filter(|known| known.spared == Spare::Nothing || known.spared == spare) {
+                callees.extend(known.methods.iter());
+                continue;
+            }
+            let needs_before = self.known.needs;
+            let (mut selected, mut leaves) = (Vec::new(), false);
+            // A private method is the one that runs, whatever the object's class declares (JVMS 5.4.6).
+            let runs_own =
+                self.known.mirrors.method(owner, signature).is_some_and(|it| it.is_private() && !it.is_static());
+            if runs_own {
+                self.select_at(vec![owner], signature, caller, &mut selected);
+            }
+            for subtype in self.known.mirrors.subtypes(owner).into_iter().filter(|_| !runs_own) {
+                if !self.known.mirrors.get(subtype).is_abstract_class() {
+                    let mut places = self.known.places_of(subtype, signature, caller);
+                    match spare {
+                        Spare::Nothing => {}
+                        Spare::Idle => {
+                            places.retain(|place| !self.likely.is_idle(&self.known, &self.methods, *place, signature))
+                        }
+                        Spare::Watched => places.retain(|place| {
+                            !self.reachable.watched.is_watched(
+                                &self.known,
+                                &self.methods,
+                                &self.likely,
+                                *place,
+                                signature,
+                                caller,
+                            )
+                        }),
+                    }
+                    self.select_at(places, signature, caller, &mut selected);
+                    leaves = leaves || self.known.inherits_from_outside(subtype, signature, caller);
+                }
+            }
+            selected.sort_unstable();
+            let classes = selected.len();
+            let methods: Arc<[Callee]> = selected
+                .chunk_by(PartialEq::eq)
+                .map(|same| Callee { method: same[0], probability: of_target(same.len(), classes) })
+                .collect();
+            callees.extend(methods.iter());
+            if self.known.needs == needs_before {
+                let reached = Reached { methods, spared: spare, leaves };
+                self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
+            }
+        }
+    }
+
+    /// Selects what a virtual call runs on objects of a class.
+    pub(super) fn select_for(
+        &mut self,
+        class: ClassKey,
+        signature: Signature,
+        caller: Caller,
+        selected: &mut Vec<MethodId>,
+    ) {
+        let places = self.known.places_of(class, signature, caller);
+        self.select_at(places, signature, caller, selected);
+    }
+
+    pub(super) fn select_at(
+        &mut self,
+        places: Vec<ClassKey>,
+        signature: Signature,
+        caller: Caller,
+        selected: &mut Vec<MethodId>,
+    ) {
+        selected.extend(places.into_iter().filter_map(|place| self.select(place, signature, caller)));
+    }
+
+    /// A static or special call: the method that the name resolves to (JVMS 5.4.3.3).
+    pub(super) fn reach_direct(
+        &mut self,
+        owner: &str,
+        loader: LoaderId,
+        (signature, caller): Target,
+        spare: Spare,
+        callees: &mut Vec<Callee>,
+    ) {
+        let owners = self.known.mirrors.visible(owner, loader);
+        if self.known.mirrors.may_come(&owners, loader) {
+            self.reachable.direct_pending.entry(owner.into()).or_default().insert((signature, caller));
+            // It may be here already, and extend what is above it.
+            self.reach_inherited(owner, (signature, caller), callees);
+        }
+        for owner in owners {
+            if let Some(known) = self.reachable.direct_done.get(&(owner, signature, caller)) {
+                callees.extend(known.map(|method| Callee { method, probability: 1.0 }));
+                continue;
+            }
+            let needs_before = self.known.needs;
+            let (mut selected, mut spared) = (None, false);
+            // Superclasses come before superinterfaces where both are on the way up: `supertypes` goes level by level, so
+            // the nearest declaration is found first; a second one, of an interface, does no harm.
+            for key in self.known.mirrors.supertypes(owner) {
+                let mirror = self.known.mirrors.get(key);
+                if !self.known.options.admits_class(&mirror.name, mirror.loader, caller) {
+                    continue;
+                }
+                match self.known.mirrors.method(key, signature) {
+                    Some(method) if method.has_code() || method.is_native() => {
+                        spared = spare == Spare::Watched
+                            && self.reachable.watched.is_watched(
+                                &self.known,
+                                &self.methods,
+                                &self.likely,
+                                key,
+                                signature,
+                                caller,
+                            );
+                        selected = if spared { None } else { self.select(key, signature, caller) };
+                        break;
+                    }
+                    Some(_) => {}
+                    None if self.known.mirrors.methods(key).is_none() => {
+                        self.known.need(key);
+                    }
+                    None => {}
+                }
+            }
+            callees.extend(selected.map(|method| Callee { method, probability: 1.0 }));
+            // Before it is linked, what is above it is not known.
+            if self.known.needs == needs_before && self.known.mirrors.get(owner).linked && !spared {
+                self.reachable.direct_done.insert((owner, signature, caller), selected);
+            }
+        }
+    }
+
+    /// Code in the graph may initialise a class, and with it its supertypes (JVMS 5.5).
+    pub(super) fn reach_initializer(
+        &mut self,
+        class: &str,
+        loader: LoaderId,
+        caller: Caller,
+        callees: &mut Vec<Callee>,
+    ) {
+        let classes = self.known.mirrors.visible(class, loader);
+        if self.known.mirrors.may_come(&classes, loader) {
+            self.reachable.initializers.insert(class.into(), caller);
+        }
+        for class in classes {
+            self.select_initializers(class, caller, callees);
+        }
+    }
+
+    pub(super) fn select_initializers(&mut self, class: ClassKey, caller: Caller, callees: &mut Vec<Callee>) {
+        let signature = self.known.mirrors.intern_signature(CLINIT.0, CLINIT.1);
+        for key in self.known.mirrors.supertypes(class) {
+            let mirror = self.known.mirrors.get(key);
+            if mirror.initialized || !self.known.options.admits_class(&mirror.name, mirror.loader, caller) {
+                continue;
+            }
+            match self.known.mirrors.methods(key) {
+                None => {
+                    self.known.need(key);
+                }
+                Some(methods) if methods.contains_key(&signature) => {
+                    let selected = self.select(key, signature, caller);
+                    callees.extend(selected.map(|method| Callee { method, probability: INITIALIZER }));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Applies what is reachable already to a class that has been linked: all its supertypes are known.
+    pub(super) fn apply_to(&mut self, class: ClassKey) {
+        self.select_roots_in(class);
+        for supertype in self.known.mirrors.supertypes(class) {
+            for (signature, pattern) in pending(self.reachable.abstract_roots.get(&supertype)) {
+                self.select_implementation(class, signature, pattern);
+            }
+        }
+        if self.known.roots_only {
+            return;
+        }
+        self.plan.reflection.probe_invokers(&self.known, &mut self.plan.to_hotswap);
+        self.escape.mentions.look_for_blind_spots(&self.known, class);
+        self.plan.natives.look_again(&self.known, class);
+        self.plan.probe_passages(&self.known);
+        let name = self.known.mirrors.get(class).name.clone();
+        let loader = self.known.mirrors.get(class).loader;
+        if self.known.options.scheme == Scheme::Total {
+            self.select_all_in(class);
+        }
+        let mut callees = Vec::new();
+        for (signature, caller) in pending(self.reachable.direct_pending.get(&name)) {
+            self.reach_direct(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
+            self.begin_to_leave_if_inherited(class, (signature, caller));
+        }
+        for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {
+            self.reach_virtual(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
+            self.begin_to_leave_if_inherited(class, (signature, caller));
+        }
+        let by_reflection = self.plan.reflection.initializes.then_some(Caller::Application);
+        if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
+            self.select_initializers(class, caller, &mut callees);
+        }
+        callees.into_iter().for_each(|callee| self.methods.raise(callee.method, callee.probability * LOADED_LATER));
+        let is_abstract = self.known.mirrors.get(class).is_abstract_class();
+        for supertype in self.known.mirrors.supertypes(class) {
+            for (signature, caller) in self.reachable.virtual_calls_on(supertype) {
+                let mut selected = Vec::new();
+                self.select_for(class, signature, caller, &mut selected);
+                selected.into_iter().for_each(|method| self.methods.raise(method, LEAST_SHARE));
+                if !is_abstract && self.known.inherits_from_outside(class, signature, caller) {
+                    self.begin_to_leave(supertype, (signature, caller));
+                }
+            }
+            self.hand_out_again(class, supertype);
+        }
+        self.expose_if_open(class);
+    }
+
+    /// Applies what is reachable already to a class whose loading has begun. Its supertypes are perhaps not loaded yet: then
+    /// the methods that override something by their signature are taken for reachable. That may be too many; it
+    /// misses none, and saves a redefinition. What is inherited is left to [`CallGraph::apply_to`].
+    pub(super) fn apply_while_loading(&mut self, class: ClassKey, name: &str) {
+        for (index, pattern) in self.known.options.roots.clone().iter().enumerate() {
+            if let Some(lines) =
+                self.known.options.lines_of(PatternIndex(index)).filter(|_| pattern.matches_class(name))
+            {
+                self.select_lines_in(class, PatternIndex(index), lines);
+            } else if pattern.matches_class(name) {
+                let roots = self.select_declared(class, |graph, signature| {
+                    let (name, descriptor) = graph.known.mirrors.signature(signature);
+                    pattern.matches_method(name, descriptor).then_some(Caller::Root)
+                });
+                roots.into_iter().for_each(|root| self.mark_root(root, PatternIndex(index)));
+            }
+        }
+        if self.known.roots_only {
+            return;
+        }
+        self.reach_what_it_inherits(class, name);
+        let name: Arc<str> = name.into();
+        let mut direct = pending(self.reachable.direct_pending.get(&name));
+        direct.extend(pending(self.reachable.virtual_pending.get(&name)));
+        self.select_declared(class, |_, signature| {
+            direct.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
+        });
+        let by_reflection = self.plan.reflection.initializes.then_some(Caller::Application);
+        if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
+            let initializer = self.known.mirrors.intern_signature(CLINIT.0, CLINIT.1);
+            self.select_declared(class, |_, signature| (signature == initializer).then_some(caller));
+            // Loaded next, if they are not loaded yet, and initialised with it.
+            for supertype in self.known.mirrors.get(class).super_names.clone() {
+                self.reachable.initializers.insert(supertype, caller);
+            }
+        }
+        match self.known.known_supertypes(class) {
+            Some(supertypes) => {
+                for supertype in supertypes {
+                    let targets = self.reachable.virtual_calls_on(supertype);
+                    self.select_declared(class, |_, signature| {
+                        targets.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
+                    });
+                    self.hand_out_again(class, supertype);
+                }
+                self.expose_if_open(class);
+                // What was not known is asked for when the class has been linked.
+                self.known.needed.clear();
+            }
+            None => {
+                self.select_declared(class, |graph, signature| {
+                    let method = graph.known.mirrors.method(class, signature)?;
+                    let called = graph.reachable.virtual_anywhere.get(&signature).copied();
+                    called
+                        .or_else(|| graph.escape.opaque.is_called_from_outside(signature))
+                        .filter(|_| method.is_virtual())
+                });
+            }
+        }
+    }
+
+    /// Selects declared methods with code, for whom `wanted` names a caller; their ids.
+    fn select_declared(
+        &mut self,
+        class: ClassKey,
+        wanted: impl Fn(&CallGraph, Signature) -> Option<Caller>,
+    ) -> Vec<MethodId> {
+        let declared: Vec<Signature> =
+            self.known.mirrors.methods(class).into_iter().flat_map(|m| m.keys().copied()).collect();
+        let select = |signature| wanted(self, signature).and_then(|caller| self.select(class, signature, caller));
+        let selected: Vec<MethodId> = declared.into_iter().filter_map(select).collect();
+        selected.iter().for_each(|method| self.methods.raise(*method, LOADED_LATER));
+        selected
     }
 }
 

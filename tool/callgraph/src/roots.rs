@@ -1,16 +1,17 @@
 //! The roots: which methods a pattern names, those included that are loaded later.
 
-use headwater_protocol::MethodId;
+use headwater_protocol::message::MethodRef;
+use headwater_protocol::{ClassId, MethodId};
+use headwater_terms::Scheme;
+use headwater_terms::pattern::MethodPattern;
 
-use super::filter::{Caller, JdkMethods};
+use super::CallGraph;
+use super::filter::{Caller, JdkMethods, Options};
+use super::known::Known;
+use super::lines::Lines;
 use super::mirror::{ClassKey, Signature};
+use super::policy::MOST_LISTED;
 use super::record::{MethodRecord, PatternIndex};
-use super::{CallGraph, MethodPattern, Options};
-
-/// Whether a root may stand for more than the overloads of one method.
-pub(super) fn pattern_is_broad(pattern: &MethodPattern) -> bool {
-    pattern.class_text().contains('*') || pattern.method_text().contains('*')
-}
 
 /// What a root pattern matches among the loaded classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,91 +31,65 @@ pub struct LeftAlone {
     pub unless_jdk: bool,
 }
 
-impl CallGraph {
-    pub(super) fn select_roots(&mut self) {
-        for key in self.mirrors.keys() {
-            self.select_roots_in(key);
+impl Known {
+    /// The classes whose methods should be known before any is selected, for what has been called tells what will be; first those that
+    /// may have roots.
+    pub(super) fn worth_listing(&self) -> Vec<ClassId> {
+        if !self.options.look_ahead || self.options.scheme != Scheme::Lazy || self.roots_only {
+            return Vec::new();
         }
+        let unlisted = self.mirrors.keys().map(|key| (key, self.mirrors.get(key))).filter(|(key, mirror)| {
+            let is_admitted = self.options.admits_class(&mirror.name, mirror.loader, Caller::Application);
+            mirror.linked && is_admitted && self.mirrors.methods(*key).is_none()
+        });
+        let may_have_roots = |name: &str| self.options.roots.iter().any(|root| root.matches_class(name));
+        let (with_roots, others): (Vec<_>, Vec<_>) =
+            unlisted.map(|(_, mirror)| mirror).partition(|mirror| may_have_roots(&mirror.name));
+        with_roots.into_iter().chain(others).filter_map(|mirror| mirror.id).take(MOST_LISTED).collect()
     }
 
-    /// Selects the methods that a linked class declares and a root pattern names.
-    pub(super) fn select_roots_in(&mut self, key: ClassKey) {
-        if !self.mirrors.get(key).linked {
-            return;
+    /// The loaded classes that have methods which are roots, and how often these have been called, as far as it is known.
+    pub(super) fn calls_of_roots(&self) -> (Vec<ClassId>, u32) {
+        let (mut classes, mut calls) = (Vec::new(), 0_u32);
+        for (class, _, count) in self.loaded_roots() {
+            calls = calls.saturating_add(count);
+            classes.push(class);
         }
-        let name = self.mirrors.get(key).name.clone();
-        for (index, pattern) in self.options.roots.clone().iter().enumerate() {
-            if !pattern.matches_class(&name) {
-                continue;
-            }
-            if let Some(lines) = self.options.lines_of(PatternIndex(index)) {
-                self.select_lines_in(key, PatternIndex(index), lines);
-                continue;
-            }
-            let Some(methods) = self.mirrors.methods(key) else {
-                self.need(key);
-                continue;
-            };
-            let matching: Vec<(Signature, bool)> = methods
-                .iter()
-                .filter(|(signature, _)| {
+        classes.sort_unstable();
+        classes.dedup();
+        (classes, calls)
+    }
+
+    /// The methods that are roots, as the target names them: before they are instrumented, as far as their classes' methods are known.
+    pub(super) fn root_methods(&self) -> Vec<MethodRef> {
+        let named = |(class, signature, _): (ClassId, Signature, u32)| {
+            let (name, descriptor) = self.mirrors.signature(signature);
+            MethodRef { class, name: name.to_string(), descriptor: descriptor.to_string() }
+        };
+        self.loaded_roots().into_iter().map(named).collect()
+    }
+
+    /// Of each root: its class, and how often it has been called, if that is known.
+    pub(super) fn loaded_roots(&self) -> Vec<(ClassId, Signature, u32)> {
+        let mut found = Vec::new();
+        for key in self.mirrors.keys() {
+            let mirror = self.mirrors.get(key);
+            let patterns = self.options.roots.iter().filter(|pattern| pattern.matches_class(&mirror.name));
+            let Some(methods) = self.mirrors.methods(key) else { continue };
+            for pattern in patterns {
+                let roots = methods.iter().filter(|(signature, _)| {
                     let (name, descriptor) = self.mirrors.signature(**signature);
                     pattern.matches_method(name, descriptor)
-                })
-                .map(|(signature, method)| (*signature, method.is_abstract()))
-                .collect();
-            for (signature, is_abstract) in matching {
-                if is_abstract {
-                    self.select_implementations(key, signature, PatternIndex(index));
-                } else if let Some(id) = self.select(key, signature, Caller::Root) {
-                    self.mark_root(id, PatternIndex(index));
-                    self.raise(id, self.of_root());
-                }
+                });
+                let Some(class) = mirror.id else { continue };
+                found.extend(roots.map(|(signature, root)| (class, *signature, root.calls.unwrap_or(0))));
             }
         }
-    }
-
-    /// An abstract root stands for its implementations, those that are loaded later included.
-    fn select_implementations(&mut self, key: ClassKey, signature: Signature, pattern: PatternIndex) {
-        for subtype in self.mirrors.subtypes(key) {
-            self.select_implementation(subtype, signature, pattern);
-        }
-        self.reachable.abstract_roots.entry(key).or_default().insert((signature, pattern));
-    }
-
-    pub(super) fn select_implementation(&mut self, class: ClassKey, signature: Signature, pattern: PatternIndex) {
-        let places = self.places_of(class, signature, Caller::Root);
-        for place in places {
-            if let Some(id) = self.select(place, signature, Caller::Root) {
-                self.mark_root(id, pattern);
-            }
-        }
-    }
-
-    pub(super) fn mark_root(&mut self, id: MethodId, pattern: PatternIndex) {
-        let Some(record) = self.record_mut(id) else { return };
-        let first = record.root_of.is_empty();
-        if !record.root_of.contains(&pattern) {
-            record.root_of.push(pattern);
-        }
-        if first {
-            self.new_roots.push(id);
-            self.learn_of_root(id);
-        }
-    }
-
-    /// Roots that have become known since the last call.
-    pub fn take_new_roots(&mut self) -> Vec<MethodId> {
-        std::mem::take(&mut self.new_roots)
-    }
-
-    /// The instrumented methods that a root pattern stands for.
-    pub fn roots_of(&self, pattern: PatternIndex) -> impl Iterator<Item = &MethodRecord> {
-        self.methods.iter().filter(move |method| method.refused.is_none() && method.root_of.contains(&pattern))
+        found
     }
 
     /// A linked class with methods that a root pattern names, which must not contain probes.
-    pub fn left_alone(&self, pattern: &MethodPattern) -> Option<LeftAlone> {
+    pub(super) fn left_alone(&self, pattern: &MethodPattern) -> Option<LeftAlone> {
         let is_left = |key: &ClassKey| {
             let mirror = self.mirrors.get(*key);
             mirror.linked
@@ -127,16 +102,133 @@ impl CallGraph {
         let unless_jdk = with_jdk.admits_class(&mirror.name, mirror.loader, Caller::Root);
         Some(LeftAlone { class: mirror.name.replace('/', "."), unless_jdk })
     }
+}
+
+impl CallGraph {
+    pub(super) fn select_roots(&mut self) {
+        for key in self.known.mirrors.keys() {
+            self.select_roots_in(key);
+        }
+    }
+
+    /// Selects the methods that a linked class declares and a root pattern names.
+    pub(super) fn select_roots_in(&mut self, key: ClassKey) {
+        if !self.known.mirrors.get(key).linked {
+            return;
+        }
+        let name = self.known.mirrors.get(key).name.clone();
+        for (index, pattern) in self.known.options.roots.clone().iter().enumerate() {
+            if !pattern.matches_class(&name) {
+                continue;
+            }
+            if let Some(lines) = self.known.options.lines_of(PatternIndex(index)) {
+                self.select_lines_in(key, PatternIndex(index), lines);
+                continue;
+            }
+            let Some(methods) = self.known.mirrors.methods(key) else {
+                self.known.need(key);
+                continue;
+            };
+            let matching: Vec<(Signature, bool)> = methods
+                .iter()
+                .filter(|(signature, _)| {
+                    let (name, descriptor) = self.known.mirrors.signature(**signature);
+                    pattern.matches_method(name, descriptor)
+                })
+                .map(|(signature, method)| (*signature, method.is_abstract()))
+                .collect();
+            for (signature, is_abstract) in matching {
+                if is_abstract {
+                    self.select_implementations(key, signature, PatternIndex(index));
+                } else if let Some(id) = self.select(key, signature, Caller::Root) {
+                    self.mark_root(id, PatternIndex(index));
+                    self.methods.raise(id, self.likely.of_root(&self.known));
+                }
+            }
+        }
+    }
+
+    /// An abstract root stands for its implementations, those that are loaded later included.
+    fn select_implementations(&mut self, key: ClassKey, signature: Signature, pattern: PatternIndex) {
+        for subtype in self.known.mirrors.subtypes(key) {
+            self.select_implementation(subtype, signature, pattern);
+        }
+        self.reachable.abstract_roots.entry(key).or_default().insert((signature, pattern));
+    }
+
+    pub(super) fn select_implementation(&mut self, class: ClassKey, signature: Signature, pattern: PatternIndex) {
+        let places = self.known.places_of(class, signature, Caller::Root);
+        for place in places {
+            if let Some(id) = self.select(place, signature, Caller::Root) {
+                self.mark_root(id, pattern);
+            }
+        }
+    }
+
+    pub(super) fn mark_root(&mut self, id: MethodId, pattern: PatternIndex) {
+        let Some(record) = self.methods.record_mut(id) else { return };
+        let first = record.root_of.is_empty();
+        if !record.root_of.contains(&pattern) {
+            record.root_of.push(pattern);
+        }
+        if first {
+            self.methods.new_roots.push(id);
+            self.likely.learn_of_root(&self.known, &self.methods, id);
+        }
+    }
+
+    /// Roots that have become known since the last call.
+    pub fn take_new_roots(&mut self) -> Vec<MethodId> {
+        std::mem::take(&mut self.methods.new_roots)
+    }
+
+    /// The instrumented methods that a root pattern stands for.
+    pub fn roots_of(&self, pattern: PatternIndex) -> impl Iterator<Item = &MethodRecord> {
+        self.methods.all.iter().filter(move |method| method.refused.is_none() && method.root_of.contains(&pattern))
+    }
+
+    /// A linked class with methods that a root pattern names, which must not contain probes.
+    pub fn left_alone(&self, pattern: &MethodPattern) -> Option<LeftAlone> {
+        self.known.left_alone(pattern)
+    }
 
     /// What each root pattern matches, in their order.
     pub fn root_matches(&self) -> Vec<RootMatch> {
         let matches = |(index, pattern): (usize, &MethodPattern)| {
-            let classes = self.mirrors.keys().filter(|key| {
-                let mirror = self.mirrors.get(*key);
+            let classes = self.known.mirrors.keys().filter(|key| {
+                let mirror = self.known.mirrors.get(*key);
                 mirror.linked && pattern.matches_class(&mirror.name)
             });
             RootMatch { classes: classes.count(), methods: self.roots_of(PatternIndex(index)).count() }
         };
-        self.options.roots.iter().enumerate().map(matches).collect()
+        self.known.options.roots.iter().enumerate().map(matches).collect()
+    }
+
+    /// Selects the lines of all methods of a class: which of them have any is known when they are rewritten.
+    pub(super) fn select_lines_in(&mut self, key: ClassKey, pattern: PatternIndex, lines: Lines) {
+        let mirror = self.known.mirrors.get(key);
+        if !self.known.options.admits_class(&mirror.name, mirror.loader, Caller::Root)
+            || !mirror.modifiable
+            || mirror.refused
+        {
+            return;
+        }
+        let Some(methods) = self.known.mirrors.methods(key) else {
+            self.known.need(key);
+            return;
+        };
+        let with_code = methods.iter().filter(|(_, method)| method.has_code()).map(|(signature, _)| *signature);
+        for signature in with_code.collect::<Vec<Signature>>() {
+            let known = self.methods.by_lines.get(&(key, signature));
+            if known.is_some_and(|known| {
+                known.iter().any(|id| self.methods.record(*id).is_some_and(|it| it.lines == Some(lines)))
+            }) || self.methods.all.len() >= MethodId::MAX.0 as usize
+            {
+                continue;
+            }
+            let id = self.plan.add_record(&self.known, &mut self.methods, key, signature, Some(lines));
+            self.methods.by_lines.entry((key, signature)).or_default().push(id);
+            self.mark_root(id, pattern);
+        }
     }
 }

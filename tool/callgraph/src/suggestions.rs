@@ -1,8 +1,10 @@
 //! What may have been meant by a root that matches no method.
 
-use super::CallGraph;
-use super::mirror::ClassKey;
 use headwater_terms::pattern::{self, MethodPattern, display_name};
+
+use super::CallGraph;
+use super::known::Known;
+use super::mirror::ClassKey;
 
 const LIMIT: usize = 5;
 
@@ -10,9 +12,9 @@ fn simple(class: &str) -> &str {
     class.rsplit(['.', '/']).next().unwrap_or(class)
 }
 
-impl CallGraph {
+impl Known {
     /// What is like the root that the user asked for, best first: methods, as they would be written for `--root`.
-    pub fn near_misses(&self, pattern: &MethodPattern) -> Vec<String> {
+    pub(super) fn near_misses(&self, pattern: &MethodPattern) -> Vec<String> {
         let matching: Vec<ClassKey> =
             self.mirrors.keys().filter(|key| pattern.matches_class(&self.mirrors.get(*key).name)).collect();
         if !matching.is_empty() {
@@ -53,7 +55,7 @@ impl CallGraph {
         })
     }
 
-    fn near_methods(&self, pattern: &MethodPattern, classes: &[ClassKey]) -> Vec<String> {
+    pub(super) fn near_methods(&self, pattern: &MethodPattern, classes: &[ClassKey]) -> Vec<String> {
         let mut methods = Vec::new();
         for class in classes {
             for (signature, method) in self.mirrors.methods(*class).into_iter().flatten() {
@@ -81,5 +83,12 @@ impl CallGraph {
             }
         }
         found
+    }
+}
+
+impl CallGraph {
+    /// What is like the root that the user asked for, best first: methods, as they would be written for `--root`.
+    pub fn near_misses(&self, pattern: &MethodPattern) -> Vec<String> {
+        self.known.near_misses(pattern)
     }
 }

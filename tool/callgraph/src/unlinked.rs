@@ -19,13 +19,13 @@ use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::CallSites;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ahead::{self, Callee};
 use super::filter::JdkMethods;
+use super::known::{Known, Target};
 use super::mirror::ClassKey;
 use super::policy::{LINKED_AHEAD, LOADED_LATER, Mechanism, Probability};
-use super::reachable::Target;
 use super::receivers::Spare;
-use super::{CallGraph, Step};
+use super::record::Callee;
+use super::{CallGraph, Step, likely};
 
 /// What is known of them.
 #[derive(Debug, Default)]
@@ -84,6 +84,20 @@ impl Unlinked {
         self.linked.clear();
         self.inherited.clear();
     }
+
+    /// A method is about to call this: what it uses for that is worth linking.
+    pub(super) fn want(&mut self, known: &Known, sites: &CallSites, probability: Probability) {
+        if self.classes.is_empty() || known.options.without.has(Mechanism::Unlinked) {
+            return;
+        }
+        for call in &sites.calls {
+            if probability * likely::of_call(call.likelihood) >= LINKED_AHEAD
+                && let Some(class) = self.classes.get(&*call.owner)
+            {
+                self.wanted.insert(*class);
+            }
+        }
+    }
 }
 
 impl CallGraph {
@@ -91,30 +105,32 @@ impl CallGraph {
     pub fn add_unlinked(&mut self, classes: Vec<UnlinkedClass>, may_link: bool) {
         for UnlinkedClass { id, name, super_class, is_of_class_path } in classes {
             let name: Arc<str> = name.into();
-            self.unlinked.names.insert(id, name.clone());
+            self.reachable.unlinked.names.insert(id, name.clone());
             if let Some(super_class) = super_class {
-                self.unlinked.extends.entry(name.clone()).or_default().push(Super::Loaded(super_class));
+                self.reachable.unlinked.extends.entry(name.clone()).or_default().push(Super::Loaded(super_class));
             }
             if is_of_class_path && may_link {
-                self.unlinked.classes.insert(name, id);
+                self.reachable.unlinked.classes.insert(name, id);
             }
         }
     }
 
     /// A static method that a class inherits, which may never be linked: it is looked for from its superclass on.
     pub(super) fn reach_inherited(&mut self, owner: &str, (signature, caller): Target, callees: &mut Vec<Callee>) {
-        for super_class in self.unlinked.extends.get(owner).cloned().unwrap_or_default() {
+        for super_class in self.reachable.unlinked.extends.get(owner).cloned().unwrap_or_default() {
             let (name, loader) = match super_class {
                 Super::Named(name, loader) => (name, loader),
-                Super::Loaded(class) => match (self.mirrors.by_id(class), self.unlinked.names.get(&class)) {
-                    (Some(key), _) if self.mirrors.get(key).linked => {
-                        let mirror = self.mirrors.get(key);
-                        (mirror.name.clone(), mirror.loader)
+                Super::Loaded(class) => {
+                    match (self.known.mirrors.by_id(class), self.reachable.unlinked.names.get(&class)) {
+                        (Some(key), _) if self.known.mirrors.get(key).linked => {
+                            let mirror = self.known.mirrors.get(key);
+                            (mirror.name.clone(), mirror.loader)
+                        }
+                        // Whose loader does not matter: nothing of the name is linked.
+                        (_, Some(name)) => (name.clone(), LoaderId::BOOT),
+                        _ => continue,
                     }
-                    // Whose loader does not matter: nothing of the name is linked.
-                    (_, Some(name)) => (name.clone(), LoaderId::BOOT),
-                    _ => continue,
-                },
+                }
             };
             self.reach_direct(&name, loader, (signature, caller), Spare::Nothing, callees);
         }
@@ -122,48 +138,35 @@ impl CallGraph {
 
     /// A class is being loaded: what has been called on its name may be inherited, and is looked for when methods may be asked for.
     pub(super) fn reach_what_it_inherits(&mut self, class: ClassKey, name: &str) {
-        let mirror = self.mirrors.get(class);
+        let mirror = self.known.mirrors.get(class);
         let (Some(super_name), loader) = (mirror.super_names.first().cloned(), mirror.loader) else { return };
         let name: Arc<str> = name.into();
         let targets = self.reachable.direct_pending.get(&name).into_iter().flatten();
-        let inherited = targets.filter(|(signature, _)| self.mirrors.method(class, *signature).is_none());
-        self.unlinked.inherited.extend(inherited.map(|target| (name.clone(), *target)));
-        self.unlinked.loading(name, super_name, loader);
+        let inherited = targets.filter(|(signature, _)| self.known.mirrors.method(class, *signature).is_none());
+        self.reachable.unlinked.inherited.extend(inherited.map(|target| (name.clone(), *target)));
+        self.reachable.unlinked.loading(name, super_name, loader);
     }
 
     /// Goes on with what has been called by inheritance, until the current work is done.
     pub(super) fn reach_inherited_later(&mut self) {
         let mut callees = Vec::new();
-        for (name, target) in self.unlinked.inherited.clone() {
+        for (name, target) in self.reachable.unlinked.inherited.clone() {
             self.reach_inherited(&name, target, &mut callees);
         }
-        callees.into_iter().for_each(|callee| self.raise(callee.method, callee.probability * LOADED_LATER));
-    }
-
-    /// A method is about to call this: what it uses for that is worth linking.
-    pub(super) fn want_linked(&mut self, sites: &CallSites, probability: Probability) {
-        if self.unlinked.classes.is_empty() || self.options.without.has(Mechanism::Unlinked) {
-            return;
-        }
-        for call in &sites.calls {
-            if probability * ahead::of_call(call.likelihood) >= LINKED_AHEAD
-                && let Some(class) = self.unlinked.classes.get(&*call.owner)
-            {
-                self.unlinked.wanted.insert(*class);
-            }
-        }
+        callees.into_iter().for_each(|callee| self.methods.raise(callee.method, callee.probability * LOADED_LATER));
     }
 
     /// What is to be linked before a batch, if one is due.
     pub(super) fn links_ahead(&mut self) -> Vec<ClassId> {
         // Where the JDK's code is instrumented, linking would run it.
-        let may_link = self.options.jdk == JdkMethods::None && !self.roots_only && self.is_starting();
-        if self.unlinked.wanted.is_empty() || !may_link || !self.wants_hotswap() {
+        let may_link =
+            self.known.options.jdk == JdkMethods::None && !self.known.roots_only && self.likely.is_starting();
+        if self.reachable.unlinked.wanted.is_empty() || !may_link || !self.plan.wants_hotswap(&self.known) {
             return Vec::new();
         }
-        let wanted = std::mem::take(&mut self.unlinked.wanted);
+        let wanted = std::mem::take(&mut self.reachable.unlinked.wanted);
         // What cannot be linked is not asked for again.
-        self.unlinked.classes.retain(|_, class| !wanted.contains(class));
+        self.reachable.unlinked.classes.retain(|_, class| !wanted.contains(class));
         let mut links: Vec<ClassId> = wanted.into_iter().collect();
         links.sort_unstable();
         links
@@ -172,10 +175,10 @@ impl CallGraph {
     /// Classes have been linked, for the current work or meanwhile; goes on with it.
     pub fn add_linked(&mut self, classes: Vec<ClassInfo>) -> Step {
         for info in classes {
-            self.unlinked.remove(&info.name);
-            let key = self.mirrors.linked(info);
-            self.unlinked.linked.push(key);
-            self.unlinked.bare.push(key);
+            self.reachable.unlinked.remove(&info.name);
+            let key = self.known.mirrors.linked(info);
+            self.reachable.unlinked.linked.push(key);
+            self.reachable.unlinked.bare.push(key);
         }
         self.resume()
     }
@@ -183,20 +186,20 @@ impl CallGraph {
     /// A batch is over, and so many threads had been in the graph then: another than the one that linked classes for it may have called
     /// them before.
     pub fn instrumented_linked(&mut self, threads: u32) {
-        for class in std::mem::take(&mut self.unlinked.bare) {
-            let methods = self.by_class.get(&class).map_or(&[][..], Vec::as_slice);
-            let records = || methods.iter().filter_map(|method| self.record(*method));
+        for class in std::mem::take(&mut self.reachable.unlinked.bare) {
+            let methods = self.methods.by_class.get(&class).map_or(&[][..], Vec::as_slice);
+            let records = || methods.iter().filter_map(|method| self.methods.record(*method));
             if records().any(|record| !record.handed_out && record.refused.is_none()) {
                 // It comes in the next batch.
-                self.unlinked.bare.push(class);
+                self.reachable.unlinked.bare.push(class);
             } else if threads > 1 {
-                self.unlinked.late += records().filter(|record| record.refused.is_none()).count();
+                self.reachable.unlinked.late += records().filter(|record| record.refused.is_none()).count();
             }
         }
     }
 
     /// How many methods they may have called.
     pub fn linked_late(&self) -> usize {
-        self.unlinked.late
+        self.reachable.unlinked.late
     }
 }

@@ -13,61 +13,66 @@ use headwater_protocol::message::MethodRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::Caller;
+use super::known::Known;
+use super::likely::Likely;
+use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
-use super::policy::{CALLED_BACK, MOST_IDLE, Mechanism};
+use super::policy::{CALLED_BACK, MOST_IDLE};
 use super::{CallGraph, Step, Work};
-use headwater_terms::Scheme;
 
 /// What is watched.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     /// By whom each may be called.
-    methods: FxHashMap<(ClassKey, Signature), Caller>,
+    callers: FxHashMap<(ClassKey, Signature), Caller>,
     /// Those that the agent has not been told yet.
     new: Vec<(ClassKey, Signature)>,
     /// Methods of this kind that are instrumented.
     idle: FxHashSet<(ClassKey, Signature)>,
 }
 
-impl CallGraph {
-    /// Whether methods may be watched at all.
-    fn watches(&self) -> bool {
-        self.options.watch_idle
-            && !self.options.without.has(Mechanism::Watched)
-            && self.options.look_ahead
-            && self.options.scheme == Scheme::Lazy
-            && self.roots_return_soon()
-            && self.ahead.knows_calls
-    }
-
+impl Watched {
     /// Whether a method that code outside the filter may call is watched, and not to be selected.
-    pub(super) fn is_watched(&mut self, class: ClassKey, signature: Signature, caller: Caller) -> bool {
+    pub(super) fn is_watched(
+        &mut self,
+        known: &Known,
+        methods: &Methods,
+        likely: &Likely,
+        class: ClassKey,
+        signature: Signature,
+        caller: Caller,
+    ) -> bool {
         let method = (class, signature);
-        if self.by_signature.contains_key(&method) || !self.watches() || !self.has_never_run_here(class, signature) {
+        if methods.by_signature.contains_key(&method)
+            || !likely.watches(known)
+            || !methods.has_never_run_here(known, class, signature)
+        {
             return false;
         }
-        let mirror = self.mirrors.get(class);
+        let mirror = known.mirrors.get(class);
         if mirror.id.is_none() || !mirror.modifiable {
             return false;
         }
-        if self.watched.methods.contains_key(&method) {
+        if self.callers.contains_key(&method) {
             return true;
         }
-        if self.watched.idle.contains(&method) || self.watched.idle.len() < MOST_IDLE {
-            self.watched.idle.insert(method);
+        if self.idle.contains(&method) || self.idle.len() < MOST_IDLE {
+            self.idle.insert(method);
             return false;
         }
-        self.watched.methods.insert(method, caller);
-        self.watched.new.push(method);
+        self.callers.insert(method, caller);
+        self.new.push(method);
         true
     }
+}
 
+impl CallGraph {
     /// What is to be watched and was not before.
     pub fn take_watched(&mut self) -> Vec<MethodRef> {
-        let new = std::mem::take(&mut self.watched.new);
+        let new = std::mem::take(&mut self.reachable.watched.new);
         let reference = |(class, signature): (ClassKey, Signature)| {
-            let (name, descriptor) = self.mirrors.signature(signature);
-            let class = self.mirrors.get(class).id?;
+            let (name, descriptor) = self.known.mirrors.signature(signature);
+            let class = self.known.mirrors.get(class).id?;
             Some(MethodRef { class, name: name.to_string(), descriptor: descriptor.to_string() })
         };
         new.into_iter().filter_map(reference).collect()
@@ -77,10 +82,10 @@ impl CallGraph {
     pub fn have_run(&mut self, methods: &[MethodRef]) -> Step {
         let mut run = Vec::new();
         for method in methods {
-            let Some(key) = self.mirrors.by_id(method.class) else { continue };
-            let signature = self.mirrors.intern_signature(&method.name, &method.descriptor);
-            if let Some(caller) = self.watched.methods.remove(&(key, signature)) {
-                self.mirrors.has_run(key, signature);
+            let Some(key) = self.known.mirrors.by_id(method.class) else { continue };
+            let signature = self.known.mirrors.intern_signature(&method.name, &method.descriptor);
+            if let Some(caller) = self.reachable.watched.callers.remove(&(key, signature)) {
+                self.known.mirrors.has_run(key, signature);
                 run.push((key, signature, caller));
             }
         }
@@ -93,7 +98,7 @@ impl CallGraph {
         for (key, signature, caller) in methods {
             selected.extend(self.select(*key, *signature, *caller));
         }
-        selected.iter().for_each(|method| self.raise(*method, CALLED_BACK));
-        self.miss(selected);
+        selected.iter().for_each(|method| self.methods.raise(*method, CALLED_BACK));
+        self.methods.miss(selected);
     }
 }

@@ -212,7 +212,7 @@ fn what_the_graph_loads_is_instrumented_as_if_it_were_used() {
         class Disc implements Shape { public int area() { return 3; } int radius() { return 1; } }";
     let mut jvm = PlayedJvm::new(source, ahead()).attach(&["Main", "Shape"]);
     start_up(&mut jvm);
-    jvm.graph.loaded_by_graph -= 1;
+    jvm.graph.likely.loaded_by_graph -= 1;
     jvm.define("Square", false);
     assert_eq!(jvm.instrumented(), ["Main.root()V"], "somebody else loads it");
     jvm.define("Disc", true);
@@ -221,9 +221,9 @@ fn what_the_graph_loads_is_instrumented_as_if_it_were_used() {
 
 /// As when a program has just started.
 fn start_up(jvm: &mut PlayedJvm) {
-    jvm.graph.ahead.knows_calls = true;
-    jvm.graph.link_batches = policy::MANY_LINKED;
-    jvm.graph.loaded_by_graph = policy::MANY_LOADED;
+    jvm.graph.likely.knows_calls = true;
+    jvm.graph.likely.link_batches = policy::MANY_LINKED;
+    jvm.graph.likely.loaded_by_graph = policy::MANY_LOADED;
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn a_class_that_is_hotswapped_again_gets_all_that_it_overrides() {
         }";
     let others = |is_starting: bool| {
         let mut jvm = PlayedJvm::new(source, options("Main::root"));
-        jvm.graph.options.look_ahead = true;
+        jvm.graph.known.options.look_ahead = true;
         // So that nothing is selected for the sake of anything but this.
         jvm.graph.set_batch_cost(Duration::ZERO);
         let mut jvm = jvm.attach(&["Main", "Visitor", "Printer"]);
@@ -342,8 +342,8 @@ fn when_much_runs_that_never_did_nothing_is_expected_of_what_never_did() {
     jvm.enter("Main.root()V");
     let last = format!("Main.a{}()V", METHODS - 1);
     let has_run = |jvm: &PlayedJvm| {
-        let record = jvm.graph.record(jvm.ids[&last]).expect("it is selected");
-        jvm.graph.has_run(record.key, record.signature)
+        let record = jvm.graph.methods.record(jvm.ids[&last]).expect("it is selected");
+        jvm.graph.likely.has_run(&jvm.graph.known, record.key, record.signature)
     };
     assert_eq!(has_run(&jvm), Some(false));
     (0..METHODS - 1).for_each(|number| jvm.enter(&format!("Main.a{number}()V")));

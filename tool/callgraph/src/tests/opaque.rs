@@ -60,7 +60,7 @@ fn what_never_ran_is_left_alone_until_the_program_does_new_things() {
     assert!(!never.iter().any(|method| jvm.instrumented.contains(*method)), "{:?}", jvm.instrumented);
     assert!(jvm.instrumented.contains("Host.lambda$other$1()V"), "it is not what every object has");
     // It is not as warm as it looked.
-    jvm.graph.ahead.forget();
+    jvm.graph.likely.forget();
     jvm.enter("Key.hashCode()I");
     assert!(never.iter().all(|method| jvm.instrumented.contains(*method)), "{:?}", jvm.instrumented);
 }
@@ -104,11 +104,12 @@ fn what_needs_code_first_is_not_forgotten() {
     jvm.run_before(&["Main.root", "Host.lambda$make$0"]);
     let mut jvm = jvm.attach(&ALL);
     jvm.enter(ROOT);
-    jvm.graph.ahead.forget();
+    jvm.graph.likely.forget();
     jvm.enter("Host.lambda$make$0()V");
-    let selected =
-        |graph: &CallGraph, class: &str| graph.trivial.iter().any(|(key, _)| &*graph.mirrors.get(*key).name == class);
-    assert!(selected(&jvm.graph, "Below"), "its `hashCode` was looked at: {:?}", jvm.graph.trivial);
+    let selected = |graph: &CallGraph, class: &str| {
+        graph.methods.trivial.iter().any(|(key, _)| &*graph.known.mirrors.get(*key).name == class)
+    };
+    assert!(selected(&jvm.graph, "Below"), "its `hashCode` was looked at: {:?}", jvm.graph.methods.trivial);
 }
 
 #[test]

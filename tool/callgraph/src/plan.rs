@@ -1,0 +1,75 @@
+//! What is asked of the rewriter and of the JVM: which classes are to be given other code, and what is probed in them.
+
+use headwater_protocol::{ClassId, MethodId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::guards::Guards;
+use super::known::Known;
+use super::lines::Lines;
+use super::methods::Methods;
+use super::mirror::{ClassKey, Signature};
+use super::natives::Natives;
+use super::reflection::Reflection;
+
+/// The order of the day.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Classes with methods that were selected and are not instrumented yet.
+    pub(super) to_hotswap: FxHashSet<ClassKey>,
+    /// Methods whose instrumented code has been given to the JVM, and not been accepted by HotSpot yet.
+    pub(super) handed_out: Vec<MethodId>,
+    /// Methods that are to be dropped, or were since somebody asked.
+    pub(super) dropping: Vec<MethodId>,
+    /// On how many stacks below roots classes were seen.
+    pub(super) ran: FxHashMap<ClassKey, u32>,
+    pub(super) guards: Guards,
+    pub(super) reflection: Reflection,
+    pub(super) natives: Natives,
+    /// The classes in which work passes from thread to thread, as far as they are probed.
+    pub(super) passed: FxHashSet<ClassKey>,
+}
+
+impl Plan {
+    /// There are loaded classes with methods to be instrumented.
+    pub(super) fn wants_hotswap(&self, known: &Known) -> bool {
+        self.to_hotswap.iter().any(|key| {
+            let mirror = known.mirrors.get(*key);
+            mirror.id.is_some() && mirror.linked
+        })
+    }
+
+    /// The loaded classes with methods to be instrumented; they count as being hotswapped from now on.
+    pub(super) fn hotswap(&mut self, known: &mut Known) -> Vec<ClassId> {
+        let mut classes: Vec<ClassId> = Vec::new();
+        // A class that is loaded but not linked yet stays until it is.
+        let mirrors = &known.mirrors;
+        self.to_hotswap.retain(|key| {
+            let id = mirrors.get(*key).id.filter(|_| mirrors.get(*key).linked);
+            classes.extend(id);
+            id.is_none()
+        });
+        classes.sort_unstable();
+        for id in &classes {
+            if let Some(key) = known.mirrors.by_id(*id) {
+                known.mirrors.get_mut(key).hotswaps += 1;
+            }
+        }
+        classes
+    }
+
+    /// A method that is to be instrumented from now on.
+    pub(super) fn add_record(
+        &mut self,
+        known: &Known,
+        methods: &mut Methods,
+        key: ClassKey,
+        signature: Signature,
+        lines: Option<Lines>,
+    ) -> MethodId {
+        let id = methods.new_record(known, key, signature, lines);
+        methods.by_class.entry(key).or_default().push(id);
+        self.to_hotswap.insert(key);
+        self.natives.want(known, key, signature);
+        id
+    }
+}
