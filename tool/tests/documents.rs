@@ -1,7 +1,7 @@
 //! The documents say what is there: the code map of docs/ARCHITECTURE.md names every module, references lead somewhere, and pages that are
-//! to be short are.
+//! to be short are. And modules import each other in one direction.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -57,6 +57,48 @@ fn files(endings: &[&str]) -> Vec<String> {
     }
     found.sort();
     found
+}
+
+/// The crate's modules that a module's source names: behind `crate::`, or behind as many `super::` as lead there.
+fn imports(path: &str, text: &str) -> BTreeSet<String> {
+    let tests = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\npub mod tests {"].map(|tests| text.find(tests));
+    let text = &text[..tests.into_iter().flatten().min().unwrap_or(text.len())];
+    let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let to_root = "super::".repeat(path.split_once("/src/").map_or(1, |(_, path)| path.split('/').count()));
+    let mut found = BTreeSet::new();
+    for behind in code.split("crate::").skip(1).chain(code.split(&to_root).skip(1)) {
+        let name =
+            |text: &str| text.trim().split(|it: char| !(it.is_alphanumeric() || it == '_')).next().map(str::to_owned);
+        match behind.strip_prefix('{') {
+            None => found.extend(name(behind)),
+            Some(group) => {
+                let mut depth = 0_i32;
+                let is_between = |it: char| {
+                    depth += i32::from(it == '{') - i32::from(it == '}');
+                    depth == 0 && it == ','
+                };
+                let group = group.split(';').next().unwrap_or(group);
+                found.extend(group.split(is_between).filter_map(name));
+            }
+        }
+    }
+    found
+}
+
+/// Of modules with what they import those that do so in circles, and what lies between.
+fn circles(mut modules: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
+    loop {
+        let names: BTreeSet<String> = modules.keys().cloned().collect();
+        let imported: BTreeSet<String> =
+            modules.iter().flat_map(|(name, of)| of.iter().filter(move |it| *it != name)).cloned().collect();
+        modules.retain(|name, of| {
+            of.retain(|it| it != name && names.contains(it));
+            !of.is_empty() && imported.contains(name)
+        });
+        if modules.len() == names.len() {
+            return modules;
+        }
+    }
 }
 
 /// What is between `open` and the next `close`, everywhere in a text.
@@ -170,6 +212,33 @@ fn the_code_map_names_every_module_once_and_no_other() {
     let gone: Vec<&String> = names.difference(&modules).collect();
     assert!(gone.is_empty(), "the code map of docs/ARCHITECTURE.md names modules that are not there: {gone:?}");
     assert_eq!(mapped.len(), names.len(), "the code map of docs/ARCHITECTURE.md names a module twice");
+}
+
+#[test]
+fn modules_import_each_other_in_no_circle() {
+    let mut crates: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for path in files(&[".rs"]) {
+        let Some(module) = module(&path).filter(|module| !module.starts_with("xtask::")) else { continue };
+        let mut parts = module.split("::").map(str::to_owned);
+        let (Some(name), Some(top)) = (parts.next(), parts.next()) else { continue };
+        crates.entry(name).or_default().entry(top).or_default().extend(imports(&path, &read(&path)));
+    }
+    assert!(crates["backend"]["session"].contains("target"), "imports were not understood: {:?}", crates["backend"]);
+    for (name, modules) in crates {
+        assert_eq!(circles(modules), BTreeMap::new(), "modules of {name} import each other in a circle");
+    }
+}
+
+#[test]
+fn circles_are_found() {
+    let imported = |text| imports("backend/src/a/b.rs", text).into_iter().collect::<Vec<_>>();
+    assert_eq!(
+        imported("use crate::{c, d::{self, E}};\n// crate::x\nuse super::super::e::F;\nuse super::g;"),
+        ["c", "d", "e"]
+    );
+    let modules = [("a", "b"), ("b", "c"), ("c", "b"), ("d", "d"), ("e", "a")];
+    let modules = modules.map(|(name, of)| (name.to_owned(), BTreeSet::from([of.to_owned()])));
+    assert_eq!(circles(modules.into()).into_keys().collect::<Vec<_>>(), ["b", "c"]);
 }
 
 #[test]
