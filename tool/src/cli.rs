@@ -28,8 +28,11 @@ mod threads;
 mod top;
 mod watch;
 
+use crate::jvm::{self, Jvm};
 use crate::printable::printable_lines;
+use crate::profile::Profile;
 use crate::request::interrupted;
+use crate::request::output::{Origin, Output};
 use arguments::{Cli, Command};
 use default_options::{OPTIONS, with_defaults};
 
@@ -105,6 +108,32 @@ async fn execute(command: Command) -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Detach { target } => detach::run(&target).await,
+    }
+}
+
+/// Records something of a whole JVM, and writes what that shows. A recording that fails names its exit code.
+async fn record_whole(
+    target: &str,
+    output: &Output,
+    record: impl AsyncFnOnce(Jvm) -> Result<Profile, (u8, String)>,
+) -> io::Result<ExitCode> {
+    let jvm = match jvm::resolve(target) {
+        Ok(jvm) => jvm,
+        Err(error) => return Ok(fail(error.exit_code(), &error.to_string())),
+    };
+    if let Err(error) = output.check() {
+        return Ok(fail(2, &error));
+    }
+    let profile = match record(jvm).await {
+        Ok(profile) => profile,
+        Err((code, error)) => return Ok(fail(code, &error)),
+    };
+    if let Err(nothing) = output.check_selection(&profile) {
+        return Ok(fail(1, &nothing.to_string()));
+    }
+    match output.write(&profile, Origin::Recording) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        Ok(()) | Err(_) => Ok(ExitCode::SUCCESS),
     }
 }
 

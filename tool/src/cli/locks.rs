@@ -1,15 +1,12 @@
 //! `headwater locks`: who waits for which locks in a whole JVM, and who holds them.
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{complain, fail};
-use crate::jvm;
+use super::{complain, fail, record_whole};
 use crate::locks::{self, Wanted};
 use crate::request::locks::Waiting;
-use crate::request::output::Origin;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -36,24 +33,10 @@ fn say_begun(wanted: Wanted) {
 
 pub(super) async fn run(arguments: &LocksArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
     let LocksArgs { target, waiting } = arguments;
-    let jvm = match jvm::resolve(target) {
-        Ok(jvm) => jvm,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    let take = async |jvm| {
+        let taken = locks::take(jvm, waiting.wanted(), say_begun, interrupt).await;
+        taken.map_err(|error| (error.exit_code(), error.to_string()))
     };
-    let output = waiting.output();
-    if let Err(error) = output.check() {
-        return fail(2, &error);
-    }
-    let profile = match locks::take(jvm, waiting.wanted(), say_begun, interrupt).await {
-        Ok(profile) => profile,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
-    };
-    if let Err(nothing) = output.check_selection(&profile) {
-        return fail(1, &nothing.to_string());
-    }
-    match output.write(&profile, Origin::Recording) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => fail(1, &format!("the locks could not be written: {error}")),
-    }
+    let written = record_whole(target, &waiting.output(), take).await;
+    written.unwrap_or_else(|error| fail(1, &format!("the locks could not be written: {error}")))
 }

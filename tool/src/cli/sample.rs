@@ -1,15 +1,13 @@
 //! `headwater sample`: where the CPU time of a whole JVM goes.
 
-use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::fail;
-use crate::jvm;
+use super::{fail, record_whole};
 use crate::request::duration;
-use crate::request::output::{Origin, Output};
+use crate::request::output::Output;
 use crate::request::values::sample_period;
 use crate::sampling::{self, Wanted};
 
@@ -39,23 +37,10 @@ pub(super) struct SampleArgs {
 
 pub(super) async fn run(arguments: &SampleArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
     let SampleArgs { target, duration, every, output } = arguments;
-    let jvm = match jvm::resolve(target) {
-        Ok(jvm) => jvm,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    let take = async |jvm| {
+        let taken = sampling::take(jvm, Wanted { duration: *duration, every: *every }, interrupt).await;
+        taken.map_err(|error| (error.exit_code(), error.to_string()))
     };
-    if let Err(error) = output.check() {
-        return fail(2, &error);
-    }
-    let profile = match sampling::take(jvm, Wanted { duration: *duration, every: *every }, interrupt).await {
-        Ok(profile) => profile,
-        Err(error) => return fail(error.exit_code(), &error.to_string()),
-    };
-    if let Err(nothing) = output.check_selection(&profile) {
-        return fail(1, &nothing.to_string());
-    }
-    match output.write(&profile, Origin::Recording) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => fail(1, &format!("the samples could not be written: {error}")),
-    }
+    let written = record_whole(target, output, take).await;
+    written.unwrap_or_else(|error| fail(1, &format!("the samples could not be written: {error}")))
 }
