@@ -16,6 +16,13 @@ use serde::{Deserialize, Serialize};
 use headwater_terms::Scheme;
 use headwater_terms::printable::printable;
 
+/// Adds another's numbers to one's own. What no clock has does not overflow.
+macro_rules! add_up {
+    ($own:ident += $other:ident: $($number:ident),+) => {
+        $($own.$number = $own.$number.saturating_add($other.$number);)+
+    };
+}
+
 mod amounts;
 mod basis;
 mod budget;
@@ -215,8 +222,7 @@ impl CpuSamples {
 
     /// Adds others.
     pub fn add(&mut self, other: CpuSamples) {
-        self.samples = self.samples.saturating_add(other.samples);
-        self.running = self.running.saturating_add(other.running);
+        add_up!(self += other: samples, running);
     }
 }
 
@@ -276,12 +282,7 @@ impl Node {
 
     /// Adds another's numbers. Uncertainties add up too: the calibration errs in one direction for all.
     pub fn add(&mut self, other: &Node) {
-        self.calls = self.calls.saturating_add(other.calls);
-        self.thrown = self.thrown.saturating_add(other.thrown);
-        self.self_ns = self.self_ns.saturating_add(other.self_ns);
-        self.total_ns = self.total_ns.saturating_add(other.total_ns);
-        self.error_ns = self.error_ns.saturating_add(other.error_ns);
-        self.total_error_ns = self.total_error_ns.saturating_add(other.total_error_ns);
+        add_up!(self += other: calls, thrown, self_ns, total_ns, error_ns, total_error_ns);
         self.cpu.add(other.cpu);
     }
 }

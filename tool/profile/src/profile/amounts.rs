@@ -45,12 +45,7 @@ impl Amounts {
     }
 
     pub(crate) fn add(&mut self, other: &Amounts) {
-        self.calls = self.calls.saturating_add(other.calls);
-        self.thrown = self.thrown.saturating_add(other.thrown);
-        self.self_ns = self.self_ns.saturating_add(other.self_ns);
-        self.total_ns = self.total_ns.saturating_add(other.total_ns);
-        self.error_ns = self.error_ns.saturating_add(other.error_ns);
-        self.total_error_ns = self.total_error_ns.saturating_add(other.total_error_ns);
+        add_up!(self += other: calls, thrown, self_ns, total_ns, error_ns, total_error_ns);
         self.cpu.add(other.cpu);
         self.at_least |= other.at_least;
         self.add_columns(other.columns.iter().copied(), Amount::add);
@@ -85,10 +80,7 @@ impl<'a> NodeAmounts<'a> {
     /// Adds what a node has itself to a row.
     pub(crate) fn add_own(&self, index: NodeIndex, row: &mut Amounts) {
         let node = &self.tree.nodes[index.0];
-        row.calls = row.calls.saturating_add(node.calls);
-        row.thrown = row.thrown.saturating_add(node.thrown);
-        row.self_ns = row.self_ns.saturating_add(node.self_ns);
-        row.error_ns = row.error_ns.saturating_add(node.error_ns);
+        add_up!(row += node: calls, thrown, self_ns, error_ns);
         row.cpu.add(node.cpu);
         row.at_least |= self.incomplete[index.0];
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_own);
@@ -97,8 +89,7 @@ impl<'a> NodeAmounts<'a> {
     /// Adds what a node has with what it calls.
     pub(crate) fn add_total(&self, index: NodeIndex, row: &mut Amounts) {
         let node = &self.tree.nodes[index.0];
-        row.total_ns = row.total_ns.saturating_add(node.total_ns);
-        row.total_error_ns = row.total_error_ns.saturating_add(node.total_error_ns);
+        add_up!(row += node: total_ns, total_error_ns);
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_total);
     }
 

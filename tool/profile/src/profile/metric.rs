@@ -111,14 +111,12 @@ impl Amount {
 
     /// Adds what another has itself.
     pub(crate) fn add_own(&mut self, other: Amount) {
-        self.own = self.own.saturating_add(other.own);
-        self.own_error = self.own_error.saturating_add(other.own_error);
+        add_up!(self += other: own, own_error);
     }
 
     /// Adds what another has with what it calls.
     pub(crate) fn add_total(&mut self, other: Amount) {
-        self.total = self.total.saturating_add(other.total);
-        self.total_error = self.total_error.saturating_add(other.total_error);
+        add_up!(self += other: total, total_error);
     }
 }
 
