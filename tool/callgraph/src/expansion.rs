@@ -72,7 +72,7 @@ impl CallGraph {
 
     /// Selects once more what a method calls, shown or hidden: by something that has come since, it may be more.
     pub(super) fn expand_again(&mut self, key: ClassKey, signature: Signature) {
-        let Some(method) = self.methods.by_signature.get(&(key, signature)).copied() else {
+        let Some(method) = self.methods.of(key, signature) else {
             self.reachable.hidden.push_again(key, signature);
             return;
         };

@@ -101,7 +101,7 @@ impl CallGraph {
         }
         let least = self.likely.threshold_within(&self.known);
         let mut at = 0;
-        while let Some(method) = self.methods.by_class.get(&class).and_then(|methods| methods.get(at)).copied() {
+        while let Some(method) = self.methods.in_class(class).get(at).copied() {
             at += 1;
             let Some(record) = self.methods.record(method) else { continue };
             let (signature, probability) = (record.signature, record.probability);

@@ -289,7 +289,7 @@ impl CallGraph {
             let Some(signature) = self.known.mirrors.known_signature(&method.name(), &method.descriptor()) else {
                 continue;
             };
-            let Some(id) = self.methods.by_signature.get(&(key, signature)).copied() else { continue };
+            let Some(id) = self.methods.of(key, signature) else { continue };
             if self.methods.record(id).is_none_or(|record| record.refused.is_some()) {
                 continue;
             }

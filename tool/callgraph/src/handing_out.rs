@@ -35,17 +35,16 @@ pub struct Selected {
 
 impl Methods {
     pub(super) fn selected_in(&mut self, known: &mut Known, key: ClassKey, file: &ClassFile<'_>) -> Vec<Selected> {
-        let ids = self.by_class.get(&key).cloned().unwrap_or_default();
-        if ids.is_empty() {
+        if self.in_class(key).is_empty() {
             return Vec::new();
         }
         let roots_only = known.roots_only;
         let mut selected = Vec::new();
         for method in file.methods() {
             let signature = known.mirrors.intern_signature(&method.name(), &method.descriptor());
-            let whole = self.by_signature.get(&(key, signature)).into_iter();
-            let ids = whole.chain(self.by_lines.get(&(key, signature)).into_iter().flatten());
-            for record in ids.filter_map(|id| self.record(*id)) {
+            let whole = self.of(key, signature).into_iter();
+            let ids = whole.chain(self.lines_of(key, signature).iter().copied());
+            for record in ids.filter_map(|id| self.record(id)) {
                 let is_wanted = !record.is_dropped() && (!roots_only || !record.root_of.is_empty());
                 if record.refused.is_some() || !method.has_code() || !is_wanted {
                     continue;
@@ -119,7 +118,7 @@ impl CallGraph {
         if record.refused.is_none() {
             record.refused = Some(reason.clone());
             let name = record.java_name();
-            self.methods.skipped.push((name, reason));
+            self.methods.skip(name, reason);
         }
     }
 

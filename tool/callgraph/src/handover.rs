@@ -117,9 +117,8 @@ impl CallGraph {
 
     /// A passage cannot be probed.
     pub fn passage_refused(&mut self, class: &str, reason: &str) {
-        self.methods
-            .skipped
-            .push((class.replace('/', "."), format!("what it hands to other threads is not followed: {reason}")));
+        let reason = format!("what it hands to other threads is not followed: {reason}");
+        self.methods.skip(class.replace('/', "."), reason);
     }
 }
 

@@ -66,7 +66,7 @@ impl Methods {
         let signature = known.mirrors.known_signature(&lambda.body.name, &lambda.body.descriptor);
         signature.is_some_and(|signature| {
             let calls = known.mirrors.method(host, signature).and_then(|method| method.calls);
-            let record = self.by_signature.get(&(host, signature)).and_then(|method| self.record(*method));
+            let record = self.of(host, signature).and_then(|method| self.record(method));
             calls.is_some_and(|calls| calls > 0) || record.is_some_and(|record| record.entered)
         })
     }
@@ -80,7 +80,7 @@ impl CallGraph {
         if self.known.options.scheme == Scheme::Total {
             return;
         }
-        let is_known = self.methods.by_class.contains_key(&host) || self.escape.mentioned.contains(&host);
+        let is_known = !self.methods.in_class(host).is_empty() || self.escape.mentioned.contains(&host);
         if is_known || !self.reachable.hidden.is_exposing() {
             self.reachable.hidden.push(lambda, signature);
         }

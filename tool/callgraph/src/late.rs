@@ -12,7 +12,6 @@ use headwater_protocol::{ClassId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
-use super::methods::Methods;
 use super::record::{MethodRecord, Missed};
 
 /// A method that may have been called and is not instrumented.
@@ -23,56 +22,6 @@ pub struct Unseen {
     /// Instrumented methods that call it, be it through others that are not, and how often a call of theirs is expected to. None where other code
     /// calls it.
     pub callers: Vec<(MethodId, f64)>,
-}
-
-impl Methods {
-    /// Those methods, and when.
-    pub(super) fn missed(&self) -> impl Iterator<Item = (MethodId, Missed)> {
-        let is_instrumented = |method: &&MethodRecord| method.refused.is_none();
-        self.all.iter().filter(is_instrumented).filter_map(|method| Some((method.id, method.missed?)))
-    }
-
-    /// Calls of these methods, and of what they call, are not seen from now on, as far as they are not instrumented.
-    pub(super) fn miss(&mut self, methods: Vec<MethodId>) {
-        let (now, mut pending) = (self.now, methods);
-        while let Some(method) = pending.pop() {
-            let Some(record) = self.record_mut(method).filter(|it| !it.in_place && it.missed.is_none()) else {
-                continue;
-            };
-            record.missed = Some(Missed { since: now, until: None });
-            pending.extend(record.callees.iter().map(|callee| callee.method));
-        }
-    }
-
-    /// What an entered method calls may be called from now on.
-    pub(super) fn expect_callees(&mut self, method: MethodId) {
-        let Some(record) = self.record(method).filter(|record| record.entered) else { return };
-        let was_missed = record.missed.is_some();
-        let callees: Vec<MethodId> = record.callees.iter().map(|callee| callee.method).collect();
-        for callee in &callees {
-            if let Some(callee) = self.record_mut(*callee) {
-                callee.called_next = true;
-            }
-        }
-        // Whoever ran it unseen has called them.
-        if was_missed {
-            self.miss(callees);
-        }
-    }
-
-    /// Of what has just been linked, or is about to be called by reflection, the methods that are new from this one on: they
-    /// are called next.
-    pub(super) fn expect_from(&mut self, known: usize) {
-        self.all[known..].iter_mut().for_each(|method| method.called_next = true);
-    }
-
-    /// A method is instrumented.
-    pub(super) fn no_longer_missed(&mut self, method: MethodId) {
-        let now = self.now;
-        if let Some(missed) = self.record_mut(method).and_then(|record| record.missed.as_mut()) {
-            missed.until.get_or_insert(now);
-        }
-    }
 }
 
 impl CallGraph {
@@ -98,7 +47,7 @@ impl CallGraph {
         if callers.is_empty() {
             return Vec::new();
         }
-        for caller in self.methods.all.iter().filter(|record| record.in_place) {
+        for caller in self.methods.all().iter().filter(|record| record.in_place) {
             let mut reached = FxHashSet::default();
             let mut pending: Vec<(MethodId, f64)> =
                 caller.callees.iter().map(|it| (it.method, it.probability.into())).collect();
@@ -144,13 +93,13 @@ impl CallGraph {
 
     /// How long has been recorded.
     pub fn set_time(&mut self, recorded: Duration) {
-        self.methods.now = recorded;
+        self.methods.set_time(recorded);
     }
 
     /// Nobody waits until these classes are hotswapped, from now on.
     pub fn went_on(&mut self, classes: &[ClassId]) {
         let keys = classes.iter().filter_map(|class| self.known.mirrors.by_id(*class));
-        let methods = keys.filter_map(|key| self.methods.by_class.get(&key)).flatten().copied();
+        let methods = keys.flat_map(|key| self.methods.in_class(key)).copied();
         let is_called = |method: &MethodId| self.methods.record(*method).is_some_and(|record| record.called_next);
         let called: Vec<MethodId> = methods.filter(is_called).collect();
         self.methods.miss(called);
@@ -170,7 +119,7 @@ impl CallGraph {
     pub fn sort_by_urgency(&self, classes: &mut [ClassId]) {
         let urgency = |class: &ClassId| {
             let key = self.known.mirrors.by_id(*class);
-            let methods = key.and_then(|key| self.methods.by_class.get(&key)).into_iter().flatten();
+            let methods = key.map_or(&[][..], |key| self.methods.in_class(key)).iter();
             let waiting = methods.filter_map(|method| self.methods.record(*method)).filter(|record| !record.in_place);
             let of_method = |record: &MethodRecord| {
                 (!record.root_of.is_empty(), record.called_next, (record.probability * 1e6) as u32)

@@ -199,7 +199,7 @@ impl CallGraph {
         let is_other = |method: &&MethodRecord| {
             method.handed_out && method.refused.is_none() && !method.is_native && method.root_of.is_empty()
         };
-        let others = self.methods.all.iter().filter(is_other).map(|method| method.key);
+        let others = self.methods.all().iter().filter(is_other).map(|method| method.key);
         let others = others.chain(self.plan.reflection.probed.iter().copied()).chain(self.plan.natives.probed());
         let others = others.chain(self.plan.passed());
         let mut classes: Vec<ClassId> = others.filter_map(|key| self.known.mirrors.get(key).id).collect();
@@ -215,8 +215,7 @@ impl CallGraph {
 
     /// Whether a class has a root.
     pub fn has_root(&self, class: ClassId) -> bool {
-        let methods =
-            self.known.mirrors.by_id(class).and_then(|key| self.methods.by_class.get(&key)).into_iter().flatten();
+        let methods = self.known.mirrors.by_id(class).map_or(&[][..], |key| self.methods.in_class(key)).iter();
         methods.filter_map(|id| self.methods.record(*id)).any(|method| !method.root_of.is_empty())
     }
 
@@ -248,7 +247,7 @@ impl CallGraph {
     }
 
     fn begin(&mut self, work: Work) -> Step {
-        let known = self.methods.all.len();
+        let known = self.methods.all().len();
         self.escape.opaque.asked.clear();
         match &work {
             Work::Roots => {
@@ -347,7 +346,7 @@ impl CallGraph {
 
     /// All methods that were selected.
     pub fn methods(&self) -> &[MethodRecord] {
-        &self.methods.all
+        self.methods.all()
     }
 
     /// What is left out, to measure what it is worth.
@@ -362,16 +361,16 @@ impl CallGraph {
 
     /// How many methods are left alone because they are trivial.
     pub fn trivial(&self) -> usize {
-        self.methods.trivial.len()
+        self.methods.trivial().len()
     }
 
     /// How many methods are instrumented.
     pub fn instrumented(&self) -> usize {
-        self.methods.all.iter().filter(|method| method.handed_out && method.refused.is_none()).count()
+        self.methods.all().iter().filter(|method| method.handed_out && method.refused.is_none()).count()
     }
 
     /// Methods that should be instrumented and are not, with the reason.
     pub fn skipped(&self) -> &[(String, String)] {
-        &self.methods.skipped
+        self.methods.skipped()
     }
 }

@@ -201,7 +201,7 @@ impl Likely {
         if std::mem::replace(&mut known.mirrors.get_mut(class).alive, true) {
             return;
         }
-        let declared = methods.by_class.get(&class).cloned().unwrap_or_default();
+        let declared = methods.in_class(class).to_vec();
         let more = |method: MethodId| {
             let record =
                 methods.record(method).filter(|record| !record.expanded && self.is_helped_by_life(known, record))?;
@@ -315,7 +315,7 @@ impl Likely {
         self.has_run(known, class, signature) == Some(false)
             && known.mirrors.method(class, signature).is_some_and(|method| !method.is_private())
             && known.mirrors.get(class).lambda_host().is_none()
-            && !methods.by_signature.contains_key(&(class, signature))
+            && methods.of(class, signature).is_none()
     }
 
     /// Whether methods may be watched at all.

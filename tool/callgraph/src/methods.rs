@@ -3,34 +3,116 @@
 use std::time::Duration;
 
 use headwater_protocol::MethodId;
+use headwater_terms::pattern::java_name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::known::Known;
 use super::lines::Lines;
 use super::mirror::{ClassKey, Signature};
 use super::policy::Probability;
-use super::record::{Drop, Guess, MethodRecord};
+use super::record::{Drop, Guess, MethodRecord, Missed};
 
 /// All of them, and those that could not be.
 #[derive(Debug, Default)]
 pub(super) struct Methods {
     /// In the order of their numbers, which begin at 1.
-    pub(super) all: Vec<MethodRecord>,
-    pub(super) by_signature: FxHashMap<(ClassKey, Signature), MethodId>,
+    all: Vec<MethodRecord>,
+    by_signature: FxHashMap<(ClassKey, Signature), MethodId>,
     /// Of methods whose lines are roots.
-    pub(super) by_lines: FxHashMap<(ClassKey, Signature), Vec<MethodId>>,
-    pub(super) by_class: FxHashMap<ClassKey, Vec<MethodId>>,
-    pub(super) new_roots: Vec<MethodId>,
+    by_lines: FxHashMap<(ClassKey, Signature), Vec<MethodId>>,
+    by_class: FxHashMap<ClassKey, Vec<MethodId>>,
+    new_roots: Vec<MethodId>,
     /// Methods that should be instrumented and are not, with the reason.
-    pub(super) skipped: Vec<(String, String)>,
-    pub(super) skipped_before: FxHashSet<(ClassKey, Signature)>,
+    skipped: Vec<(String, String)>,
+    skipped_before: FxHashSet<(ClassKey, Signature)>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
-    pub(super) trivial: FxHashSet<(ClassKey, Signature)>,
+    trivial: FxHashSet<(ClassKey, Signature)>,
     /// How long has been recorded.
-    pub(super) now: Duration,
+    now: Duration,
 }
 
 impl Methods {
+    /// In the order of their numbers.
+    pub(super) fn all(&self) -> &[MethodRecord] {
+        &self.all
+    }
+
+    /// There are no more numbers.
+    pub(super) fn are_full(&self) -> bool {
+        self.all.len() >= MethodId::MAX.0 as usize
+    }
+
+    /// A whole method's number.
+    pub(super) fn of(&self, class: ClassKey, signature: Signature) -> Option<MethodId> {
+        self.by_signature.get(&(class, signature)).copied()
+    }
+
+    /// The numbers of its lines that are roots.
+    pub(super) fn lines_of(&self, class: ClassKey, signature: Signature) -> &[MethodId] {
+        self.by_lines.get(&(class, signature)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Those in a class that are not native.
+    pub(super) fn in_class(&self, class: ClassKey) -> &[MethodId] {
+        self.by_class.get(&class).map_or(&[], Vec::as_slice)
+    }
+
+    /// A method that is to be instrumented from now on.
+    pub(super) fn add(
+        &mut self,
+        known: &Known,
+        class: ClassKey,
+        signature: Signature,
+        lines: Option<Lines>,
+    ) -> MethodId {
+        let id = self.new_record(known, class, signature, lines);
+        self.by_class.entry(class).or_default().push(id);
+        id
+    }
+
+    /// A method should be instrumented and is not, for this reason.
+    pub(super) fn skip(&mut self, name: String, reason: String) {
+        self.skipped.push((name, reason));
+    }
+
+    /// The same, told once.
+    pub(super) fn skip_once(&mut self, known: &Known, class: ClassKey, signature: Signature, reason: &str) {
+        if self.skipped_before.insert((class, signature)) {
+            let (name, descriptor) = known.mirrors.signature(signature);
+            self.skip(java_name(&known.mirrors.get(class).name, name, descriptor), reason.to_owned());
+        }
+    }
+
+    /// Those that are not, each with the reason.
+    pub(super) fn skipped(&self) -> &[(String, String)] {
+        &self.skipped
+    }
+
+    /// A method is too trivial to be instrumented.
+    pub(super) fn leave_trivial(&mut self, class: ClassKey, signature: Signature) {
+        self.trivial.insert((class, signature));
+    }
+
+    /// Those that are.
+    pub(super) fn trivial(&self) -> &FxHashSet<(ClassKey, Signature)> {
+        &self.trivial
+    }
+
+    /// A method is a root, and was none before.
+    pub(super) fn is_root_now(&mut self, method: MethodId) {
+        self.new_roots.push(method);
+    }
+
+    /// The roots that are new since the last call.
+    pub(super) fn take_new_roots(&mut self) -> Vec<MethodId> {
+        std::mem::take(&mut self.new_roots)
+    }
+
+    /// How long has been recorded.
+    pub(super) fn set_time(&mut self, recorded: Duration) {
+        self.now = recorded;
+    }
+
     /// A method's probability is at least so large; its callees' follow.
     pub(super) fn raise(&mut self, method: MethodId, probability: Probability) {
         let mut pending = vec![(method, probability)];
@@ -59,17 +141,16 @@ impl Methods {
 
     /// Whether a class is not to be changed for the sake of objects that nobody names.
     pub(super) fn is_left_running(&self, known: &Known, class: ClassKey) -> bool {
-        known.mirrors.get(class).running && !self.by_class.contains_key(&class)
+        known.mirrors.get(class).running && self.in_class(class).is_empty()
     }
 
     /// Whether a method is known never to have run, seldom not being never: nobody would tell when it is called.
     pub(super) fn has_never_run_here(&self, known: &Known, class: ClassKey, signature: Signature) -> bool {
-        let is_entered =
-            self.by_signature.get(&(class, signature)).and_then(|it| self.record(*it)).is_some_and(|it| it.entered);
+        let is_entered = self.of(class, signature).and_then(|it| self.record(it)).is_some_and(|it| it.entered);
         !is_entered && known.mirrors.method(class, signature).and_then(|method| method.calls) == Some(0)
     }
 
-    /// Gives a method a number.
+    /// Gives a method a number. It is found by its signature then, or if it is lines of one, among these.
     pub(super) fn new_record(
         &mut self,
         known: &Known,
@@ -101,6 +182,58 @@ impl Methods {
             in_place: false,
             drop: Drop::No,
         });
+        match lines {
+            None => drop(self.by_signature.insert((key, signature), id)),
+            Some(_) => self.by_lines.entry((key, signature)).or_default().push(id),
+        }
         id
+    }
+
+    /// Those methods, and when.
+    pub(super) fn missed(&self) -> impl Iterator<Item = (MethodId, Missed)> {
+        let is_instrumented = |method: &&MethodRecord| method.refused.is_none();
+        self.all.iter().filter(is_instrumented).filter_map(|method| Some((method.id, method.missed?)))
+    }
+
+    /// Calls of these methods, and of what they call, are not seen from now on, as far as they are not instrumented.
+    pub(super) fn miss(&mut self, methods: Vec<MethodId>) {
+        let (now, mut pending) = (self.now, methods);
+        while let Some(method) = pending.pop() {
+            let Some(record) = self.record_mut(method).filter(|it| !it.in_place && it.missed.is_none()) else {
+                continue;
+            };
+            record.missed = Some(Missed { since: now, until: None });
+            pending.extend(record.callees.iter().map(|callee| callee.method));
+        }
+    }
+
+    /// What an entered method calls may be called from now on.
+    pub(super) fn expect_callees(&mut self, method: MethodId) {
+        let Some(record) = self.record(method).filter(|record| record.entered) else { return };
+        let was_missed = record.missed.is_some();
+        let callees: Vec<MethodId> = record.callees.iter().map(|callee| callee.method).collect();
+        for callee in &callees {
+            if let Some(callee) = self.record_mut(*callee) {
+                callee.called_next = true;
+            }
+        }
+        // Whoever ran it unseen has called them.
+        if was_missed {
+            self.miss(callees);
+        }
+    }
+
+    /// Of what has just been linked, or is about to be called by reflection, the methods that are new from this one on: they
+    /// are called next.
+    pub(super) fn expect_from(&mut self, known: usize) {
+        self.all[known..].iter_mut().for_each(|method| method.called_next = true);
+    }
+
+    /// A method is instrumented.
+    pub(super) fn no_longer_missed(&mut self, method: MethodId) {
+        let now = self.now;
+        if let Some(missed) = self.record_mut(method).and_then(|record| record.missed.as_mut()) {
+            missed.until.get_or_insert(now);
+        }
     }
 }

@@ -220,7 +220,7 @@ impl Natives {
 
     /// Calls that are found when the method they are in has been entered already are not seen until it is entered again.
     fn mark_late(&self, methods: &mut Methods, within: Member, found: &[(Call, MethodId)]) {
-        let caller = methods.by_signature.get(&within).and_then(|id| methods.record(*id));
+        let caller = methods.of(within.0, within.1).and_then(|id| methods.record(id));
         let Some(caller) = caller.filter(|caller| caller.entered).map(|caller| caller.java_name()) else { return };
         let known = self.calls.get(&within).cloned().unwrap_or_default();
         for (_, id) in found.iter().filter(|(call, _)| known.iter().all(|(before, _)| before != call)) {
@@ -228,7 +228,7 @@ impl Natives {
             let reason = format!(
                 "its calls in {caller} are counted from the next entry of that on: its class was loaded within"
             );
-            methods.skipped.push((native, reason));
+            methods.skip(native, reason);
         }
     }
 
@@ -264,10 +264,10 @@ impl Known {
 impl Methods {
     /// A native method's number.
     fn native_record(&mut self, known: &Known, (key, signature): Member) -> Option<MethodId> {
-        if let Some(id) = self.by_signature.get(&(key, signature)) {
-            return Some(*id);
+        if let Some(id) = self.of(key, signature) {
+            return Some(id);
         }
-        if self.all.len() >= MethodId::MAX.0 as usize {
+        if self.are_full() {
             return None;
         }
         let id = self.new_record(known, key, signature, None);
@@ -276,7 +276,6 @@ impl Methods {
         // It has no callees that could be found, and no code to be replaced.
         record.expanded = true;
         (record.handed_out, record.in_place) = (true, true);
-        self.by_signature.insert((key, signature), id);
         Some(id)
     }
 }
@@ -315,8 +314,8 @@ impl CallGraph {
     pub fn native_call_refused(&mut self, native: MethodId, reason: &str) {
         let Some(name) = self.methods.record(native).map(|native| native.java_name()) else { return };
         let reason = format!("some calls of it are not seen: {reason}");
-        if !self.methods.skipped.iter().any(|(method, why)| *method == name && *why == reason) {
-            self.methods.skipped.push((name, reason));
+        if !self.methods.skipped().iter().any(|(method, why)| *method == name && *why == reason) {
+            self.methods.skip(name, reason);
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct OpenThread {
 impl CallGraph {
     /// The methods that are instrumented as roots. Of a root that is some lines, no stack says whether a thread is in them.
     pub fn instrumented_roots(&self) -> Vec<MethodRef> {
-        let roots = self.methods.all.iter().filter(|method| !method.root_of.is_empty() && method.lines.is_none());
+        let roots = self.methods.all().iter().filter(|method| !method.root_of.is_empty() && method.lines.is_none());
         roots.filter_map(|method| self.reference(method.id)).collect()
     }
 
@@ -81,7 +81,7 @@ impl CallGraph {
             let calls = replaced.filter_map(|frame| {
                 let key = self.known.mirrors.by_id(frame.method.class)?;
                 let signature = self.known.mirrors.known_signature(&frame.method.name, &frame.method.descriptor)?;
-                let id = *self.methods.by_signature.get(&(key, signature))?;
+                let id = self.methods.of(key, signature)?;
                 self.methods.record(id).filter(|record| record.refused.is_none() && !record.is_native)?;
                 Some(id)
             });

@@ -210,7 +210,7 @@ impl CallGraph {
         if descriptor_classes(returned(&self.known.mirrors.signature(signature).1)).next().is_none() {
             return;
         }
-        let expanded = self.methods.all.iter().filter(|method| method.signature == signature && method.expanded);
+        let expanded = self.methods.all().iter().filter(|method| method.signature == signature && method.expanded);
         let keys: Vec<ClassKey> =
             expanded.map(|method| method.key).chain(self.reachable.hidden.declarers(signature)).collect();
         keys.into_iter().for_each(|key| self.expand_again(key, signature));

@@ -66,8 +66,7 @@ impl Plan {
         signature: Signature,
         lines: Option<Lines>,
     ) -> MethodId {
-        let id = methods.new_record(known, key, signature, lines);
-        methods.by_class.entry(key).or_default().push(id);
+        let id = methods.add(known, key, signature, lines);
         self.to_hotswap.insert(key);
         self.natives.want(known, key, signature);
         id

@@ -218,7 +218,7 @@ impl CallGraph {
     pub fn invoker_refused(&mut self, invoker: Invoker, reason: &str) {
         let gate = GATES.iter().find(|gate| gate.kind == invoker.kind & !OF_JDK_TOO);
         let method = gate.map_or(String::new(), |it| format!("{}.{}", it.class.replace('/', "."), it.methods[0].0));
-        self.methods.skipped.push((method, format!("what it calls is not found: {reason}")));
+        self.methods.skip(method, format!("what it calls is not found: {reason}"));
     }
 
     /// A thread in the graph is about to call a method, or one that overrides it, by reflection or a handle.

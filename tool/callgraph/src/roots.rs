@@ -172,19 +172,19 @@ impl CallGraph {
             record.root_of.push(pattern);
         }
         if first {
-            self.methods.new_roots.push(id);
+            self.methods.is_root_now(id);
             self.likely.learn_of_root(&self.known, &self.methods, id);
         }
     }
 
     /// Roots that have become known since the last call.
     pub fn take_new_roots(&mut self) -> Vec<MethodId> {
-        std::mem::take(&mut self.methods.new_roots)
+        self.methods.take_new_roots()
     }
 
     /// The instrumented methods that a root pattern stands for.
     pub fn roots_of(&self, pattern: PatternIndex) -> impl Iterator<Item = &MethodRecord> {
-        self.methods.all.iter().filter(move |method| method.refused.is_none() && method.root_of.contains(&pattern))
+        self.methods.all().iter().filter(move |method| method.refused.is_none() && method.root_of.contains(&pattern))
     }
 
     /// A linked class with methods that a root pattern names, which must not contain probes.
@@ -219,15 +219,11 @@ impl CallGraph {
         };
         let with_code = methods.iter().filter(|(_, method)| method.has_code()).map(|(signature, _)| *signature);
         for signature in with_code.collect::<Vec<Signature>>() {
-            let known = self.methods.by_lines.get(&(key, signature));
-            if known.is_some_and(|known| {
-                known.iter().any(|id| self.methods.record(*id).is_some_and(|it| it.lines == Some(lines)))
-            }) || self.methods.all.len() >= MethodId::MAX.0 as usize
-            {
+            let mut known = self.methods.lines_of(key, signature).iter().filter_map(|id| self.methods.record(*id));
+            if known.any(|it| it.lines == Some(lines)) || self.methods.are_full() {
                 continue;
             }
             let id = self.plan.add_record(&self.known, &mut self.methods, key, signature, Some(lines));
-            self.methods.by_lines.entry((key, signature)).or_default().push(id);
             self.mark_root(id, pattern);
         }
     }

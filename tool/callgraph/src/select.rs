@@ -3,7 +3,6 @@
 use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::{CallSite, CallSites};
 use headwater_terms::Scheme;
-use headwater_terms::pattern;
 
 use super::filter::Caller;
 use super::hidden::Code;
@@ -16,11 +15,11 @@ use super::{CallGraph, likely};
 impl CallGraph {
     /// Has a method with code instrumented; its id, if it can be.
     pub(super) fn select(&mut self, key: ClassKey, signature: Signature, caller: Caller) -> Option<MethodId> {
-        if let Some(id) = self.methods.by_signature.get(&(key, signature)) {
+        if let Some(id) = self.methods.of(key, signature) {
             // A native root would be seen where the graph calls it, and nowhere else.
-            let is_native = self.methods.record(*id).is_some_and(|record| record.is_native);
+            let is_native = self.methods.record(id).is_some_and(|record| record.is_native);
             if caller != Caller::Root || !is_native {
-                return Some(*id);
+                return Some(id);
             }
         }
         let mirror = self.known.mirrors.get(key);
@@ -47,12 +46,11 @@ impl CallGraph {
                 return None;
             }
             if self.known.code.is_trivial(key, &name, &descriptor) {
-                self.methods.trivial.insert((key, signature));
+                self.methods.leave_trivial(key, signature);
                 return None;
             }
         }
         let mirror = self.known.mirrors.get(key);
-        let (name, descriptor) = self.known.mirrors.signature(signature);
         let refusal = if self.known.mirrors.method(key, signature).is_some_and(|method| method.is_native()) {
             if self.known.options.natives && caller != Caller::Root {
                 return None;
@@ -66,20 +64,18 @@ impl CallGraph {
             Some("the JVM does not let its class be changed")
         } else if mirror.refused {
             Some("its class was refused before")
-        } else if self.methods.all.len() >= MethodId::MAX.0 as usize {
+        } else if self.methods.are_full() {
             Some("there are no more method numbers")
         } else {
             None
         };
         if let Some(reason) = refusal {
-            if !mirror.is_made_for_code() && self.methods.skipped_before.insert((key, signature)) {
-                let java_name = pattern::java_name(&self.known.mirrors.get(key).name, name, descriptor);
-                self.methods.skipped.push((java_name, reason.to_owned()));
+            if !mirror.is_made_for_code() {
+                self.methods.skip_once(&self.known, key, signature, reason);
             }
             return None;
         }
         let id = self.plan.add_record(&self.known, &mut self.methods, key, signature, None);
-        self.methods.by_signature.insert((key, signature), id);
         match self.known.options.scheme {
             Scheme::Lazy => self.likely.push(id),
             Scheme::Eager => self.reachable.due.push(id),

@@ -193,7 +193,7 @@ fn a_refused_class_is_left_alone_and_named() {
     jvm.graph.class_refused(square, "too late".into());
     assert_eq!(jvm.graph.skipped(), [], "it runs instrumented already");
     let bytes = jvm.classes["Square"].bytes.clone();
-    jvm.graph.methods.all.iter_mut().filter(|method| method.id == area).for_each(|method| method.in_place = false);
+    jvm.graph.methods.record_mut(area).expect("it is selected").in_place = false;
     jvm.graph.class_bytes(Occasion::Retransforming(square), APPLICATION, "Square", &bytes);
     jvm.graph.class_refused(square, "no".into());
     assert_eq!(jvm.graph.skipped(), [("Square.area()I".to_owned(), "no".to_owned())]);
@@ -206,7 +206,7 @@ fn only_what_was_instrumented_gets_its_own_code_back_when_the_roots_are_timed() 
     jvm.enter("Main.root(LShape;)I");
     // As if the limits had not let it be instrumented yet.
     let area = jvm.ids["Disc.area()I"];
-    jvm.graph.methods.all.iter_mut().filter(|method| method.id == area).for_each(|method| method.handed_out = false);
+    jvm.graph.methods.record_mut(area).expect("it is selected").handed_out = false;
     let [main, square] = ["Main", "Square"].map(|name| jvm.classes[name].id);
     let others = jvm.graph.keep_only_roots();
     assert!(others.len() == 2 && others.contains(&main) && others.contains(&square), "{others:?}");

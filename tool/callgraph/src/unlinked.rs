@@ -187,7 +187,7 @@ impl CallGraph {
     /// them before.
     pub fn instrumented_linked(&mut self, threads: u32) {
         for class in std::mem::take(&mut self.reachable.unlinked.bare) {
-            let methods = self.methods.by_class.get(&class).map_or(&[][..], Vec::as_slice);
+            let methods = self.methods.in_class(class);
             let records = || methods.iter().filter_map(|method| self.methods.record(*method));
             if records().any(|record| !record.handed_out && record.refused.is_none()) {
                 // It comes in the next batch.

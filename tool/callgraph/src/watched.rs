@@ -43,7 +43,7 @@ impl Watched {
         caller: Caller,
     ) -> bool {
         let method = (class, signature);
-        if methods.by_signature.contains_key(&method)
+        if methods.of(class, signature).is_some()
             || !likely.watches(known)
             || !methods.has_never_run_here(known, class, signature)
         {
