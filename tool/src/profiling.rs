@@ -281,7 +281,7 @@ pub(crate) async fn prepare(
     (drain, pid): (&Drain, u32),
     observer: Observer<'_>,
     start: Start,
-    sampling: Option<Sampling>,
+    mut sampling: Option<Sampling>,
 ) -> Result<Prepared, ProfileError> {
     session.count(settings.counting).await?; // First: what probes tell besides has its cost.
     let calibration = session.calibrate().await?;
@@ -290,15 +290,21 @@ pub(crate) async fn prepare(
     }
     session.omit().await?;
     session.list_classes(settings.reveal).await?;
-    let mut before = None;
+    if sampling.is_none() && Sampling::is_wanted(settings, start) {
+        sampling = Sampling::begin_again(pid, session.graph());
+    }
     let announce = |estimate| {
-        before = sampling.map(Sampling::end);
+        sampling.iter_mut().for_each(Sampling::changing);
         observer(Stage::Estimated(estimate));
     };
     let first = session.select_roots(announce).await?;
-    if let Some(taken) = before.as_mut().filter(|taken| taken.may_be_enough()) {
-        taken.roots = before::time_roots(session, drain, pid, &first, settings.control).await?;
-    }
+    let roots = match &sampling {
+        Some(sampling) if sampling.may_be_enough() => {
+            before::time_roots(session, drain, pid, &first, settings.control).await?
+        }
+        _ => None,
+    };
+    let before = sampling.map(|sampling| sampling.end(roots));
     session.instrument(first).await?;
     let matches = session.graph().root_matches();
     if !settings.await_roots

@@ -201,7 +201,7 @@ impl Undisturbed {
     }
 
     /// The roots' calls are those that were timed before the profile.
-    pub(super) fn timed_before(&mut self, RootsTimed { timed, unsettled, wanted }: RootsTimed) {
+    pub(super) fn timed_before(&mut self, RootsTimed { timed, unsettled, wanted, .. }: RootsTimed) {
         (self.timed, self.wanted) = (timed, wanted);
         self.unsettled = Some(unsettled);
         self.is_timed_before = true;

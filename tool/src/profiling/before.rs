@@ -3,10 +3,10 @@
 //! While the tool learns what there is to be instrumented, which in a large program takes seconds, the program runs as it always does: in code that is compiled. The
 //! JVM's flight recorder says meanwhile where its threads are. After a profile such code comes back only when the compilers have done all of it again.
 //!
-//! When that is over, the roots' calls are [timed](timing), for a second or two, with nothing below them changed.
+//! When all is known, the roots' calls are [timed](timing), for one to three seconds, with nothing below them changed, and samples are taken meanwhile, too.
 //!
 //! Nobody waits for samples: where a profile is ready at once there are no such samples, and code is compiled quickly. Nor is the recorder begun before a profile in a
-//! JVM that discards all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition does so.
+//! JVM that discards all of its compiled code for that: its event classes are redefined, and up to JDK 22 the first redefinition in a JVM does so; in one whose recorder has been used nothing is lost.
 
 mod timing;
 
@@ -19,12 +19,16 @@ use tokio::time::Instant;
 
 pub(super) use self::timing::{RootsTimed, time_roots};
 use super::recorder::{PERIOD, Recorder};
+use super::{BareTiming, Settings, Start};
+use crate::callgraph::CallGraph;
 use crate::cct::Cct;
 use crate::clock_source::feature;
 use crate::correction::{Names, grow, placed};
 use crate::decode::Decoder;
 use crate::session::Session;
 
+/// Where this class is loaded, the recorder has been begun before.
+const RECORDER: &str = "jdk/jfr/internal/PlatformRecorder";
 /// The first JDK that keeps compiled code when the recorder begins.
 const FIRST_JDK: u32 = 23;
 /// What is ready sooner has no samples: the recorder takes a while to begin.
@@ -56,22 +60,43 @@ pub(super) struct Before {
 #[derive(Debug)]
 pub(crate) struct Sampling {
     begun: Instant,
-    end: oneshot::Sender<SystemTime>,
+    /// Since when the roots' own classes are others.
+    changed: Option<SystemTime>,
+    end: oneshot::Sender<Span>,
     reading: JoinHandle<Option<Before>>,
+}
+
+/// Until when samples count.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    until: SystemTime,
+    /// What is between these two moments does not: the roots' own code was compiled again.
+    but: Option<(SystemTime, SystemTime)>,
 }
 
 /// Samples that are being read, or none; and what is known of the roots.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    lasted: Duration,
     reading: JoinHandle<Option<Before>>,
-    pub(super) roots: Option<RootsTimed>,
+    roots: Option<RootsTimed>,
 }
 
 impl Sampling {
+    /// Whether times are to be made of samples, and the program runs already.
+    pub(super) fn is_wanted(settings: &Settings, start: Start) -> bool {
+        start == Start::Running
+            && settings.bare != BareTiming::Off
+            && !(settings.subgraph.only_roots || settings.await_roots)
+    }
+
     /// Begins with the JVM of this pid and version, if that does it no harm.
     pub(super) fn begin(pid: u32, java_version: &str) -> Option<Sampling> {
         (feature(java_version)? >= FIRST_JDK).then(|| Sampling::of(pid))
+    }
+
+    /// The same with one of any version, whose classes are known by now: where the recorder has been used it discards nothing any more.
+    pub(super) fn begin_again(pid: u32, graph: &CallGraph) -> Option<Sampling> {
+        graph.classes().any(|(_, name)| &**name == RECORDER).then(|| Sampling::of(pid))
     }
 
     fn of(pid: u32) -> Sampling {
@@ -84,29 +109,52 @@ impl Sampling {
             let mut recorder = Recorder::start(pid, PERIOD, DEPTH, LONGEST);
             recorder.begin().await;
             let from = SystemTime::now();
-            let until = ended.await;
+            let span = ended.await;
             let (samples, other_recordings) = recorder.finish().await;
-            let ns = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64);
             // Without an end nothing was begun.
-            Some(Before { samples: samples.ok()?, taken: (ns(from), ns(until.ok()?)), other_recordings, roots: None })
+            let (mut samples, Span { until, but }) = (samples.ok()?, span.ok()?);
+            if let Some(gap) = but {
+                leave_out(&mut samples, gap);
+            }
+            Some(Before { samples, taken: (ns(from), ns(until)), other_recordings, roots: None })
         };
-        Sampling { begun: Instant::now(), end, reading: tokio::spawn(sampling) }
+        Sampling { begun: Instant::now(), changed: None, end, reading: tokio::spawn(sampling) }
     }
 
-    /// Something is about to be changed.
-    pub(super) fn end(self) -> Taken {
+    /// Something is about to be changed: the roots.
+    pub(super) fn changing(&mut self) {
+        self.changed = Some(SystemTime::now());
+    }
+
+    /// Whether there may be enough samples.
+    pub(super) fn may_be_enough(&self) -> bool {
+        self.begun.elapsed() >= LEAST_TIMED
+    }
+
+    /// More is about to be changed than the roots, calls of which took so long. While they were timed, samples were taken as before.
+    pub(super) fn end(self, roots: Option<RootsTimed>) -> Taken {
+        let now = SystemTime::now();
+        let changed = self.changed.unwrap_or(now);
+        let span = match &roots {
+            Some(roots) => Span { until: now, but: Some((changed, roots.since)) },
+            None => Span { until: changed, but: None },
+        };
         // Nobody hears it when it has failed.
-        let _ = self.end.send(SystemTime::now());
-        Taken { lasted: self.begun.elapsed(), reading: self.reading, roots: None }
+        let _ = self.end.send(span);
+        Taken { reading: self.reading, roots }
     }
 }
 
-impl Taken {
-    /// Whether there may be enough samples.
-    pub(super) fn may_be_enough(&self) -> bool {
-        self.lasted >= LEAST_TIMED
-    }
+fn leave_out(samples: &mut Samples, (from, until): (SystemTime, SystemTime)) {
+    let gap = ns(from)..ns(until);
+    samples.stacks.retain(|sample| !gap.contains(&sample.at_ns));
+}
 
+fn ns(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i64)
+}
+
+impl Taken {
     pub(super) async fn read(self) -> Option<Before> {
         let before = self.reading.await.ok().flatten()?;
         Some(Before { roots: self.roots, ..before })
@@ -139,6 +187,10 @@ fn is_enough(inside: u64, unseen: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use headwater_jfr::Sample;
+
     use super::*;
 
     #[test]
@@ -147,9 +199,18 @@ mod tests {
         assert!(!is_enough(299, 0) && !is_enough(300, 61));
     }
 
+    #[test]
+    fn what_was_sampled_while_the_roots_were_compiled_again_does_not_count() {
+        let at = |at_ns| Sample { at_ns, thread: 1, frames: Arc::from([]), is_cut: false };
+        let mut samples = Samples { methods: Vec::new(), stacks: [1, 2, 3, 4].map(at).to_vec() };
+        let time = |ns| UNIX_EPOCH + Duration::from_nanos(ns);
+        leave_out(&mut samples, (time(2), time(4)));
+        assert_eq!(samples.stacks, [1, 4].map(at));
+    }
+
     #[tokio::test]
     async fn who_is_ready_at_once_has_no_samples_and_asks_the_jvm_for_none() {
-        assert!(Sampling::of(u32::MAX).end().read().await.is_none());
+        assert!(Sampling::of(u32::MAX).end(None).read().await.is_none());
         assert!(Sampling::begin(u32::MAX, "17.0.15+6").is_none(), "it would discard compiled code");
     }
 }

@@ -109,11 +109,8 @@ impl Attached {
             _ => None,
         };
         let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
-        let is_sampled = start == Start::Running
-            && settings.bare != BareTiming::Off
-            && !(settings.subgraph.only_roots || settings.await_roots);
         let pid = self.session.peer_pid().unwrap_or(self.target.pid);
-        let sampling = is_sampled.then(|| Sampling::begin(pid, &self.target.jdk)).flatten();
+        let sampling = Sampling::is_wanted(&settings, start).then(|| Sampling::begin(pid, &self.target.jdk)).flatten();
         let prepared = profiling::prepare(&mut self.session, &settings, (&drain, pid), observer, start, sampling).await;
         match prepared {
             Ok(Prepared { calibration, before }) => {

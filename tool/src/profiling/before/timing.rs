@@ -1,11 +1,11 @@
 //! The roots' calls, timed before anything below them is changed.
 //!
-//! The code below the roots is still the compiled code that the program had; only the roots' own classes are others. So a second or two tell what takes half a minute after
+//! The code below the roots is still the compiled code that the program had; only the roots' own classes are others. So one to three seconds tell what takes half a minute after
 //! a profile, until all that was given back is compiled again. Where calls are too long for that, or the code is not settled, nothing is told, and the roots are
 //! timed afterwards.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use headwater_protocol::{ClassId, MethodId};
 use rustc_hash::FxHashMap;
@@ -26,7 +26,7 @@ const STEP: Duration = Duration::from_millis(50);
 /// For at least so long: the roots' own code is compiled again meanwhile.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Who attaches waits no longer.
-const LONGEST: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(3);
 /// Roots that nobody has entered by then are called too seldom.
 const ENTERED: Duration = Duration::from_millis(500);
 /// A root that takes a smaller part of the roots' time need not have been timed.
@@ -36,6 +36,8 @@ const SMALL: f64 = 0.01;
 #[derive(Clone, Debug)]
 pub(in crate::profiling) struct RootsTimed {
     pub(in crate::profiling) timed: Timed,
+    /// Since when that is so.
+    pub(super) since: SystemTime,
     /// How far that may be from what they take when all is compiled, as a part and a standard deviation.
     pub(in crate::profiling) unsettled: f64,
     /// What each of the threads in them had of the processors meanwhile.
@@ -148,7 +150,7 @@ impl Phase {
         let before = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1;
         let timed = self.checkpoints[self.checkpoints.len() - 1].timed.since(&self.checkpoints[before].timed);
         let wanted = self.wanted.as_mut().map(|wanted| wanted.ended(now).between(since, now)).unwrap_or_default();
-        RootsTimed { timed, unsettled, wanted }
+        RootsTimed { timed, since: SystemTime::now() - (now - since), unsettled, wanted }
     }
 }
 
