@@ -13,6 +13,7 @@ use crate::jvmti::Jvmti;
 
 pub mod allocation;
 pub mod causes;
+pub mod heap;
 pub mod invocations;
 pub mod parameters;
 mod perf_data;
@@ -81,6 +82,16 @@ impl HotSpot {
     pub fn standings(&self) -> Vec<(Internal, Standing)> {
         self.standings.clone()
     }
+}
+
+/// Finds what the JVM says of its collections, and nothing else: their [causes], and how much of the [heap] is in use. Whether it does.
+pub fn find_collections(jvmti: Jvmti) -> bool {
+    let is_known = feature_version(jvmti).is_some_and(|version| Internal::KNOWN_JDKS.contains(&version));
+    Memory::open().filter(|_| is_known).is_some_and(|memory| {
+        let described = Description::read(&memory);
+        causes::find(&memory, &described);
+        heap::find(&memory, &described)
+    })
 }
 
 /// The JVM's: 17, 25.

@@ -171,7 +171,7 @@ impl Jni {
 
     /// What a thread has in one of the fields of `Thread` that are longs.
     pub fn thread_number(self, thread: jobject, field: &CStr) -> Result<jlong, Thrown> {
-        let class = self.find_class("java/lang/Thread")?;
+        let class = self.object_class(thread);
         let field = jni!(self, GetFieldID, class, field.as_ptr(), c"J".as_ptr());
         self.delete_local(class);
         let field = self.checked(field, "a field of Thread")?;

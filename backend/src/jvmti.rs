@@ -104,6 +104,11 @@ impl Jvmti {
         call!(self, slot::ADD_CAPABILITIES, (*const Capabilities), capabilities)
     }
 
+    /// Gives capabilities up.
+    pub fn relinquish_capabilities(self, capabilities: &Capabilities) -> Result<(), Error> {
+        call!(self, slot::RELINQUISH_CAPABILITIES, (*const Capabilities), capabilities)
+    }
+
     /// Sets the functions that events call.
     pub fn set_callbacks(self, callbacks: &Callbacks) -> Result<(), Error> {
         let size = size_of::<Callbacks>() as jint;
@@ -149,6 +154,11 @@ impl Jvmti {
 
     /// A thread's name.
     pub fn thread_name(self, jni: Jni, thread: jthread) -> Result<String, Error> {
+        self.name_and_kind(jni, thread).map(|(name, _)| name)
+    }
+
+    /// A thread's name, and whether it is a daemon.
+    pub fn name_and_kind(self, jni: Jni, thread: jthread) -> Result<(String, bool), Error> {
         let mut info = ThreadInfo {
             name: ptr::null_mut(),
             priority: 0,
@@ -159,7 +169,7 @@ impl Jvmti {
         call!(self, slot::GET_THREAD_INFO, (jthread, *mut ThreadInfo), thread, &mut info)?;
         jni.delete_local(info.thread_group);
         jni.delete_local(info.context_class_loader);
-        Ok(self.take_string(info.name))
+        Ok((self.take_string(info.name), info.is_daemon != 0))
     }
 
     /// Memory that the JVM will free, filled with `bytes`.
@@ -205,6 +215,13 @@ impl Jvmti {
 
     /// Whether any thread has an object's monitor at this moment, which is a safepoint.
     pub fn is_locked(self, jni: Jni, object: jobject) -> Result<bool, Error> {
+        let owner = self.monitor_owner(jni, object)?;
+        jni.delete_local(owner);
+        Ok(!owner.is_null())
+    }
+
+    /// Who has an object's monitor at this moment, which is a safepoint: a local reference, null if nobody has.
+    pub fn monitor_owner(self, jni: Jni, object: jobject) -> Result<jthread, Error> {
         // A second time it changes nothing.
         self.add_capabilities(&Capabilities::of(&[capability::MONITOR_INFO]))?;
         let mut usage = MonitorUsage {
@@ -219,8 +236,8 @@ impl Jvmti {
         call!(self, slot, (jobject, *mut MonitorUsage), object, &mut usage)?;
         let waiting = self.take_array(usage.waiters, usage.waiter_count);
         let notified = self.take_array(usage.notify_waiters, usage.notify_waiter_count);
-        waiting.into_iter().chain(notified).chain([usage.owner]).for_each(|thread| jni.delete_local(thread));
-        Ok(!usage.owner.is_null())
+        waiting.into_iter().chain(notified).for_each(|thread| jni.delete_local(thread));
+        Ok(usage.owner)
     }
 
     /// A system property of the VM.

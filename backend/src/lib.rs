@@ -4,7 +4,7 @@
 //! socket, and from then on does what the tool asks: list classes, retransform them, start and stop recording. Everything
 //! that thinks is in the tool. When the tool detaches or goes away, it restores every class and ends.
 //!
-//! Options: `<socket>` to begin a session, `detach=<socket>` to end the one there is.
+//! Options: `<socket>` to begin a session, `events=<socket>` to have [events] told, `detach=<socket>` to end what there is of both.
 
 mod allocation;
 mod below;
@@ -16,6 +16,7 @@ mod compiled;
 mod connection;
 mod constants;
 mod counting;
+mod events;
 mod files;
 mod free_chunks;
 mod hotspot;
@@ -81,7 +82,9 @@ pub unsafe extern "system" fn Agent_OnAttach(vm: *mut JavaVM, options: *const c_
         // SAFETY: the JVM passes a zero-terminated string, or null.
         let options = unsafe { text(options) };
         if let Some(socket) = options.strip_prefix("detach=") {
-            let report = match (session::is_active(), session::end(END_DEADLINE)) {
+            let is_active = session::is_active() || events::is_active();
+            let has_ended = [session::end(END_DEADLINE), events::end(END_DEADLINE)];
+            let report = match (is_active, has_ended == [true; 2]) {
                 (false, _) => "nothing to detach",
                 (true, true) => "detached",
                 (true, false) => "the session has not ended yet",
@@ -90,9 +93,15 @@ pub unsafe extern "system" fn Agent_OnAttach(vm: *mut JavaVM, options: *const c_
             files::remove(Path::new(socket));
             return OK;
         }
-        let socket = Path::new(&options);
+        let events = options.strip_prefix("events=");
+        let socket = Path::new(events.unwrap_or(&options));
         // SAFETY: the JVM's own interface.
-        let begun = unsafe { begin(vm, socket) };
+        let begun = unsafe {
+            match events {
+                Some(_) => tell_events(vm, socket),
+                None => begin(vm, socket),
+            }
+        };
         if let Err(reason) = &begun {
             connection::decline(socket, reason);
         }
@@ -157,6 +166,33 @@ unsafe fn begin(vm: *mut JavaVM, socket: &Path) -> Result<(), String> {
                     `headwater detach <target>`"
             .to_owned());
     }
+    // SAFETY: the caller's promise.
+    let (jvmti, jni) = unsafe { environments(vm)? };
+    let prepared = jvmti
+        .add_capabilities(&capabilities())
+        .and_then(|()| jvmti.set_callbacks(&callbacks::callbacks()))
+        .map_err(|error| format!("JVMTI refuses the agent: {error}"));
+    disposed_on_failure(jvmti, prepared.and_then(|()| start(jvmti, jni, socket, false)))
+}
+
+/// # Safety
+/// `vm` is the JVM's own.
+unsafe fn tell_events(vm: *mut JavaVM, socket: &Path) -> Result<(), String> {
+    if !events::is_free(END_DEADLINE) {
+        return Err("another Headwater is told of this JVM's events already. Wait for it to end, or end it by \
+                    `headwater detach <target>`"
+            .to_owned());
+    }
+    // SAFETY: the caller's promise.
+    let (jvmti, jni) = unsafe { environments(vm)? };
+    disposed_on_failure(jvmti, events::begin(jvmti, jni, socket))
+}
+
+/// A JVMTI environment for a visit, and this thread's of JNI.
+///
+/// # Safety
+/// `vm` is the JVM's own.
+unsafe fn environments(vm: *mut JavaVM) -> Result<(Jvmti, Jni), String> {
     let mut env: *mut c_void = std::ptr::null_mut();
     // SAFETY: `vm` is valid (the caller's promise); this thread is the JVM's own.
     let jni = unsafe {
@@ -166,13 +202,11 @@ unsafe fn begin(vm: *mut JavaVM, socket: &Path) -> Result<(), String> {
         Jni::from_raw(env.cast())
     };
     // SAFETY: as above.
-    let jvmti = unsafe { Jvmti::keep_one(vm).and_then(|()| Jvmti::create(vm)) }
-        .map_err(|error| format!("the JVM offers no JVMTI: {error}"))?;
-    let prepared = jvmti
-        .add_capabilities(&capabilities())
-        .and_then(|()| jvmti.set_callbacks(&callbacks::callbacks()))
-        .map_err(|error| format!("JVMTI refuses the agent: {error}"));
-    let begun = prepared.and_then(|()| start(jvmti, jni, socket, false));
+    let jvmti = unsafe { Jvmti::keep_one(vm).and_then(|()| Jvmti::create(vm)) };
+    Ok((jvmti.map_err(|error| format!("the JVM offers no JVMTI: {error}"))?, jni))
+}
+
+fn disposed_on_failure(jvmti: Jvmti, begun: Result<(), String>) -> Result<(), String> {
     if begun.is_err() {
         let _ = jvmti.dispose();
     }

@@ -329,6 +329,7 @@ impl Session {
                 self.open_gate();
                 Ok(Reply::Done)
             }
+            Command::Tell(_) => Err("a profile's agent tells of no events".to_owned()),
             Command::Detach => unreachable!("handled by serve"),
         }
     }

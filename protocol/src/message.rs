@@ -10,6 +10,7 @@ use crate::word::Counting;
 use crate::{ClassId, LoaderId, MethodId, ThreadId};
 
 mod bytes;
+pub mod events;
 mod greeting;
 mod optional_bytes;
 
@@ -168,6 +169,8 @@ pub enum Command {
     Stop,
     /// In start-up mode: let the program's `main` begin. Answered by [`Reply::Done`].
     Release,
+    /// Tell of these kinds of events from now on, and of no others. Answered by [`Reply::Telling`].
+    Tell(events::Kinds),
     /// Give every class its original code back, turn everything off, and close the connection after
     /// [`Reply::Detached`].
     Detach,
@@ -213,6 +216,8 @@ pub enum Reply {
         /// `System.nanoTime()` when recording ended.
         time_ns: i64,
     },
+    /// To [`Command::Tell`].
+    Telling(events::Telling),
     /// To [`Command::Detach`].
     Detached {
         /// How long it took to give the original code back.
@@ -326,6 +331,8 @@ pub enum Notice {
         /// Half of the time between these looks.
         error_ns: u64,
     },
+    /// What has happened of what is to be told of ([`Command::Tell`]).
+    Happened(events::Happened),
     /// The JVM is going down.
     VmDeath,
 }

@@ -12,6 +12,7 @@ mod cpu_time;
 mod demo;
 mod doctor;
 mod endings;
+mod events;
 mod exactness;
 mod exports;
 mod footprint;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         demo::trials(),
         doctor::trials(),
         endings::trials(),
+        events::trials(),
         exactness::trials(),
         exports::trials(),
         footprint::trials(),

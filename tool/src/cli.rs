@@ -15,6 +15,7 @@ mod default_options;
 mod detach;
 mod diff;
 mod doctor;
+mod events;
 mod list;
 mod locks;
 mod profile;
@@ -99,6 +100,7 @@ async fn execute(command: Command) -> ExitCode {
         Command::Doctor { target, format } => doctor::run(&target, format),
         Command::Region(arguments) => region::run(&arguments, interrupted()).await,
         Command::Roots(arguments) => roots::run(&arguments, interrupted()).await,
+        Command::Events(arguments) => events::run(&arguments, interrupted()).await,
         Command::Locks(arguments) => locks::run(&arguments, interrupted()).await,
         Command::Sample(arguments) => sample::run(&arguments, interrupted()).await,
         Command::Threads(arguments) => threads::run(&arguments, interrupted()).await,

@@ -24,6 +24,7 @@ pub mod command;
 pub mod complete;
 pub mod condition;
 mod connection;
+mod events;
 pub mod line;
 pub mod prompt;
 mod recording;
@@ -112,6 +113,8 @@ pub struct Console {
     progress: Progress,
     /// When `status` was asked for last, and how many events there were: for the rate.
     looked: Option<(Instant, u64)>,
+    /// Events of this JVM.
+    happening: events::Happening,
     /// Names of the classes that were loaded when the target was last asked, for completion.
     classes: Vec<String>,
 }
@@ -128,6 +131,7 @@ impl Console {
             exclude: Vec::new(),
             progress,
             looked: None,
+            happening: events::Happening::default(),
             classes: Vec::new(),
         }
     }
@@ -151,6 +155,10 @@ impl Console {
             Statement::Expect(expectation) if expectation.is_of_locks() && self.locks.is_some() => {
                 let found = self.locks.as_ref().map_or(Ok(()), |profile| expectation.check(profile));
                 found.map_err(|message| Failure::new(1, message))?;
+            }
+            Statement::Expect(expectation) if expectation.is_of_events() => {
+                let summary = self.what_happened().await.ok_or_else(|| Failure::new(1, NO_EVENTS))?;
+                expectation.check_events(&summary).map_err(|message| Failure::new(1, message))?;
             }
             Statement::Expect(expectation) => {
                 let profile = self.profile_so_far().await?;
@@ -192,6 +200,7 @@ impl Console {
                 showing.write(&taken).or_else(is_broken_pipe)?;
             }
             Command::Locks(waiting) => self.contended(&waiting, interrupt).await?,
+            Command::Events(telling) => self.events(&telling, interrupt).await?,
             Command::Methods { pattern, limit } => self.methods(pattern, limit).await?,
             Command::Filter { change } => self.filter(change)?,
             Command::Clear => self.clear().await?,
@@ -224,6 +233,8 @@ impl Console {
 const NOTHING_RECORDED: &str = "no profile is being recorded; `profile METHOD` begins";
 
 const NO_LOCKS: &str = "no contended locks are known; `locks` records them";
+
+const NO_EVENTS: &str = "no events are told of; `events on` begins";
 
 fn not_attached() -> Failure {
     Failure::new(1, "not attached; `attach TARGET` does that")

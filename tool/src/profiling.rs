@@ -42,6 +42,7 @@ mod wanted;
 use bare::RecordingFacts;
 pub(crate) use bare::Undisturbed;
 use before::{Before, Sampling, Taken};
+pub(crate) use connecting::{Connected, connect_for_events};
 pub use connecting::{connect, detach};
 pub(crate) use contention::LockWaits;
 use contention::ended;

@@ -2,6 +2,7 @@
 //! what is told meanwhile.
 
 pub(crate) mod destination;
+pub(crate) mod events;
 pub(crate) mod locks;
 pub(crate) mod output;
 pub(crate) mod profile;

@@ -182,7 +182,9 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
     };
     match statement {
         Statement::Nothing | Statement::Help(_) => Ok(before),
-        Statement::Expect(expectation) if expectation.is_of_threads() || expectation.is_of_locks() => {
+        Statement::Expect(expectation)
+            if expectation.is_of_threads() || expectation.is_of_locks() || expectation.is_of_events() =>
+        {
             attached.map(|()| before)
         }
         Statement::Expect(_) => profiled(),
@@ -199,9 +201,10 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
                 Err("a region in a script needs an end: add -d TIME or --calls N".to_owned())
             }
             Command::Region(_) => attached.map(|()| before),
-            Command::ThreadDump(_) | Command::Locks(_) | Command::Methods { pattern: Some(_), .. } => {
-                attached.map(|()| before)
-            }
+            Command::ThreadDump(_)
+            | Command::Locks(_)
+            | Command::Events(_)
+            | Command::Methods { pattern: Some(_), .. } => attached.map(|()| before),
             Command::Filter { .. }
             | Command::Echo { .. }
             | Command::Quit

@@ -51,7 +51,7 @@ use questions::Pending;
 use spent::Account;
 
 /// How long a command to the agent may take; hotswapping thousands of classes is the longest.
-const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const COMMAND_DEADLINE: Duration = Duration::from_secs(120);
 /// Classes whose methods are asked for in one message: what happens meanwhile is seen to afterwards.
 const LIST_AT_ONCE: usize = 1_000;
 /// What takes the tool time while commands are executed.

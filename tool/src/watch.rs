@@ -1,7 +1,7 @@
 //! Many JVMs at once: stack traces at an interval, shown, recorded, and given to programs.
 //!
 //! The [`collector`] asks each JVM in a task of its own and sends what it hears to [`run`], which hands it on: to standard output,
-//! to recordings, to each [`analysis`]. None of them holds up another ([`outlet`]).
+//! to recordings, to each [`analysis`]. None of them holds up another ([`outlet`](crate::outlet)).
 //!
 //! Why so: docs/decisions/watch.md.
 
@@ -15,6 +15,7 @@ use rustc_hash::FxHashSet;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
+use crate::outlet::{Closed, Given, Lines, Outlet, Weight};
 use crate::profile::Environment;
 use crate::report::units::plural;
 use crate::request::output::{Origin, Output};
@@ -26,7 +27,6 @@ use crate::traces::{Disconnected, Event, Process, Reason, Said, Schema};
 mod analysis;
 pub(crate) mod collector;
 mod lines;
-mod outlet;
 mod screen;
 pub(crate) mod source;
 mod traces;
@@ -35,7 +35,6 @@ pub(crate) mod view;
 use analysis::{Analysis, Heard, ended};
 use collector::{Collector, News, Pace, Wanted, now_ms};
 use lines::TextLines;
-use outlet::{Closed, Given, Lines, Outlet, Weight};
 use screen::Screen;
 use source::Source;
 use view::View;

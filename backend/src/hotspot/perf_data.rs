@@ -1,5 +1,7 @@
 //! HotSpot's performance data in this process: numbers and texts that `jcmd PerfCounter.print` shows. There is none with `-XX:-UsePerfData`.
 
+use std::collections::BTreeMap;
+
 use super::vm_structs::{Description, Memory};
 
 /// What performance data begins with.
@@ -19,31 +21,56 @@ pub(super) fn find<const N: usize>(
     described: &Description,
     wanted: [&str; N],
 ) -> Option<[Option<u64>; N]> {
+    let (start, data) = all(memory, described)?;
+    Some(counters(&data, wanted)?.map(|place| place.map(|place| start + place as u64)))
+}
+
+/// Where in memory the values of the counters are whose names begin so, by their names.
+pub(super) fn below(memory: &Memory, described: &Description, beginning: &str) -> Option<BTreeMap<String, u64>> {
+    let (start, data) = all(memory, described)?;
+    let mut found = BTreeMap::new();
+    each(&data, |name, place| {
+        if name.starts_with(beginning.as_bytes()) {
+            found.insert(String::from_utf8_lossy(name).into_owned(), start + place as u64);
+        }
+    })?;
+    Some(found)
+}
+
+/// Where the data is, and what.
+fn all(memory: &Memory, described: &Description) -> Option<(u64, Vec<u8>)> {
     let start = memory.word(described.field("PerfMemory", "_start")?.address)?;
     let length = memory.word(described.field("PerfMemory", "_top")?.address)?.checked_sub(start)?;
-    let data = memory.bytes(start, usize::try_from(length).ok()?)?;
-    Some(counters(&data, wanted)?.map(|place| place.map(|place| start + place as u64)))
+    Some((start, memory.bytes(start, usize::try_from(length).ok()?)?))
 }
 
 /// Where the values of the counters are.
 fn counters<const N: usize>(data: &[u8], wanted: [&str; N]) -> Option<[Option<usize>; N]> {
+    let mut found = [None; N];
+    each(data, |name, place| {
+        if let Some(index) = wanted.iter().position(|wanted| wanted.as_bytes() == name) {
+            found[index] = Some(place);
+        }
+    })?;
+    Some(found)
+}
+
+/// Each counter's name, and where its value is; `None` if they are garbled.
+fn each(data: &[u8], mut counter: impl FnMut(&[u8], usize)) -> Option<()> {
     let number = |at: usize| Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?) as usize);
     if data.len() < HEADER || data[..4] != MAGIC {
         return None;
     }
-    let mut found = [None; N];
     let mut entry = number(ENTRY_OFFSET)?;
     for _ in 0..number(ENTRY_COUNT)? {
         // One without a length is garbled, and would be the next one too.
         let length = number(entry + ENTRY_LENGTH).filter(|length| *length > 0)?;
         let name = data.get(entry..entry.checked_add(length)?)?.get(number(entry + NAME_OFFSET)?..)?;
         let name = name.split(|byte| *byte == 0).next()?;
-        if let Some(index) = wanted.iter().position(|wanted| wanted.as_bytes() == name) {
-            found[index] = Some(entry + number(entry + VALUE_OFFSET)?);
-        }
+        counter(name, entry + number(entry + VALUE_OFFSET)?);
         entry += length;
     }
-    Some(found)
+    Some(())
 }
 
 #[cfg(test)]

@@ -129,14 +129,20 @@ pub enum EventKind {
     VmInit = 50,
     /// The VM goes down.
     VmDeath = 51,
+    /// A platform thread begins.
+    ThreadStart = 52,
     /// A platform thread ends.
     ThreadEnd = 53,
     /// A class file is about to be parsed.
     ClassFileLoadHook = 54,
+    /// A class has been loaded, and not linked yet.
+    ClassLoad = 55,
     /// A class has been linked.
     ClassPrepare = 56,
     /// A method has been compiled, or, by `GenerateEvents`, is there compiled.
     CompiledMethodLoad = 68,
+    /// A method's compiled code is gone.
+    CompiledMethodUnload = 69,
     /// A thread is about to wait in `Object.wait`.
     MonitorWait = 73,
     /// It has.
@@ -155,8 +161,8 @@ pub enum EventKind {
 pub type VmInit = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread);
 /// Type of `VMDeath`.
 pub type VmDeath = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv);
-/// Type of `ThreadEnd`.
-pub type ThreadEnd = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread);
+/// Type of `ThreadStart` and `ThreadEnd`.
+pub type OfThread = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread);
 /// Type of `ClassFileLoadHook`.
 pub type ClassFileLoadHook = unsafe extern "system" fn(
     *mut Env,
@@ -170,8 +176,8 @@ pub type ClassFileLoadHook = unsafe extern "system" fn(
     *mut jint,
     *mut *mut u8,
 );
-/// Type of `ClassPrepare`.
-pub type ClassPrepare = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jclass);
+/// Type of `ClassLoad` and `ClassPrepare`.
+pub type OfClass = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jclass);
 
 /// Type of `MonitorWait`; the time is in ms.
 pub type MonitorWait = unsafe extern "system" fn(*mut Env, *mut jni::sys::JNIEnv, jthread, jobject, jlong);
@@ -184,6 +190,9 @@ pub type GarbageCollection = unsafe extern "system" fn(*mut Env);
 /// Type of `CompiledMethodLoad`.
 pub type CompiledMethodLoad =
     unsafe extern "system" fn(*mut Env, jmethodID, jint, *const c_void, jint, *const c_void, *const CompileRecord);
+
+/// Type of `CompiledMethodUnload`.
+pub type CompiledMethodUnload = unsafe extern "system" fn(*mut Env, jmethodID, *const c_void);
 
 /// `jvmtiCompiledMethodLoadRecordHeader` (jvmticmlr.h).
 #[repr(C)]
@@ -234,21 +243,23 @@ pub struct Callbacks {
     /// Event 51.
     pub vm_death: Option<VmDeath>,
     /// Event 52.
-    pub thread_start: Option<unsafe extern "system" fn()>,
+    pub thread_start: Option<OfThread>,
     /// Event 53.
-    pub thread_end: Option<ThreadEnd>,
+    pub thread_end: Option<OfThread>,
     /// Event 54.
     pub class_file_load_hook: Option<ClassFileLoadHook>,
     /// Event 55.
-    pub class_load: Option<unsafe extern "system" fn()>,
+    pub class_load: Option<OfClass>,
     /// Event 56.
-    pub class_prepare: Option<ClassPrepare>,
+    pub class_prepare: Option<OfClass>,
     /// Events 57 to 67.
     pub unused: [Option<unsafe extern "system" fn()>; 11],
     /// Event 68.
     pub compiled_method_load: Option<CompiledMethodLoad>,
-    /// Events 69 to 72.
-    pub unused_too: [Option<unsafe extern "system" fn()>; 4],
+    /// Event 69.
+    pub compiled_method_unload: Option<CompiledMethodUnload>,
+    /// Events 70 to 72.
+    pub unused_too: [Option<unsafe extern "system" fn()>; 3],
     /// Event 73.
     pub monitor_wait: Option<MonitorWait>,
     /// Event 74.
@@ -302,6 +313,11 @@ pub(super) struct Parameter {
     pub(super) base_type: jint,
     pub(super) is_null_ok: u8,
 }
+
+/// `JVMTI_KIND_IN_PTR`: a parameter that is a pointer.
+pub(super) const IN_POINTER: jint = 92;
+/// `JVMTI_TYPE_CCHAR`: to a text.
+pub(super) const A_CHAR: jint = 115;
 
 /// `jvmtiLineNumberEntry`.
 #[repr(C)]
@@ -364,6 +380,7 @@ pub mod slot {
     pub const DISPOSE_ENVIRONMENT: usize = 127;
     pub const GET_SYSTEM_PROPERTY: usize = 131;
     pub const ADD_CAPABILITIES: usize = 142;
+    pub const RELINQUISH_CAPABILITIES: usize = 143;
     pub const GET_CONSTANT_POOL: usize = 146;
     pub const RETRANSFORM_CLASSES: usize = 152;
 
@@ -404,6 +421,7 @@ pub mod slot {
         (DISPOSE_ENVIRONMENT, "DisposeEnvironment"),
         (GET_SYSTEM_PROPERTY, "GetSystemProperty"),
         (ADD_CAPABILITIES, "AddCapabilities"),
+        (RELINQUISH_CAPABILITIES, "RelinquishCapabilities"),
         (GET_CONSTANT_POOL, "GetConstantPool"),
         (RETRANSFORM_CLASSES, "RetransformClasses"),
     ];

@@ -1,5 +1,8 @@
 //! The control protocol's messages, of both sides: one of each kind as a sample.
 
+use headwater_protocol::message::events::{
+    self, Event, Happened, Kinds, Named, Owner, Place, Pool, Sort, Telling, What,
+};
 use headwater_protocol::message::{
     Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, Internal, MethodInfo,
     MethodRef, Notice, Omitted, Patience, Reply, Reveal, RunningCall, Standing, ThreadStack, ToAgent, ToTool,
@@ -140,6 +143,7 @@ pub(crate) fn to_agent() -> Vec<ToAgent> {
             threads: vec![(ThreadId(77), vec![MethodId(1), MethodId(2)])],
         },
         Command::Stop,
+        Command::Tell(Kinds::all()),
         Command::Release,
         Command::Detach,
     ];
@@ -198,6 +202,7 @@ pub(crate) fn replies() -> Vec<Reply> {
         Reply::Stacks(vec![stack]),
         Reply::Sampled { classes: vec![(ClassId(3), 9)], paused_ns: 1000 },
         Reply::Stopped { time_ns: -1 },
+        Reply::Telling(Telling { now_ns: 5, has_unloads: true, has_pools: true }),
         Reply::Detached { hotswap: hotswap() },
     ]
 }
@@ -220,6 +225,39 @@ pub(crate) fn upcalls() -> Vec<Upcall> {
     ]
 }
 
+/// An event of each sort.
+fn happened() -> Happened {
+    let thread = || events::Thread { id: 77, name: "worker".to_owned() };
+    let stack = || vec![Place { method: 0, line: Some(12) }, Place { method: 0, line: None }];
+    let pool = Pool { name: "eden".to_owned(), before: Some(2048), after: 0 };
+    let whats = [
+        What::Collection { duration_ns: 7, cause: Some("System.gc()".to_owned()), pools: vec![pool] },
+        What::ClassLoad {
+            class: "a.b.C".to_owned(),
+            loader: Some("a.b.Loader".to_owned()),
+            thread: thread(),
+            stack: stack(),
+        },
+        What::ClassUnload { class: "a.b.C".to_owned() },
+        What::ThreadStart { thread: thread(), is_daemon: true },
+        What::ThreadEnd { thread: thread() },
+        What::Wait {
+            duration_ns: 9,
+            class: "a.b.C".to_owned(),
+            thread: thread(),
+            stack: stack(),
+            owner: Some(Owner { thread: thread(), stack: stack() }),
+        },
+        What::Compilation { method: 0, bytes: 512 },
+        What::Discard { method: 0 },
+    ];
+    Happened {
+        methods: vec![Named { class: "a.b.C".to_owned(), name: "m".to_owned() }],
+        events: whats.into_iter().map(|what| Event { time_ns: -5, what }).collect(),
+        left_out: vec![(Sort::Wait, 3)],
+    }
+}
+
 /// One of each.
 pub(crate) fn notices() -> Vec<Notice> {
     let thread = ThreadId(77);
@@ -233,6 +271,7 @@ pub(crate) fn notices() -> Vec<Notice> {
         Notice::ClassPrepared(class_info()),
         Notice::HasRun(vec![method_ref()]),
         Notice::FramesLeft { thread, open: 1, time_ns: 5, error_ns: 2 },
+        Notice::Happened(happened()),
         Notice::VmDeath,
     ]
 }

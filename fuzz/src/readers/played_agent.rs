@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use headwater_protocol::message::events::Telling;
 use headwater_protocol::message::{
     Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, MethodInfo, MethodRef,
     Notice, Reply, RunningCall, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall,
@@ -262,6 +263,7 @@ impl<'a> Agent<'a> {
             }
             Command::Sample { .. } => Reply::Sampled { classes: vec![(self.any_class(), 7)], paused_ns: 5 },
             Command::Stop => Reply::Stopped { time_ns: 1 << 30 },
+            Command::Tell(_) => Reply::Telling(Telling::default()),
             Command::Detach => Reply::Detached { hotswap: HotswapResult::default() },
             Command::Omit(_)
             | Command::Reveal(_)

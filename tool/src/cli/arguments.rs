@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::{analyse, diff, locks, region, report, roots, sample, threads, top, watch};
+use super::{analyse, diff, events, locks, region, report, roots, sample, threads, top, watch};
 use crate::request::profile::OneProfile;
 use crate::script::Setting;
 
@@ -21,6 +21,7 @@ Examples:
   headwater attach shop.jar
   headwater sample shop.jar -d 30s
   headwater threads shop.jar
+  headwater events shop.jar --gc --threads
   headwater watch --all
   headwater doctor shop.jar
 
@@ -160,6 +161,9 @@ pub(super) enum Command {
     /// Show contended locks: who waited for which, where and how long, and who held them; loads nothing into the JVM
     #[command(after_help = locks::EXAMPLES)]
     Locks(locks::LocksArgs),
+    /// Tell of collections, classes, threads, waits for monitors and compilations as they happen
+    #[command(after_help = events::EXAMPLES)]
+    Events(events::EventsArgs),
     /// Watch many JVMs: stack traces at an interval, recorded, searched, given to programs; loads nothing into them
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::WatchArgs),

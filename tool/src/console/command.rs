@@ -10,6 +10,7 @@ use super::line::{LineError, Variables, Word, split};
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::report::select::MethodSelector;
 use crate::request::ProfileArgs;
+use crate::request::events::Telling;
 use crate::request::locks::Waiting;
 use crate::request::output::Output;
 use crate::request::threads::Showing;
@@ -106,6 +107,12 @@ pub enum Command {
         after_help = "Examples:\n  locks -d 30s\n  locks --over 1ms > locks.json"
     )]
     Locks(Box<Waiting>),
+    /// Tell of what happens in the target, beside a profile: collections, classes, threads, monitors, compile
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  events gc threads on\n  events monitors on > waits.jsonl\n  events gc off\n  events          (what has happened)\n  events off"
+    )]
+    Events(Box<Telling>),
     /// Show the target's methods that match, or those of the profile
     #[command(help_template = TEMPLATE, after_help = "Examples:\n  methods com.acme.Shop\n  methods 'com.acme.*::handle*'")]
     Methods {
@@ -160,7 +167,8 @@ pub enum Command {
     Expect {
         /// A quantity, one of < <= == != >= >, and a number or time. Quantities: root-calls, calls, events, lost, healed,
         /// instrumented, called, skipped, threads, warnings; duration; calls(METHOD), self(METHOD), total(METHOD);
-        /// deadlocks, which needs no profile; contended-locks, lock-waits and lock-blocked, of the last `locks`
+        /// deadlocks, which needs no profile; contended-locks, lock-waits and lock-blocked, of the last `locks`;
+        /// collections, gc-total, gc-longest, classes-loaded and threads-started, of `events`
         #[arg(trailing_var_arg = true, value_name = "EXPECTATION")]
         expectation: Vec<String>,
     },
@@ -214,7 +222,7 @@ pub enum Statement {
 }
 
 /// The commands whose report can be redirected.
-const REPORTS: [&str; 6] = ["tree", "flat", "callers", "region", "thread-dump", "locks"];
+const REPORTS: [&str; 7] = ["tree", "flat", "callers", "region", "thread-dump", "locks", "events"];
 
 /// Reads lines. The grammar is built once: a line of its own would take thousands of times its length in memory.
 #[derive(Debug)]
@@ -253,6 +261,7 @@ impl Reader {
                     Command::Region(timing) => Some(timing.check()),
                     Command::ThreadDump(showing) => Some(showing.check()),
                     Command::Locks(waiting) => Some(waiting.output().check()),
+                    Command::Events(telling) => Some(telling.check()),
                     _ => output.map(Output::check),
                 };
                 if let Some(Err(message)) = checked {
@@ -290,7 +299,7 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
     }
     if at == 0 || !REPORTS.contains(&words[0].text.as_str()) {
         return bad(
-            "only a report (`tree`, `flat`, `callers`, `region`, `thread-dump`, `locks`) can be written to a file",
+            "only a report (`tree`, `flat`, `callers`, `region`, `thread-dump`, `locks`) or `events` can be written to a file",
         );
     }
     if words.len() != at + 2 {

@@ -119,6 +119,7 @@ fn wanted(line: &str) -> (usize, Wanted) {
             wanted
         }
         "attach" => Wanted::Target,
+        "events" => words(&["gc", "classes", "threads", "monitors", "compile", "on", "off"]),
         "profile" | "region" | "callers" => Wanted::Method,
         "methods" => Wanted::Class,
         "filter" if before.len() > 1 => Wanted::Class,

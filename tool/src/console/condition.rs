@@ -3,7 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use headwater_protocol::message::events::Sort;
+
 use super::line::{LineError, Word};
+use crate::events::summary::Summary;
 use crate::pattern::MethodPattern;
 use crate::profile::{Contention, NodeIndex, Part, Profile, Quantity, Unit};
 use crate::report::units::bytes;
@@ -106,10 +109,16 @@ enum Subject {
     ContendedLocks,
     LockWaits,
     LockBlocked,
+    /// Of events.
+    Collections,
+    GcTotal,
+    GcLongest,
+    ClassesLoaded,
+    ThreadsStarted,
 }
 
 /// The quantities without a pattern, for messages and completion.
-pub const QUANTITIES: [&str; 15] = [
+pub const QUANTITIES: [&str; 20] = [
     "root-calls",
     "calls",
     "duration",
@@ -125,6 +134,11 @@ pub const QUANTITIES: [&str; 15] = [
     "contended-locks",
     "lock-waits",
     "lock-blocked",
+    "collections",
+    "gc-total",
+    "gc-longest",
+    "classes-loaded",
+    "threads-started",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,6 +243,16 @@ impl Expectation {
         matches!(self.subject, Subject::ContendedLocks | Subject::LockWaits | Subject::LockBlocked)
     }
 
+    /// Whether it is about events.
+    pub fn is_of_events(&self) -> bool {
+        self.subject.happened(&Summary::default()).is_some()
+    }
+
+    /// The same as [`Expectation::check`] of what has happened.
+    pub(crate) fn check_events(&self, summary: &Summary) -> Result<(), String> {
+        self.check_value(self.subject.happened(summary).unwrap_or(f64::NAN))
+    }
+
     /// The same as [`Expectation::check`] of what is known to be so many.
     pub fn check_count(&self, count: usize) -> Result<(), String> {
         self.check_value(count as f64)
@@ -328,6 +352,11 @@ fn subject(text: &str) -> Result<Subject, String> {
         "contended-locks" => Subject::ContendedLocks,
         "lock-waits" => Subject::LockWaits,
         "lock-blocked" => Subject::LockBlocked,
+        "collections" => Subject::Collections,
+        "gc-total" => Subject::GcTotal,
+        "gc-longest" => Subject::GcLongest,
+        "classes-loaded" => Subject::ClassesLoaded,
+        "threads-started" => Subject::ThreadsStarted,
         other => {
             let known = QUANTITIES.join(", ");
             return Err(format!(
@@ -341,12 +370,25 @@ impl Subject {
     /// Its unit; `None` if the profile will tell.
     fn unit(&self) -> Option<Unit> {
         match self {
-            Subject::Duration | Subject::LockBlocked => Some(Unit::Nanoseconds),
+            Subject::Duration | Subject::LockBlocked | Subject::GcTotal | Subject::GcLongest => Some(Unit::Nanoseconds),
             Subject::Of(quantity, _) if quantity.is_time() => Some(Unit::Nanoseconds),
             Subject::Of(quantity, _) if *quantity == Quantity::CALLS => Some(Unit::Count),
             Subject::Of(..) => None,
             _ => Some(Unit::Count),
         }
+    }
+
+    /// What there has been of it, if it is about events.
+    fn happened(&self, summary: &Summary) -> Option<f64> {
+        let count = match self {
+            Subject::Collections => summary.count(Sort::Collection),
+            Subject::GcTotal => summary.pauses().total_ns,
+            Subject::GcLongest => summary.pauses().longest_ns,
+            Subject::ClassesLoaded => summary.count(Sort::ClassLoad),
+            Subject::ThreadsStarted => summary.count(Sort::ThreadStart),
+            _ => return None,
+        };
+        Some(count as f64)
     }
 
     fn of(&self, profile: &Profile) -> f64 {
@@ -370,7 +412,12 @@ impl Subject {
             Subject::Threads => profile.threads.len() as u64,
             Subject::Warnings => profile.warnings.len() as u64,
             // Not a profile's.
-            Subject::Deadlocks => return f64::NAN,
+            Subject::Deadlocks
+            | Subject::Collections
+            | Subject::GcTotal
+            | Subject::GcLongest
+            | Subject::ClassesLoaded
+            | Subject::ThreadsStarted => return f64::NAN,
         };
         count as f64
     }
@@ -406,92 +453,4 @@ pub fn is_meant(pattern: &MethodPattern, machine: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::line::split;
-    use super::*;
-
-    fn words(line: &str) -> Vec<Word> {
-        split(line, &|_| None).unwrap()
-    }
-
-    fn wait(line: &str) -> Result<WaitCommand, LineError> {
-        WaitCommand::parse(&words(line)[1..], line.len() + 1)
-    }
-
-    fn expectation(line: &str) -> Result<Expectation, LineError> {
-        Expectation::parse(&words(line)[1..], line.len() + 1)
-    }
-
-    #[test]
-    fn waits() {
-        let seconds = Duration::from_secs;
-        for (line, what, at_most) in [
-            ("wait 30s", Wait::For(seconds(30)), None),
-            ("wait 1.5", Wait::For(Duration::from_millis(1_500)), None),
-            ("wait calls 1_000", Wait::Calls(1_000), None),
-            ("wait calls 1000 60s", Wait::Calls(1_000), Some(seconds(60))),
-            ("wait root-entered 1m", Wait::RootEntered, Some(seconds(60))),
-            ("wait done", Wait::Done, None),
-        ] {
-            assert_eq!(wait(line), Ok(WaitCommand { what, at_most }), "{line}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_with_a_wait_is_said_with_its_place() {
-        for (line, column, part) in [
-            ("wait", 5, "give a time"),
-            ("wait for it", 6, "`for` is nothing to wait for"),
-            ("wait calls", 11, "how many calls?"),
-            ("wait calls many", 12, "`many` is no number of calls"),
-            ("wait root-entered soon", 19, "`soon` is no time"),
-            ("wait 3s 4s", 9, "`4s` is too much here"),
-        ] {
-            let error = wait(line).expect_err(line);
-            assert!(error.column == column && error.message.contains(part), "{line}: {error:?}");
-        }
-    }
-
-    #[test]
-    fn expectations_are_read_with_and_without_spaces_and_around_constructors() {
-        for (line, comparison, value) in [
-            ("expect root-calls > 0", Comparison::More, 0.0),
-            ("expect root-calls>=1", Comparison::AtLeast, 1.0),
-            ("expect lost == 0", Comparison::Equal, 0.0),
-            ("expect calls(a.B::<init>) > 3", Comparison::More, 3.0),
-            ("expect calls( a.B::<init> )!=3", Comparison::Other, 3.0),
-            ("expect total(a.*::b) <= 250us", Comparison::AtMost, 250_000.0),
-            ("expect duration < 2s", Comparison::Less, 2e9),
-            ("expect blocked.total(a.*::b) < 2ms", Comparison::Less, 2e6),
-            ("expect made-up(a.*::b) < 3MiB", Comparison::Less, 3_145_728.0),
-            ("expect waits(a.*::b) < 3", Comparison::Less, 3.0),
-        ] {
-            let read = expectation(line).unwrap();
-            assert_eq!((read.comparison, read.value), (comparison, value), "{line}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_with_an_expectation_is_said_with_its_place() {
-        for (line, column, part) in [
-            ("expect", 7, "give a quantity"),
-            ("expect root-calls", 8, "give a quantity"),
-            ("expect root-call > 0", 8, "`root-call` is no quantity; there are root-calls"),
-            ("expect events(a.B::c) > 0", 8, "`events` has no pattern"),
-            ("expect blocked(a.B::c) > soon", 26, "`soon` is no number, time (250us, 3ms, 1s) or size"),
-            ("expect lost ==", 15, "a number is missing"),
-            ("expect lost == no", 16, "`no` is no number"),
-            ("expect duration < 5 apples", 19, "`5 apples` is no time"),
-        ] {
-            let error = expectation(line).expect_err(line);
-            assert!(error.column == column && error.message.contains(part), "{line}: {error:?}");
-        }
-    }
-
-    #[test]
-    fn machine_names_are_matched() {
-        let pattern = "a.b.C::m(int)".parse().unwrap();
-        assert!(is_meant(&pattern, "a.b.C.m(I)V"));
-        assert!(!is_meant(&pattern, "a.b.C.m(J)V") && !is_meant(&pattern, "a.b.C.n(I)V"));
-    }
-}
+mod tests;

@@ -39,6 +39,7 @@ impl Console {
         let jvm = jvm::resolve(target).map_err(|error| Failure::new(error.exit_code(), error.to_string()))?;
         self.last = None;
         self.locks = None;
+        self.happening.forget();
         self.connect(&jvm, &idle()).await?;
         self.jvm = Some(jvm);
         Ok(())
@@ -180,6 +181,11 @@ impl Console {
 
     /// Gives everything back and leaves the target.
     pub async fn detach(&mut self) -> Result<(), Failure> {
+        let told = self.leave_events().await;
+        self.leave().await.and(told)
+    }
+
+    async fn leave(&mut self) -> Result<(), Failure> {
         match std::mem::take(&mut self.state) {
             State::Live { live, .. } => {
                 let outcome = live.finish(Ok(Ending::Interrupted), pending(), &|_| ()).await;

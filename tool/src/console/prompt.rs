@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use rustyline::completion::Completer;
@@ -18,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::complete::Completion;
+use super::events::Printer;
 use super::{Console, Event, Failure, Flow, command};
 use crate::printable::printable_lines;
 
@@ -79,6 +80,8 @@ pub async fn run(mut console: Console, signals: Signals) -> u8 {
         let _ = writeln!(io::stderr(), "headwater: a thread could not be started: {error}");
         return 1;
     }
+    let printer = printer.map(|printer| Printer(Arc::new(Mutex::new(printer))));
+    console.happening.printer = printer.clone();
     let mut told = Told { printer, is_prompting: false };
     let code = converse(&mut console, &mut received, &turns, (signals, &mut told)).await;
     let left = console.detach().await;
@@ -91,7 +94,7 @@ pub async fn run(mut console: Console, signals: Signals) -> u8 {
 
 /// What is said without having been asked for.
 struct Told {
-    printer: Option<Box<dyn ExternalPrinter + Send>>,
+    printer: Option<Printer>,
     /// The user may be typing: the line must not be torn.
     is_prompting: bool,
 }
@@ -99,8 +102,8 @@ struct Told {
 impl Told {
     fn tell(&mut self, message: &str) {
         let message = printable_lines(message);
-        let printed = match &mut self.printer {
-            Some(printer) if self.is_prompting => printer.print(format!("{message}\n")).is_ok(),
+        let printed = match &self.printer {
+            Some(printer) if self.is_prompting => printer.print(format!("{message}\n")),
             _ => false,
         };
         if !printed {

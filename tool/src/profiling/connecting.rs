@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use headwater_protocol::layout::Shape;
-use headwater_protocol::message::{Internal, Standing};
-use headwater_protocol::segment::Segment;
+use headwater_protocol::message::{Greeting, Internal, Standing};
+use headwater_protocol::segment::{Recording, Segment};
 use tokio::process::Child;
 
 use super::ProfileError;
@@ -63,7 +63,26 @@ fn described((internal, standing): (Internal, Standing)) -> JvmInternal {
 
 /// Attaches to a running JVM, for profiles with the clock, the controls and the buffer of these settings.
 pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, ProfileError> {
-    let (pid, main) = (jvm.pid, jvm.main.clone());
+    let connected = bring_into(jvm, "", |caller| welcome(caller, jvm.pid, settings)).await?;
+    Ok(connected.attached(jvm.pid, jvm.main.clone()))
+}
+
+/// Attaches to a running JVM to be told of events, beside whatever else is attached.
+pub(crate) async fn connect_for_events(jvm: &Jvm) -> Result<Connected, ProfileError> {
+    bring_into(jvm, "events=", |caller| {
+        // Nothing but signs of life is in it.
+        welcome_with(caller, Shape::of(2), Recording::default())
+    })
+    .await
+}
+
+/// Brings the agent into a JVM, for what the option says, and welcomes it.
+async fn bring_into(
+    jvm: &Jvm,
+    option: &str,
+    welcome: impl FnOnce(Caller) -> Result<Connected, ProfileError>,
+) -> Result<Connected, ProfileError> {
+    let pid = jvm.pid;
     let jvm = jvm.clone();
     let (place, socket) = blocking(move || {
         let host = TargetHost::of(&jvm)?;
@@ -76,10 +95,18 @@ pub async fn connect(jvm: &Jvm, settings: &Settings) -> Result<Attached, Profile
     })
     .await?;
     let listener = place.listener(socket)?;
-    let connected = bring_in(place.host, &place.directory, place.library, &listener, settings).await?;
+    let options = format!("{option}{}", path_of_socket(&place.directory));
+    let loading = load(place.host, place.library, options);
+    tokio::pin!(loading);
+    let (caller, loaded) = caller(&listener, loading.as_mut()).await?;
+    let connected = welcome(caller)?;
+    // HotSpot looks for the runtime's native methods in the agents that it has finished loading.
+    if !loaded {
+        finished(&listener, loading).await?;
+    }
     // The agent is mapped and the socket connected: nothing of ours needs to stay in the file system.
     drop((listener, place.directory));
-    Ok(connected.attached(pid, main))
+    Ok(connected)
 }
 
 /// Does what may wait for a file system or a process, and cannot be interrupted, on a thread of its own: Ctrl-C is heard meanwhile.
@@ -122,25 +149,6 @@ impl Place {
 
 fn path_of_socket(directory: &SharedDir) -> String {
     format!("{}/{}", directory.there(), agent::SOCKET)
-}
-
-async fn bring_in(
-    host: TargetHost,
-    directory: &SharedDir,
-    library: String,
-    listener: &Listener,
-    settings: &Settings,
-) -> Result<Connected, ProfileError> {
-    let pid = host.pid();
-    let loading = load(host, library, path_of_socket(directory));
-    tokio::pin!(loading);
-    let (caller, loaded) = caller(listener, loading.as_mut()).await?;
-    let connected = welcome(caller, pid, settings)?;
-    // HotSpot looks for the runtime's native methods in the agents that it has finished loading.
-    if !loaded {
-        finished(listener, loading).await?;
-    }
-    Ok(connected)
 }
 
 /// The end of the loading of an agent that has connected. One that fails after that says why on a connection of its own.
@@ -196,10 +204,11 @@ async fn caller(
 }
 
 /// An agent that has been welcomed.
-struct Connected {
-    segment: Arc<Segment>,
-    pulse: Pulse,
-    link: Link,
+pub(crate) struct Connected {
+    pub(crate) segment: Arc<Segment>,
+    /// Goes on as long as it is kept.
+    pub(crate) pulse: Pulse,
+    pub(crate) link: Link,
     java_version: String,
     internals: Vec<(Internal, Standing)>,
 }
@@ -222,16 +231,23 @@ impl Connected {
 }
 
 fn welcome(caller: Caller, pid: u32, settings: &Settings) -> Result<Connected, ProfileError> {
-    let greeting = caller.greeting().clone();
-    let internals = greeting.internals;
-    let java_version = if greeting.java_version.is_empty() { greeting.vm_version } else { greeting.java_version };
-    let (buffer_bytes, recording) = agreed(settings, &java_version)?;
+    let (buffer_bytes, recording) = agreed(settings, java_version(caller.greeting()))?;
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
-    let (segment, file) = Segment::create(Shape::fit(buffer_bytes, threads), recording)?;
+    welcome_with(caller, Shape::fit(buffer_bytes, threads), recording)
+}
+
+fn welcome_with(caller: Caller, shape: Shape, recording: Recording) -> Result<Connected, ProfileError> {
+    let greeting = caller.greeting();
+    let (java_version, internals) = (java_version(greeting).to_owned(), greeting.internals.clone());
+    let (segment, file) = Segment::create(shape, recording)?;
     let segment = Arc::new(segment);
     let pulse = Pulse::start(Arc::clone(&segment)).map_err(ProfileError::Thread)?;
     let link = caller.welcome(&file, TARGET_DEADLINE)?;
     Ok(Connected { segment, pulse, link, java_version, internals })
+}
+
+fn java_version(greeting: &Greeting) -> &str {
+    if greeting.java_version.is_empty() { &greeting.vm_version } else { &greeting.java_version }
 }
 
 /// A program that was started with the agent in it.
@@ -334,7 +350,6 @@ fn with_removed(report: String, removed: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use headwater_protocol::message::Greeting;
     use headwater_protocol::wire;
     use headwater_tests::Scratch;
 

@@ -42,7 +42,7 @@ pub enum SessionError {
 
 impl SessionError {
     /// What it means that a message could not be sent or received. The agent may have said why before it closed the connection.
-    pub(super) fn of(error: WireError, segment: &Segment) -> SessionError {
+    pub(crate) fn of(error: WireError, segment: &Segment) -> SessionError {
         match (error, segment.end()) {
             (WireError::Io(_), Some(End::JvmEnds)) => SessionError::TargetEnded,
             (WireError::Io(_), Some(End::Silence)) => SessionError::GivenUp,

@@ -190,6 +190,8 @@ impl Session {
                     let _ = returns.send(Returned { thread, open: open as usize, time_ns, error_ns });
                 }
             }
+            // Not asked for here.
+            Notice::Happened(_) => {}
             Notice::VmDeath => return Err(SessionError::TargetEnded),
         }
         Ok(())

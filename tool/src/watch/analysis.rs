@@ -15,7 +15,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::outlet::{Given, Lines, Outlet, Weight};
+use crate::outlet::{Given, Lines, Outlet, Weight};
 
 /// Of a line that an analysis says so much is shown.
 const LONGEST_LINE_BYTES: usize = 16 << 10;

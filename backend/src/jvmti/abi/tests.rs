@@ -48,10 +48,13 @@ fn errors_events_and_status_bits_are_the_headers() {
         for (event, name) in [
             (EventKind::VmInit, "VM_INIT"),
             (EventKind::VmDeath, "VM_DEATH"),
+            (EventKind::ThreadStart, "THREAD_START"),
             (EventKind::ThreadEnd, "THREAD_END"),
             (EventKind::ClassFileLoadHook, "CLASS_FILE_LOAD_HOOK"),
+            (EventKind::ClassLoad, "CLASS_LOAD"),
             (EventKind::ClassPrepare, "CLASS_PREPARE"),
             (EventKind::CompiledMethodLoad, "COMPILED_METHOD_LOAD"),
+            (EventKind::CompiledMethodUnload, "COMPILED_METHOD_UNLOAD"),
             (EventKind::MonitorWait, "MONITOR_WAIT"),
             (EventKind::MonitorWaited, "MONITOR_WAITED"),
             (EventKind::MonitorContendedEnter, "MONITOR_CONTENDED_ENTER"),
@@ -60,6 +63,9 @@ fn errors_events_and_status_bits_are_the_headers() {
             (EventKind::GarbageCollectionFinish, "GARBAGE_COLLECTION_FINISH"),
         ] {
             assert_eq!(constant(&header, &format!("JVMTI_EVENT_{name}")), event as i32);
+        }
+        for (value, name) in [(IN_POINTER, "KIND_IN_PTR"), (A_CHAR, "TYPE_CCHAR")] {
+            assert_eq!(constant(&header, &format!("JVMTI_{name}")), value);
         }
         for (bit, name) in [
             (class_status::PREPARED, "PREPARED"),

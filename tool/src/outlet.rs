@@ -11,13 +11,13 @@ use crate::traces::recording::Writer;
 const MOST_BYTES: usize = 16 << 20;
 
 /// What lines are written to.
-pub(super) trait Sink: Send + 'static {
+pub(crate) trait Sink: Send + 'static {
     /// Writes some lines. Blocks.
     fn write(&mut self, lines: &[Arc<str>]) -> io::Result<()>;
 }
 
 /// Text, a line each.
-pub(super) struct Lines<W>(pub(super) W);
+pub(crate) struct Lines<W>(pub(crate) W);
 
 impl<W: Write + Send + 'static> Sink for Lines<W> {
     fn write(&mut self, lines: &[Arc<str>]) -> io::Result<()> {
@@ -31,6 +31,12 @@ impl<W: Write + Send + 'static> Sink for Lines<W> {
     }
 }
 
+impl Sink for Box<dyn Sink> {
+    fn write(&mut self, lines: &[Arc<str>]) -> io::Result<()> {
+        (**self).write(lines)
+    }
+}
+
 impl Sink for Writer {
     fn write(&mut self, lines: &[Arc<str>]) -> io::Result<()> {
         Writer::write(self, lines.iter().map(|line| &**line))
@@ -39,7 +45,7 @@ impl Sink for Writer {
 
 /// Whether a line may be left out where others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Weight {
+pub(crate) enum Weight {
     /// It is large, and there will be others.
     Passing,
     /// What follows is not understood without it.
@@ -48,7 +54,7 @@ pub(super) enum Weight {
 
 /// What became of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Given {
+pub(crate) enum Given {
     Taken,
     /// There is no room: it is left out, the first of several or not.
     LeftOut {
@@ -60,7 +66,7 @@ pub(super) enum Given {
 
 /// How an outlet ended.
 #[derive(Debug)]
-pub(super) enum Closed {
+pub(crate) enum Closed {
     /// All was written, but for so many lines that were left out.
     Done { left_out: u64 },
     /// It could not be written.
@@ -69,7 +75,7 @@ pub(super) enum Closed {
     Stuck,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     lines: VecDeque<Arc<str>>,
     bytes: usize,
@@ -80,7 +86,7 @@ struct State {
     done: Option<Option<io::Error>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Queue {
     state: Mutex<State>,
     changed: Condvar,
@@ -93,13 +99,14 @@ impl Queue {
 }
 
 /// A queue, and the thread that empties it.
-pub(super) struct Outlet {
+#[derive(Debug)]
+pub(crate) struct Outlet {
     queue: Arc<Queue>,
 }
 
 impl Outlet {
     /// Begins to write. The sink goes away with the last line, or with the first that it does not take.
-    pub(super) fn to(sink: impl Sink) -> io::Result<Outlet> {
+    pub(crate) fn to(sink: impl Sink) -> io::Result<Outlet> {
         let queue = Arc::new(Queue::default());
         let mut sink = sink;
         let read = Arc::clone(&queue);
@@ -117,7 +124,7 @@ impl Outlet {
     }
 
     /// Gives a line. Never waits.
-    pub(super) fn give(&self, line: Arc<str>, weight: Weight) -> Given {
+    pub(crate) fn give(&self, line: Arc<str>, weight: Weight) -> Given {
         let mut state = self.queue.lock();
         if state.done.is_some() || state.is_closed {
             return Given::Broken;
@@ -136,18 +143,18 @@ impl Outlet {
     }
 
     /// Whether nothing can be written any more.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.queue.lock().done.is_some()
     }
 
     /// No more lines follow.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.queue.lock().is_closed = true;
         self.queue.changed.notify_all();
     }
 
     /// Waits until all is written, for so long at most.
-    pub(super) fn finish(&self, limit: Duration) -> Closed {
+    pub(crate) fn finish(&self, limit: Duration) -> Closed {
         self.close();
         let deadline = Instant::now() + limit;
         let mut state = self.queue.lock();

@@ -1,0 +1,107 @@
+use super::super::line::split;
+use super::*;
+
+fn words(line: &str) -> Vec<Word> {
+    split(line, &|_| None).unwrap()
+}
+
+fn wait(line: &str) -> Result<WaitCommand, LineError> {
+    WaitCommand::parse(&words(line)[1..], line.len() + 1)
+}
+
+fn expectation(line: &str) -> Result<Expectation, LineError> {
+    Expectation::parse(&words(line)[1..], line.len() + 1)
+}
+
+#[test]
+fn waits() {
+    let seconds = Duration::from_secs;
+    for (line, what, at_most) in [
+        ("wait 30s", Wait::For(seconds(30)), None),
+        ("wait 1.5", Wait::For(Duration::from_millis(1_500)), None),
+        ("wait calls 1_000", Wait::Calls(1_000), None),
+        ("wait calls 1000 60s", Wait::Calls(1_000), Some(seconds(60))),
+        ("wait root-entered 1m", Wait::RootEntered, Some(seconds(60))),
+        ("wait done", Wait::Done, None),
+    ] {
+        assert_eq!(wait(line), Ok(WaitCommand { what, at_most }), "{line}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_wait_is_said_with_its_place() {
+    for (line, column, part) in [
+        ("wait", 5, "give a time"),
+        ("wait for it", 6, "`for` is nothing to wait for"),
+        ("wait calls", 11, "how many calls?"),
+        ("wait calls many", 12, "`many` is no number of calls"),
+        ("wait root-entered soon", 19, "`soon` is no time"),
+        ("wait 3s 4s", 9, "`4s` is too much here"),
+    ] {
+        let error = wait(line).expect_err(line);
+        assert!(error.column == column && error.message.contains(part), "{line}: {error:?}");
+    }
+}
+
+#[test]
+fn expectations_are_read_with_and_without_spaces_and_around_constructors() {
+    for (line, comparison, value) in [
+        ("expect root-calls > 0", Comparison::More, 0.0),
+        ("expect root-calls>=1", Comparison::AtLeast, 1.0),
+        ("expect lost == 0", Comparison::Equal, 0.0),
+        ("expect calls(a.B::<init>) > 3", Comparison::More, 3.0),
+        ("expect calls( a.B::<init> )!=3", Comparison::Other, 3.0),
+        ("expect total(a.*::b) <= 250us", Comparison::AtMost, 250_000.0),
+        ("expect duration < 2s", Comparison::Less, 2e9),
+        ("expect blocked.total(a.*::b) < 2ms", Comparison::Less, 2e6),
+        ("expect made-up(a.*::b) < 3MiB", Comparison::Less, 3_145_728.0),
+        ("expect waits(a.*::b) < 3", Comparison::Less, 3.0),
+    ] {
+        let read = expectation(line).unwrap();
+        assert_eq!((read.comparison, read.value), (comparison, value), "{line}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_an_expectation_is_said_with_its_place() {
+    for (line, column, part) in [
+        ("expect", 7, "give a quantity"),
+        ("expect root-calls", 8, "give a quantity"),
+        ("expect root-call > 0", 8, "`root-call` is no quantity; there are root-calls"),
+        ("expect events(a.B::c) > 0", 8, "`events` has no pattern"),
+        ("expect blocked(a.B::c) > soon", 26, "`soon` is no number, time (250us, 3ms, 1s) or size"),
+        ("expect lost ==", 15, "a number is missing"),
+        ("expect lost == no", 16, "`no` is no number"),
+        ("expect duration < 5 apples", 19, "`5 apples` is no time"),
+    ] {
+        let error = expectation(line).expect_err(line);
+        assert!(error.column == column && error.message.contains(part), "{line}: {error:?}");
+    }
+}
+
+#[test]
+fn machine_names_are_matched() {
+    let pattern = "a.b.C::m(int)".parse().unwrap();
+    assert!(is_meant(&pattern, "a.b.C.m(I)V"));
+    assert!(!is_meant(&pattern, "a.b.C.m(J)V") && !is_meant(&pattern, "a.b.C.n(I)V"));
+}
+
+#[test]
+fn what_happened_is_expected_of_a_summary() {
+    use headwater_protocol::message::events::{Event, Happened, What};
+
+    let mut summary = Summary::default();
+    let collection = |duration_ns| What::Collection { duration_ns, cause: None, pools: Vec::new() };
+    let events = [2_000_000, 5_000_000].map(|ns| Event { time_ns: 0, what: collection(ns) });
+    summary.add(&Happened { events: events.into(), left_out: vec![(Sort::ClassLoad, 3)], ..Happened::default() });
+    for line in
+        ["expect collections == 2", "expect gc-total == 7ms", "expect gc-longest < 6ms", "expect classes-loaded == 3"]
+    {
+        let read = expectation(line).unwrap();
+        assert!(read.is_of_events() && !read.is_of_threads(), "{line}");
+        assert_eq!(read.check_events(&summary), Ok(()), "{line}");
+    }
+    let failed = expectation("expect gc-longest < 5ms").unwrap().check_events(&summary);
+    assert_eq!(failed.unwrap_err(), "expected gc-longest < 5ms, but it is 5ms");
+    assert!(!expectation("expect events > 0").unwrap().is_of_events());
+}
