@@ -110,7 +110,9 @@ impl Summary {
         }
         if self.left_out() > 0 {
             let events = plural(self.left_out(), "event was", "events were");
-            lines.push(format!("left out  {events} counted and not told: they came faster than they could be"));
+            lines.push(format!(
+                "left out  {events} counted and not told: too fast to be told, or waits that began before"
+            ));
         }
         lines
     }
@@ -273,7 +275,7 @@ mod tests {
                 "classes   1,000 loaded, 1 unloaded",
                 "threads   0 started, 1 ended",
                 "compile   1 method compiled (2.000 KiB of code), 0 discarded",
-                "left out  1,001 events were counted and not told: they came faster than they could be",
+                "left out  1,001 events were counted and not told: too fast to be told, or waits that began before",
             ]
         );
         assert_eq!(summary.json()["left_out"], 1_001);

@@ -193,7 +193,7 @@ mod tests {
                 "             left out  2 threads ended",
                 "",
                 "threads   1 started, 4 ended",
-                "left out  2 events were counted and not told: they came faster than they could be",
+                "left out  2 events were counted and not told: too fast to be told, or waits that began before",
             ]
         );
     }
