@@ -1,4 +1,4 @@
-//! What is counted beside calls: waiting for monitors, classes, [collections], [bytes](allocation). Off unless the tool asks: then it costs nothing.
+//! What is counted beside calls: waiting for monitors and in them, classes, [collections], [bytes](allocation). Off unless the tool asks: then it costs nothing.
 //!
 //! Nothing is counted outside the call graph; the runtime knows whether a thread is in it.
 
@@ -50,7 +50,8 @@ impl Counters {
         if what.locks || what.waits {
             jvmti.add_capabilities(&Capabilities::of(&[capability::MONITOR_EVENTS]))?;
         }
-        let wanted = [(what.locks, LOCKS), (what.waits, WAITS)].into_iter().filter(|(is_wanted, _)| *is_wanted);
+        let wanted =
+            [(what.locks || what.waits, LOCKS), (what.waits, WAITS)].into_iter().filter(|(is_wanted, _)| *is_wanted);
         for event in wanted.flat_map(|(_, events)| events) {
             jvmti.enable(event)?;
         }

@@ -10,16 +10,19 @@
 //! `ENTER`, `ROOT`, `EXIT`, `THROW`: id is the method, payload the time in ns since the chunk's base.
 //! `PAUSE`: id is a [`PauseReason`], payload a duration in ns to be taken off the thread's clock; it lies entirely
 //! between the event before and the event after it.
-//! The same kind with the id of a [`Counter`] or of a [`Handover`]: a count for the method on top, or work that changes hands.
+//! The same kind with the id of a [`Counter`] or of a [`Handover`]: a count for the method on top, or work that changes hands. With that
+//! of a [`Wait`], its payload is a time again.
 //! `CONTROL`: id is a root, payload how long a call of it took that was not recorded.
 //! `THREAD`: the thread that the following words belong to, in the lower 36 bits, and the number of its run in the 25 above.
 //!
 //! A run is what a virtual thread writes between two changes of its carrier, whose chunk it writes into; it counts them. A
 //! thread whose words are all in chunks of its own has no runs: 0.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{MethodId, ThreadId};
+
+mod counters;
+
+pub use counters::{Counter, Counting, WAIT_BEGINS, WAIT_ENDS, Wait};
 
 /// Bits of the payload (time in ns since the chunk's base: 36 minutes).
 pub const PAYLOAD_BITS: u32 = 41;
@@ -116,101 +119,6 @@ impl Handover {
     }
 }
 
-/// What is counted beside calls, at the method on top (id of a `PAUSE` word; nothing of it is taken off a clock).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Counter {
-    /// Classes that the thread has loaded and linked.
-    Classes,
-    /// How long it waited to enter monitors, in ns.
-    BlockedNs,
-    /// How often.
-    Blocked,
-    /// How long it waited in `Object.wait`, in ns.
-    WaitedNs,
-    /// How often.
-    Waited,
-    /// Instructions that the method's call has executed. Its exit follows, perhaps with a `PAUSE` between, and tells whose they are.
-    Bytecodes,
-    /// How long collections had the JVM stand still meanwhile, in ns. In no word: the tool finds it out by the collections' times.
-    CollectedNs,
-    /// How often. Likewise.
-    Collected,
-    /// Bytes that the thread has allocated.
-    Allocated,
-}
-
-impl Counter {
-    /// All of them.
-    pub const ALL: [Counter; 9] = [
-        Counter::Classes,
-        Counter::BlockedNs,
-        Counter::Blocked,
-        Counter::WaitedNs,
-        Counter::Waited,
-        Counter::Bytecodes,
-        Counter::CollectedNs,
-        Counter::Collected,
-        Counter::Allocated,
-    ];
-
-    /// The number that stands in the word: none that a pause or a handover has.
-    pub const fn number(self) -> u32 {
-        match self {
-            Counter::Classes => 32,
-            Counter::BlockedNs => 33,
-            Counter::Blocked => 34,
-            Counter::WaitedNs => 35,
-            Counter::Waited => 36,
-            Counter::Bytecodes => 48,
-            Counter::CollectedNs => 37,
-            Counter::Collected => 38,
-            Counter::Allocated => 39,
-        }
-    }
-
-    /// The counter of a number.
-    #[inline]
-    pub fn of(number: u32) -> Option<Counter> {
-        Counter::ALL.into_iter().find(|counter| counter.number() == number)
-    }
-}
-
-/// What is counted beside calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counting {
-    /// Classes that are loaded and linked.
-    pub classes: bool,
-    /// Waiting to enter monitors.
-    pub locks: bool,
-    /// Waiting in `Object.wait`.
-    pub waits: bool,
-    /// Executed instructions.
-    pub bytecodes: bool,
-    /// Garbage collections.
-    pub gc: bool,
-    /// Bytes that are allocated.
-    pub alloc: bool,
-}
-
-impl Counting {
-    /// Whether a counter belongs to it.
-    pub fn has(self, counter: Counter) -> bool {
-        match counter {
-            Counter::Classes => self.classes,
-            Counter::BlockedNs | Counter::Blocked => self.locks,
-            Counter::WaitedNs | Counter::Waited => self.waits,
-            Counter::Bytecodes => self.bytecodes,
-            Counter::CollectedNs | Counter::Collected => self.gc,
-            Counter::Allocated => self.alloc,
-        }
-    }
-
-    /// Whether nothing is.
-    pub fn is_nothing(self) -> bool {
-        self == Counting::default()
-    }
-}
-
 /// A decoded event word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -253,6 +161,15 @@ pub enum Event {
         /// How often, or how much of it.
         value: u64,
     },
+    /// The thread begins to wait, or has waited.
+    Wait {
+        /// In what.
+        wait: Wait,
+        /// Whether it begins.
+        begins: bool,
+        /// Since the chunk's base.
+        time_ns: u64,
+    },
     /// A control invocation of a root is over.
     Control {
         /// The root.
@@ -288,6 +205,15 @@ impl Run {
 }
 
 impl Event {
+    /// When it was, in ns since the chunk's base; `None` of what only tells of the events around it.
+    #[inline]
+    pub fn time_ns(self) -> Option<u64> {
+        match self {
+            Event::Enter { time_ns, .. } | Event::Exit { time_ns, .. } | Event::Wait { time_ns, .. } => Some(time_ns),
+            _ => None,
+        }
+    }
+
     /// Decodes a word; `None` for the zero word and for kinds that do not exist.
     #[inline]
     pub fn decode(word: u64) -> Option<Event> {
@@ -299,10 +225,11 @@ impl Event {
             KIND_ROOT => Event::Enter { method, time_ns: payload, root: true },
             KIND_EXIT => Event::Exit { method, time_ns: payload, thrown: false },
             KIND_THROW => Event::Exit { method, time_ns: payload, thrown: true },
-            KIND_PAUSE => match (Handover::of(id), Counter::of(id)) {
-                (Some(what), _) => Event::Handover { what, link: payload },
-                (_, Some(counter)) => Event::Count { counter, value: payload },
-                (None, None) => {
+            KIND_PAUSE => match (Handover::of(id), Counter::of(id), Wait::of(id)) {
+                (Some(what), ..) => Event::Handover { what, link: payload },
+                (_, Some(counter), _) => Event::Count { counter, value: payload },
+                (_, _, Some((wait, begins))) => Event::Wait { wait, begins, time_ns: payload },
+                (None, None, None) => {
                     Event::Pause { reason: PauseReason::ALL.get(id as usize).copied(), duration_ns: payload }
                 }
             },
@@ -324,6 +251,9 @@ impl Event {
             }
             Event::Handover { what, link } => (KIND_PAUSE, what.number(), link),
             Event::Count { counter, value } => (KIND_PAUSE, counter.number(), value),
+            Event::Wait { wait, begins, time_ns } => {
+                (KIND_PAUSE, if begins { WAIT_BEGINS } else { WAIT_ENDS } + wait.number(), time_ns)
+            }
             Event::Control { method, duration_ns } => (KIND_CONTROL, method.0, duration_ns),
             Event::Thread { thread, run } => {
                 let run = run.map_or(0, |run| run.0);
@@ -351,6 +281,8 @@ mod tests {
             Event::Handover { what: Handover::Submit, link: MAX_PAYLOAD },
             Event::Handover { what: Handover::End, link: 0 },
             Event::Control { method, duration_ns: 5 },
+            Event::Wait { wait: Wait::Parked, begins: true, time_ns: MAX_PAYLOAD },
+            Event::Wait { wait: Wait::File, begins: false, time_ns: 0 },
             Event::Thread { thread: ThreadId(0), run: None },
             Event::Thread { thread: ThreadId(MAX_THREAD), run: Run::new(1) },
             Event::Thread { thread: ThreadId(1), run: Run::new(u32::MAX) },

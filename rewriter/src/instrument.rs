@@ -82,13 +82,14 @@ pub fn instrument(bytes: &[u8], probes: &Probes<'_>, requests: &[Request]) -> Re
 fn rank(place: Place) -> u32 {
     match place {
         Place::Method => 1,
-        Place::Lines { .. } => 2,
+        Place::Wait { call: None } => 2,
+        Place::Lines { .. } => 3,
         // Around the method's own probes: what is told first is not the method's time.
         Place::Around { call: None, .. } => 0,
-        Place::Call { .. } | Place::Around { call: Some(_), .. } => 3,
-        Place::Allocation { .. } => 4,
-        Place::FirstArgument | Place::Argument { .. } => 5,
-        Place::Before { .. } | Place::Receiver { .. } => 6,
+        Place::Call { .. } | Place::Around { call: Some(_), .. } | Place::Wait { call: Some(_) } => 4,
+        Place::Allocation { .. } => 5,
+        Place::FirstArgument | Place::Argument { .. } => 6,
+        Place::Before { .. } | Place::Receiver { .. } => 7,
     }
 }
 

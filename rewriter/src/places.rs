@@ -82,8 +82,8 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
                     pieces.push((offset, Slot::All, piece));
                     continue;
                 }
-                Place::Around { call: Some(offset), .. } => self.call(offset),
-                Place::Around { call: None, .. } => Ok(vec![(0, self.walk.code.len())]),
+                Place::Around { call: Some(offset), .. } | Place::Wait { call: Some(offset) } => self.call(offset),
+                Place::Around { call: None, .. } | Place::Wait { call: None } => Ok(vec![(0, self.walk.code.len())]),
                 Place::FirstArgument | Place::Argument { .. } => {
                     let piece = match request.place {
                         Place::Argument { local } => self.argument(local, request.id),
@@ -95,6 +95,7 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
             };
             let region = ranges.and_then(|ranges| match request.place {
                 Place::Around { local, .. } => self.around(ranges, local, request.id),
+                Place::Wait { .. } => self.waiting(ranges, request.id),
                 Place::Method => self.method(ranges, request.id),
                 place => self.region(ranges, place, request.id),
             });
@@ -248,6 +249,13 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
             // Where exceptions are caught, nothing is known of the locals.
             thrown: call(Probe::End, &[ACONST_NULL])?,
         })
+    }
+
+    fn waiting(&mut self, ranges: Vec<(u32, u32)>, id: u32) -> Result<Region, Refusal> {
+        let push = Push::new(id, self.appended)?;
+        let mut call = |probe| self.caller.call(probe, &[], &push, self.appended, &mut self.plan.arena);
+        let (enter, exit, thrown) = (call(Probe::Waits)?, call(Probe::Waited)?, call(Probe::Waited)?);
+        Ok(Region { ranges, enter, exit, thrown })
     }
 
     fn lines(&self, first: u16, last: u16) -> Result<Vec<(u32, u32)>, Refusal> {

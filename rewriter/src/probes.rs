@@ -29,6 +29,8 @@ pub struct Probes<'p> {
     /// Called around what is done for an object: with it, or `null` when an exception ends that, and the id of the place:
     /// `(Ljava/lang/Object;I)V` both. `None` if such places are not probed.
     pub around: Option<Around<'p>>,
+    /// Called around what may wait, with the id of the place: `(I)V` both. `None` if such places are not probed.
+    pub waiting: Option<Around<'p>>,
     /// Called before an instruction, with the id of the place: `(I)V`. `None` if such places are not probed.
     pub before: Option<&'p str>,
     /// Called before a call, with the object that it is made on (perhaps `null`), and the id of the place:
@@ -60,6 +62,7 @@ impl<'p> Probes<'p> {
             receive: None,
             argument: None,
             around: None,
+            waiting: None,
             before: None,
             receiver: None,
             instructions: Instructions::Ignored,
@@ -67,7 +70,7 @@ impl<'p> Probes<'p> {
     }
 }
 
-/// What is called around what is done for an object.
+/// What is called around something.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'p> {
     /// Before.
@@ -113,6 +116,11 @@ pub enum Place {
         call: Option<u32>,
         /// The local variable that holds the object from the one end to the other.
         local: u16,
+    },
+    /// All of the method, within its own probes, or a single call: it may wait.
+    Wait {
+        /// Of the invoke instruction; `None` for the method.
+        call: Option<u32>,
     },
     /// An instruction: its probe is called on every way to it, and nothing when it is done.
     Before {
@@ -177,6 +185,8 @@ pub(crate) enum Probe {
     Argument,
     Begin,
     End,
+    Waits,
+    Waited,
     Before,
     Receiver,
 }
@@ -213,6 +223,7 @@ impl<'p> Caller<'p> {
             None => {
                 const WITH_OBJECT: &str = "(Ljava/lang/Object;I)V";
                 let around = self.probes.around.ok_or(Refusal::NoProbe);
+                let waiting = self.probes.waiting.ok_or(Refusal::NoProbe);
                 let (name, descriptor) = match probe {
                     Probe::Enter => (self.probes.enter, "(I)Ljava/lang/Object;"),
                     Probe::Exit => (self.probes.exit, WITH_OBJECT),
@@ -228,6 +239,8 @@ impl<'p> Caller<'p> {
                     Probe::Argument => (self.probes.argument.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                     Probe::Begin => (around?.begin, WITH_OBJECT),
                     Probe::End => (around?.end, WITH_OBJECT),
+                    Probe::Waits => (waiting?.begin, "(I)V"),
+                    Probe::Waited => (waiting?.end, "(I)V"),
                     Probe::Before => (self.probes.before.ok_or(Refusal::NoProbe)?, "(I)V"),
                     Probe::Receiver => (self.probes.receiver.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                 };

@@ -4,21 +4,18 @@
 use std::path::Path;
 use std::process::Command;
 
-use headwater_rewriter::{Around, ClassFile, Instructions, Place, Probes, Refusal, Request, Rewritten, instrument};
+use headwater_rewriter::{Around, ClassFile, Place, Probes, Refusal, Request, Rewritten, instrument};
 use headwater_tests::{Jdk, Scratch, compile_text, jdks};
 
 const PROBES: Probes<'static> = Probes {
-    class: "Trace",
-    enter: "enter",
-    exit: "exit",
-    throw: "thrown",
     allocate: Some("allocated"),
     receive: Some("allocated"),
     argument: Some("allocated"),
     around: Some(Around { begin: "begin", end: "ended" }),
+    waiting: Some(Around { begin: "waits", end: "waited" }),
     before: Some("before"),
     receiver: Some("allocated"),
-    instructions: Instructions::Ignored,
+    ..Probes::of_methods("Trace")
 };
 
 /// The lines between the marks are the region.
@@ -377,19 +374,21 @@ fn a_first_argument_is_handed_out_when_its_method_is_entered() {
 }
 
 #[test]
-fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_are_told_which_on_every_jdk() {
+fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_and_of_waits_are_told_on_every_jdk() {
     for jdk in jdks() {
         let text = "
             class Told {
                 static void allocated(Object object, int id) { say(\"=\", object, id); }
                 static void begin(Object object, int id) { say(\"+\", object, id); }
                 static void ended(Object object, int id) { say(\"-\", object, id); }
+                static void waits(int id) { System.out.print(\"<\" + id + ' '); }
+                static void waited(int id) { System.out.print(\">\" + id + ' '); }
                 static void say(String what, Object object, int id) {
                     System.out.print(what + id + (object == null ? \"null\" : object == Main.it ? \"it\" : object.toString()) + ' ');
                 }
             }
             class Main {
-                static Main it = new Main();
+                static Main it = new Main(); Main() { }
                 int work(long wide, double wider, Object argument, int how) {
                     long sum = wide;
                     while (sum-- > 0) { if (how == 1) return 1; }
@@ -400,7 +399,6 @@ fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_are_told
                     Runnable task = both ? second : first;
                     try { task.run(); } catch (ArithmeticException e) { System.out.print(\"caught \"); }
                 }
-                Main() { }
                 public static void main(String[] args) {
                     for (int how = 0; how < 3; how++) {
                         try { it.work(3, 1, \"arg\", how); } catch (IllegalStateException e) { System.out.print(\"thrown \"); }
@@ -424,8 +422,10 @@ fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_are_told
         let at = |name, id, place| Request { method_index: method_index(&class, name), id, place };
         let requests = [
             at("work", 7, Place::Around { call: None, local: 0 }),
+            at("work", 5, Place::Wait { call: None }),
             at("work", 8, Place::Argument { local: 5 }),
             at("call", 9, Place::Around { call: Some(offset), local }),
+            at("call", 6, Place::Wait { call: Some(offset) }),
             at("<init>", 10, Place::Around { call: None, local: 0 }),
             at("<init>", 11, Place::Argument { local: 0 }),
             at("call", 12, Place::Argument { local: 99 }),
@@ -440,7 +440,7 @@ fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_are_told
         let output = output.expect("java starts");
         assert_eq!(
             String::from_utf8_lossy(&output.stdout).trim(),
-            "=8arg +7it -7it =8arg +7it -7it =8arg +7it -7null thrown +9good -9good +9bad -9null caught",
+            "=8arg +7it <5 >5 -7it =8arg +7it <5 >5 -7it =8arg +7it <5 >5 -7null thrown +9good <6 >6 -9good +9bad <6 >6 -9null caught",
             "JDK {}: {}",
             jdk.version,
             String::from_utf8_lossy(&output.stderr)

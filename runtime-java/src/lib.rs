@@ -37,8 +37,13 @@ pub const BEGUN: &str = "begun";
 /// `(Ljava/lang/Object;I)V`: when it has been done; with `null` when an exception left it.
 pub const DONE: &str = "done";
 
+/// `(I)V`: before what may wait, with the number of what it waits in, as the protocol has it.
+pub const WAIT_BEGINS: &str = "waitBegins";
+/// `(I)V`: behind it, also when an exception leaves it.
+pub const WAIT_ENDS: &str = "waitEnds";
+
 /// All that instrumented methods call, by name and descriptor.
-pub const PROBES: [(&str, &str); 15] = [
+pub const PROBES: [(&str, &str); 17] = [
     (ENTER, "(I)Ljava/lang/Object;"),
     (EXIT, "(Ljava/lang/Object;I)V"),
     (THROWN, "(Ljava/lang/Object;I)V"),
@@ -54,6 +59,8 @@ pub const PROBES: [(&str, &str); 15] = [
     (HANDED_OVER, "(Ljava/lang/Object;I)V"),
     (BEGUN, "(Ljava/lang/Object;I)V"),
     (DONE, "(Ljava/lang/Object;I)V"),
+    (WAIT_BEGINS, "(I)V"),
+    (WAIT_ENDS, "(I)V"),
 ];
 
 /// What a place where work is handed over does with its object.
@@ -109,7 +116,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 19] = [
+pub const CLASSES: [RuntimeClass; 20] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -124,6 +131,7 @@ pub const CLASSES: [RuntimeClass; 19] = [
     class!("HeadwaterV1Leaving"),
     class!("HeadwaterV1Bucket"),
     class!("HeadwaterV1Allocation"),
+    class!("HeadwaterV1Waits"),
     class!("HeadwaterV1HandedOver"),
     class!("HeadwaterV1Handover"),
     class!("HeadwaterV1Outermost"),

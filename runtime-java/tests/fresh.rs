@@ -63,6 +63,8 @@ fn constants_are_the_protocols() {
         ("PAUSE_BUFFER", word::PauseReason::Buffer.number().into()),
         ("PAUSE_OPEN_CALLS", word::PauseReason::OpenCalls.number().into()),
         ("COUNTER_BYTECODES", word::Counter::Bytecodes.number().into()),
+        ("WAIT_BEGINS", word::WAIT_BEGINS.into()),
+        ("WAIT_ENDS", word::WAIT_ENDS.into()),
         ("HANDOVER_SUBMIT", word::Handover::Submit.number().into()),
         ("HANDOVER_RUN", word::Handover::Run.number().into()),
         ("HANDOVER_END", word::Handover::End.number().into()),

@@ -1,8 +1,16 @@
 import java.io.BufferedReader;
+import java.io.File;
+import java.io.FileOutputStream;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.concurrent.locks.LockSupport;
 
-/** Waits for monitors, waits in them and loads classes, and knows how often. */
+/** Waits for monitors, waits in them, rests in other ways and loads classes, and knows how often. */
 public class Counted {
     static final int TIMES = 20;
     static final Object LOCK = new Object();
@@ -36,6 +44,7 @@ public class Counted {
         blocks();
         waits();
         loads();
+        rests();
     }
 
     /** Enters a monitor that another thread has until it sees that this one waits for it. */
@@ -90,6 +99,77 @@ public class Counted {
         } catch (ClassNotFoundException e) {
             throw new IllegalStateException(e);
         }
+    }
+
+    static void rests() {
+        sleptNs = parkedNs = socketNs = fileNs = 0;
+        for (int round = 0; round < TIMES; round++) {
+            try {
+                sleep();
+                park();
+                ask();
+                write();
+            } catch (InterruptedException | IOException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    static void sleep() throws InterruptedException {
+        long begun = System.nanoTime();
+        Thread.sleep(1);
+        sleptNs += System.nanoTime() - begun;
+    }
+
+    static void park() {
+        long begun = System.nanoTime();
+        LockSupport.parkNanos(1_000_000);
+        parkedNs += System.nanoTime() - begun;
+    }
+
+    static void ask() throws IOException {
+        long begun = System.nanoTime();
+        server.getOutputStream().write(1);
+        server.getInputStream().read();
+        socketNs += System.nanoTime() - begun;
+    }
+
+    static void write() throws IOException {
+        long begun = System.nanoTime();
+        file.write(1);
+        fileNs += System.nanoTime() - begun;
+    }
+
+    /** How long the latest root call rested, by its own clock. */
+    static volatile long sleptNs;
+    static volatile long parkedNs;
+    static volatile long socketNs;
+    static volatile long fileNs;
+    /** To whoever answers each byte with one. */
+    static Socket server;
+    static OutputStream file;
+
+    static void serve() throws IOException {
+        ServerSocket listening = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        server = new Socket(listening.getInetAddress(), listening.getLocalPort());
+        Socket client = listening.accept();
+        Thread thread = new Thread(() -> {
+            try {
+                for (int asked = 0; asked >= 0; asked = client.getInputStream().read()) {
+                    if (asked > 0) {
+                        Thread.sleep(1);
+                        client.getOutputStream().write(asked);
+                    }
+                }
+            } catch (InterruptedException | IOException e) {
+                throw new IllegalStateException(e);
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        File written = File.createTempFile("counted", null);
+        file = new FileOutputStream(written);
+        written.delete();
     }
 
     /** Holds the lock for one who comes, once for each round. */
@@ -161,12 +241,13 @@ public class Counted {
         try (InputStream in = Counted.class.getResourceAsStream("Counted$Copy.class")) {
             bytes = in.readAllBytes();
         }
+        serve();
         round(virtual);
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         System.out.println("READY");
         for (String line = in.readLine(); line != null && !line.equals("quit"); line = in.readLine()) {
             round(virtual);
-            System.out.println("DONE");
+            System.out.println("DONE " + sleptNs + " " + parkedNs + " " + socketNs + " " + fileNs);
         }
         over = true;
     }

@@ -109,7 +109,7 @@ fn check_times(segment: &Segment, began_ns: i64, context: &str) -> usize {
         let mut thread = chunk.thread.0;
         for word in &words {
             let time_ns = match Event::decode(*word).expect("a word that means something") {
-                Event::Enter { time_ns, .. } | Event::Exit { time_ns, .. } => time_ns,
+                Event::Enter { time_ns, .. } | Event::Exit { time_ns, .. } | Event::Wait { time_ns, .. } => time_ns,
                 Event::Thread { thread: other, .. } => {
                     thread = other.0;
                     continue;

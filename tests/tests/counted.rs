@@ -16,8 +16,24 @@ headwater_tests::trials! {
 /// What the target does of each, in each root call.
 const TIMES: u64 = 20;
 
+/// How long the target rested in each way, by its own clock.
+struct Rested {
+    slept_ns: u64,
+    parked_ns: u64,
+    socket_ns: u64,
+    file_ns: u64,
+}
+
+impl Rested {
+    fn of(line: &str) -> Rested {
+        let mut numbers = line.split(' ').skip(1).map(|number| number.parse().expect("a number"));
+        let [slept_ns, parked_ns, socket_ns, file_ns] = std::array::from_fn(|_| numbers.next().expect("a number"));
+        Rested { slept_ns, parked_ns, socket_ns, file_ns }
+    }
+}
+
 /// A profile of one root call.
-fn counted(jdk: &Jdk, arguments: &[&str], options: &[&str]) -> (Scratch, Value) {
+fn counted(jdk: &Jdk, arguments: &[&str], options: &[&str]) -> (Scratch, Value, Rested) {
     let classes = compile(jdk, &["Counted.java"]);
     let main: Vec<&str> = [&["Counted"], arguments].concat();
     let mut target = java(jdk, &classes, &["-Xverify:all"], &main);
@@ -28,7 +44,7 @@ fn counted(jdk: &Jdk, arguments: &[&str], options: &[&str]) -> (Scratch, Value) 
     let fixed = ["--root", "Counted::root", "--calls", "1", "--bare", "off", "-o", &name];
     let tool = profile(&target, &[&fixed, options].concat());
     target.say("go");
-    target.await_line("DONE");
+    let rested = Rested::of(&target.await_line("DONE"));
     let tool = tool.finish();
     assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
     target.say("quit");
@@ -37,7 +53,7 @@ fn counted(jdk: &Jdk, arguments: &[&str], options: &[&str]) -> (Scratch, Value) 
     let written = run_headwater(&["report", &name, "-o", &json.to_string_lossy()]);
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
     let report = read_report(&json);
-    (out, report)
+    (out, report, rested)
 }
 
 /// A metric of the only node of a method.
@@ -49,7 +65,7 @@ fn of(report: &Value, method: &str, metric: &str, part: &str) -> u64 {
     node["metrics"][metric][part].as_u64().unwrap_or_else(|| panic!("{method} has no {metric}: {node}"))
 }
 
-fn check(jdk: &Jdk, report: &Value) {
+fn check(jdk: &Jdk, report: &Value, rested: &Rested) {
     let version = jdk.version;
     let own = |method, metric| of(report, method, metric, "self");
     assert_eq!(own("enter()V", "blocks"), TIMES, "JDK {version}");
@@ -71,11 +87,45 @@ fn check(jdk: &Jdk, report: &Value) {
     let (wall, error) = (node("enter()V")["self_ns"].as_u64(), node("enter()V")["error_ns"].as_u64());
     let (wall, error) = (wall.expect("a time"), error.expect("an error"));
     assert!(own("enter()V", "blocked") <= wall + 3 * error, "JDK {version}: of {wall} ±{error}");
+    check_rests(jdk, report, rested);
+}
+
+/// What is told of rests is no longer than the target's own clock says, which reads before and after; and self times are their parts.
+fn check_rests(jdk: &Jdk, report: &Value, rested: &Rested) {
+    const CLOCKS_DIFFER: f64 = 1.01;
+    let version = jdk.version;
+    let own = |method, metric| of(report, method, metric, "self");
+    let Rested { slept_ns, parked_ns, socket_ns, file_ns } = *rested;
+    let rests = [
+        ("sleep()V", ("slept", "sleeps"), TIMES, slept_ns),
+        ("park()V", ("parked", "parks"), TIMES, parked_ns),
+        ("ask()V", ("socket", "socket-calls"), 2 * TIMES, socket_ns),
+        ("write()V", ("file", "file-calls"), TIMES, file_ns),
+    ];
+    for (method, (time, times), expected, own_ns) in rests {
+        assert_eq!(own(method, times), expected, "JDK {version}, {method}");
+        let told_ns = own(method, time);
+        let most_ns = own_ns as f64 * CLOCKS_DIFFER;
+        assert!(told_ns > 0 && told_ns as f64 <= most_ns, "JDK {version}, {method}: {told_ns} of {own_ns}");
+        for (other, (time, times), ..) in rests.iter().filter(|(other, ..)| *other != method) {
+            assert_eq!((own(method, time), own(method, times)), (0, 0), "JDK {version}, {method}: {other}");
+        }
+    }
+    let least_ns = (TIMES * 1_000_000) as f64 / CLOCKS_DIFFER;
+    assert!(own("sleep()V", "slept") as f64 >= least_ns, "JDK {version}: {}", own("sleep()V", "slept"));
+    for node in report["nodes"].as_array().expect("nodes") {
+        let parts = node["parts"].as_object().expect("parts").values();
+        let sum: u64 = parts.map(|part| part.as_u64().expect("a time")).sum();
+        assert_eq!(Some(sum), node["self_ns"].as_u64(), "JDK {version}: {node}");
+    }
 }
 
 fn waits_and_classes_are_counted_where_they_happen(jdk: &Jdk) {
-    let (out, report) = counted(jdk, &[], &["--count", "locks,waits,classes"]);
-    check(jdk, &report);
+    let (out, report, rested) = counted(jdk, &[], &["--count", "waits,classes"]);
+    check(jdk, &report, &rested);
+    let text = run_headwater(&["report", &out.file("profile.hw").to_string_lossy()]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains(" waits ") && text.contains("asleep ") && text.contains("running "), "{text}");
     let text = run_headwater(&["report", &out.file("profile.hw").to_string_lossy(), "--metric", "blocked,blocks"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("blocked total"), "{text}");
@@ -84,18 +134,18 @@ fn waits_and_classes_are_counted_where_they_happen(jdk: &Jdk) {
 }
 
 fn so_are_those_of_virtual_threads(jdk: &Jdk) {
-    let (_out, report) = counted(jdk, &["virtual"], &["--count", "locks,waits,classes"]);
-    check(jdk, &report);
+    let (_out, report, rested) = counted(jdk, &["virtual"], &["--count", "locks,waits,classes"]);
+    check(jdk, &report, &rested);
 }
 
 fn what_nobody_asks_for_is_not_counted(jdk: &Jdk) {
-    let (_out, report) = counted(jdk, &[], &["--count", "waits"]);
+    let (_out, report, _) = counted(jdk, &[], &["--count", "locks"]);
     let ids: Vec<&str> =
         report["metrics"].as_array().expect("metrics").iter().filter_map(|metric| metric["id"].as_str()).collect();
-    assert!(ids.contains(&"waited") && ids.contains(&"waits"), "{ids:?}");
-    assert!(!ids.contains(&"blocked") && !ids.contains(&"classes"), "{ids:?}");
-    assert_eq!(of(&report, "await()V", "waits", "self"), TIMES, "JDK {}", jdk.version);
-    let (_out, report) = counted(jdk, &[], &["--count", "classes"]);
+    assert!(ids.contains(&"blocked") && ids.contains(&"blocks"), "{ids:?}");
+    assert!(!["waited", "parked", "running", "classes"].iter().any(|id| ids.contains(id)), "{ids:?}");
+    assert_eq!(of(&report, "enter()V", "blocks", "self"), TIMES, "JDK {}", jdk.version);
+    let (_out, report, _) = counted(jdk, &[], &["--count", "classes"]);
     assert_eq!(of(&report, "load()V", "classes", "self"), TIMES, "JDK {}", jdk.version);
     assert!(!report["metrics"].to_string().contains("waited"), "{}", report["metrics"]);
 }

@@ -4,17 +4,10 @@ use headwater_rewriter::{ClassFile, Instructions, Place, Probes, Request};
 
 /// Of `java/java/lang/HwProbe.java`.
 pub const PROBES: Probes<'static> = Probes {
-    class: "java/lang/HwProbe",
-    enter: "enter",
-    exit: "exit",
-    throw: "thrown",
     allocate: Some("allocated"),
-    receive: None,
-    argument: None,
-    around: None,
     before: Some("before"),
     receiver: Some("allocated"),
-    instructions: Instructions::Ignored,
+    ..Probes::of_methods("java/lang/HwProbe")
 };
 
 /// The same, where instructions are counted.

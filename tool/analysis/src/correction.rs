@@ -21,6 +21,8 @@
 //!
 //! Why so, and at what cost: docs/decisions/times.md.
 
+use headwater_protocol::word::Counter;
+
 mod place;
 mod root_calls;
 #[cfg(test)]
@@ -34,7 +36,7 @@ pub use threads::{divided, grown};
 pub use whole::{Whole, Wholes, wholes};
 
 use crate::cct::{Cct, NodeId};
-use headwater_profile::profile::{Clock, Link, MethodIndex, Node, NodeIndex, Tree};
+use headwater_profile::profile::{Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Tree};
 
 /// What the recording says of how a time divides counts as much as so many samples.
 const PRIOR: f64 = 2.0;
@@ -104,7 +106,7 @@ impl Recorded {
             let without = (measured - probes).max(LEAST * measured);
             let cpu = cct.cpu(id);
             let waiting = f64::from(cpu.samples - cpu.running) / f64::from(cpu.samples + 1);
-            let wait = (measured * waiting).min(without);
+            let wait = (measured * waiting).max(told_to_wait(cct, id, clock)).min(without);
             let run = without - wait;
             Measured { run, wait, doubt: probes.min(measured), chance: measured * step_ns + run * queue_ns }
         };
@@ -121,6 +123,16 @@ impl Recorded {
     fn is_outermost(&self, index: usize) -> bool {
         self.callers[index] == NodeId::TOP.index()
     }
+}
+
+/// How long a node's method is known to have waited, whoever was seen doing that. Reading and writing takes a processor as well, so that is left to
+/// samples. CPU time does not wait.
+fn told_to_wait(cct: &Cct, id: NodeId, clock: &Clock) -> f64 {
+    const WAITS: [Counter; 4] = [Counter::BlockedNs, Counter::WaitedNs, Counter::ParkedNs, Counter::SleptNs];
+    if clock.mode == ClockMode::Cpu {
+        return 0.0;
+    }
+    WAITS.into_iter().map(|counter| cct.count(id, counter) as f64).sum()
 }
 
 /// Adds what each node has to its caller's, so that all have that of what they call: callees come after their callers.

@@ -30,6 +30,7 @@ mod scheduled;
 mod tests;
 mod thread;
 mod unknown;
+mod waits;
 
 pub use controls::Controls;
 pub use invocations::{Invocations, PairCost, Statistics, Summary};
@@ -187,7 +188,7 @@ impl Decoder {
             let Some((&word, behind)) = rest.split_first() else { return rest };
             let at = |time_ns: u64| base_ns.wrapping_add(time_ns as i64);
             let event = Event::decode(word);
-            if let Some(Event::Enter { time_ns, .. } | Event::Exit { time_ns, .. }) = event {
+            if let Some(time_ns) = event.and_then(Event::time_ns) {
                 self.pass_collections(index, at(time_ns));
             }
             match event {
@@ -196,6 +197,7 @@ impl Decoder {
                 Some(Event::Enter { method, time_ns, root: true }) => self.root(index, method, at(time_ns)),
                 Some(Event::Pause { reason, duration_ns }) => self.pause(index, reason, duration_ns),
                 Some(Event::Count { counter, value }) => self.count(index, counter, value),
+                Some(Event::Wait { wait, begins, time_ns }) => self.wait(index, wait, begins, at(time_ns)),
                 Some(Event::Control { method, duration_ns }) => self.control(method, duration_ns),
                 Some(Event::Handover { what, link }) => {
                     if !self.hand_over(index, what, link) {
@@ -226,11 +228,7 @@ impl Decoder {
             return;
         }
         let own = words.iter().take_while(|word| **word >> KIND_SHIFT != KIND_THREAD);
-        let first = own.copied().filter_map(Event::decode).find_map(|event| match event {
-            Event::Enter { time_ns, .. } | Event::Exit { time_ns, .. } => Some(time_ns),
-            _ => None,
-        });
-        if let Some(time_ns) = first {
+        if let Some(time_ns) = own.copied().filter_map(Event::decode).find_map(Event::time_ns) {
             thread.last_ns = base_ns.wrapping_add(time_ns as i64);
             thread.restarts = false;
         }
@@ -258,6 +256,7 @@ impl Decoder {
         let callee = if !thread.is_outside() {
             let elapsed = thread.elapsed(now_ns);
             thread.open.advance(elapsed);
+            thread.count_wait(elapsed);
             thread.tree.call(thread.top, method, elapsed)
         } else if thread.base != NodeId::TOP {
             let callee = thread.tree.handed_child(thread.base, method);
@@ -285,6 +284,7 @@ impl Decoder {
             let torn = thread.depth();
             self.healed += torn;
             thread.open.heal(torn);
+            thread.wait = None;
             thread.end_part();
             thread.top = NodeId::TOP;
             self.roots_completed += 1;
@@ -330,6 +330,7 @@ impl Decoder {
             thread.tree.add_thrown(left);
         }
         thread.tree.add_count(left, Counter::Bytecodes, bytecodes);
+        thread.leave_wait(left);
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
         if thread.top == NodeId::TOP {
             self.roots_completed += 1;
@@ -409,6 +410,7 @@ impl Decoder {
             for before in &mut thread.outer {
                 before.base = thread.tree.follow(&old.path(before.base));
             }
+            thread.move_wait(&old, &nodes);
             thread.before.moved(&nodes);
             thread.ended.clear();
             thread.began = None;

@@ -49,6 +49,8 @@ pub struct Options {
     pub natives: bool,
     /// What is handed to other threads in the graph belongs to it.
     pub follow_threads: bool,
+    /// Where threads wait is probed.
+    pub waits: bool,
 }
 
 /// Who reaches a method.

@@ -134,6 +134,13 @@ impl CallGraph {
         let Some(key) = self.known.mirrors.by_id(class) else { return };
         self.known.mirrors.get_mut(key).refused = true;
         self.plan.drop_refused(&mut self.methods, key);
+        if self.plan.passed.contains(&key) {
+            let name = self.known.mirrors.get(key).name.clone();
+            match self.known.has_waits(&name) {
+                true => self.wait_refused(&name, &reason),
+                false => self.passage_refused(&name, &reason),
+            }
+        }
         let (refused, others): (Vec<MethodId>, Vec<MethodId>) =
             std::mem::take(&mut self.plan.handed_out).into_iter().partition(|id| self.methods.key_of(*id) == Some(key));
         self.plan.handed_out = others;

@@ -14,6 +14,7 @@ use super::CallGraph;
 use super::known::Known;
 use super::mirror::ClassKey;
 use super::plan::Plan;
+use super::waits;
 
 /// What happens in a method.
 #[derive(Clone, Copy, Debug)]
@@ -80,18 +81,21 @@ pub struct Passage {
 }
 
 impl Plan {
-    /// Has the classes probed in which work passes from thread to thread, if the user wants it followed.
+    /// Has the JDK's classes probed in which work passes from thread to thread, and those in which threads wait, if the user wants to know.
     pub(super) fn probe_passages(&mut self, known: &Known) {
-        if !known.options.follow_threads {
-            return;
-        }
-        for (class, ..) in PLACES {
+        let passages = PLACES.iter().map(|(class, ..)| *class).filter(|_| known.options.follow_threads);
+        for class in passages.chain(waits::classes().filter(|_| known.options.waits)) {
             for key in known.mirrors.visible(class, LoaderId::BOOT) {
                 if known.mirrors.get(key).linked && self.passed.insert(key) {
                     self.to_hotswap.insert(key);
                 }
             }
         }
+    }
+
+    /// Whether such a class is being loaded, or has its turn: one that is being retransformed on somebody else's account stays as it was until then.
+    pub(super) fn is_passing(&self, known: &Known, class: Option<ClassId>) -> bool {
+        class.is_none_or(|class| known.mirrors.by_id(class).is_some_and(|key| self.passed.contains(&key)))
     }
 
     /// The classes that were probed so.
@@ -107,10 +111,8 @@ impl CallGraph {
         if !wanted || !PLACES.iter().any(|(owner, ..)| *owner == name) {
             return Vec::new();
         }
-        // A class that is being retransformed on somebody else's account stays as it was until its turn.
-        let turn = class
-            .is_none_or(|class| self.known.mirrors.by_id(class).is_some_and(|key| self.plan.passed.contains(&key)));
-        let Some(file) = ClassFile::parse(bytes).ok().filter(|_| turn) else { return Vec::new() };
+        let is_passing = self.plan.is_passing(&self.known, class);
+        let Some(file) = ClassFile::parse(bytes).ok().filter(|_| is_passing) else { return Vec::new() };
         let places = PLACES.iter().filter(|(owner, ..)| *owner == name);
         places.flat_map(|(_, methods, passing)| passages_in(&file, methods, *passing)).collect()
     }

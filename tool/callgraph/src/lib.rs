@@ -56,6 +56,7 @@ mod suggestions;
 #[cfg(test)]
 mod tests;
 mod unlinked;
+mod waits;
 mod watched;
 
 pub use filter::{JdkMethods, Options};
@@ -70,6 +71,7 @@ pub use policy::{Mechanism, NoMechanism, Without};
 pub use record::{MethodRecord, Missed, PatternIndex};
 pub use reflection::Invoker;
 pub use roots::{LeftAlone, RootMatch};
+pub use waits::WaitPlace;
 
 use escape::Escape;
 use filter::Caller;

@@ -25,7 +25,7 @@ pub(super) struct Plan {
     pub(super) guards: Guards,
     pub(super) reflection: Reflection,
     pub(super) natives: Natives,
-    /// The classes in which work passes from thread to thread, as far as they are probed.
+    /// The classes in which work passes from thread to thread, or threads wait, as far as they are probed.
     pub(super) passed: FxHashSet<ClassKey>,
 }
 

@@ -18,6 +18,7 @@ mod natives;
 mod opaque;
 mod played_jvm;
 mod receivers;
+mod waits;
 mod watched;
 
 use played_jvm::{APPLICATION, PlayedJvm};

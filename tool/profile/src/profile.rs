@@ -46,7 +46,7 @@ pub use collections::{Collections, Pause};
 pub use completeness::{AtLeast, Unseen};
 pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
 pub use environment::Environment;
-pub use metric::{Amount, Column, Columns, Extent, Metric, Part, Quantity, Unit};
+pub use metric::{Amount, Column, Columns, Extent, Metric, OTHER_WAITS, Part, Quantity, RUNNING, Unit};
 pub use names::tell_apart;
 
 /// The profiled JVM.

@@ -14,6 +14,7 @@ pub(crate) mod chosen;
 pub mod flat;
 pub mod json;
 pub mod names;
+pub(crate) mod parts;
 mod prune;
 pub mod region;
 pub mod select;

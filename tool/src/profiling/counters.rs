@@ -3,9 +3,11 @@
 use headwater_protocol::collections::Collection;
 use headwater_protocol::word::{Counter, Counting, PauseReason};
 
-use crate::cct::Cct;
+use crate::cct::{Cct, NodeId};
 use crate::decode::Decoder;
-use crate::profile::{Collections, Column, Extent, Metric, Pause, Tree, Unit, Wait};
+use crate::profile::{
+    Collections, Column, CpuSamples, Extent, Metric, Node, OTHER_WAITS, Pause, RUNNING, Tree, Unit, Wait,
+};
 
 /// A counter's metric.
 fn metric(counter: Counter) -> Metric {
@@ -31,6 +33,28 @@ fn metric(counter: Counter) -> Metric {
             "Time that threads spent in Object.wait, as measured; it is a part of wall time.",
         ),
         Counter::Waited => times("waits", "waits", "How often Object.wait waited."),
+        Counter::ParkedNs => time(
+            "parked",
+            "time parked",
+            "Time in which threads were parked, as what java.util.concurrent waits with does (locks, queues, futures); it is a part of wall time.",
+        ),
+        Counter::Parked => times("parks", "parks", "How often threads parked."),
+        Counter::SleptNs => {
+            time("slept", "time asleep", "Time that threads spent in Thread.sleep; it is a part of wall time.")
+        }
+        Counter::Slept => times("sleeps", "sleeps", "How often threads slept."),
+        Counter::SocketNs => time(
+            "socket",
+            "time in sockets",
+            "Time in the JDK's methods that read from sockets, write to them, accept, connect and select; it is a part of wall time.",
+        ),
+        Counter::Socket => times("socket-calls", "calls of sockets", "How often such a method was called."),
+        Counter::FileNs => time(
+            "file",
+            "time in files",
+            "Time in the JDK's methods that read and write files and pipes; it is a part of wall time.",
+        ),
+        Counter::File => times("file-calls", "calls of files", "How often such a method was called."),
         Counter::Bytecodes => Metric::counted(
             "bytecodes",
             "bytecodes executed",
@@ -65,15 +89,72 @@ fn counted(what: Counting) -> impl Iterator<Item = Counter> {
     Counter::ALL.into_iter().filter(move |counter| what.has(*counter))
 }
 
-/// The metrics of what is counted.
+/// The metrics of what is counted, and of what follows from it.
 pub(super) fn metrics(what: Counting) -> Vec<Metric> {
-    counted(what).map(metric).collect()
+    let counted = counted(what).map(metric);
+    if what.probed_waits { counted.chain(unwaited()).collect() } else { counted.collect() }
+}
+
+/// What is left of self times when all waits are known that something tells of.
+fn unwaited() -> [Metric; 2] {
+    let time = |id, title, about| Metric::counted(id, title, Unit::Nanoseconds, Extent::OwnAndTotal, about).uncertain();
+    [
+        time(
+            RUNNING,
+            "time running",
+            "Self time that was no wait, as far as is known: the thread ran, or could have and had no processor. What events and samples of \
+             waiting leave of the self time.",
+        ),
+        time(
+            OTHER_WAITS,
+            "time in other waits",
+            "Self time in which threads were seen waiting, by samples of their states, and nothing tells in what: native code, locks of the JVM's \
+             own, page faults.",
+        ),
+    ]
 }
 
 /// Gives a tree the columns of what was counted in it. Its nodes are those of `cct` but for the top, in the same order.
 pub(super) fn count(tree: &mut Tree, cct: &Cct, what: Counting) {
     let column = |counter| Column::of(&tree.nodes, cct.nodes().skip(1).map(|(id, _)| (cct.count(id, counter), 0)));
     tree.counted = counted(what).map(column).collect();
+    if what.probed_waits {
+        let rests = cct.nodes().skip(1).zip(&tree.nodes).map(|((id, _), node)| Rest::of(node, waited_ns(cct, id)));
+        let (running, others) = rests.map(|rest| (rest.running, rest.others)).unzip::<_, _, Vec<_>, Vec<_>>();
+        let columns = [Column::of(&tree.nodes, running), Column::of(&tree.nodes, others)];
+        tree.counted.extend(columns);
+    }
+}
+
+/// How much of a node's time is known to have been waited.
+fn waited_ns(cct: &Cct, id: NodeId) -> u64 {
+    Counter::WAITS.into_iter().fold(0, |sum, counter| sum.saturating_add(cct.count(id, counter)))
+}
+
+/// What is left of a node's self time, with its uncertainty.
+struct Rest {
+    running: (u64, u64),
+    others: (u64, u64),
+}
+
+impl Rest {
+    /// Where threads were seen waiting for clearly longer than is told, the difference is other waits.
+    fn of(node: &Node, waited_ns: u64) -> Rest {
+        /// What samples say counts from so many standard deviations on.
+        const CLEARLY: f64 = 2.0;
+        let rest_ns = node.self_ns.saturating_sub(waited_ns);
+        let unseen = Rest { running: (rest_ns, node.error_ns.min(rest_ns)), others: (0, 0) };
+        let Some(share) = node.cpu.share().filter(|_| node.cpu.samples >= CpuSamples::ENOUGH) else { return unseen };
+        let self_ns = node.self_ns as f64;
+        let deviation = self_ns * (share * (1.0 - share) / f64::from(node.cpu.samples)).sqrt();
+        let others = (1.0 - share) * self_ns - waited_ns as f64;
+        if others <= CLEARLY * deviation {
+            return unseen;
+        }
+        let others_ns = (others.round() as u64).min(rest_ns);
+        let error_ns = deviation.round() as u64;
+        Rest { running: (rest_ns - others_ns, node.error_ns.saturating_add(error_ns)), others: (others_ns, error_ns) }
+    }
 }
 
 /// The collections since recording began.

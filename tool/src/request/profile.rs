@@ -105,7 +105,7 @@ enum Follow {
 enum Count {
     /// How long and how often threads wait to enter monitors (synchronized); which locks, and who held them (--view locks)
     Locks,
-    /// How long and how often threads wait in Object.wait
+    /// What self times consist of: running, blocked, in Object.wait, parked, asleep, in sockets and files
     Waits,
     /// Classes that are loaded and linked
     Classes,
@@ -242,6 +242,11 @@ impl ProfileArgs {
         Defaults::parse_from([""]).options
     }
 
+    /// Whether the JDK's methods that wait are probed: not where a clock stands still while threads do.
+    fn are_waits_probed(&self) -> bool {
+        self.count.contains(&Count::Waits) && !matches!(self.clock, Clock::Cpu)
+    }
+
     /// The profile of these roots.
     pub(crate) fn settings(&self, roots: Vec<MethodPattern>) -> Settings {
         Settings {
@@ -262,6 +267,7 @@ impl ProfileArgs {
                 skip_trivial: self.skip_trivial,
                 natives: self.natives,
                 follow_threads: self.follow.contains(&Follow::Threads),
+                waits: self.are_waits_probed(),
                 ..Options::default()
             },
             reveal: match self.reveal {
@@ -277,6 +283,7 @@ impl ProfileArgs {
                 classes: self.count.contains(&Count::Classes),
                 locks: self.count.contains(&Count::Locks),
                 waits: self.count.contains(&Count::Waits),
+                probed_waits: self.are_waits_probed(),
                 bytecodes: self.count.contains(&Count::Bytecodes),
                 gc: self.count.contains(&Count::Gc),
                 alloc: self.count.contains(&Count::Alloc),

@@ -18,6 +18,7 @@ const PROBES: Probes<'static> = Probes {
     receive: Some(headwater_runtime_java::REFLECTED),
     argument: Some(headwater_runtime_java::HANDED_OVER),
     around: Some(Around { begin: headwater_runtime_java::BEGUN, end: headwater_runtime_java::DONE }),
+    waiting: Some(Around { begin: headwater_runtime_java::WAIT_BEGINS, end: headwater_runtime_java::WAIT_ENDS }),
     before: Some(headwater_runtime_java::APPROACHED),
     receiver: Some(headwater_runtime_java::RECEIVED),
     instructions: Instructions::Ignored,
@@ -78,7 +79,13 @@ impl Session {
             id: passage.kind,
             place: passage.place,
         });
-        let mut requests: Vec<Request> = methods.chain(arguments).chain(passages).chain(native_calls).collect();
+        let waits = self.graph.wait_places(class, loader, name, bytes, &selected).into_iter().map(|waits| Request {
+            method_index: waits.method_index,
+            id: waits.wait.number(),
+            place: waits.place,
+        });
+        let others = arguments.chain(passages).chain(native_calls).chain(waits);
+        let mut requests: Vec<Request> = methods.chain(others).collect();
         let mut guards = self.graph.guards(class, loader, name, bytes);
         let without_guards = requests.len();
         requests.extend(guards.iter().map(guard_request));
@@ -104,7 +111,10 @@ impl Session {
         if !crowding.is_empty() {
             for call in crowding {
                 let reason = "the method that makes it is too large for probes around it";
-                self.graph.native_call_refused(MethodId(call.id), reason);
+                match call.place {
+                    Place::Wait { .. } => self.graph.wait_refused(name, reason),
+                    _ => self.graph.native_call_refused(MethodId(call.id), reason),
+                }
             }
             requests = others;
             rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
@@ -118,6 +128,7 @@ impl Session {
                         Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
                         Place::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
                         Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
+                        Place::Wait { .. } => self.graph.wait_refused(name, &reason),
                         _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                         _ => self.graph.refused(MethodId(id), reason),
                     }
@@ -172,7 +183,7 @@ fn is_in_the_way(guard: &Guarded, refused: &[Refused]) -> bool {
 }
 
 fn is_call(place: Place) -> bool {
-    matches!(place, Place::Call { .. })
+    matches!(place, Place::Call { .. } | Place::Wait { call: Some(_) })
 }
 
 /// Methods that are refused as wholes.

@@ -45,7 +45,7 @@ public final class HeadwaterV1 {
     /** The classes that a session's beginning does not initialise by itself. */
     private static final Class<?>[] USED_BY_PROBES = {
         HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class,
-        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Leaving.class
+        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Leaving.class, HeadwaterV1Waits.class
     };
     /** Guards registration, start and stop. Nothing waits while holding it. */
     static final Object LOCK = new Object();
@@ -180,6 +180,16 @@ public final class HeadwaterV1 {
     /** When it has been done; with {@code null} if an exception has left it. */
     public static void done(Object object, int kind) {
         HeadwaterV1Handover.end(object, kind);
+    }
+
+    /** Before what may wait. */
+    public static void waitBegins(int kind) {
+        HeadwaterV1Waits.begin(kind);
+    }
+
+    /** When it is over. */
+    public static void waitEnds(int kind) {
+        HeadwaterV1Waits.end(kind);
     }
 
     /**
@@ -468,21 +478,12 @@ public final class HeadwaterV1 {
 
     /** The current thread begins to wait for a monitor. */
     private static void waits() {
-        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
-        if (thread != null && thread.depth > 0) {
-            thread.since = System.nanoTime();
-        }
+        HeadwaterV1Waits.beginForMonitor();
     }
 
     /** It has waited. */
     private static void waited(int time, int times) {
-        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
-        if (thread != null && thread.depth > 0 && thread.since != 0) {
-            long duration = System.nanoTime() - thread.since;
-            thread.since = 0;
-            HeadwaterV1Chunks.note(thread, time, duration < 0 ? 0 : duration > MAX_PAYLOAD ? MAX_PAYLOAD : duration);
-            HeadwaterV1Chunks.note(thread, times, 1);
-        }
+        HeadwaterV1Waits.endForMonitor(time, times);
     }
 
     /** Makes method 0, which is calibration's, a root whose calls are all control invocations; or a method like others again. */

@@ -22,6 +22,7 @@ impl Collections {
 impl Decoder {
     #[cold]
     pub(super) fn count(&mut self, index: usize, counter: Counter, value: u64) {
+        self.wait_for_monitor(index, counter, value);
         let thread = &mut self.threads[index];
         if counter == Counter::Bytecodes {
             thread.execute(value);

@@ -90,6 +90,7 @@ impl Thread {
     fn close(&mut self) -> u64 {
         let torn = self.depth();
         self.open.heal(torn);
+        self.wait = None;
         self.top = self.base;
         torn
     }

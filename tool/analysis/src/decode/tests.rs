@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headwater_protocol::collections::Collection;
-use headwater_protocol::word::{Counter, Handover};
+use headwater_protocol::word::{Counter, Handover, Wait};
 
 use super::*;
 
@@ -11,10 +11,12 @@ mod handing_over;
 mod invocations;
 mod open_calls;
 mod virtual_threads;
+mod waits;
 
 /// Events of one thread by a short notation: `+1@100` enters method 1 at 100 ns, `*1` enters it as a root, `-1` leaves it, `!1`
 /// leaves it by an exception, `p@30` is a pause of 30 ns, `t@7` a change to thread 7, `2@7` to its run 2. `s@5` hands over under number
-/// 5, `r@5` runs that (`r@0` something that was not handed over), `e@0` ends it, `d@5` drops it.
+/// 5, `r@5` runs that (`r@0` something that was not handed over), `e@0` ends it, `d@5` drops it. `w@8` begins to park, `i@8` to read, `x@9` ends
+/// that, `m@7` are 7 ns in `Object.wait`.
 fn words(text: &str) -> Vec<u64> {
     text.split_whitespace()
         .map(|event| {
@@ -29,6 +31,10 @@ fn words(text: &str) -> Vec<u64> {
                 b'c' => Event::Count { counter: Counter::Blocked, value: number },
                 b'b' => Event::Count { counter: Counter::Bytecodes, value: number },
                 b'p' => Event::Pause { reason: Some(PauseReason::Hotswap), duration_ns: number },
+                b'w' => Event::Wait { wait: Wait::Parked, begins: true, time_ns: number },
+                b'i' => Event::Wait { wait: Wait::Socket, begins: true, time_ns: number },
+                b'x' => Event::Wait { wait: Wait::Parked, begins: false, time_ns: number },
+                b'm' => Event::Count { counter: Counter::WaitedNs, value: number },
                 b's' => Event::Handover { what: Handover::Submit, link: number },
                 b'r' => Event::Handover { what: Handover::Run, link: number },
                 b'e' => Event::Handover { what: Handover::End, link: number },

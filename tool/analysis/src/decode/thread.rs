@@ -9,6 +9,7 @@ use super::invocations::{OpenInvocations, Recorder};
 use super::open_calls::OpenCalls;
 use super::partial::{Began, Ended};
 use super::runs::Held;
+use super::waits::OpenWait;
 use crate::cct::{Cct, NodeId};
 use headwater_profile::profile::CpuSamples;
 
@@ -53,6 +54,8 @@ pub(super) struct Thread {
     pub(super) ended: Vec<Ended>,
     /// How many collections it has come past.
     pub(super) collections: usize,
+    /// What it waits in, if its end is yet to be told.
+    pub(super) wait: Option<OpenWait>,
 }
 
 impl Thread {
@@ -78,6 +81,7 @@ impl Thread {
             began: None,
             ended: Vec::new(),
             collections: 0,
+            wait: None,
         }
     }
 
@@ -117,6 +121,7 @@ impl Thread {
         if !self.is_outside() {
             self.tree.node_mut(self.top).self_measured_ns += elapsed;
             self.open.advance(elapsed);
+            self.count_wait(elapsed);
         }
         self.moved_to(self.top, now_ns);
     }
@@ -135,7 +140,7 @@ impl Thread {
         statistics: Statistics,
         recorder: &mut Recorder,
     ) -> (usize, u64) {
-        if self.skipping || self.is_outside() || self.before.needs_care() {
+        if self.skipping || self.is_outside() || self.before.needs_care() || self.wait.is_some() {
             return (0, 0);
         }
         let (mut top, mut last_ns, mut paused_ns) = (self.top, self.last_ns, self.paused_ns);

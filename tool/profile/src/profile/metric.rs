@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::{ClockMode, CpuSamples, Node, NodeIndex, Profile, Tree};
 use crate::profile::Amounts;
 
+/// Id of the metric of self time that no wait is known of, where waits are counted.
+pub const RUNNING: &str = "running";
+/// Id of the metric of self time in which threads were seen waiting, and nothing tells in what.
+pub const OTHER_WAITS: &str = "other-waits";
+
 /// What a metric counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::belief::Belief;
 use super::chosen::Chosen;
 use super::names::Names;
+use super::parts::{Parts, TimePart};
 use super::prune::{ShownMethods, focused};
 use super::{Options, View};
 use crate::profile::{self, Collections, ControlKind, Drift, MethodIndex, Metric, Profile};
@@ -64,6 +65,9 @@ struct Report<'a> {
     notes: &'a [String],
     /// What rows have.
     metrics: Vec<Metric>,
+    /// What self times divide into, where waits were counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<TimePart>,
     #[serde(flatten)]
     calls: Option<Arranged<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -380,6 +384,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
         imported: profile.imported.as_deref(),
         notes: &profile.notes,
         metrics: profile.metrics(),
+        parts: Parts::of(profile).iter().flat_map(Parts::parts).collect(),
         calls,
         statistics: profile.statistics.iter().map(|statistics| Statistics::of(profile, statistics)).collect(),
         environment: RecordedIn::of(&profile.environment),

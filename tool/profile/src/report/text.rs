@@ -26,6 +26,7 @@ mod flat;
 mod further;
 pub mod lines;
 mod locks;
+mod parts;
 mod tree;
 
 use cells::Cells;
@@ -369,6 +370,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         writeln!(out, "times     by a clock that moves once in {}: sampled; counts are exact", time(period))?;
     }
+    parts::write(profile, out)?;
     if let Some(collections) = &profile.collections {
         gc(collections, out)?;
     }

@@ -16,6 +16,7 @@ use crate::report::Options;
 use crate::report::arcs;
 use crate::report::belief::Shares;
 use crate::report::flat;
+use crate::report::parts::Parts;
 use crate::report::prune::shown_nodes;
 
 /// The rows of the tree view, each made as it is written: there may be millions.
@@ -64,6 +65,8 @@ pub(super) struct Known<'a> {
     first: Metric,
     /// Metrics that have no fields of their own.
     columns: Vec<Metric>,
+    /// What self times divide into.
+    parts: Option<Parts>,
     shares: Shares,
 }
 
@@ -71,8 +74,8 @@ impl<'a> Known<'a> {
     pub(super) fn of(profile: &'a Profile) -> Known<'a> {
         let columns = profile.metrics().into_iter().filter(Metric::is_column).collect();
         let (unseen, shares) = (profile.unseen_callees(), Shares::of(&profile.merged));
-        let (has_calls, first) = (profile.imported.is_none(), profile.time_metric());
-        Known { profile, unseen, has_calls, has_cpu: profile.merged.has_cpu_samples(), first, columns, shares }
+        let (has_calls, first, parts) = (profile.imported.is_none(), profile.time_metric(), Parts::of(profile));
+        Known { profile, unseen, has_calls, has_cpu: profile.merged.has_cpu_samples(), first, columns, parts, shares }
     }
 
     fn unseen_callees(&self, method: &str) -> usize {
@@ -82,6 +85,12 @@ impl<'a> Known<'a> {
     fn metrics(&self, amounts: &Amounts) -> BTreeMap<String, Value> {
         let value = |metric: &Metric| (metric.id.clone().into_owned(), Value::of(metric, metric.of(amounts)));
         self.columns.iter().map(value).collect()
+    }
+
+    /// Of a row's self time.
+    fn parts(&self, amounts: &Amounts) -> BTreeMap<&'static str, u64> {
+        let of = |parts: &Parts| parts.parts().map(|it| it.part).zip(parts.divide(amounts)).collect();
+        self.parts.as_ref().map(of).unwrap_or_default()
     }
 }
 
@@ -183,6 +192,9 @@ pub(super) struct NodeRow<'a> {
     /// By their ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metrics: BTreeMap<String, Value>,
+    /// Of the self time, which they add up to.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    parts: BTreeMap<&'static str, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<u64>,
 }
@@ -207,6 +219,7 @@ impl<'a> NodeRow<'a> {
             unseen_callees: known.unseen_callees(&known.profile.method_of(node).machine),
             cpu: Cpu::of(known.has_cpu, amounts.cpu),
             metrics: known.metrics(amounts),
+            parts: known.parts(amounts),
             thread,
         }
     }
@@ -232,6 +245,9 @@ pub(super) struct FlatRow<'a> {
     /// By their ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metrics: BTreeMap<String, Value>,
+    /// Of the self time, which they add up to.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    parts: BTreeMap<&'static str, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<u64>,
 }
@@ -239,12 +255,13 @@ pub(super) struct FlatRow<'a> {
 impl<'a> FlatRow<'a> {
     pub(super) fn of(known: &Known<'a>, row: flat::FlatRow, thread: Option<u64>) -> FlatRow<'a> {
         let (recorded, metrics) = (Recorded::of(known, &row.amounts), known.metrics(&row.amounts));
+        let parts = known.parts(&row.amounts);
         let Amounts { cpu, at_least, .. } = row.amounts;
         let cpu = Cpu::of(known.has_cpu, cpu);
         let method = &known.profile.methods[row.method.0].machine;
         let until_ns = known.profile.any_recorded_until(method).map(nanoseconds);
         let unseen_callees = known.unseen_callees(method);
-        FlatRow { method, recorded, until_ns, at_least, unseen_callees, cpu, metrics, thread }
+        FlatRow { method, recorded, until_ns, at_least, unseen_callees, cpu, metrics, parts, thread }
     }
 }
 
@@ -280,6 +297,9 @@ struct ArcRow<'a> {
     /// By their ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metrics: BTreeMap<String, Value>,
+    /// Of the self time, which they add up to.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    parts: BTreeMap<&'static str, u64>,
 }
 
 impl<'a> ArcRow<'a> {
@@ -298,6 +318,7 @@ impl<'a> ArcRow<'a> {
             at_least: amounts.at_least,
             cpu: Cpu::of(known.has_cpu, amounts.cpu),
             metrics: known.metrics(amounts),
+            parts: known.parts(amounts),
         }
     }
 }

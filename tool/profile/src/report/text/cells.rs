@@ -3,6 +3,7 @@
 use crate::profile::{Amounts, CpuSamples, Extent, Metric, NodeAmounts, Profile, Tree, Unit};
 use crate::report::belief::{Belief, Shares};
 use crate::report::chosen::Chosen;
+use crate::report::parts::Parts;
 use crate::report::units::{self, count};
 use crate::report::{View, bounded, share};
 
@@ -18,12 +19,15 @@ enum Cell {
     PerCall(usize),
     /// The part of the time in which threads ran.
     CpuShare,
+    /// What the largest part of the self time is, and how large.
+    Waits,
 }
 
 /// The columns of a view of a tree.
 pub(super) struct Cells {
     cells: Vec<Cell>,
     metrics: Vec<Metric>,
+    parts: Option<Parts>,
     /// Of the tree, each metric's.
     wholes: Vec<u64>,
     /// How well the shares of its times are known.
@@ -62,12 +66,14 @@ impl Cells {
                 }
             }
         }
+        let parts = if chosen.is_usual() { Parts::of(profile) } else { None };
+        cells.extend(parts.as_ref().map(|_| Cell::Waits));
         if view == View::Flat && chosen.is_usual() && profile.imported.is_none() {
             cells.push(Cell::PerCall(0));
         }
         let has_many = metrics.iter().filter(|metric| metric.extent == Extent::OwnAndTotal).count() > 1;
         let are_times_known = Belief::of(profile).is_none_or(|belief| belief.is_known());
-        Cells { cells, metrics, wholes, shares: Shares::of(tree), are_times_known, view, is_percent, has_many }
+        Cells { cells, metrics, parts, wholes, shares: Shares::of(tree), are_times_known, view, is_percent, has_many }
     }
 
     /// The leading metric of the whole tree.
@@ -80,6 +86,7 @@ impl Cells {
         let cells = self.cells.iter().map(|cell| match cell {
             Cell::Share => format!("{:>7} ", "share"),
             Cell::CpuShare => "   cpu ".to_owned(),
+            Cell::Waits => format!("{:>13} ", "waits"),
             Cell::Own(at) | Cell::Total(at) | Cell::PerCall(at) => {
                 format!("{:>width$} ", self.name(cell, *at), width = self.width(cell, *at))
             }
@@ -143,6 +150,11 @@ impl Cells {
                 }
                 _ => format!("{:7}", ""),
             },
+            Cell::Waits => {
+                let largest = self.parts.as_ref().and_then(|parts| parts.largest(amounts)).filter(|_| is_own_shown);
+                let text = largest.map(|(part, share)| format!("{part} {:.0}%", 100.0 * share));
+                format!("{:>13} ", text.unwrap_or_default())
+            }
             Cell::Own(at) => {
                 let (metric, amount) = (&self.metrics[at], self.metrics[at].of(amounts));
                 let error = if is_single { amount.own_error } else { 0 };

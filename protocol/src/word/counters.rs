@@ -1,0 +1,216 @@
+//! What is counted beside calls.
+
+use serde::{Deserialize, Serialize};
+
+/// Id of the `PAUSE` word with which a [`Wait`] begins, less its number; the payload is the time in ns since the chunk's base.
+pub const WAIT_BEGINS: u32 = 64;
+/// The same when it ends.
+pub const WAIT_ENDS: u32 = 80;
+
+/// What a thread waits in, as far as probes tell of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// It is parked.
+    Parked,
+    /// It sleeps.
+    Asleep,
+    /// It reads from a socket, writes to it, accepts, connects, or waits for that to be possible.
+    Socket,
+    /// It reads or writes a file, or a pipe.
+    File,
+}
+
+impl Wait {
+    /// All of them, at the index of their number.
+    pub const ALL: [Wait; 4] = [Wait::Parked, Wait::Asleep, Wait::Socket, Wait::File];
+
+    /// What its probes are called with.
+    pub const fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// What counts how long.
+    pub const fn time(self) -> Counter {
+        match self {
+            Wait::Parked => Counter::ParkedNs,
+            Wait::Asleep => Counter::SleptNs,
+            Wait::Socket => Counter::SocketNs,
+            Wait::File => Counter::FileNs,
+        }
+    }
+
+    /// What counts how often.
+    pub const fn times(self) -> Counter {
+        match self {
+            Wait::Parked => Counter::Parked,
+            Wait::Asleep => Counter::Slept,
+            Wait::Socket => Counter::Socket,
+            Wait::File => Counter::File,
+        }
+    }
+
+    /// The wait that a `PAUSE` word's id tells of, and whether it begins.
+    pub(super) fn of(id: u32) -> Option<(Wait, bool)> {
+        let of = |first| id.checked_sub(first).and_then(|number| Wait::ALL.get(number as usize).copied());
+        of(WAIT_BEGINS).map(|wait| (wait, true)).or_else(|| of(WAIT_ENDS).map(|wait| (wait, false)))
+    }
+}
+
+/// What is counted beside calls, at the method on top (id of a `PAUSE` word; nothing of it is taken off a clock).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Counter {
+    /// Classes that the thread has loaded and linked.
+    Classes,
+    /// How long it waited to enter monitors, in ns.
+    BlockedNs,
+    /// How often.
+    Blocked,
+    /// How long it waited in `Object.wait`, in ns.
+    WaitedNs,
+    /// How often.
+    Waited,
+    /// Instructions that the method's call has executed. Its exit follows, perhaps with a `PAUSE` between, and tells whose they are.
+    Bytecodes,
+    /// How long collections had the JVM stand still meanwhile, in ns. In no word: the tool finds it out by the collections' times.
+    CollectedNs,
+    /// How often. Likewise.
+    Collected,
+    /// Bytes that the thread has allocated.
+    Allocated,
+    /// How long the thread was parked, in ns. This and what follows is in no word: the tool finds it out by those of [`Wait`].
+    ParkedNs,
+    /// How often.
+    Parked,
+    /// How long it slept, in ns.
+    SleptNs,
+    /// How often.
+    Slept,
+    /// How long it was in the JDK's methods for sockets, in ns.
+    SocketNs,
+    /// How often.
+    Socket,
+    /// How long it was in the JDK's methods that read and write files, in ns.
+    FileNs,
+    /// How often.
+    File,
+}
+
+impl Counter {
+    /// All of them.
+    pub const ALL: [Counter; 17] = [
+        Counter::Classes,
+        Counter::BlockedNs,
+        Counter::Blocked,
+        Counter::WaitedNs,
+        Counter::Waited,
+        Counter::Bytecodes,
+        Counter::CollectedNs,
+        Counter::Collected,
+        Counter::Allocated,
+        Counter::ParkedNs,
+        Counter::Parked,
+        Counter::SleptNs,
+        Counter::Slept,
+        Counter::SocketNs,
+        Counter::Socket,
+        Counter::FileNs,
+        Counter::File,
+    ];
+
+    /// Those of times that are parts of methods' own: in no two of them at once.
+    pub const WAITS: [Counter; 6] = [
+        Counter::BlockedNs,
+        Counter::WaitedNs,
+        Counter::ParkedNs,
+        Counter::SleptNs,
+        Counter::SocketNs,
+        Counter::FileNs,
+    ];
+
+    /// The number that stands in the word: none that a pause or a handover has.
+    pub const fn number(self) -> u32 {
+        match self {
+            Counter::Classes => 32,
+            Counter::BlockedNs => 33,
+            Counter::Blocked => 34,
+            Counter::WaitedNs => 35,
+            Counter::Waited => 36,
+            Counter::Bytecodes => 48,
+            Counter::CollectedNs => 37,
+            Counter::Collected => 38,
+            Counter::Allocated => 39,
+            Counter::ParkedNs => 40,
+            Counter::Parked => 41,
+            Counter::SleptNs => 42,
+            Counter::Slept => 43,
+            Counter::SocketNs => 44,
+            Counter::Socket => 45,
+            Counter::FileNs => 46,
+            Counter::File => 47,
+        }
+    }
+
+    const FIRST: u32 = 32;
+    const BY_NUMBER: [Option<Counter>; Counter::ALL.len()] = {
+        let mut by_number = [None; Counter::ALL.len()];
+        let mut at = 0;
+        while at < Counter::ALL.len() {
+            let counter = Counter::ALL[at];
+            by_number[(counter.number() - Counter::FIRST) as usize] = Some(counter);
+            at += 1;
+        }
+        by_number
+    };
+
+    /// The counter of a number.
+    #[inline]
+    pub fn of(number: u32) -> Option<Counter> {
+        Counter::BY_NUMBER.get(number.wrapping_sub(Counter::FIRST) as usize).copied().flatten()
+    }
+}
+
+/// What is counted beside calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counting {
+    /// Classes that are loaded and linked.
+    pub classes: bool,
+    /// Waiting to enter monitors.
+    pub locks: bool,
+    /// Waiting in `Object.wait`, and to enter monitors.
+    pub waits: bool,
+    /// Waiting in what probes tell of ([`Wait`]).
+    pub probed_waits: bool,
+    /// Executed instructions.
+    pub bytecodes: bool,
+    /// Garbage collections.
+    pub gc: bool,
+    /// Bytes that are allocated.
+    pub alloc: bool,
+}
+
+impl Counting {
+    /// Whether a counter belongs to it.
+    pub fn has(self, counter: Counter) -> bool {
+        match counter {
+            Counter::Classes => self.classes,
+            Counter::BlockedNs | Counter::Blocked => self.locks || self.waits,
+            Counter::WaitedNs | Counter::Waited => self.waits,
+            Counter::Bytecodes => self.bytecodes,
+            Counter::CollectedNs | Counter::Collected => self.gc,
+            Counter::Allocated => self.alloc,
+            Counter::ParkedNs
+            | Counter::Parked
+            | Counter::SleptNs
+            | Counter::Slept
+            | Counter::SocketNs
+            | Counter::Socket
+            | Counter::FileNs
+            | Counter::File => self.probed_waits,
+        }
+    }
+
+    /// Whether nothing is.
+    pub fn is_nothing(self) -> bool {
+        self == Counting::default()
+    }
+}

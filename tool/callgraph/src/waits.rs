@@ -1,0 +1,139 @@
+//! What waits in the JDK's own methods (`--count waits`): threads that are parked or asleep, or read and write. These methods are probed, so each
+//! wait is told of, whoever calls them.
+//!
+//! They are the innermost ones that have code: the JVM's park and sleep and the operating system's calls are native. Nothing of the program's runs
+//! inside them, so what passes there is waiting.
+//!
+//! Why so, and at what cost: docs/decisions/waits.md.
+
+use headwater_protocol::word::Wait;
+use headwater_protocol::{ClassId, LoaderId};
+use headwater_rewriter::{ClassFile, Place, call_sites};
+
+use super::CallGraph;
+use super::handing_out::Selected;
+use super::known::Known;
+
+/// What waits in a method.
+#[derive(Clone, Copy, Debug)]
+enum Waiting {
+    /// All of it.
+    Whole,
+    /// Its calls of this method, by class and name: other parts of it run the program's code.
+    Calls(&'static str, &'static str),
+}
+
+use Wait::{Asleep, File, Parked, Socket};
+use Waiting::{Calls, Whole};
+
+const THREAD: &str = "java/lang/Thread";
+const DESCRIPTOR: &str = "java/io/FileDescriptor";
+
+/// What is native up to some JDK (18, and 20): nothing can be probed there but calls, in methods that are instrumented. Later ones have such a wait twice,
+/// which counts as one.
+const NATIVE: [(Waiting, Wait); 2] = [(Calls(THREAD, "sleep"), Asleep), (Calls(DESCRIPTOR, "sync"), File)];
+
+/// Class, methods, what waits there, and in what. A JDK has some of them.
+const PLACES: [(&str, &[&str], Waiting, Wait); 18] = [
+    ("java/util/concurrent/locks/LockSupport", &["park", "parkNanos", "parkUntil"], Whole, Parked),
+    ("sun/misc/Unsafe", &["park"], Whole, Parked),
+    (THREAD, &["sleep"], Whole, Asleep),
+    ("java/io/FileInputStream", &["read"], Whole, File),
+    ("java/io/FileOutputStream", &["write"], Whole, File),
+    ("java/io/RandomAccessFile", &["read", "write", "writeBytes"], Whole, File),
+    (DESCRIPTOR, &["sync"], Whole, File),
+    ("sun/nio/ch/FileChannelImpl", &["read", "write", "force"], Whole, File),
+    ("sun/nio/ch/NioSocketImpl", &["read", "write", "accept", "connect"], Whole, Socket),
+    (
+        "sun/nio/ch/SocketChannelImpl",
+        &["read", "write", "connect", "finishConnect", "blockingRead", "blockingWriteFully", "blockingConnect"],
+        Whole,
+        Socket,
+    ),
+    ("sun/nio/ch/ServerSocketChannelImpl", &["accept", "blockingAccept"], Whole, Socket),
+    (
+        "sun/nio/ch/DatagramChannelImpl",
+        &["receive", "send", "read", "write", "blockingReceive", "blockingSend"],
+        Whole,
+        Socket,
+    ),
+    // The rest of a selection calls back what it is given.
+    ("sun/nio/ch/EPollSelectorImpl", &["doSelect"], Calls("sun/nio/ch/EPoll", "wait"), Socket),
+    // JDK 11.
+    ("java/net/SocketInputStream", &["read"], Whole, Socket),
+    ("java/net/SocketOutputStream", &["socketWrite"], Whole, Socket),
+    ("java/net/AbstractPlainSocketImpl", &["accept", "connect"], Whole, Socket),
+    ("java/net/AbstractPlainDatagramSocketImpl", &["receive", "send"], Whole, Socket),
+    ("java/net/PlainDatagramSocketImpl", &["receive", "send"], Whole, Socket),
+];
+
+/// A place where a thread may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitPlace {
+    /// Of the method, in the class file's order.
+    pub method_index: usize,
+    /// All of it, or a call.
+    pub place: Place,
+    /// In what.
+    pub wait: Wait,
+}
+
+/// The classes that are probed.
+pub(super) fn classes() -> impl Iterator<Item = &'static str> {
+    PLACES.iter().map(|(class, ..)| *class)
+}
+
+impl Known {
+    /// Whether threads wait in methods of a class of the JDK's, and that is to be told.
+    pub(super) fn has_waits(&self, class: &str) -> bool {
+        self.options.waits && classes().any(|name| name == class)
+    }
+}
+
+impl CallGraph {
+    /// The places in a class file where threads may wait: in the JDK's methods, and where selected ones sleep.
+    pub fn wait_places(
+        &self,
+        class: Option<ClassId>,
+        loader: LoaderId,
+        name: &str,
+        bytes: &[u8],
+        selected: &[Selected],
+    ) -> Vec<WaitPlace> {
+        let is_jdks = loader == LoaderId::BOOT && self.known.has_waits(name);
+        if !self.known.options.waits || self.known.roots_only || (!is_jdks && selected.is_empty()) {
+            return Vec::new();
+        }
+        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
+        let mut methods: Vec<usize> = selected.iter().map(|method| method.method_index).collect();
+        methods.dedup();
+        let native = |method| NATIVE.into_iter().map(move |(calls, wait)| (method, calls, wait));
+        let calls = methods.into_iter().flat_map(native);
+        let mut places: Vec<WaitPlace> =
+            calls.flat_map(|(method, calls, wait)| places_in(&file, method, calls, wait)).collect();
+        if is_jdks && self.plan.is_passing(&self.known, class) {
+            for (_, names, waiting, wait) in PLACES.iter().filter(|(class, ..)| *class == name) {
+                let named =
+                    file.methods().iter().filter(|it| it.has_code() && names.iter().any(|name| *it.name() == **name));
+                places.extend(named.flat_map(|method| places_in(&file, method.index, *waiting, *wait)));
+            }
+        }
+        places
+    }
+
+    /// A wait cannot be told of.
+    pub fn wait_refused(&mut self, class: &str, reason: &str) {
+        self.methods.skip(class.replace('/', "."), format!("how long it waits is not told: {reason}"));
+    }
+}
+
+fn places_in(file: &ClassFile<'_>, method_index: usize, waiting: Waiting, wait: Wait) -> Vec<WaitPlace> {
+    let place = |call| WaitPlace { method_index, place: Place::Wait { call }, wait };
+    let (owner, name) = match waiting {
+        Whole => return vec![place(None)],
+        Calls(owner, name) => (owner, name),
+    };
+    let Ok(sites) = call_sites(file, method_index) else { return Vec::new() };
+    let calls = sites.calls.iter().filter(|call| *call.owner == *owner);
+    calls.filter(|call| *call.name == *name).map(|call| place(Some(call.offset))).collect()
+}
