@@ -29,6 +29,7 @@ mod contention;
 mod counters;
 pub(crate) mod drift;
 mod error;
+mod finishing;
 mod jit;
 pub mod live;
 mod missing;
@@ -39,14 +40,13 @@ mod steady;
 mod unmatched;
 mod wanted;
 
-use bare::RecordingFacts;
 pub(crate) use bare::Undisturbed;
-use before::{Before, Sampling, Taken};
+use before::{Sampling, Taken};
 pub(crate) use connecting::{Connected, connect_for_events};
 pub use connecting::{connect, detach};
 pub(crate) use contention::LockWaits;
-use contention::ended;
 pub use error::{ProfileError, Sought};
+pub(crate) use finishing::{Afterwards, finish};
 pub(crate) use missing::too_few;
 pub use settings::{BareTiming, Settings};
 pub(crate) use settings::{agreed, decoding};
@@ -380,137 +380,6 @@ enum Next {
     Event(Event),
     Progress,
     SoFar,
-}
-
-/// How recording ended.
-pub(crate) struct End {
-    pub(crate) ending: Ending,
-    pub(crate) decoder: Decoder,
-    /// What was seen of the roots without the profile.
-    pub(crate) undisturbed: Undisturbed,
-    /// What the JIT compilers had of the processors while it went on.
-    pub(crate) compiling: Duration,
-    /// Waits for locks, if they were recorded.
-    pub(crate) waits: Option<Result<Contention, LocksError>>,
-    /// What the probes cost now, if they could be timed once more.
-    pub(crate) calibration: Option<Calibration>,
-    pub(crate) warning: Option<String>,
-}
-
-/// How the roots are timed after a profile.
-pub(crate) struct Afterwards<F> {
-    pub(crate) timing: BareTiming,
-    /// What was sampled before the profile.
-    before: Option<Before>,
-    /// How long was recorded.
-    pub(crate) duration: Duration,
-    /// What the JIT compilers had meanwhile.
-    pub(crate) compiling: Compiling,
-    /// What a probe pair was found to cost, in ns.
-    pub(crate) pair_ns: f64,
-    /// The coarse clock, if there is one.
-    pub(crate) ticker: Option<Ticker>,
-    pub(crate) waits: Option<LockWaits>,
-    /// Ready when somebody waits for the end.
-    pub(crate) enough: F,
-}
-
-/// Stops recording, reads what is left, times the probes again, times and samples the roots without a profile, and detaches.
-pub(crate) async fn finish(
-    session: &mut Session,
-    segment: &Arc<Segment>,
-    drain: Drain,
-    recorded: Result<Ending, SessionError>,
-    Afterwards { timing, before, duration, mut compiling, pair_ns, ticker, waits, enough }: Afterwards<
-        impl Future<Output = ()>,
-    >,
-    pid: u32,
-    observer: Observer<'_>,
-) -> End {
-    let is_gone = recorded.as_ref().is_err_and(SessionError::is_final);
-    let stopped = if is_gone { None } else { session.stop().await.ok() };
-    let compiled = compiling.so_far();
-    let waits = ended(session, waits, is_gone).await;
-    let mut decoder = drain.finish();
-    decoder.finish(stopped.unwrap_or_else(monotonic_ns));
-    let mut undisturbed = Undisturbed::default();
-    let mut calibration = None;
-    let mut failed = None;
-    if stopped.is_some() {
-        if let Err(error) = session.acquit_idle().await {
-            failed = lost(error);
-        }
-        match session.calibrate().await {
-            Ok(again) => calibration = Some(again),
-            // What was timed before recording has to do.
-            Err(error) => failed = lost(error),
-        }
-    }
-    // It interrupts whoever has the processor ten thousand times a second, which nobody would do to the bare calls.
-    drop(ticker);
-    let before = before.filter(|before| before.is_enough(session, &decoder));
-    let roots =
-        before.as_ref().filter(|_| timing == BareTiming::Auto).and_then(|before| before.times_of_roots(&decoder));
-    if let Some(roots) = roots {
-        undisturbed.timed_before(roots);
-    } else if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
-        let facts = RecordingFacts { ending: *ending, duration, pair_ns, is_sampled: before.is_some() };
-        if let Some(plan) = bare::plan(timing, facts, &decoder, segment) {
-            let compilers = compiling.into_compilers();
-            let (seen, error) = bare::measure(session, segment, pid, plan, compilers, enough, observer).await;
-            undisturbed = seen;
-            failed = error.and_then(lost);
-        }
-    }
-    if let Some(before) = before {
-        undisturbed.sampled_before(before);
-    }
-    let detached = match failed {
-        _ if is_gone => None,
-        // The profile itself is complete.
-        Some(error) => Some(Err(error)),
-        None => {
-            observer(Stage::Detaching);
-            Some(session.detach().await)
-        }
-    };
-    let (ending, warning) = match (recorded, detached) {
-        (Ok(ending), Some(Ok(result))) => {
-            let warning = not_restored(&result);
-            observer(Stage::Detached(result));
-            (ending, warning)
-        }
-        (Err(error), Some(Ok(_))) => (Ending::Broken, Some(format!("the profile ended early: {error}"))),
-        (Err(SessionError::TargetEnded), _) | (_, Some(Err(SessionError::TargetEnded))) => (Ending::TargetEnded, None),
-        (Err(error @ SessionError::GivenUp), _) | (_, Some(Err(error @ SessionError::GivenUp))) => {
-            (Ending::Broken, Some(format!("the profile ended early: {error}")))
-        }
-        (Err(SessionError::Disconnected), _) | (_, Some(Err(SessionError::Disconnected))) => {
-            if is_alive(pid) {
-                let reason =
-                    "the session was ended by somebody else (headwater detach); the target has its original code back";
-                (Ending::Broken, Some(reason.to_owned()))
-            } else {
-                (Ending::TargetEnded, None)
-            }
-        }
-        (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
-        (_, None) => (Ending::Broken, None),
-    };
-    End { ending, decoder, undisturbed, compiling: compiled, waits, calibration, warning }
-}
-
-/// An error after which there is nobody to be asked for anything.
-fn lost(error: SessionError) -> Option<SessionError> {
-    error.is_final().then_some(error)
-}
-
-fn not_restored(detached: &HotswapResult) -> Option<String> {
-    let (_, reason) = detached.refused.first()?;
-    Some(format!(
-        "classes could not be given their original code back ({}): {reason}. Their probes are idle from now on",
-        count(detached.refused.len() as u64)
-    ))
 }
 
 /// Whether a process still runs its program: one that is ending has none any more.
