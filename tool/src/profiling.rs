@@ -6,19 +6,15 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::MethodId;
 use headwater_protocol::message::{Calibration, HotswapResult};
-use headwater_protocol::segment::Segment;
 
 use crate::callgraph::{PatternIndex, RootMatch};
 use crate::clock_source::{ClockChoice, ClockSourceError};
-use crate::decode::Decoder;
 use crate::drain::Drain;
 use crate::jvm::Jvm;
-use crate::locks::LocksError;
-use crate::profile::{Contention, Profile};
+use crate::profile::Profile;
 use crate::profiling::live::{Attached, Live};
-use crate::report::units::count;
 use crate::session::{Estimate, Event, Session, SessionError, Spent};
-use crate::ticker::{Ticker, monotonic_ns};
+use crate::ticker::monotonic_ns;
 
 pub(crate) mod assemble;
 mod bare;
@@ -300,7 +296,8 @@ pub(crate) async fn prepare(
     };
     let first = session.select_roots(announce).await?;
     let roots = match &sampling {
-        Some(sampling) if sampling.may_be_enough() => {
+        // Who has asked for an undisturbed phase gets times from it.
+        Some(sampling) if settings.bare == BareTiming::Auto && sampling.may_be_enough() => {
             before::time_roots(session, drain, pid, &first, settings.control).await?
         }
         _ => None,

@@ -38,6 +38,11 @@ impl CallGraph {
         self.likely.roots_return_soon()
     }
 
+    /// The same of each of them: none is called once, for as long as the program runs.
+    pub fn each_root_returns_soon(&self) -> bool {
+        self.likely.knows_calls && self.known.each_root_returns_soon()
+    }
+
     /// Whether the JVM has told which methods have been called.
     pub fn knows_what_was_called(&self) -> bool {
         self.likely.knows_calls

@@ -10,7 +10,7 @@ use super::filter::{Caller, JdkMethods, Options};
 use super::known::Known;
 use super::lines::Lines;
 use super::mirror::{ClassKey, Signature};
-use super::policy::MOST_LISTED;
+use super::policy::{MOST_LISTED, OFTEN};
 use super::record::{MethodRecord, PatternIndex};
 
 /// What a root pattern matches among the loaded classes.
@@ -58,6 +58,11 @@ impl Known {
         classes.sort_unstable();
         classes.dedup();
         (classes, calls)
+    }
+
+    /// Whether each root that is loaded has been called so often that a call of it that is open is soon over.
+    pub(super) fn each_root_returns_soon(&self) -> bool {
+        self.loaded_roots().into_iter().all(|(_, _, calls)| calls >= OFTEN)
     }
 
     /// The methods that are roots, as the target names them: before they are instrumented, as far as their classes' methods are known.
