@@ -16,6 +16,7 @@ headwater_tests::trials! {
         waiting_and_computing_are_told_apart_below_open_calls,
         a_root_that_runs_since_before_is_found_whatever_was_profiled_before,
         a_root_that_was_found_running_and_returns_is_entered_anew_by_its_probes,
+        an_open_root_that_calls_another_without_a_pause_stays_open,
     }
 }
 
@@ -422,4 +423,48 @@ fn a_root_that_was_found_running_and_returns_is_entered_anew_by_its_probes(jdk: 
     assert_eq!((&root["open"]["threads"], &root["open"]["still_open"]), (&1.into(), &0.into()));
     target.say("q");
     assert!(target.finish().status.success());
+}
+
+/// Two threads that call a method as fast as they can, and count that.
+const WITHOUT_PAUSE: &str = "
+    class Main {
+        static volatile boolean over;
+        static final java.util.concurrent.atomic.LongAdder STEPS = new java.util.concurrent.atomic.LongAdder();
+        public static void main(String[] args) throws Exception {
+            Thread[] threads = { new Thread(Main::loop), new Thread(Main::loop) };
+            for (Thread thread : threads) thread.start();
+            await(100_000);
+            System.out.println(\"READY\");
+            for (int c; (c = System.in.read()) != 'q';) {
+                if (c != '\\n') {
+                    await(2_000);
+                    System.out.println(\"DONE\");
+                }
+            }
+            over = true;
+            for (Thread thread : threads) thread.join();
+        }
+        static void await(long steps) throws Exception {
+            for (long until = STEPS.sum() + steps; STEPS.sum() < until;) Thread.sleep(1);
+        }
+        static void loop() {
+            while (!over) step();
+        }
+        static void step() { STEPS.increment(); }
+    }";
+
+fn an_open_root_that_calls_another_without_a_pause_stays_open(jdk: &Jdk) {
+    // Of code that is compiled at once calls come soonest, before the threads know that they are in one.
+    let mut target = Launched::of_text(jdk, WITHOUT_PAUSE, &["-XX:TieredStopAtLevel=1"], &["Main"]);
+    let profile = Profile::start(&target, &["--root", "Main::loop", "--root", "Main::step", "--threads"]);
+    target.say("g");
+    target.await_line("DONE");
+    let report = profile.interrupted();
+    target.quit_by("q");
+    let open = &report["roots"][0]["open"];
+    assert_eq!((&open["threads"], &open["still_open"]), (&2.into(), &2.into()), "JDK {}: {open}", jdk.version);
+    assert_eq!(report["events"]["healed"], 0, "JDK {}", jdk.version);
+    let below = report["nodes"].as_array().expect("nodes").iter().filter(|node| !node["parent"].is_null());
+    let steps: u64 = below.filter_map(|step| step["calls"].as_u64()).sum();
+    assert!(steps >= 2_000, "JDK {}: {steps}", jdk.version);
 }

@@ -68,6 +68,8 @@ enum Request {
     Clear { now_ns: i64, done: oneshot::Sender<()> },
     /// These threads are in roots already.
     Open { threads: Vec<OpenThread>, now_ns: i64, done: oneshot::Sender<()> },
+    /// They know of it.
+    Followed(oneshot::Sender<()>),
     /// Recording has been interrupted: no thread is inside a root any more.
     Interrupt { now_ns: i64, done: oneshot::Sender<()> },
     /// Add up what was decoded, now and then, from now on.
@@ -119,6 +121,11 @@ impl Drain {
     /// to record what they call.
     pub fn open(&self, threads: Vec<OpenThread>, now_ns: i64) -> impl Future<Output = ()> + use<> {
         self.ask(move |done| Request::Open { threads, now_ns, done })
+    }
+
+    /// The target's threads know of their open calls.
+    pub fn followed(&self) -> impl Future<Output = ()> + use<> {
+        self.ask(Request::Followed)
     }
 
     /// Where it is told that such threads have returned.
@@ -231,6 +238,10 @@ impl Worker {
             }
             Request::Open { threads, now_ns, done } => {
                 threads.iter().for_each(|open| self.decoder.open(open.thread, &open.calls, now_ns));
+                let _ = done.send(());
+            }
+            Request::Followed(done) => {
+                self.decoder.followed();
                 let _ = done.send(());
             }
             Request::Interrupt { now_ns, done } => {

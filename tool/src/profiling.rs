@@ -319,6 +319,7 @@ pub(crate) async fn prepare(
     if !open.is_empty() {
         drain.open(open.clone(), monotonic_ns()).await;
         session.follow_open_calls(&open, drain.returns()).await?;
+        drain.followed().await;
     }
     let instrumented = |(index, (pattern, found)): (usize, (String, &RootMatch))| {
         let methods: Vec<MethodId> = session.graph().roots_of(PatternIndex(index)).map(|method| method.id).collect();

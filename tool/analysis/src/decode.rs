@@ -276,6 +276,9 @@ impl Decoder {
     fn root(&mut self, index: usize, method: MethodId, now_ns: i64) {
         let thread = &mut self.threads[index];
         thread.close_returned(now_ns);
+        if thread.before.call_root() {
+            return self.enter(index, method, now_ns);
+        }
         thread.close_open(0, now_ns);
         if thread.base != NodeId::TOP {
             // The end of what it ran was lost.

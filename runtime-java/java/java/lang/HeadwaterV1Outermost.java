@@ -45,15 +45,17 @@ final class HeadwaterV1Outermost {
      * @return the thread's state, if the call's exit has to know of it
      */
     private static HeadwaterV1Thread enterRoot(HeadwaterV1Thread thread, int id) {
-        if (enterFromOpen(thread, id)) {
-            return thread;
-        }
         if (thread.dead) {
             thread = HeadwaterV1Threads.register();
             if (thread == null) {
                 return null;
             }
-        } else if (thread.depth < 0) {
+        }
+        // What the agent has told of a thread that had no state is known from here on.
+        if (enterFromOpen(thread, id)) {
+            return thread;
+        }
+        if (thread.depth < 0) {
             if (thread.controlDepth > 0 && id == thread.root) {
                 thread.controlDepth++;
                 return thread;
@@ -72,10 +74,21 @@ final class HeadwaterV1Outermost {
             thread.depth = -1;
             return thread;
         }
+        if (!HeadwaterV1.is(id, FLAG_ENTERED)) {
+            thread.depth = -1;
+            try {
+                HeadwaterV1.revealCallees(id);
+            } finally {
+                thread.depth = 0;
+            }
+            // That takes its time, and the agent may have told of this thread meanwhile.
+            if (enterFromOpen(thread, id)) {
+                return thread;
+            }
+        }
         thread.depth = -1;
         boolean inside = false;
         try {
-            HeadwaterV1.revealCallees(id);
             HeadwaterV1.write(thread, KIND_ROOT, id);
             thread.root = id;
             inside = true;

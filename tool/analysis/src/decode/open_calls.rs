@@ -25,6 +25,18 @@ pub struct Returned {
     pub error_ns: u64,
 }
 
+/// What a thread knows of its open calls.
+#[derive(Clone, Copy, Debug, Default)]
+enum Knowledge {
+    /// Nothing: what it enters as a root is called by them.
+    #[default]
+    None,
+    /// It has been told, and may have been about to enter a root at that moment.
+    Told,
+    /// What it enters as a root is outside them.
+    All,
+}
+
 /// A thread's open calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpenCalls {
@@ -32,6 +44,7 @@ pub(super) struct OpenCalls {
     methods: Vec<MethodId>,
     /// They are to be entered when the thread leaves the root that it is in.
     waiting: bool,
+    knowledge: Knowledge,
     /// Those that are open, the lowest frames of the simulated stack.
     nodes: Vec<NodeId>,
     /// How many the thread itself has not told to be closed.
@@ -45,6 +58,15 @@ impl OpenCalls {
     /// An exit may be that of an open call other than a root's, or one may have to be closed before the next event.
     pub(super) fn needs_care(&self) -> bool {
         self.nodes.len() > 1 || !self.returned.is_empty()
+    }
+
+    /// Whether the root that is being entered is called by an open call, because the thread did not know that it was in any.
+    pub(super) fn call_root(&mut self) -> bool {
+        let are_unknown = !self.nodes.is_empty() && !matches!(self.knowledge, Knowledge::All);
+        if let Knowledge::Told = self.knowledge {
+            self.knowledge = Knowledge::All;
+        }
+        are_unknown
     }
 
     /// The thread has left everything.
@@ -128,6 +150,11 @@ impl Decoder {
         if thread.is_outside() {
             thread.begin_open(now_ns);
         }
+    }
+
+    /// The threads with open calls have been told of them, and all that they wrote before is decoded.
+    pub fn followed(&mut self) {
+        self.threads.iter_mut().for_each(|thread| thread.before.knowledge = Knowledge::Told);
     }
 
     /// Open calls have been seen to have returned.

@@ -4,6 +4,13 @@ use super::*;
 use crate::cct::Below;
 
 fn open(methods: &[u32]) -> Decoder {
+    let mut decoder = open_unknown(methods);
+    decoder.followed();
+    decoder
+}
+
+/// The thread does not know yet that it is in these calls.
+fn open_unknown(methods: &[u32]) -> Decoder {
     let mut decoder = Decoder::new(DecodeOptions::default());
     let methods: Vec<MethodId> = methods.iter().copied().map(MethodId).collect();
     decoder.open(ThreadId(1), &methods, 100);
@@ -27,6 +34,16 @@ fn check_open(mut decoder: Decoder, text: &str, expected: &[&str], still: usize)
 fn calls_that_were_open_before_have_time_and_callees_but_no_calls() {
     check_open(open(&[1, 2]), "+3@200 -3@250", &["t1 1 0 0", "t1 1/2 0 850", "t1 1/2/3 1 50"], 2);
     check_open(open(&[1]), "+1@200 -1@250", &["t1 1 0 850", "t1 1/1 1 50"], 1);
+}
+
+#[test]
+fn what_a_thread_enters_as_a_root_before_it_knows_of_its_open_calls_is_called_by_them() {
+    let mut decoder = open_unknown(&[1]);
+    decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*3@200 +4@210 -4@230 -3@250 *1@260 -1@270"));
+    decoder.followed();
+    // It was about to enter that when it was told.
+    let expected = ["t1 1 0 770", "t1 1/3 3 100", "t1 1/3/4 1 20", "t1 1/1 1 10"];
+    check_open(decoder, "*3@280 -3@300 +3@350 -3@400", &expected, 1);
 }
 
 #[test]
@@ -87,6 +104,7 @@ fn open_calls_of_a_thread_in_another_root_begin_behind_it() {
     let mut decoder = Decoder::new(DecodeOptions::default());
     decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("*5@50"));
     decoder.open(ThreadId(1), &[MethodId(1)], 100);
+    decoder.followed();
     check_open(decoder, "-5@200 +2@300 -2@310", &["t1 5 1 150", "t1 1 0 790", "t1 1/2 1 10"], 1);
 }
 
