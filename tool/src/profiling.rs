@@ -216,6 +216,16 @@ pub(crate) enum Start {
     Held,
 }
 
+/// How long the roots are timed without probes after so long a recording, at most.
+fn undisturbed(settings: &Settings, recording: Duration) -> Duration {
+    bare::limit(settings.bare, Ending::Complete, recording).unwrap_or_default()
+}
+
+/// How long the profile takes in all, at most; nothing, where it ends some other way.
+fn announced(settings: &Settings) -> Duration {
+    settings.duration.map(|recording| recording + undisturbed(settings, recording)).unwrap_or_default()
+}
+
 /// Everything between the handshake and the result.
 pub(crate) async fn conduct(
     attached: Attached,
@@ -227,8 +237,7 @@ pub(crate) async fn conduct(
     tokio::pin!(interrupt);
     let mut live = unless(interrupt.as_mut(), attached.record(settings.clone(), observer, start)).await?;
     if let Some(recording) = settings.duration {
-        let undisturbed = bare::limit(settings.bare, Ending::Complete, recording).unwrap_or_default();
-        observer(Stage::Begins { recording, undisturbed });
+        observer(Stage::Begins { recording, undisturbed: undisturbed(settings, recording) });
     }
     let mut is_settled = true;
     let recorded = match settled(&mut live, interrupt.as_mut()).await {

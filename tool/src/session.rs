@@ -46,7 +46,7 @@ pub use spent::Spent;
 use batch_cost::BatchCost;
 use budget::Budget;
 use calls::Looks;
-use gentle::{AT_ONCE_PAUSED, Allowance, PATIENCE};
+use gentle::{Allowance, PATIENCE};
 use questions::Pending;
 use spent::Account;
 
@@ -310,7 +310,7 @@ impl Session {
             methods: self.graph.methods().len(),
             batches: classes.len().div_ceil(self.cost.most_classes()),
             pause: self.cost.of(classes.len()),
-            allowed: self.allowance.map(|_| AT_ONCE_PAUSED),
+            allowed: self.allowance.map(|allowance| allowance.paused_at_once()),
         });
         Ok(classes)
     }

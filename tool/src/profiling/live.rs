@@ -93,7 +93,7 @@ impl Attached {
         }
         let options = Options { look_ahead: true, watch_idle, without, ..settings.subgraph.clone() };
         self.session.graph_mut().set_options(options);
-        self.session.be(gentle);
+        self.session.be(gentle, profiling::announced(&settings));
         let period = settings.clock.period();
         let ticker = period.map(|period| Ticker::start(Arc::clone(&self.segment), period));
         let ticker = ticker.transpose().map_err(ProfileError::Thread)?;

@@ -8,8 +8,8 @@ use headwater_protocol::message::HotswapResult;
 /// No batch is to stop the program longer.
 const LONGEST_PAUSE_NS: f64 = 40e6;
 /// Where even the smallest does, because the fixed part alone takes so long, its classes may take this part of that, for many small batches
-/// would stop the program as long, each: as far as that can be told apart, which takes batches of different sizes.
-const CLASSES_PART: f64 = 0.125;
+/// would stop the program as long, each, and for longer altogether: as far as that can be told apart, which takes batches of different sizes.
+const CLASSES_PART: f64 = 0.5;
 /// However long the fixed part takes.
 const FEWEST_CLASSES: usize = 16;
 /// However little a class takes: what is late for one is late for all.
@@ -24,6 +24,12 @@ const PRIOR_CLASSES: f64 = 50.0;
 /// A batch has at most so many times the classes of the largest one before: a line through small batches says little of large
 /// ones.
 const GROWTH: f64 = 2.0;
+/// Where a batch is too long anyway, the largest before counts as so much smaller after each that is.
+const FORGET: f64 = 0.8;
+/// So many times the shortest pause is more than its classes may take.
+const TOO_LONG: f64 = 1.25 * (1.0 + CLASSES_PART);
+/// By so much, from one batch to the next, the shortest pause may have become longer: code is compiled.
+const LENGTHENING: f64 = 1.05;
 /// Old batches count less and less: the number of loaded classes grows.
 const DECAY: f64 = 0.95;
 
@@ -37,6 +43,10 @@ pub(super) struct BatchCost {
     products: f64,
     /// Classes of the largest batch that was measured, or taken for it.
     largest: f64,
+    /// The same of the last few.
+    recent: f64,
+    /// The shortest pause.
+    shortest_ns: f64,
     measured: Measured,
 }
 
@@ -63,6 +73,8 @@ impl BatchCost {
             pauses: 0.0,
             products: 0.0,
             largest: PRIOR_CLASSES,
+            recent: PRIOR_CLASSES,
+            shortest_ns: f64::INFINITY,
             measured,
         };
         cost.observe(1.0, fixed_ns + CLASS_NS);
@@ -86,7 +98,13 @@ impl BatchCost {
         }
         if self.measured == Measured::Others {
             self.largest = largest;
+            let shortest_ns = pause_ns.min(self.shortest_ns * LENGTHENING);
             self.observe(classes, pause_ns);
+            self.shortest_ns = shortest_ns;
+            // Then it was too large, whatever the line says: the next has half as many classes.
+            if pause_ns > TOO_LONG * shortest_ns {
+                self.recent = classes / 2.0 / GROWTH;
+            }
         }
     }
 
@@ -96,6 +114,7 @@ impl BatchCost {
         }
         self.weight += 1.0;
         self.largest = self.largest.max(classes);
+        self.recent = classes.max(FORGET * self.recent);
         self.classes += classes;
         self.squares += classes * classes;
         self.pauses += pause_ns;
@@ -130,8 +149,7 @@ impl BatchCost {
     /// How many classes may be hotswapped at once.
     pub(super) fn most_classes(&self) -> usize {
         let short = (LONGEST_PAUSE_NS - self.fixed_ns()) / self.class_ns();
-        let usual = self.classes / self.weight;
-        let no_longer = (CLASSES_PART * self.fixed_ns() / self.class_ns()).min(GROWTH * usual);
+        let no_longer = (CLASSES_PART * self.fixed_ns() / self.class_ns()).min(GROWTH * self.recent);
         (short.max(no_longer).min(GROWTH * self.largest) as usize).clamp(FEWEST_CLASSES, MOST_CLASSES)
     }
 }
@@ -184,12 +202,12 @@ mod tests {
             cost.add(&batch(classes, 55.0 + 0.1 * f64::from(classes)));
             classes = cost.most_classes() as u32;
         }
-        assert!((30..90).contains(&classes), "{classes}");
+        assert!((150..=MOST_CLASSES as u32).contains(&classes), "{classes}");
         for _ in 0..40 {
             cost.add(&batch(classes, 5.0 * f64::from(classes)));
             classes = cost.most_classes() as u32;
         }
-        assert_eq!(classes as usize, FEWEST_CLASSES, "here it is the classes that take long");
+        assert!(classes as usize <= 2 * FEWEST_CLASSES, "here it is the classes that take long: {classes}");
     }
 
     #[test]
@@ -198,7 +216,7 @@ mod tests {
         for _ in 0..100 {
             cost.add(&batch(10, 900.0));
         }
-        assert!(cost.most_classes() <= 20, "twice what is usual, at most: {}", cost.most_classes());
+        assert!(cost.most_classes() <= 20, "twice what there were lately, at most: {}", cost.most_classes());
         for _ in 0..1_000 {
             cost.add(&batch(10, 0.001));
         }

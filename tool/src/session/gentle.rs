@@ -6,6 +6,7 @@
 //! agent's own thread, as soon as the limit allows, and meanwhile threads tell what they reveal and go on. What that misses is known by method
 //! ([`CallGraph::missed`](crate::callgraph::CallGraph::missed)).
 
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use headwater_protocol::ClassId;
@@ -24,13 +25,12 @@ pub enum Gentle {
 }
 
 /// What each thread of the target waits.
-pub(super) const PATIENCE: Patience = Patience { most_ms: 500, per_mille: 50 };
+pub(super) const PATIENCE: Patience = Patience { most_ms: 300, per_mille: 50 };
 /// The JVM is stopped for such a part of the time, at most.
 const PAUSED: f64 = 0.02;
-/// What so much time allows may be taken at once, when a profile begins: so small programs are never over the limit.
-const AT_ONCE: Duration = Duration::from_secs(10);
-/// That is so much.
-pub(super) const AT_ONCE_PAUSED: Duration = Duration::from_millis((AT_ONCE.as_millis() as f64 * PAUSED) as u64);
+/// What the time that a profile was announced to take allows may be taken at once, when it begins, for what is instrumented late is counted late. No
+/// less than this, so small programs are never over the limit; and no more, whatever was announced.
+const AT_ONCE: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(20);
 /// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
 const ROOM_FOR: f64 = 2.0;
 const QUIET: Duration = Duration::from_secs(1);
@@ -39,14 +39,23 @@ const QUIET: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     begun: Instant,
+    /// What this time allows may be taken before it has passed.
+    at_once: Duration,
     taken: Duration,
     /// When something was left over the last time.
     exceeded: Option<Instant>,
 }
 
 impl Allowance {
-    pub(super) fn new(now: Instant) -> Allowance {
-        Allowance { begun: now, taken: Duration::ZERO, exceeded: None }
+    /// For a profile that was announced to take so long.
+    pub(super) fn new(now: Instant, announced: Duration) -> Allowance {
+        let at_once = announced.clamp(*AT_ONCE.start(), *AT_ONCE.end());
+        Allowance { begun: now, at_once, taken: Duration::ZERO, exceeded: None }
+    }
+
+    /// How long it may be stopped in all, before any time has passed.
+    pub(super) fn paused_at_once(&self) -> Duration {
+        self.at_once.mul_f64(PAUSED)
     }
 
     /// The JVM was stopped for so long.
@@ -57,7 +66,7 @@ impl Allowance {
     /// When it may be stopped for so long again.
     fn due(&self, pause: Duration) -> Instant {
         let needed = (self.taken + pause).div_f64(PAUSED);
-        if needed <= AT_ONCE { self.begun } else { self.begun + needed }
+        if needed <= self.at_once { self.begun } else { self.begun + needed }
     }
 
     fn allows(&self, pause: Duration, now: Instant) -> bool {
@@ -66,9 +75,9 @@ impl Allowance {
 }
 
 impl Session {
-    /// Keeps to the limits from now on, or to none.
-    pub fn be(&mut self, gentle: Gentle) {
-        self.allowance = (gentle == Gentle::On).then(|| Allowance::new(Instant::now()));
+    /// Keeps to the limits from now on, or to none. The profile was announced to take so long.
+    pub fn be(&mut self, gentle: Gentle, announced: Duration) {
+        self.allowance = (gentle == Gentle::On).then(|| Allowance::new(Instant::now(), announced));
     }
 
     /// When classes that are left over may be hotswapped, if that is not at once.
@@ -162,16 +171,26 @@ mod tests {
     #[test]
     fn what_ten_seconds_allow_may_be_taken_at_once() {
         let begun = Instant::now();
-        let mut allowance = Allowance::new(begun);
+        let mut allowance = Allowance::new(begun, Duration::from_secs(1));
         allowance.take(150 * MS);
         assert!(allowance.allows(50 * MS, begun));
         assert!(!allowance.allows(51 * MS, begun));
     }
 
     #[test]
+    fn what_the_announced_time_allows_may_be_taken_at_once() {
+        let begun = Instant::now();
+        let allows = |announced_s, pause| Allowance::new(begun, Duration::from_secs(announced_s)).allows(pause, begun);
+        assert!(allows(15, 300 * MS));
+        assert!(!allows(15, 301 * MS));
+        assert!(allows(3_600, 400 * MS), "the JVM stands still for no more than that");
+        assert!(!allows(3_600, 401 * MS));
+    }
+
+    #[test]
     fn pauses_are_a_fiftieth_of_the_time_in_the_long_run() {
         let begun = Instant::now();
-        let mut allowance = Allowance::new(begun);
+        let mut allowance = Allowance::new(begun, Duration::ZERO);
         let mut now = begun;
         while now < begun + Duration::from_secs(60) {
             now = now.max(allowance.due(45 * MS));
@@ -183,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_pause_longer_than_all_that_is_allowed_has_its_time_too() {
-        let allowance = Allowance::new(Instant::now());
+        let allowance = Allowance::new(Instant::now(), Duration::ZERO);
         assert_eq!(allowance.due(600 * MS) - allowance.begun, Duration::from_secs(30));
     }
 }

@@ -395,7 +395,7 @@ async fn over_the_limit_threads_go_on_and_tell_the_agent_so() {
         agent.reply(request, Reply::Done);
     })
     .await;
-    session.be(Gentle::On);
+    session.be(Gentle::On, Duration::ZERO);
     session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
     let question = session.next_event().await.unwrap();
     session.serve(question).await.unwrap();
@@ -419,7 +419,7 @@ async fn within_the_limit_threads_wait_again() {
         agent.reply(request, Reply::Done);
     })
     .await;
-    session.be(Gentle::On);
+    session.be(Gentle::On, Duration::ZERO);
     session.left_over = vec![OTHER];
     session.exceed().await.unwrap();
     while session.is_in_background {
