@@ -8,7 +8,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Amounts, Link, MethodName, Metric, NodeAmounts, NodeIndex, Part, Profile, Quantity, Unit};
+use crate::profile::{
+    Amount, Amounts, Link, MethodName, Metric, NodeAmounts, NodeIndex, Part, Profile, Quantity, Unit, derived,
+};
 use crate::report::belief::Belief;
 use crate::report::flat::flat;
 pub(crate) use estimate::NORMAL;
@@ -124,6 +126,8 @@ pub struct Comparison<'a> {
     pub names: Vec<&'a MethodName>,
     /// The metrics that all runs have, as the first has them.
     pub metrics: Vec<Metric>,
+    /// What follows from them.
+    pub derived: Vec<Metric>,
     /// The trees of all threads of all runs, one laid upon the other.
     pub nodes: Vec<DiffNode>,
     /// What each method took, in the order of `names`; those that were called in none have nothing.
@@ -134,7 +138,7 @@ pub struct Comparison<'a> {
     of_roots: Rows,
     /// How the numbers of each run are to be taken: those of the first side come first.
     scales: Vec<Scale>,
-    /// `metrics` as each run has them.
+    /// `metrics`, and behind them what follows from them, as each run has them.
     of_runs: Vec<Vec<Metric>>,
 }
 
@@ -163,12 +167,16 @@ impl Scale {
     }
 
     fn stated(self, metric: &Metric, value: u64, error: u64) -> Stated {
+        let is_of_time = metric.unit == Unit::Nanoseconds || metric.is_of_time();
         let doubt = match metric.unit {
-            Unit::Nanoseconds if self.doubt.is_finite() => self.doubt * value as f64,
-            Unit::Nanoseconds => f64::INFINITY,
+            _ if is_of_time && self.doubt.is_infinite() => f64::INFINITY,
+            Unit::Nanoseconds => self.doubt * value as f64,
+            // Of a part of a time, both are wrong by the same.
             _ => 0.0,
         };
-        Stated { value: value as f64 / self.divisor, deviation: (error as f64).max(doubt) / self.divisor }
+        // A quotient is the same of one root call and of all.
+        let divisor = if metric.is_additive { self.divisor } else { 1.0 };
+        Stated { value: value as f64 / divisor, deviation: (error as f64).max(doubt) / divisor }
     }
 }
 
@@ -195,7 +203,9 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
             true => of_run.first().cloned(),
             false => find(&metric.id, of_run),
         };
-        metrics.iter().filter_map(same).collect()
+        let mut same: Vec<Metric> = metrics.iter().filter_map(same).collect();
+        same.extend(derived(&same));
+        same
     };
     let of_runs = all.iter().map(of_run).collect();
     let mut comparison = Comparison {
@@ -203,6 +213,7 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
         after: after.to_vec(),
         per,
         names: Vec::new(),
+        derived: derived(&metrics),
         metrics,
         of_runs,
         nodes: Vec::new(),
@@ -293,12 +304,22 @@ impl<'a> Comparison<'a> {
 
     /// The metric of a quantity, if all runs have it and can tell that part of it.
     pub fn metric(&self, quantity: &Quantity) -> Option<&Metric> {
-        quantity.among(&self.metrics).map(|at| &self.metrics[at])
+        quantity.among(self.all_metrics()).and_then(|at| self.all_metrics().nth(at))
+    }
+
+    /// The metrics that all runs have, and what follows from them.
+    pub fn all_metrics(&self) -> impl Iterator<Item = &Metric> {
+        self.metrics.iter().chain(&self.derived)
+    }
+
+    /// A run's value of one of [`metrics`](Self::metrics).
+    pub(crate) fn amount(&self, run: usize, metric: usize, amounts: &Amounts) -> Amount {
+        self.of_runs[run][metric].of(amounts)
     }
 
     /// A quantity of a pair; nothing of what no run knows.
     pub fn change(&self, pair: Pair<'_>, quantity: &Quantity) -> Change {
-        let Some(at) = quantity.among(&self.metrics) else { return Change::default() };
+        let Some(at) = quantity.among(self.all_metrics()) else { return Change::default() };
         let stated = |amounts: &Option<Amounts>, scale: &Scale, metrics: &Vec<Metric>| {
             let metric = &metrics[at];
             let amount = amounts.as_ref().map(|amounts| metric.of(amounts)).unwrap_or_default();
@@ -314,18 +335,18 @@ impl<'a> Comparison<'a> {
         };
         let change = Change::between(estimate(pair.before, 0), estimate(pair.after, sides));
         let at_least = |runs: &[Option<Amounts>]| runs.iter().flatten().any(|amounts| amounts.at_least);
-        match self.metrics[at].is_calls() {
+        match self.of_runs[0][at].is_calls() {
             true => Change { at_least: [pair.before, pair.after].map(at_least), ..change },
             false => change,
         }
     }
 
-    /// The same of what a change is large beside: of a metric with totals all roots, of others the pair itself.
+    /// The same of what a change is large beside: of a metric with totals all roots, of others, and of quotients, the pair itself.
     pub(crate) fn whole_change(&self, pair: Pair<'_>, quantity: &Quantity) -> Change {
         let total = Quantity { id: quantity.id.clone(), part: Part::Total };
         match self.metric(&total) {
-            Some(_) => self.change(self.whole(), &total),
-            None => self.change(pair, quantity),
+            Some(metric) if metric.is_additive => self.change(self.whole(), &total),
+            _ => self.change(pair, quantity),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::profile::{Amount, Columns, Metric, NodeIndex, Profile, ThreadProfile, Tree};
 use crate::report::chosen::Chosen;
 use crate::report::units::{count, plural};
-use crate::report::{Options, Trees, is_doubtful};
+use crate::report::{NothingSelected, Options, Trees, is_doubtful};
 use headwater_terms::printable::printable;
 
 mod callgrind;
@@ -109,6 +109,22 @@ impl Format {
         let ending = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
         ending.map(|(_, format)| *format).or_else(|| name.starts_with("callgrind.out").then_some(Format::Callgrind))
     }
+
+    /// Fails if a metric that was asked for is none that it can have: all are sums over nodes.
+    ///
+    /// # Errors
+    ///
+    /// [`NothingSelected::Quotient`].
+    pub fn check(self, profile: &Profile, options: &Options) -> Result<(), NothingSelected> {
+        match Chosen::of(profile, options).derived().next() {
+            None => Ok(()),
+            Some(quotient) => Err(NothingSelected::Quotient {
+                id: quotient.id.clone().into_owned(),
+                what: self.name(),
+                ids: additive(profile).into_iter().map(|metric| metric.id.into_owned()).collect(),
+            }),
+        }
+    }
 }
 
 /// Writes the trees of a profile that the options name, and of the metrics that they name the first where there is room for one. Nothing is
@@ -119,7 +135,7 @@ impl Format {
 /// Those of the writer.
 pub fn write(format: Format, profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let parts = parts(profile, options.trees);
-    let lead = Chosen::of(profile, options).lead().clone();
+    let lead = Chosen::of(profile, options).weight().clone();
     let started = started(profile);
     match format {
         Format::Collapsed => collapsed::write(profile, &lead, &parts, out),

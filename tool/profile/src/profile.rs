@@ -30,9 +30,12 @@ mod clock;
 mod collections;
 mod completeness;
 mod contention;
+mod derived;
 mod environment;
 mod metric;
 mod names;
+pub(crate) mod parts;
+mod quantity;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod walk;
@@ -45,9 +48,11 @@ pub use clock::{Clock, ClockMode, ClockSource, Drift};
 pub use collections::{Collections, Pause};
 pub use completeness::{AtLeast, Unseen};
 pub use contention::{Blocked, ContendedLock, Contention, Holder, Leaver, LockKind, Unfinished, WaitPlace};
+pub(crate) use derived::{Ratio, derived};
 pub use environment::Environment;
-pub use metric::{Amount, Column, Columns, Extent, Metric, OTHER_WAITS, Part, Quantity, RUNNING, Unit};
+pub use metric::{Amount, Column, Columns, Extent, Metric, OTHER_WAITS, RUNNING, Unit};
 pub use names::tell_apart;
+pub use quantity::{Part, Quantity};
 
 /// The profiled JVM.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

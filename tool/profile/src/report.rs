@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::profile::{Contention, MethodIndex, Profile, ThreadProfile, Tree};
+use crate::profile::{Contention, MethodIndex, Profile, Quantity, ThreadProfile, Tree};
 use headwater_terms::pattern::near_misses;
 
 pub mod arcs;
@@ -13,8 +13,8 @@ pub(crate) mod belief;
 pub(crate) mod chosen;
 pub mod flat;
 pub mod json;
+pub mod least;
 pub mod names;
-pub(crate) mod parts;
 mod prune;
 pub mod region;
 pub mod select;
@@ -22,6 +22,7 @@ pub mod status;
 pub mod text;
 pub mod units;
 
+use least::Least;
 use select::{MethodSelector, ThreadSelector};
 
 /// How a profile's calls are arranged.
@@ -49,14 +50,14 @@ pub enum Trees {
 }
 
 /// What comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SortBy {
-    /// The largest self time.
-    SelfTime,
-    /// The largest total time.
+    /// Those that have most of the leading metric themselves.
+    Own,
+    /// Those that have most of it with what they call.
     Total,
-    /// The most calls.
-    Calls,
+    /// Those that have most of this.
+    Quantity(Quantity),
 }
 
 /// What of a profile is reported. Pruning leaves lines out and changes no number.
@@ -68,8 +69,10 @@ pub struct Options {
     pub trees: Trees,
     /// Only threads that one of these means; all, when empty. Times are then theirs alone.
     pub threads: Vec<ThreadSelector>,
-    /// Lines below this share (0 to 1) of the roots' total time are left out.
+    /// Lines below this share (0 to 1) of all roots are left out: of the first metric shown that adds up.
     pub min_share: f64,
+    /// Lines that have less of this are left out, in the place of that share.
+    pub least: Option<Least>,
     /// In the tree, the deepest level that is shown; roots are level 1.
     pub max_depth: Option<usize>,
     /// Only these methods, in the tree with what leads to them and what they call.
@@ -92,11 +95,37 @@ pub enum NothingSelected {
         names: Vec<String>,
     },
     /// No metric.
-    #[error("the profile has no metric {id}. It has {}", ids.join(", "))]
+    #[error("the profile has no metric {id}. It has {}{}", ids.join(", "), following(derived))]
     Metric {
         /// What was asked for.
         id: String,
         /// The metrics there are.
+        ids: Vec<String>,
+        /// Those that follow from them.
+        derived: Vec<String>,
+    },
+    /// A metric, but not with what is called.
+    #[error("{id} is known of methods themselves only: there is no {id}.total")]
+    Total {
+        /// The metric.
+        id: Cow<'static, str>,
+    },
+    /// A limit in another unit than the metric's.
+    #[error("{id} is in {unit}: its least cannot be in another unit")]
+    Unit {
+        /// The metric.
+        id: String,
+        /// Its unit.
+        unit: &'static str,
+    },
+    /// Something that only what adds up can be made into.
+    #[error("{id} does not add up, as {what} needs it. {} do", ids.join(", "))]
+    Quotient {
+        /// The metric.
+        id: String,
+        /// The format.
+        what: &'static str,
+        /// Metrics that add up.
         ids: Vec<String>,
     },
     /// No locks.
@@ -124,6 +153,10 @@ fn listed(names: &[String]) -> String {
         (_, more) => text.push_str(&format!(" and {more} more")),
     }
     text
+}
+
+fn following(derived: &[String]) -> String {
+    if derived.is_empty() { String::new() } else { format!("; and what follows from these: {}", derived.join(", ")) }
 }
 
 pub(crate) fn suggested(near: &[String]) -> String {

@@ -1,8 +1,8 @@
 //! The reports of a small profile, compared with golden files. `HEADWATER_GOLDEN=write cargo test` writes them again.
 
 use headwater_profile::profile::{
-    AtLeast, CpuSamples, Hotswap, Lengthened, Link, MethodIndex, MethodStatistics, Node, Profile, ThreadProfile, Tree,
-    Unseen,
+    AtLeast, CpuSamples, Hotswap, Lengthened, Link, MethodIndex, MethodStatistics, Node, Profile, Quantity,
+    ThreadProfile, Tree, Unseen,
 };
 use headwater_profile::report::text::Style;
 use headwater_profile::report::{Options, SortBy, Trees, View, json, text};
@@ -123,7 +123,7 @@ fn pruning_leaves_lines_out_and_changes_no_number() {
         ("focus-callers", Options { focus: pattern("com.acme.Item.price"), ..callers.clone() }),
         ("min-tree", Options { min_share: 0.35, ..tree.clone() }),
         ("min-callers", Options { min_share: 0.5, ..callers }),
-        ("sort-calls", Options { sort: Some(SortBy::Calls), max_depth: Some(3), ..tree.clone() }),
+        ("sort-calls", Options { sort: Some(SortBy::Quantity(Quantity::CALLS)), max_depth: Some(3), ..tree.clone() }),
         ("one-thread", Options { threads: thread("32"), ..tree.clone() }),
         ("some-threads", Options { threads: thread("worker-*"), ..tree }),
     ] {

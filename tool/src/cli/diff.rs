@@ -14,11 +14,11 @@ use crate::diff::{self, Comparison, Per, Run};
 use crate::import;
 use crate::page;
 use crate::profile::{Part, Profile, Quantity};
+use crate::report::Options;
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
-use crate::report::{Options, SortBy};
 use crate::request::output::{TEXT_MIN_SHARE, parent_exists, terminal_width, wants_color};
-use crate::request::view::{SortName, percentage};
+use crate::request::view::percentage;
 use crate::whole_file::write_whole;
 
 pub(super) const USAGE: &str = "\
@@ -40,7 +40,8 @@ several can tell: three a side are a good beginning. Options come before the --.
 Times come with the uncertainty of their difference, ±, by what the profiles state and by how far the files of a side differ: of 100
 comparisons of a program with itself, 95 show no change that is larger. One that is not larger is marked (within ±), or left out.
 
-A condition is QUANTITY(METHODS) OPERATOR CHANGE. QUANTITY is self, total or calls; METHODS as in --focus, counted together; OPERATOR
+A condition is QUANTITY(METHODS) OPERATOR CHANGE. QUANTITY is self, total, calls, or another metric, with .total for it with what is
+called; METHODS as in --focus, counted together; OPERATOR
 is >, >=, < or <=; CHANGE is relative with %, else in ns, us, ms or s, and of calls a number. Changes of times that are not larger than
 their uncertainty meet no condition; calls are exact, and any change of theirs may.
 
@@ -61,12 +62,13 @@ pub(super) struct DiffArgs {
     /// Compare one root call with one root call, or whole runs [default: root-call, if all have root calls]
     #[arg(long, value_enum)]
     per: Option<PerName>,
-    /// Show changes of this [default: self for methods, total for calling contexts]
-    #[arg(long, value_enum)]
-    by: Option<SortName>,
-    /// Show changes of this metric instead of time: cpu, thrown, or another id of the JSON's (text)
-    #[arg(long, value_name = "METRIC")]
-    metric: Option<String>,
+    /// Show changes of this: self, total, calls, or another metric, with .total for it with what is called (text)
+    /// [default: self for methods, total for calling contexts]
+    #[arg(long, value_name = "QUANTITY")]
+    by: Option<String>,
+    /// Show changes of this metric instead of time: cpu, thrown, alloc-per-call, or another; those of more beside it (text)
+    #[arg(long, value_name = "METRIC", value_delimiter = ',')]
+    metric: Vec<String>,
     /// Leave out changes below this share of the whole, in per cent (text) [default: 0.5]
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     min: Option<f64>,
@@ -116,12 +118,8 @@ impl DiffArgs {
 
     fn selection(&self) -> Selection {
         Selection {
-            by: self.by.map(|by| match by.order() {
-                SortBy::SelfTime => Quantity::SELF_TIME,
-                SortBy::Total => Quantity::TOTAL,
-                SortBy::Calls => Quantity::CALLS,
-            }),
-            metric: self.metric.clone(),
+            by: self.by.as_deref().map(Quantity::from),
+            metrics: self.metric.clone(),
             min_share: self.min.map_or(TEXT_MIN_SHARE, |percent| percent / 100.0),
             focus: self.focus.clone(),
         }
@@ -194,11 +192,12 @@ pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
             "the files count nothing that all of them do: their times, samples or sizes cannot be compared",
         );
     }
-    if let Some(id) = &arguments.metric
-        && comparison.metric(&Quantity::of(id, Part::Own)).is_none()
-    {
-        let ids: Vec<&str> = comparison.metrics.iter().map(|metric| &*metric.id).collect();
-        return fail(1, &format!("not all profiles have a metric {id}. They have {}", ids.join(", ")));
+    let shown = arguments.metric.iter().map(|id| Quantity::of(id, Part::Own));
+    let mut asked_for = shown.chain(arguments.by.as_deref().map(Quantity::from));
+    if let Some(absent) = asked_for.find(|quantity| comparison.metric(quantity).is_none()) {
+        let ids: Vec<&str> = comparison.all_metrics().map(|metric| &*metric.id).collect();
+        let part = if absent.part == Part::Total { " with what is called" } else { "" };
+        return fail(1, &format!("not all profiles have a metric {}{part}. They have {}", absent.id, ids.join(", ")));
     }
     let judge = |condition: Condition| {
         let judgement = condition.judge(&comparison);

@@ -11,6 +11,7 @@ use super::fail;
 use super::profile::{conclude, verdict};
 use crate::jvm::{self, Jvm};
 use crate::pattern::MethodPattern;
+use crate::profile::Quantity;
 use crate::profiling::live::Live;
 use crate::profiling::{self, BareTiming, Observer, ProfileError, Settings, Start};
 use crate::report::{Options, SortBy, View};
@@ -71,15 +72,15 @@ impl TopArgs {
 
     fn view(&self, pid: u32, options: &Options) -> view::View {
         let shape = if options.view == View::Flat { View::Flat } else { View::Tree };
-        let column = |sort| match sort {
-            SortBy::SelfTime => Column::SelfTime,
-            SortBy::Total => Column::Total,
-            SortBy::Calls => Column::Calls,
+        let column = |sort: &SortBy| match sort {
+            SortBy::Own => Column::SelfTime,
+            SortBy::Quantity(quantity) if *quantity == Quantity::CALLS => Column::Calls,
+            SortBy::Total | SortBy::Quantity(_) => Column::Total,
         };
         let look = Look {
             shape,
             trees: options.trees,
-            sort: options.sort.map(|sort| Sort::by(column(sort))),
+            sort: options.sort.as_ref().map(|sort| Sort::by(column(sort))),
             glyphs: glyphs(&|name| std::env::var(name).ok()),
             palette: if wants_color() { Palette::Color } else { Palette::Monochrome },
         };

@@ -8,8 +8,8 @@ use headwater_protocol::message::events::Sort;
 use super::line::{LineError, Word};
 use crate::events::summary::Summary;
 use crate::pattern::MethodPattern;
-use crate::profile::{Contention, NodeIndex, Part, Profile, Quantity, Unit};
-use crate::report::units::bytes;
+use crate::profile::{Amount, Contention, Metric, NodeIndex, Part, Profile, Quantity, Unit};
+use crate::report::units::{bytes, percent};
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,7 +212,7 @@ impl Expectation {
     /// Whether it holds; if not, a sentence.
     pub fn check(&self, profile: &Profile) -> Result<(), String> {
         if let Subject::Of(quantity, _) = &self.subject {
-            let metrics = profile.metrics();
+            let metrics = all_metrics(profile);
             let metric = quantity.among(&metrics).map(|at| &metrics[at]);
             match metric {
                 None => {
@@ -223,7 +223,7 @@ impl Expectation {
                         ids.join(", ")
                     ));
                 }
-                Some(metric) if limit_unit(metric.unit) != self.unit => {
+                Some(metric) if metric.unit.of_limits() != self.unit => {
                     let unit = metric.unit.name();
                     return Err(format!("expected {}, but {} is in {unit}", self.text, metric.id));
                 }
@@ -274,6 +274,7 @@ impl Expectation {
             Unit::Nanoseconds => format!("{:?}", Duration::from_nanos(value as u64)),
             Unit::Bytes => bytes(value as u64),
             Unit::Count | Unit::Bytecodes => format!("{value}"),
+            Unit::Share => percent(value / Unit::Share.one()),
         };
         Err(format!("expected {}, but it is {value}", self.text))
     }
@@ -295,11 +296,6 @@ fn joined(words: &[Word]) -> (String, Vec<usize>) {
     (text, columns)
 }
 
-/// In what a limit of a metric is given.
-fn limit_unit(unit: Unit) -> Unit {
-    if unit == Unit::Bytecodes { Unit::Count } else { unit }
-}
-
 /// A value and its unit; of what is in a certain unit, only such a one.
 fn value(text: &str, unit: Option<Unit>) -> Option<(f64, Unit)> {
     let number = || text.replace(['_', ','], "").parse().ok().map(|number| (number, Unit::Count));
@@ -311,11 +307,16 @@ fn value(text: &str, unit: Option<Unit>) -> Option<(f64, Unit)> {
         let number: f64 = digits.trim().replace(['_', ','], "").parse().ok()?;
         Some((number * f64::from(1_u32 << power), Unit::Bytes))
     };
+    let share = || {
+        let number: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
+        Some((number / 100.0 * Unit::Share.one(), Unit::Share))
+    };
     match unit {
+        Some(Unit::Share) => share(),
         Some(Unit::Nanoseconds) => time(),
         Some(Unit::Bytes) => size(),
         Some(Unit::Count | Unit::Bytecodes) => number(),
-        None => number().or_else(size).or_else(time),
+        None => number().or_else(size).or_else(time).or_else(share),
     }
 }
 
@@ -324,15 +325,10 @@ fn subject(text: &str) -> Result<Subject, String> {
         let Some(pattern) = pattern.strip_suffix(')') else { return Err("a closing bracket is missing".to_owned()) };
         let pattern: MethodPattern = pattern.parse().map_err(|error| format!("{error}"))?;
         let quantity = match name.trim() {
-            "self" => Quantity::SELF_TIME,
-            "total" => Quantity::TOTAL,
             other if QUANTITIES.contains(&other) && other != Quantity::CALLS.id => {
                 return Err(format!("`{other}` has no pattern; calls(METHOD), self(METHOD) and total(METHOD) do"));
             }
-            id => match id.strip_suffix(".total") {
-                Some(id) => Quantity::of(id, Part::Total),
-                None => Quantity::of(id, Part::Own),
-            },
+            name => Quantity::from(name),
         };
         return Ok(Subject::Of(quantity, Box::new(pattern)));
     }
@@ -425,25 +421,33 @@ impl Subject {
 
 /// The sum over the nodes of matching methods. With what they call, what is below another such node is in that one's already.
 fn sum(profile: &Profile, pattern: &MethodPattern, quantity: &Quantity) -> u64 {
-    let metrics = profile.metrics();
+    let metrics = all_metrics(profile);
     let Some(metric) = quantity.among(&metrics).map(|at| &metrics[at]) else { return 0 };
     let columns = profile.columns(&profile.merged);
     let matching: Vec<bool> = profile.methods.iter().map(|method| is_meant(pattern, &method.machine)).collect();
     let tree = &profile.merged;
-    let mut inside = vec![false; tree.nodes.len()];
-    let mut sum = 0;
-    for (index, node) in tree.nodes.iter().enumerate() {
-        let nested = node.caller().is_some_and(|caller| inside[caller.0]);
-        let matches = matching[node.method.0];
-        inside[index] = nested || matches;
-        let amount = || metric.at_node(tree, &columns, NodeIndex(index));
-        sum += match quantity.part {
-            Part::Own if matches => amount().own,
-            Part::Total if matches && !nested => amount().total,
-            _ => 0,
-        };
-    }
-    sum
+    let sum_of = |metric: &Metric| {
+        let mut inside = vec![false; tree.nodes.len()];
+        let mut sum = Amount::default();
+        for (index, node) in tree.nodes.iter().enumerate() {
+            let nested = node.caller().is_some_and(|caller| inside[caller.0]);
+            let matches = matching[node.method.0];
+            inside[index] = nested || matches;
+            if matches {
+                let amount = metric.at_node(tree, &columns, NodeIndex(index));
+                sum.own += amount.own;
+                sum.total += if nested { 0 } else { amount.total };
+            }
+        }
+        sum
+    };
+    let sum = metric.over(&sum_of);
+    if quantity.part == Part::Own { sum.own } else { sum.total }
+}
+
+/// Those of a profile, and what follows from them.
+fn all_metrics(profile: &Profile) -> Vec<Metric> {
+    profile.metrics().into_iter().chain(profile.derived()).collect()
 }
 
 /// Whether a pattern means the method of a machine name, `a.b.C.m(I)V`.

@@ -130,7 +130,12 @@ impl Output {
 
     /// Whether the threads and methods that were asked for are in the profile.
     pub(crate) fn check_selection(&self, profile: &Profile) -> Result<(), NothingSelected> {
-        self.view.options(0.0).check(profile)
+        let options = self.view.options(0.0);
+        options.check(profile)?;
+        match self.format_of() {
+            Ok(Format::Export(format)) => format.check(profile, &options),
+            _ => Ok(()),
+        }
     }
 
     fn format_of(&self) -> Result<Format, String> {

@@ -1,7 +1,12 @@
 //! Options that say what of a profile is shown, and how.
 
-use clap::{Args, ValueEnum};
+use std::ffi::OsStr;
 
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Command, ValueEnum};
+
+use crate::profile::Quantity;
+use crate::report::least::Least;
 use crate::report::select::{MethodSelector, ThreadSelector};
 use crate::report::{Options, SortBy, Trees, View};
 
@@ -17,21 +22,24 @@ pub struct ViewArgs {
     /// Only this thread: its number or name, wildcards *. May be repeated
     #[arg(long, value_name = "THREAD")]
     thread: Vec<ThreadSelector>,
-    /// Leave out what is below this share of the roots' total time, in per cent [default: 0.5 in text, 0 in JSON]
-    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
-    min: Option<f64>,
+    /// Leave out what is below this share of the roots' total time, or of the first metric shown that adds up, in per cent, or of another:
+    /// alloc=1%, wall-per-call=2ms, wait-share=50% [default: 0.5 in text, 0 in JSON]
+    #[arg(long, value_name = "[METRIC=]LEAST", value_parser = minimum)]
+    min: Option<Minimum>,
     /// Leave out what is deeper than this (tree)
     #[arg(long, value_name = "LEVELS")]
     depth: Option<usize>,
     /// Only these methods, in the tree with what leads to them and what they call: com.acme.Shop.checkout, com.acme.Shop, com.acme.*
     #[arg(long, value_name = "PATTERN")]
     focus: Option<MethodSelector>,
-    /// What is shown, first what lines are ordered and left out by: wall, calls, thrown, cpu; the ids of other metrics are in the JSON
+    /// What is shown side by side, first what lines are ordered by: wall, calls, thrown, cpu, what --count counts, and what follows from
+    /// these: wall-per-call, alloc-per-call, cpu-share, wait-share, ...
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     metric: Vec<String>,
-    /// What comes first [default: self in the flat view, else total]
-    #[arg(long, value_enum)]
-    sort: Option<SortName>,
+    /// What comes first: self or total of the first metric, or another metric, with .total for it with what is called: calls, alloc.total
+    /// [default: self in the flat view, else total]
+    #[arg(long, value_name = "self|total|METRIC", value_parser = OrderParser, hide_possible_values = true)]
+    sort: Option<SortBy>,
     /// Times in per cent of the roots' total time (text)
     #[arg(long)]
     pub(crate) percent: bool,
@@ -49,25 +57,13 @@ enum ViewName {
     Locks,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SortName {
-    /// Time in the method itself
-    #[value(name = "self")]
-    SelfTime,
-    /// Time in it and in what it calls
-    Total,
-    /// Number of calls
-    Calls,
-}
-
-impl SortName {
-    pub(crate) fn order(self) -> SortBy {
-        match self {
-            SortName::SelfTime => SortBy::SelfTime,
-            SortName::Total => SortBy::Total,
-            SortName::Calls => SortBy::Calls,
-        }
-    }
+/// Below what lines are left out.
+#[derive(Clone, Debug, PartialEq)]
+enum Minimum {
+    /// A share of what is shown.
+    Share(f64),
+    /// So much of another metric.
+    Of(Least),
 }
 
 impl ViewArgs {
@@ -102,12 +98,43 @@ impl ViewArgs {
             },
             trees: if self.threads { Trees::PerThread } else { Trees::Merged },
             threads: self.thread.clone(),
-            min_share: self.min.map_or(min_share, |percent| percent / 100.0),
+            min_share: if let Some(Minimum::Share(share)) = self.min { share } else { min_share },
+            least: if let Some(Minimum::Of(least)) = &self.min { Some(least.clone()) } else { None },
             max_depth: self.depth,
             focus: self.focus.clone(),
-            sort: self.sort.map(SortName::order),
+            sort: self.sort.clone(),
             metrics: self.metric.clone(),
         }
+    }
+}
+
+/// `1`, `1%` or `alloc=1%`.
+fn minimum(text: &str) -> Result<Minimum, String> {
+    if text.contains('=') {
+        return text.parse().map(Minimum::Of);
+    }
+    let share = percentage(text).map(|percent| Minimum::Share(percent / 100.0));
+    share.map_err(|error| format!("{error}, or that of a metric, such as alloc=1%"))
+}
+
+/// Any metric, but these are suggested.
+#[derive(Clone)]
+struct OrderParser;
+
+impl TypedValueParser for OrderParser {
+    type Value = SortBy;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<SortBy, clap::Error> {
+        let text = NonEmptyStringValueParser::new().parse_ref(command, arg, value)?;
+        Ok(match text.as_str() {
+            "self" => SortBy::Own,
+            "total" => SortBy::Total,
+            metric => SortBy::Quantity(Quantity::from(metric)),
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(["self", "total", "calls"].into_iter().map(PossibleValue::new)))
     }
 }
 

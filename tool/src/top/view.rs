@@ -155,7 +155,8 @@ impl View {
 
     /// The trees as they are walked.
     fn forest(&self, profile: &Profile) -> Forest {
-        let metric = self.metric.as_ref().and_then(|id| profile.metric(id)).unwrap_or_else(|| profile.time_metric());
+        let asked_for = self.metric.as_ref().and_then(|id| profile.metric(id)).filter(|metric| metric.is_additive);
+        let metric = asked_for.unwrap_or_else(|| profile.time_metric());
         Forest::of(profile, self.trees, metric)
     }
 

@@ -16,7 +16,7 @@ use std::str::FromStr;
 use super::{Change, Comparison};
 use crate::profile::{Part, Quantity, Unit};
 use crate::report::select::MethodSelector;
-use crate::report::{near_methods, suggested};
+use crate::report::{near_methods, suggested, units};
 
 /// Why a condition could not be understood. Columns count characters from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -120,7 +120,7 @@ impl Condition {
         let change = comparison.change(sum, &self.quantity);
         let Some(metric) = comparison.metric(&self.quantity).filter(|metric| match self.threshold {
             Threshold::Relative(_) => true,
-            Threshold::Absolute(_, unit) => unit == of_limit(metric.unit),
+            Threshold::Absolute(_, unit) => unit == metric.unit.of_limits(),
         }) else {
             return Judgement { change, verdict: Verdict::NoSuchMetric };
         };
@@ -168,13 +168,8 @@ impl FromStr for Condition {
     fn from_str(text: &str) -> Result<Condition, ConditionError> {
         let mut rest = Rest { text, at: 0 };
         let quantity = match rest.word() {
-            "self" => Quantity::SELF_TIME,
-            "total" => Quantity::TOTAL,
             "" => return Err(rest.wrong("say what is compared: self(...), total(...), calls(...) or another metric")),
-            id => match id.strip_suffix(".total") {
-                Some(id) => Quantity::of(id, Part::Total),
-                None => Quantity::of(id, Part::Own),
-            },
+            word => Quantity::from(word),
         };
         rest.skip_spaces();
         if !rest.take("(") {
@@ -200,17 +195,10 @@ impl FromStr for Condition {
         let unit_column = rest.column();
         let unit = rest.rest().trim_end();
         let is_time = quantity.is_time();
-        let (factor, unit) = match unit {
-            "%" => (None, Unit::Count),
-            "ns" => (Some(1.0), Unit::Nanoseconds),
-            "us" | "µs" | "μs" => (Some(1e3), Unit::Nanoseconds),
-            "ms" => (Some(1e6), Unit::Nanoseconds),
-            "s" => (Some(1e9), Unit::Nanoseconds),
-            "B" if !is_time => (Some(1.0), Unit::Bytes),
-            "KiB" if !is_time => (Some(1024.0), Unit::Bytes),
-            "MiB" if !is_time => (Some(1024.0 * 1024.0), Unit::Bytes),
-            "GiB" if !is_time => (Some(1024.0 * 1024.0 * 1024.0), Unit::Bytes),
-            "" if !is_time => (Some(1.0), Unit::Count),
+        let is_meant = |(_, unit): &(f64, Unit)| !is_time || *unit == Unit::Nanoseconds;
+        let (factor, unit) = match (unit, units::unit(unit).filter(is_meant)) {
+            ("%", _) => (None, Unit::Count),
+            (_, Some((factor, unit))) => (Some(factor), unit),
             _ => {
                 let units = match is_time {
                     true => "a unit is needed here: %, ns, us, ms or s",
@@ -227,14 +215,6 @@ impl FromStr for Condition {
             Some(factor) => Threshold::Absolute(number * factor, unit),
         };
         Ok(Condition { text: text.trim().to_owned(), quantity, methods, operator, threshold })
-    }
-}
-
-/// In what a limit of a metric is given.
-fn of_limit(unit: Unit) -> Unit {
-    match unit {
-        Unit::Bytecodes => Unit::Count,
-        other => other,
     }
 }
 

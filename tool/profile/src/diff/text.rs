@@ -8,7 +8,7 @@ use crate::profile::{Extent, Unit};
 use crate::report::select::MethodSelector;
 use crate::report::text::Style;
 use crate::report::text::lines::{Emphasis, Lines, indentation};
-use crate::report::units::{bytes, count, plural, time};
+use crate::report::units::{bytes, count, percent, plural, time};
 use headwater_terms::printable::{Printable, printable};
 
 /// What is shown of a comparison.
@@ -16,8 +16,8 @@ use headwater_terms::printable::{Printable, printable};
 pub struct Selection {
     /// Changes of this quantity; by default of time: of methods themselves, and of calling contexts with what they call.
     pub by: Option<Quantity>,
-    /// Changes of this metric instead of time, by its id.
-    pub metric: Option<String>,
+    /// Changes of the first of these metrics instead of time, by their ids; how the others changed stands beside.
+    pub metrics: Vec<String>,
     /// Changes below this share (0 to 1) of all roots' quantity are left out.
     pub min_share: f64,
     /// Only these methods.
@@ -126,15 +126,12 @@ pub fn judged(comparison: &Comparison<'_>, condition: &Condition, judgement: &Ju
         }
     };
     let Some(metric) = comparison.metric(condition.quantity()) else {
-        let ids: Vec<&str> = comparison.metrics.iter().map(|metric| &*metric.id).collect();
+        let ids: Vec<&str> = comparison.all_metrics().map(|metric| &*metric.id).collect();
         let id = &condition.quantity().id;
         return format!("FAILED {condition}: not all profiles have {id} in that form. They have {}", ids.join(", "));
     };
     let unit = metric.unit;
-    let per = match comparison.per {
-        Per::RootCall => " per root call",
-        Per::Run => "",
-    };
+    let per = if is_per_root_call(comparison, condition.quantity()) { " per root call" } else { "" };
     let uncertain = match verdict {
         Verdict::Uncertain if change.may_be_missing() => ": calls may be missing on the other side",
         Verdict::Uncertain if !change.is_known() => ": times are not known",
@@ -168,7 +165,7 @@ struct View<'a> {
 impl View<'_> {
     /// What changes are listed of, by default this part.
     fn quantity(&self, part: Part) -> Quantity {
-        match (&self.selection.by, &self.selection.metric) {
+        match (&self.selection.by, self.selection.metrics.first()) {
             (Some(Quantity { part, .. }), Some(id)) => Quantity::of(id, *part),
             (Some(by), None) => by.clone(),
             (None, Some(id)) => {
@@ -191,7 +188,7 @@ impl View<'_> {
             size(*pair_b).total_cmp(&size(*pair_a)).then_with(|| name(*a).cmp(name(*b)))
         });
         let others = self.others(pairs.iter().map(|(_, pair)| *pair), quantity);
-        writeln!(lines.out, "\nmethods by {}{}:", named(self.comparison, quantity), self.per())?;
+        writeln!(lines.out, "\nmethods by {}{}:", named(self.comparison, quantity), self.per(quantity))?;
         if notable.is_empty() {
             return writeln!(
                 lines.out,
@@ -249,7 +246,7 @@ impl View<'_> {
             nodes.iter().enumerate().filter(|(_, node)| is_meant[node.name]).map(|(index, _)| pair(index)),
             quantity,
         );
-        writeln!(lines.out, "\ncalling contexts by {}{}:", named(self.comparison, quantity), self.per())?;
+        writeln!(lines.out, "\ncalling contexts by {}{}:", named(self.comparison, quantity), self.per(quantity))?;
         if !notable.contains(&true) {
             return writeln!(
                 lines.out,
@@ -315,11 +312,8 @@ impl View<'_> {
         others
     }
 
-    fn per(&self) -> &'static str {
-        match self.comparison.per {
-            Per::RootCall => ", per root call",
-            Per::Run => "",
-        }
+    fn per(&self, quantity: &Quantity) -> &'static str {
+        if is_per_root_call(self.comparison, quantity) { ", per root call" } else { "" }
     }
 
     /// What a change must exceed to be listed, and how many of the others exceed a part of it.
@@ -339,10 +333,33 @@ impl View<'_> {
         if others.all > 0 { lines.line("", &text, Emphasis::Faint) } else { Ok(()) }
     }
 
+    /// Of what the change stands beside that of a quantity: the other metrics that were chosen, or calls.
+    fn beside(&self, quantity: &Quantity) -> Vec<Quantity> {
+        match &self.selection.metrics[..] {
+            [_, others @ ..] if !others.is_empty() => {
+                let same_part = |id: &String| Quantity::of(id, quantity.part);
+                let has_part = |id: &String| self.comparison.metric(&same_part(id)).is_some();
+                others.iter().map(|id| if has_part(id) { same_part(id) } else { Quantity::of(id, Part::Own) }).collect()
+            }
+            _ => vec![Quantity::CALLS],
+        }
+    }
+
     fn header(&self, quantity: &Quantity, name: &str, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
-        let last = if *quantity == Quantity::CALLS { "" } else { "calls" };
-        let numbers =
-            format!("{:>10} {:>10} {:>11} {:>10} {:>9} {last:>9}  ", "before", "after", "change", "±", "relative");
+        let beside = self.beside(quantity);
+        let heads = beside.iter().map(|beside| {
+            let head = if beside.id == quantity.id { "" } else { &beside.id };
+            format!(" {head:>width$}", width = width_of(beside))
+        });
+        let numbers = format!(
+            "{:>10} {:>10} {:>11} {:>10} {:>9}{}  ",
+            "before",
+            "after",
+            "change",
+            "±",
+            "relative",
+            heads.collect::<String>()
+        );
         lines.line(&numbers, name, Emphasis::None)
     }
 
@@ -356,20 +373,23 @@ impl View<'_> {
     ) -> io::Result<()> {
         let change = self.comparison.change(pair, quantity);
         let unit = self.comparison.metric(quantity).map_or(Unit::Count, |metric| metric.unit);
-        let calls = match quantity {
-            Quantity { id, .. } if *id == Quantity::CALLS.id => String::new(),
-            _ => claimed(&self.comparison.change(pair, &Quantity::CALLS)),
-        };
+        let beside = self.beside(quantity);
+        let beside = beside.iter().map(|beside| {
+            let is_it = beside.id == quantity.id;
+            let change = if is_it { String::new() } else { claimed(&self.comparison.change(pair, beside)) };
+            format!(" {change:>width$}", width = width_of(beside))
+        });
         let side = |runs: &[Option<_>], value: f64| {
             if runs.iter().any(Option::is_some) { amount(value, unit) } else { "-".to_owned() }
         };
         let numbers = format!(
-            "{:>10} {:>10} {:>11} {:>10} {:>9} {calls:>9}  {indentation}",
+            "{:>10} {:>10} {:>11} {:>10} {:>9}{}  {indentation}",
             marked(side(pair.before, change.before), change.at_least[0]),
             marked(side(pair.after, change.after), change.at_least[1]),
             if change.change() == 0.0 { "=".to_owned() } else { signed(change.change(), unit) },
             amount(change.error, unit),
             claimed(&change),
+            beside.collect::<String>(),
         );
         let emphasis = match change.change() {
             _ if !change.is_real() => Emphasis::Faint,
@@ -378,6 +398,16 @@ impl View<'_> {
         };
         lines.line(&numbers, name, emphasis)
     }
+}
+
+/// Whether what is shown is that of one root call. Quotients are the same of one and of all.
+fn is_per_root_call(comparison: &Comparison<'_>, quantity: &Quantity) -> bool {
+    comparison.per == Per::RootCall && comparison.metric(quantity).is_none_or(|metric| metric.is_additive)
+}
+
+/// Of a column of changes in per cent.
+fn width_of(quantity: &Quantity) -> usize {
+    quantity.id.len().max("not known".len())
 }
 
 /// That calls may be missing.
@@ -399,6 +429,7 @@ fn named(comparison: &Comparison<'_>, quantity: &Quantity) -> String {
 fn amount(value: f64, unit: Unit) -> String {
     match unit {
         _ if value.is_infinite() => "?".to_owned(),
+        Unit::Share => percent(value / unit.one()),
         Unit::Nanoseconds => time(value.round() as u64),
         Unit::Bytes => bytes(value.round() as u64),
         Unit::Count | Unit::Bytecodes if value.fract() == 0.0 => count(value as u64),

@@ -104,7 +104,7 @@ fn titled(metric: &Metric) -> String {
     let unit = match metric.unit {
         Unit::Nanoseconds => " (ns)",
         Unit::Bytes => " (bytes)",
-        Unit::Count | Unit::Bytecodes => "",
+        Unit::Count | Unit::Bytecodes | Unit::Share => "",
     };
     let mut letters = metric.title.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();

@@ -242,7 +242,7 @@ impl Serialize for Samples<'_> {
         let (weight_type, one) = match metric.unit {
             Unit::Nanoseconds => ("tracing-ms", 1e-6),
             Unit::Bytes => ("bytes", 1.0),
-            Unit::Count | Unit::Bytecodes => ("samples", 1.0),
+            Unit::Count | Unit::Bytecodes | Unit::Share => ("samples", 1.0),
         };
         let own = |index: &NodeIndex| self.0.part.amount(metric, *index).own as f64 * one;
         let stacks = || order.iter().map(|index| Some(index.0)).chain([None]);

@@ -103,7 +103,7 @@ fn families(profile: &Profile) -> Vec<Family> {
         let unit = match metric.unit {
             Unit::Nanoseconds => "seconds",
             Unit::Bytes => "bytes",
-            Unit::Count | Unit::Bytecodes => "",
+            Unit::Count | Unit::Bytecodes | Unit::Share => "",
         };
         let ending = if unit.is_empty() { String::new() } else { format!("_{unit}") };
         let kind = if metric.is_additive { "counter" } else { "gauge" };

@@ -97,7 +97,7 @@ pub(super) fn write(profile: &Profile, metrics: &[Metric], parts: &[Part<'_>], o
                 unit: match metric.unit {
                     Unit::Nanoseconds => "nanoseconds",
                     Unit::Bytes => "bytes",
-                    Unit::Count | Unit::Bytecodes => "none",
+                    Unit::Count | Unit::Bytecodes | Unit::Share => "none",
                 },
                 start_value: 0,
                 end_value: part.whole(metric),

@@ -117,6 +117,6 @@ fn usual_title(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds => "wall time",
         Unit::Bytes => "bytes",
-        Unit::Count | Unit::Bytecodes => SAMPLES,
+        Unit::Count | Unit::Bytecodes | Unit::Share => SAMPLES,
     }
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::derived::{ONE, Ratio, derived};
 use super::{ClockMode, CpuSamples, Node, NodeIndex, Profile, Tree};
 use crate::profile::Amounts;
 
@@ -26,6 +27,8 @@ pub enum Unit {
     Bytes,
     /// Work.
     Bytecodes,
+    /// A quotient, in millionths. No file has it: such metrics follow from others.
+    Share,
 }
 
 impl Unit {
@@ -36,7 +39,18 @@ impl Unit {
             Unit::Nanoseconds => "nanoseconds",
             Unit::Bytes => "bytes",
             Unit::Bytecodes => "bytecodes",
+            Unit::Share => "millionths",
         }
+    }
+
+    /// What a quotient or number of one is written as.
+    pub fn one(self) -> f64 {
+        if self == Unit::Share { ONE as f64 } else { 1.0 }
+    }
+
+    /// In what limits of it are given.
+    pub fn of_limits(self) -> Unit {
+        if self == Unit::Bytecodes { Unit::Count } else { self }
     }
 
     /// What names of fields end in: `self_ns`, `self_bytes`.
@@ -46,6 +60,7 @@ impl Unit {
             Unit::Nanoseconds => "_ns",
             Unit::Bytes => "_bytes",
             Unit::Bytecodes => "_bytecodes",
+            Unit::Share => "_millionths",
         }
     }
 }
@@ -83,7 +98,7 @@ pub struct Metric {
 }
 
 /// Where the values of a metric are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Source {
     Calls,
     Thrown,
@@ -92,6 +107,8 @@ enum Source {
     #[default]
     Unknown,
     Column(usize),
+    /// They follow from those of others.
+    Ratio(Box<Ratio>),
 }
 
 /// A value of a metric, of one method or node.
@@ -190,10 +207,25 @@ impl Metric {
         Metric { source, ..self }
     }
 
+    /// One that follows from others.
+    pub(super) fn ratio(id: String, title: String, unit: Unit, about: String, ratio: Ratio) -> Metric {
+        let (extent, is_uncertain) = (ratio.of.extent, ratio.of.is_uncertain || ratio.by.is_uncertain);
+        let (id, title, about) = (id.into(), title.into(), about.into());
+        Metric { id, title, unit, extent, is_additive: false, is_uncertain, about, source: Source::Ratio(ratio.into()) }
+    }
+
+    /// Its value, of something that has these of the metrics that add up.
+    pub fn over(&self, value: &dyn Fn(&Metric) -> Amount) -> Amount {
+        match &self.source {
+            Source::Ratio(ratio) => ratio.divide(value),
+            _ => value(self),
+        }
+    }
+
     /// Its value, of all that is known of a method or node.
     pub fn of(&self, amounts: &Amounts) -> Amount {
         let exactly = |own| Amount { own, total: own, own_error: 0, total_error: 0 };
-        match self.source {
+        match &self.source {
             Source::Calls => exactly(amounts.calls),
             Source::Thrown => exactly(amounts.thrown),
             Source::Time => Amount {
@@ -202,15 +234,17 @@ impl Metric {
                 own_error: amounts.error_ns,
                 total_error: amounts.total_error_ns,
             },
-            Source::Column(at) => amounts.columns.get(at).copied().unwrap_or_default(),
+            Source::Column(at) => amounts.columns.get(*at).copied().unwrap_or_default(),
+            Source::Ratio(ratio) => ratio.divide(&|metric| metric.of(amounts)),
             Source::Unknown => Amount::default(),
         }
     }
 
     /// Its value at a node of a tree with these columns.
     pub fn at_node(&self, tree: &Tree, columns: &Columns<'_>, index: NodeIndex) -> Amount {
-        match self.source {
-            Source::Column(at) => columns.get(at).map(|column| column.at(index)).unwrap_or_default(),
+        match &self.source {
+            Source::Column(at) => columns.get(*at).map(|column| column.at(index)).unwrap_or_default(),
+            Source::Ratio(ratio) => ratio.divide(&|metric| metric.at_node(tree, columns, index)),
             _ => self.of(&Amounts::of(&tree.nodes[index.0], false)),
         }
     }
@@ -222,19 +256,46 @@ impl Metric {
 
     /// Its value of a whole tree with these columns.
     pub fn whole(&self, tree: &Tree, columns: &Columns<'_>) -> u64 {
+        self.over(&|metric| metric.sum_of(tree, columns)).total
+    }
+
+    /// Of one that adds up, what a whole tree has: in its roots, or, of one without totals, in all nodes.
+    fn sum_of(&self, tree: &Tree, columns: &Columns<'_>) -> Amount {
         let nodes = tree.nodes.iter().enumerate();
         let values = nodes.map(|(index, node)| (node, self.at_node(tree, columns, NodeIndex(index))));
-        match self.extent {
+        let whole = match self.extent {
             Extent::Own => values.map(|(_, amount)| amount.own).sum(),
             Extent::OwnAndTotal => {
                 values.filter(|(node, _)| node.caller().is_none()).map(|(_, amount)| amount.total).sum()
             }
-        }
+        };
+        Amount { own: whole, total: whole, ..Amount::default() }
     }
 
     /// Whether it is what [`Node`] calls its time.
     pub fn is_time(&self) -> bool {
         self.source == Source::Time
+    }
+
+    /// Whether it rests on [`Node`]'s time, and is no better known than that.
+    pub fn is_of_time(&self) -> bool {
+        match &self.source {
+            Source::Ratio(ratio) => ratio.of.is_time() || ratio.by.is_time(),
+            _ => self.is_time(),
+        }
+    }
+
+    /// Of one that is so much a call: of what.
+    pub fn per_call(&self) -> Option<&Metric> {
+        self.quotient().filter(|ratio| ratio.by.is_calls()).map(|ratio| &ratio.of)
+    }
+
+    /// From what it follows, if from others.
+    pub(crate) fn quotient(&self) -> Option<&Ratio> {
+        match &self.source {
+            Source::Ratio(ratio) => Some(ratio),
+            _ => None,
+        }
     }
 
     /// Whether it counts calls: what its fields in formats for machines are called is older than other metrics are.
@@ -249,58 +310,10 @@ impl Metric {
 
     /// In which of the columns they are.
     pub fn column(&self) -> Option<usize> {
-        match self.source {
-            Source::Column(at) => Some(at),
+        match &self.source {
+            Source::Column(at) => Some(*at),
             _ => None,
         }
-    }
-}
-
-/// Of what a metric is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// A method itself.
-    Own,
-    /// It with what it calls.
-    Total,
-}
-
-/// A metric of methods themselves, or with what they call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quantity {
-    /// The metric's id.
-    pub id: Cow<'static, str>,
-    /// Of what.
-    pub part: Part,
-}
-
-impl Quantity {
-    /// Stands for whatever metric time is.
-    const TIME: &'static str = "time";
-    /// Time in methods themselves.
-    pub const SELF_TIME: Quantity = Quantity { id: Cow::Borrowed(Quantity::TIME), part: Part::Own };
-    /// Time in methods and what they call.
-    pub const TOTAL: Quantity = Quantity { id: Cow::Borrowed(Quantity::TIME), part: Part::Total };
-    /// Calls.
-    pub const CALLS: Quantity = Quantity { id: Cow::Borrowed("calls"), part: Part::Own };
-
-    /// Of a metric with this id.
-    pub fn of(id: &str, part: Part) -> Quantity {
-        Quantity { id: Cow::Owned(id.to_owned()), part }
-    }
-
-    /// Its place among metrics, the first of which is time; `None` if none of them has that part.
-    pub fn among(&self, metrics: &[Metric]) -> Option<usize> {
-        let is_meant = |(at, metric): (usize, &Metric)| {
-            let is_named = if self.id == Quantity::TIME { at == 0 } else { metric.id == self.id };
-            is_named && (self.part == Part::Own || metric.extent == Extent::OwnAndTotal)
-        };
-        metrics.iter().enumerate().find(|found| is_meant(*found)).map(|(at, _)| at)
-    }
-
-    /// Whether it is of time, whatever metric that is.
-    pub fn is_time(&self) -> bool {
-        self.id == Quantity::TIME
     }
 }
 
@@ -341,9 +354,16 @@ impl Profile {
         metrics
     }
 
-    /// A metric by its id.
+    /// What follows from the metrics: quotients of them, which do not add up.
+    pub fn derived(&self) -> Vec<Metric> {
+        derived(&self.metrics())
+    }
+
+    /// A metric by its id, be it one of its own or one that follows from others.
     pub fn metric(&self, id: &str) -> Option<Metric> {
-        self.metrics().into_iter().find(|metric| metric.id == id)
+        let metrics = self.metrics();
+        let found = metrics.iter().find(|metric| metric.id == id).cloned();
+        found.or_else(|| derived(&metrics).into_iter().find(|metric| metric.id == id))
     }
 
     /// The metric that is first where nobody says.

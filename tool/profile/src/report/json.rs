@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::belief::Belief;
 use super::chosen::Chosen;
 use super::names::Names;
-use super::parts::{Parts, TimePart};
 use super::prune::{ShownMethods, focused};
 use super::{Options, View};
+use crate::profile::parts::{Parts, TimePart};
 use crate::profile::{self, Collections, ControlKind, Drift, MethodIndex, Metric, Profile};
 use headwater_terms::Scheme;
 
@@ -266,16 +266,17 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         View::Locks => "locks",
     };
     let arranged = Arranged { view, calls: calls(profile, options) };
-    serde_json::to_writer(&mut *out, &report(profile, Some(arranged)))?;
+    let derived = Chosen::of(profile, options).derived().cloned().collect();
+    serde_json::to_writer(&mut *out, &report(profile, derived, Some(arranged)))?;
     writeln!(out)
 }
 
 /// The object without its calls.
 pub(crate) fn facts(profile: &Profile) -> impl Serialize {
-    report(profile, None)
+    report(profile, Vec::new(), None)
 }
 
-fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
+fn report<'a>(profile: &'a Profile, derived: Vec<Metric>, calls: Option<Arranged<'a>>) -> Report<'a> {
     let clock = &profile.clock;
     let is_recording = profile.imported.is_none();
     Report {
@@ -383,7 +384,7 @@ fn report<'a>(profile: &'a Profile, calls: Option<Arranged<'a>>) -> Report<'a> {
         threads: profile.threads.iter().map(|thread| Thread { id: thread.id.0, name: &thread.name }).collect(),
         imported: profile.imported.as_deref(),
         notes: &profile.notes,
-        metrics: profile.metrics(),
+        metrics: profile.metrics().into_iter().chain(derived).collect(),
         parts: Parts::of(profile).iter().flat_map(Parts::parts).collect(),
         calls,
         statistics: profile.statistics.iter().map(|statistics| Statistics::of(profile, statistics)).collect(),
@@ -407,8 +408,8 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 fn calls<'a>(profile: &'a Profile, options: &'a Options) -> Option<Calls<'a>> {
-    let known = Known::of(profile);
     let chosen = Chosen::of(profile, options);
+    let known = Known::of(profile, chosen.derived().cloned());
     // Rows of a single tree need no thread, unless one was asked for.
     let sections = options.sections(profile);
     let numbered = sections.iter().map(|(thread, tree)| (thread.map(|thread| thread.id.0), tree.as_ref()));

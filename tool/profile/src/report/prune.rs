@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::Options;
 use super::chosen::Chosen;
-use super::{Options, share};
-use crate::profile::{Amounts, Extent, MethodIndex, NodeIndex, Profile, Tree};
+use crate::profile::{Amounts, Extent, MethodIndex, Metric, NodeIndex, Profile, Tree};
 
 /// Which of a profile's methods the options focus on; all, without a focus.
 pub(super) fn focused(profile: &Profile, options: &Options) -> Vec<bool> {
@@ -22,7 +22,8 @@ fn named(profile: &Profile, options: &Options) -> Vec<bool> {
 pub(super) fn shown_nodes(profile: &Profile, tree: &Tree, focused: &[bool], options: &Options) -> Vec<bool> {
     let chosen = Chosen::of(profile, options);
     let columns = profile.columns(tree);
-    let whole = chosen.lead().whole(tree, &columns);
+    let floor = chosen.floor();
+    let whole = floor.whole(tree, &columns);
     let nodes = &tree.nodes;
     let above = |index: usize| nodes[index].parent.map(|parent| parent.0);
     // Below the focus first; then above it: parents come before their children.
@@ -36,18 +37,9 @@ pub(super) fn shown_nodes(profile: &Profile, tree: &Tree, focused: &[bool], opti
             shown[parent] |= shown[index];
         }
     }
-    // What was handed over may take longer than what it hangs on, which is shown for its sake.
-    let totals: Vec<u64> = chosen.lead().values(tree, &columns).iter().map(|amount| amount.total).collect();
-    let mut weights = totals.clone();
-    for index in (0..nodes.len()).rev() {
-        // Of a metric without totals, all that lies below counts.
-        let is_beside = nodes[index].link.is_some() || chosen.lead().extent == Extent::Own;
-        let handed = if is_beside { weights[index] } else { weights[index] - totals[index] };
-        if let Some(parent) = above(index) {
-            weights[parent] = weights[parent].saturating_add(handed);
-        }
-    }
-    let is_large = |index: usize| share(weights[index], whole) >= options.min_share;
+    let totals: Vec<u64> = floor.metric().values(tree, &columns).iter().map(|amount| amount.total).collect();
+    let weights = weights(tree, floor.metric(), &totals);
+    let is_large = |index: usize| floor.is_reached(weights[index], whole);
     let kept = kept(profile, tree, options, &weights, is_large);
     let mut levels: Vec<usize> = Vec::with_capacity(nodes.len());
     for index in 0..nodes.len() {
@@ -59,6 +51,25 @@ pub(super) fn shown_nodes(profile: &Profile, tree: &Tree, focused: &[bool], opti
         shown[index] &= !too_deep && !too_small && parent.is_none_or(|parent| shown[parent]);
     }
     shown
+}
+
+/// What each node is shown for: what it has of a metric, and what lies below it and is no part of that.
+fn weights(tree: &Tree, metric: &Metric, totals: &[u64]) -> Vec<u64> {
+    let nodes = &tree.nodes;
+    let mut weights = totals.to_vec();
+    for index in (0..nodes.len()).rev() {
+        let Some(NodeIndex(parent)) = nodes[index].parent else { continue };
+        if !metric.is_additive {
+            // A quotient is large for itself: what leads to it is shown for its sake.
+            weights[parent] = weights[parent].max(weights[index]);
+            continue;
+        }
+        // What was handed over may take longer than what it hangs on. Of a metric without totals, all that lies below counts.
+        let is_beside = nodes[index].link.is_some() || metric.extent == Extent::Own;
+        let handed = if is_beside { weights[index] } else { weights[index] - totals[index] };
+        weights[parent] = weights[parent].saturating_add(handed);
+    }
+    weights
 }
 
 /// Of each method that is asked for by its name, and has no large node, the largest one and all those above it.
@@ -90,21 +101,21 @@ fn kept(
 pub(super) struct ShownMethods<'a> {
     focused: Vec<bool>,
     named: Vec<bool>,
-    options: &'a Options,
     chosen: &'a Chosen,
     whole: u64,
 }
 
 impl<'a> ShownMethods<'a> {
     /// Of a tree of a profile.
-    pub(super) fn of(profile: &Profile, tree: &Tree, options: &'a Options, chosen: &'a Chosen) -> ShownMethods<'a> {
-        let whole = chosen.lead().whole(tree, &profile.columns(tree));
-        ShownMethods { focused: focused(profile, options), named: named(profile, options), options, chosen, whole }
+    pub(super) fn of(profile: &Profile, tree: &Tree, options: &Options, chosen: &'a Chosen) -> ShownMethods<'a> {
+        let whole = chosen.floor().whole(tree, &profile.columns(tree));
+        ShownMethods { focused: focused(profile, options), named: named(profile, options), chosen, whole }
     }
 
     /// Whether a method does that takes so much.
     pub(super) fn has(&self, method: MethodIndex, amounts: &Amounts) -> bool {
-        let part = self.chosen.amount(amounts).total;
-        self.named[method.0] || self.focused[method.0] && share(part, self.whole) >= self.options.min_share
+        let floor = self.chosen.floor();
+        let is_large = || floor.is_reached(floor.amount(amounts).total, self.whole);
+        self.named[method.0] || self.focused[method.0] && is_large()
     }
 }

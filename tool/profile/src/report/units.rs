@@ -43,7 +43,29 @@ pub fn value(unit: Unit, value: u64) -> String {
         Unit::Nanoseconds => time(value),
         Unit::Bytes => bytes(value),
         Unit::Count | Unit::Bytecodes => count(value),
+        Unit::Share => percent(value as f64 / unit.one()),
     }
+}
+
+/// A part of a whole, 0 to 1, or more than all of it: `12.3%`.
+pub fn percent(part: f64) -> String {
+    format!("{:.1}%", 100.0 * part)
+}
+
+/// What a unit that people write stands for, and how much of it; things have none.
+pub fn unit(text: &str) -> Option<(f64, Unit)> {
+    Some(match text {
+        "" => (1.0, Unit::Count),
+        "ns" => (1.0, Unit::Nanoseconds),
+        "us" | "µs" | "μs" => (1e3, Unit::Nanoseconds),
+        "ms" => (1e6, Unit::Nanoseconds),
+        "s" => (1e9, Unit::Nanoseconds),
+        "B" => (1.0, Unit::Bytes),
+        "KiB" => (1024.0, Unit::Bytes),
+        "MiB" => (1024.0 * 1024.0, Unit::Bytes),
+        "GiB" => (1024.0 * 1024.0 * 1024.0, Unit::Bytes),
+        _ => return None,
+    })
 }
 
 /// A number with its thousands separated: `1,234,567`.

@@ -8,6 +8,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::{is_false, is_zero, nanoseconds};
+use crate::profile::parts::Parts;
 use crate::profile::{
     Amount, Amounts, CpuSamples, Extent, Link, MethodStatistics, Metric, Node, NodeAmounts, NodeIndex, Profile,
     ThreadProfile, Tree,
@@ -16,7 +17,6 @@ use crate::report::Options;
 use crate::report::arcs;
 use crate::report::belief::Shares;
 use crate::report::flat;
-use crate::report::parts::Parts;
 use crate::report::prune::shown_nodes;
 
 /// The rows of the tree view, each made as it is written: there may be millions.
@@ -71,8 +71,9 @@ pub(super) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn of(profile: &'a Profile) -> Known<'a> {
-        let columns = profile.metrics().into_iter().filter(Metric::is_column).collect();
+    /// Of a profile, with these metrics that follow from others.
+    pub(super) fn of(profile: &'a Profile, derived: impl Iterator<Item = Metric>) -> Known<'a> {
+        let columns = profile.metrics().into_iter().filter(Metric::is_column).chain(derived).collect();
         let (unseen, shares) = (profile.unseen_callees(), Shares::of(&profile.merged));
         let (has_calls, first, parts) = (profile.imported.is_none(), profile.time_metric(), Parts::of(profile));
         Known { profile, unseen, has_calls, has_cpu: profile.merged.has_cpu_samples(), first, columns, parts, shares }

@@ -8,7 +8,6 @@ use super::lines::{Emphasis, Lines};
 use crate::profile::Amounts;
 use crate::report::arcs::{Arc, Stanza, stanzas};
 use crate::report::prune::ShownMethods;
-use crate::report::share;
 use crate::report::units::plural;
 
 pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
@@ -48,13 +47,10 @@ fn arcs(
 ) -> io::Result<()> {
     let name = |arc: &Arc| arc.method.map_or("(from outside the roots)", |method| section.name(method));
     arcs.sort_by_key(|arc| (Reverse(section.rank(&arc.amounts)), name(arc)));
-    let largest = |amounts: &Amounts| {
-        let amount = section.chosen.amount(amounts);
-        amount.total.max(amount.own)
-    };
+    let floor = section.chosen.floor();
     let is_small = |arc: &&Arc| {
-        arc.method.is_some()
-            && share(largest(&arc.amounts), section.chosen.amount(own).total) < section.options.min_share
+        let amount = floor.amount(&arc.amounts);
+        arc.method.is_some() && !floor.is_reached(amount.total.max(amount.own), floor.amount(own).total)
     };
     for arc in arcs.iter().filter(|arc| !is_small(arc)) {
         line(section, side, &arc.amounts, &format!("  {}", name(arc)), Emphasis::None, lines)?;

@@ -1,9 +1,9 @@
 //! The columns of numbers in a view.
 
+use crate::profile::parts::Parts;
 use crate::profile::{Amounts, CpuSamples, Extent, Metric, NodeAmounts, Profile, Tree, Unit};
 use crate::report::belief::{Belief, Shares};
 use crate::report::chosen::Chosen;
-use crate::report::parts::Parts;
 use crate::report::units::{self, count};
 use crate::report::{View, bounded, share};
 
@@ -15,8 +15,6 @@ enum Cell {
     Own(usize),
     /// A metric of it with what it calls.
     Total(usize),
-    /// A metric of the method itself, a call.
-    PerCall(usize),
     /// The part of the time in which threads ran.
     CpuShare,
     /// What the largest part of the self time is, and how large.
@@ -30,6 +28,8 @@ pub(super) struct Cells {
     parts: Option<Parts>,
     /// Of the tree, each metric's.
     wholes: Vec<u64>,
+    /// What has shares, and the whole of it.
+    weight: (Metric, u64),
     /// How well the shares of its times are known.
     shares: Shares,
     /// Whether times are known at all: else they are so long at most.
@@ -41,15 +41,17 @@ pub(super) struct Cells {
 
 impl Cells {
     pub(super) fn of(profile: &Profile, tree: &Tree, chosen: &Chosen, view: View, is_percent: bool) -> Cells {
-        let metrics = chosen.metrics().to_vec();
+        let mut metrics = chosen.metrics().to_vec();
         let columns = profile.columns(tree);
-        let wholes = metrics.iter().map(|metric| metric.whole(tree, &columns)).collect();
         let mut cells = vec![Cell::Share];
         for (at, metric) in metrics.iter().enumerate() {
             let is_share_shown = chosen.is_usual() && metric.is_time() && profile.merged.has_cpu_samples();
             let cpu = || is_share_shown.then_some(Cell::CpuShare);
             match (metric.extent, view) {
                 (Extent::Own, _) => cells.push(Cell::Own(at)),
+                // One number of a quotient is enough: that of what the view is about.
+                (Extent::OwnAndTotal, View::Flat) if !metric.is_additive => cells.push(Cell::Own(at)),
+                (Extent::OwnAndTotal, _) if !metric.is_additive => cells.push(Cell::Total(at)),
                 (Extent::OwnAndTotal, View::Flat) => {
                     cells.push(Cell::Own(at));
                     cells.extend(cpu());
@@ -68,17 +70,34 @@ impl Cells {
         }
         let parts = if chosen.is_usual() { Parts::of(profile) } else { None };
         cells.extend(parts.as_ref().map(|_| Cell::Waits));
-        if view == View::Flat && chosen.is_usual() && profile.imported.is_none() {
-            cells.push(Cell::PerCall(0));
+        if view == View::Flat && chosen.is_usual() {
+            let is_time_a_call = |metric: &Metric| metric.per_call().is_some_and(Metric::is_time);
+            let a_call = profile.derived().into_iter().find(is_time_a_call);
+            cells.extend(a_call.as_ref().map(|_| Cell::Own(metrics.len())));
+            metrics.extend(a_call);
         }
-        let has_many = metrics.iter().filter(|metric| metric.extent == Extent::OwnAndTotal).count() > 1;
+        let wholes = metrics.iter().map(|metric| metric.whole(tree, &columns)).collect();
+        let has_totals = |metric: &&Metric| metric.is_additive && metric.extent == Extent::OwnAndTotal;
+        let has_many = metrics.iter().filter(has_totals).count() > 1;
+        let weight = (chosen.weight().clone(), chosen.weight().whole(tree, &columns));
         let are_times_known = Belief::of(profile).is_none_or(|belief| belief.is_known());
-        Cells { cells, metrics, parts, wholes, shares: Shares::of(tree), are_times_known, view, is_percent, has_many }
+        Cells {
+            cells,
+            metrics,
+            parts,
+            wholes,
+            weight,
+            shares: Shares::of(tree),
+            are_times_known,
+            view,
+            is_percent,
+            has_many,
+        }
     }
 
-    /// The leading metric of the whole tree.
+    /// What has shares, of the whole tree.
     pub(super) fn whole(&self) -> u64 {
-        self.wholes[0]
+        self.weight.1
     }
 
     /// The line above the columns.
@@ -87,7 +106,7 @@ impl Cells {
             Cell::Share => format!("{:>7} ", "share"),
             Cell::CpuShare => "   cpu ".to_owned(),
             Cell::Waits => format!("{:>13} ", "waits"),
-            Cell::Own(at) | Cell::Total(at) | Cell::PerCall(at) => {
+            Cell::Own(at) | Cell::Total(at) => {
                 format!("{:>width$} ", self.name(cell, *at), width = self.width(cell, *at))
             }
         });
@@ -97,12 +116,15 @@ impl Cells {
     /// What stands above a column of a metric.
     fn name(&self, cell: &Cell, at: usize) -> String {
         let metric = &self.metrics[at];
+        match metric.per_call() {
+            Some(of) => format!("{}/call", self.name_of(cell, of)),
+            None => self.name_of(cell, metric),
+        }
+    }
+
+    fn name_of(&self, cell: &Cell, metric: &Metric) -> String {
         let (own, total) = if self.view == View::Callers { ("base", "cum") } else { ("self", "total") };
-        let part = match cell {
-            Cell::PerCall(_) => return format!("{own}/call"),
-            Cell::Own(_) => own,
-            _ => total,
-        };
+        let part = if matches!(cell, Cell::Own(_)) { own } else { total };
         match (metric.extent, self.has_many || !metric.is_time()) {
             (Extent::Own, _) => metric.id.clone().into_owned(),
             (Extent::OwnAndTotal, false) => part.to_owned(),
@@ -112,7 +134,7 @@ impl Cells {
 
     fn width(&self, cell: &Cell, at: usize) -> usize {
         let least = match self.metrics[at].unit {
-            Unit::Nanoseconds | Unit::Bytes => 11,
+            Unit::Nanoseconds | Unit::Bytes | Unit::Share => 11,
             Unit::Count | Unit::Bytecodes => 13,
         };
         self.name(cell, at).len().max(least)
@@ -124,7 +146,7 @@ impl Cells {
         match self.metrics[at].unit {
             // Their unit stands apart from what follows.
             Unit::Nanoseconds | Unit::Bytes => format!("{text:>width$}  ", width = width - 1),
-            Unit::Count | Unit::Bytecodes => format!("{text:>width$} "),
+            Unit::Count | Unit::Bytecodes | Unit::Share => format!("{text:>width$} "),
         }
     }
 
@@ -155,6 +177,8 @@ impl Cells {
                 let text = largest.map(|(part, share)| format!("{part} {:.0}%", 100.0 * share));
                 format!("{:>13} ", text.unwrap_or_default())
             }
+            // A sum of quotients is none.
+            Cell::Own(at) | Cell::Total(at) if !is_single && !self.metrics[at].is_additive => self.padded(cell, at, ""),
             Cell::Own(at) => {
                 let (metric, amount) = (&self.metrics[at], self.metrics[at].of(amounts));
                 let error = if is_single { amount.own_error } else { 0 };
@@ -169,34 +193,28 @@ impl Cells {
                 let error = if is_single { amount.total_error } else { 0 };
                 self.padded(cell, at, &if is_total_shown { self.value(at, amount.total, error) } else { String::new() })
             }
-            Cell::PerCall(at) => {
-                let amount = self.metrics[at].of(amounts);
-                let each = |whole: u64| whole.checked_div(amounts.calls).unwrap_or_default();
-                let text = || self.bounded(at, each(amount.own), each(amount.own_error));
-                self.padded(cell, at, &if is_single { text() } else { String::new() })
-            }
         });
         cells.collect::<String>() + " "
     }
 
     /// The part of the whole; from where to where it lies, if no more is known.
     pub(super) fn share(&self, amounts: &Amounts, is_single: bool) -> String {
-        let lead = &self.metrics[0];
-        let amount = lead.of(amounts);
-        let (part, error) = match self.view == View::Flat || lead.extent == Extent::Own {
+        let (weight, whole) = &self.weight;
+        let amount = weight.of(amounts);
+        let (part, error) = match self.view == View::Flat || weight.extent == Extent::Own {
             true => (amount.own, amount.own_error),
             false => (amount.total, amount.total_error),
         };
-        let range = if is_single && lead.is_time() { self.shares.range(part, error) } else { None };
+        let range = if is_single && weight.is_time() { self.shares.range(part, error) } else { None };
         match range {
             Some((from, to)) => format!("{:.0}-{:.0}%", 100.0 * from, 100.0 * to),
-            None => format!("{:.1}%", 100.0 * share(part, self.wholes[0])),
+            None => units::percent(share(part, *whole)),
         }
     }
 
     fn value(&self, at: usize, value: u64, error: u64) -> String {
-        let (unit, whole) = (self.metrics[at].unit, self.wholes[at]);
-        if self.is_percent && unit != Unit::Count {
+        let (metric, whole) = (&self.metrics[at], self.wholes[at]);
+        if self.is_percent && metric.is_additive && metric.unit != Unit::Count {
             return bounded(value, error, |value| format!("{:.2}%", 100.0 * share(value, whole)));
         }
         self.bounded(at, value, error)
@@ -205,7 +223,7 @@ impl Cells {
     /// A value, or what it is at most.
     fn bounded(&self, at: usize, value: u64, error: u64) -> String {
         let metric = &self.metrics[at];
-        let is_bound = metric.is_time() && !self.are_times_known && value > 0;
+        let is_bound = metric.is_of_time() && !self.are_times_known && value > 0;
         match is_bound {
             true => format!("<{}", units::value(metric.unit, value.saturating_add(error))),
             false => bounded(value, error, |value| units::value(metric.unit, value)),

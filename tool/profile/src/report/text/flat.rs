@@ -21,7 +21,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
     });
     lines.line(&section.cells.heading(), "method", Emphasis::None)?;
     for row in &shown {
-        let emphasis = section.emphasis(section.chosen.amount(&row.amounts).own);
+        let emphasis = section.emphasis(section.chosen.weight().of(&row.amounts).own);
         lines.line(&section.cells.row(&row.amounts), &section.label_of_all(row.method), emphasis)?;
     }
     if !hidden.is_empty() {

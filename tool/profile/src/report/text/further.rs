@@ -35,7 +35,7 @@ pub(super) fn write(section: &Section<'_>, listed: &[Line], lines: &mut Lines<'_
             Line::Hidden { .. } => None,
         })
         .collect();
-    let total = |row: &FlatRow| section.chosen.amount(&row.amounts).total;
+    let total = |row: &FlatRow| section.chosen.weight().of(&row.amounts).total;
     let is_meant = |row: &FlatRow| share(total(row), section.cells.whole()) >= LARGE && !seen.contains(&row.method.0);
     let mut large = rows(section.profile, &names, section.tree);
     large.retain(is_meant);

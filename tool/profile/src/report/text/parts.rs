@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
+use crate::profile::parts::{Known, Parts, TimePart};
 use crate::profile::{NodeAmounts, NodeIndex, Profile};
-use crate::report::parts::{Known, Parts, TimePart};
 use crate::report::share;
 
 /// The largest first, and how each is known; nothing where waits were not counted.

@@ -36,7 +36,7 @@ pub(super) fn write(section: &Section<'_>, lines: &mut Lines<'_, impl Write>) ->
             Line::Node { node: index, level } => {
                 let (node, row) = (&section.tree.nodes[index.0], rows.at(index));
                 let numbers = section.cells.row(&row) + &indentation(level);
-                let emphasis = section.emphasis(section.chosen.amount(&row).total);
+                let emphasis = section.emphasis(section.chosen.weight().of(&row).total);
                 let name = section.label(node.method, section.profile.recorded_until(node.method));
                 match node.link {
                     None => lines.line(&numbers, &name, emphasis)?,

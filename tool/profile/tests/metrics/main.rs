@@ -11,6 +11,8 @@ use headwater_profile::report::text::Style;
 use headwater_profile::report::{NothingSelected, Options, View, json, text};
 use headwater_profile::{page, snapshot};
 
+mod several;
+#[path = "../support/mod.rs"]
 mod support;
 
 use support::{check, recursive};
@@ -79,7 +81,11 @@ fn what_a_profile_does_not_have_is_named_with_what_it_has() {
     let options = Options { metrics: vec!["bytes".to_owned()], ..Options::default() };
     let refused = options.check(&with_made_up(1)).expect_err("there is none");
     assert!(matches!(refused, NothingSelected::Metric { .. }));
-    assert_eq!(refused.to_string(), "the profile has no metric bytes. It has wall, calls, thrown, made-up, odd-things");
+    assert_eq!(
+        refused.to_string(),
+        "the profile has no metric bytes. It has wall, calls, thrown, made-up, odd-things; and what follows from these: \
+         wall-per-call, thrown-per-call, made-up-per-call, odd-things-per-call"
+    );
 }
 
 #[test]
@@ -168,7 +174,7 @@ fn it_is_compared_and_conditions_can_be_about_it() {
         let Judgement { verdict: found, .. } = parsed.judge(&comparison);
         assert_eq!(found, verdict, "{condition}");
     }
-    let selection = diff::text::Selection { metric: Some("made-up".to_owned()), ..Default::default() };
+    let selection = diff::text::Selection { metrics: vec!["made-up".to_owned()], ..Default::default() };
     let mut out = Vec::new();
     diff::text::write(&comparison, &[], &selection, &Style::default(), &mut out).expect("memory takes it");
     let text = String::from_utf8(out).expect("text");

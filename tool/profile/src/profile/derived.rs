@@ -1,0 +1,169 @@
+//! Metrics that follow from others: how much a call has, and what part of the time something is.
+//!
+//! They are defined here and nowhere else. What is divided are sums, of whatever a row stands for: the quotient of a method is no mean of its nodes'
+//! quotients, and nothing that adds up.
+
+use super::{Amount, Metric, RUNNING, Unit};
+
+/// A share of one, in the numbers that metrics have: millionths.
+pub(crate) const ONE: u64 = 1_000_000;
+
+/// A metric divided by another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ratio {
+    pub(crate) of: Metric,
+    pub(crate) by: Metric,
+    /// It is of what the first leaves of the second.
+    pub(crate) is_rest: bool,
+    /// What a quotient of one is written as.
+    pub(crate) one: u64,
+}
+
+impl Ratio {
+    /// Of something that has these of the two.
+    pub(super) fn divide(&self, value: &dyn Fn(&Metric) -> Amount) -> Amount {
+        let (of, by) = (self.of.over(value), self.by.over(value));
+        let (own, own_error) = self.quotient((of.own, of.own_error), (by.own, by.own_error));
+        let (total, total_error) = self.quotient((of.total, of.total_error), (by.total, by.total_error));
+        Amount { own, total, own_error, total_error }
+    }
+
+    /// With its uncertainty. Nothing of what the second has nothing of.
+    fn quotient(&self, (of, of_error): (u64, u64), (by, by_error): (u64, u64)) -> (u64, u64) {
+        if by == 0 {
+            return (0, 0);
+        }
+        let of = if self.is_rest { by.saturating_sub(of) } else { of };
+        let part = |value: u64| {
+            let quotient = u128::from(value) * u128::from(self.one) / u128::from(by);
+            u64::try_from(quotient).unwrap_or(u64::MAX)
+        };
+        let error = match by_error {
+            0 => of_error,
+            _ => (of_error as f64).hypot(of as f64 / by as f64 * by_error as f64).round() as u64,
+        };
+        (part(of), part(error))
+    }
+}
+
+/// What follows from these metrics: of each how much a call has, of each time beside the first which part of it it is, and which part was waited.
+pub(crate) fn derived(metrics: &[Metric]) -> Vec<Metric> {
+    let calls = metrics.iter().find(|metric| metric.is_calls());
+    let time = metrics.iter().find(|metric| metric.is_time());
+    let mut derived = Vec::new();
+    if let Some(calls) = calls {
+        let others = metrics.iter().filter(|metric| metric.is_additive && !metric.is_calls());
+        derived.extend(others.map(|metric| a_call(metric, calls)));
+    }
+    if let Some(time) = time {
+        let is_part = |metric: &&Metric| metric.unit == Unit::Nanoseconds && !metric.is_time();
+        derived.extend(metrics.iter().filter(is_part).map(|metric| share(metric, time)));
+        derived.extend(metrics.iter().find(|metric| metric.id == RUNNING).map(|running| waited(running, time)));
+    }
+    derived
+}
+
+fn a_call(of: &Metric, calls: &Metric) -> Metric {
+    let (unit, one) = if of.unit == Unit::Count { (Unit::Share, ONE) } else { (of.unit, 1) };
+    let ratio = Ratio { of: of.clone(), by: calls.clone(), is_rest: false, one };
+    let about = format!("Of {}, how much there is for each call.", of.title);
+    Metric::ratio(format!("{}-per-call", of.id), format!("{} a call", of.title), unit, about, ratio)
+}
+
+fn share(of: &Metric, time: &Metric) -> Metric {
+    let ratio = Ratio { of: of.clone(), by: time.clone(), is_rest: false, one: ONE };
+    let about = format!("Which part {} is of {}.", of.title, time.title);
+    Metric::ratio(format!("{}-share", of.id), format!("{} as a part", of.title), Unit::Share, about, ratio)
+}
+
+fn waited(running: &Metric, time: &Metric) -> Metric {
+    let ratio = Ratio { of: running.clone(), by: time.clone(), is_rest: true, one: ONE };
+    let about = "Which part of the time threads waited, in whatever: all but what they ran.".to_owned();
+    Metric::ratio("wait-share".to_owned(), "waiting as a part".to_owned(), Unit::Share, about, ratio)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::testing::profile_of;
+    use crate::profile::{Column, Extent, MethodIndex, Node, NodeAmounts, NodeIndex, Profile, Tree};
+
+    /// A method that is called twice and calls another three times; what each has of bytes and of running time.
+    fn profile() -> Profile {
+        let node = |parent: Option<usize>, method, calls, self_ns, total_ns| Node {
+            parent: parent.map(NodeIndex),
+            calls,
+            thrown: calls / 3,
+            self_ns,
+            total_ns,
+            error_ns: self_ns / 10,
+            total_error_ns: total_ns / 10,
+            ..Node::empty(MethodIndex(method))
+        };
+        let mut tree = Tree::of(vec![node(None, 0, 2, 1_000, 4_000), node(Some(0), 1, 3, 3_000, 3_000)]);
+        tree.counted =
+            vec![Column::of(&tree.nodes, [(1_000, 0), (500, 0)]), Column::of(&tree.nodes, [(1_000, 0), (600, 0)])];
+        let counted = vec![
+            Metric::counted("alloc", "allocated", Unit::Bytes, Extent::OwnAndTotal, ""),
+            Metric::counted(RUNNING, "time running", Unit::Nanoseconds, Extent::OwnAndTotal, "").uncertain(),
+        ];
+        Profile { counted, ..profile_of(tree, Vec::new(), 2) }
+    }
+
+    fn amount(profile: &Profile, id: &str, node: usize) -> Amount {
+        let metric = profile.metric(id).unwrap_or_else(|| panic!("no {id}"));
+        let row = NodeAmounts::of(profile, &profile.merged).at(NodeIndex(node));
+        let columns = profile.columns(&profile.merged);
+        let amount = metric.of(&row);
+        assert_eq!(amount, metric.at_node(&profile.merged, &columns, NodeIndex(node)), "{id}: a row is its node");
+        amount
+    }
+
+    #[test]
+    fn each_metric_has_its_own_for_a_call_and_times_are_parts_of_time() {
+        let ids: Vec<String> = profile().derived().into_iter().map(|metric| metric.id.into_owned()).collect();
+        let calls = ["wall-per-call", "thrown-per-call", "alloc-per-call", "running-per-call"];
+        assert_eq!(ids, [&calls[..], &["running-share", "wait-share"]].concat());
+        assert!(profile().derived().iter().all(|metric| !metric.is_additive));
+    }
+
+    #[test]
+    fn sums_are_divided_and_not_quotients_added() {
+        let profile = profile();
+        let values = |id, node| {
+            let Amount { own, total, .. } = amount(&profile, id, node);
+            (own, total)
+        };
+        assert_eq!(values("alloc-per-call", 0), (500, 750));
+        assert_eq!(values("alloc-per-call", 1), (166, 166));
+        assert_eq!(values("wall-per-call", 0), (500, 2_000));
+        assert_eq!(values("running-share", 0), (ONE, 2 * ONE / 5));
+        assert_eq!(values("wait-share", 0), (0, 3 * ONE / 5));
+        assert_eq!(values("wait-share", 1), (4 * ONE / 5, 4 * ONE / 5));
+        assert_eq!(values("thrown-per-call", 1).0, ONE / 3);
+        let columns = profile.columns(&profile.merged);
+        let whole = |id: &str| profile.metric(id).expect("there").whole(&profile.merged, &columns);
+        assert_eq!(whole("wait-share"), 3 * ONE / 5, "of the tree, as of its root");
+    }
+
+    #[test]
+    fn a_quotient_is_as_uncertain_as_what_is_divided() {
+        let profile = profile();
+        assert_eq!(amount(&profile, "wall-per-call", 0).own_error, 50);
+        assert_eq!(amount(&profile, "alloc-per-call", 0).own_error, 0, "both are exact");
+        // 600 ± 0 of 3,000 ± 300.
+        assert_eq!(amount(&profile, "running-share", 1).own_error, ONE / 50);
+    }
+
+    #[test]
+    fn nothing_by_nothing_is_nothing_and_much_does_not_overflow() {
+        let mut profile = profile();
+        profile.merged.nodes[1] = Node { calls: 0, self_ns: 0, total_ns: 0, ..profile.merged.nodes[1] };
+        for metric in profile.derived() {
+            assert_eq!(amount(&profile, &metric.id, 1), Amount::default(), "{}", metric.id);
+        }
+        let ratio =
+            Ratio { of: profile.metrics()[0].clone(), by: profile.metrics()[1].clone(), is_rest: false, one: ONE };
+        assert_eq!(ratio.quotient((u64::MAX, u64::MAX), (1, 1)), (u64::MAX, u64::MAX));
+    }
+}
