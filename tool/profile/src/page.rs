@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::diff::condition::Judgements;
 use crate::diff::{self, Comparison, Pair, Presence};
-use crate::profile::{Amounts, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Tree};
+use crate::profile::{Amounts, Column, MethodIndex, MethodName, Metric, Node, NodeIndex, Profile, Ratio, Tree};
 use crate::report::{json, text};
 use crate::snapshot::columns::{self, Other};
 use headwater_terms::printable::printable;
@@ -65,27 +65,63 @@ struct ProfileFacts<'a, R> {
     blocks: Vec<Block>,
     merged_is_first_thread: bool,
     has_cpu: bool,
-    metrics: Vec<Shown>,
+    #[serde(flatten)]
+    metrics: Metrics,
 }
 
-/// A metric that frames can be as wide as.
+/// What nodes have: what adds up, so that frames can be as wide as it, and what follows from it.
+#[derive(Serialize)]
+struct Metrics {
+    metrics: Vec<Shown>,
+    derived: Vec<Shown>,
+}
+
+impl Metrics {
+    fn of(metrics: Vec<Metric>, derived: Vec<Metric>) -> Metrics {
+        let metrics = metrics.into_iter().filter(|metric| metric.is_additive).map(Shown::of).collect();
+        Metrics { metrics, derived: derived.into_iter().map(Shown::of).collect() }
+    }
+}
+
+/// A metric.
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
     metric: Metric,
-    /// Where its values are: `time`, `calls`, `thrown`, or `column`, in the order of those.
+    /// Where its values are: `time`, `calls`, `thrown`, `column`, in the order of those, or in those of the two that it is the `ratio` of.
     place: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<Quotient>,
+}
+
+/// Which metrics are divided.
+#[derive(Serialize)]
+struct Quotient {
+    of: String,
+    by: String,
+    /// It is of what the first leaves of the second.
+    is_rest: bool,
+    /// What a quotient of one is.
+    one: u64,
 }
 
 impl Shown {
     fn of(metric: Metric) -> Shown {
-        let place = match (metric.is_time(), metric.is_calls(), metric.is_column()) {
+        let quotient = |ratio: &Ratio| Quotient {
+            of: ratio.of.id.clone().into_owned(),
+            by: ratio.by.id.clone().into_owned(),
+            is_rest: ratio.is_rest,
+            one: ratio.one,
+        };
+        let ratio = metric.quotient().map(quotient);
+        let place = match (metric.is_time(), metric.is_calls(), metric.is_column(), &ratio) {
             (true, ..) => "time",
-            (_, true, _) => "calls",
-            (.., true) => "column",
+            (_, true, ..) => "calls",
+            (_, _, true, _) => "column",
+            (.., Some(_)) => "ratio",
             _ => "thrown",
         };
-        Shown { metric, place }
+        Shown { metric, place, ratio }
     }
 }
 
@@ -106,6 +142,8 @@ struct DiffFacts<'a, R> {
     doubts: Vec<f64>,
     /// An uncertainty is so many standard deviations.
     deviations: f64,
+    #[serde(flatten)]
+    metrics: Metrics,
 }
 
 /// Writes a profile's page. The caller buffers.
@@ -148,7 +186,7 @@ pub fn write_profile(profile: &Profile, out: &mut impl Write) -> io::Result<()> 
         blocks,
         merged_is_first_thread,
         has_cpu: profile.merged.has_cpu_samples(),
-        metrics: metrics.into_iter().filter(|metric| metric.is_additive).map(Shown::of).collect(),
+        metrics: Metrics::of(metrics, profile.derived()),
     };
     fill(&title, &facts, &data, out)
 }
@@ -171,9 +209,13 @@ pub fn write_diff(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: 
     let sides: [fn(Pair<'_>) -> Option<Amounts>; 2] = [|pair| pair.before[0].clone(), |pair| pair.after[0].clone()];
     let blocks = sides
         .into_iter()
-        .map(|side| {
+        .enumerate()
+        .map(|(run, side)| {
             let (tree, incomplete) = one_side(comparison, side);
-            block(&tree, &[], &incomplete, &mut data)
+            let columns = columns_of(comparison, run, side, &tree);
+            let others: Vec<Other<'_>> =
+                columns.iter().map(|(column, is_uncertain)| (Some(column), *is_uncertain)).collect();
+            block(&tree, &others, &incomplete, &mut data)
         })
         .collect();
     let presence = (0..comparison.nodes.len()).map(|node| match comparison.node(node).presence() {
@@ -193,6 +235,7 @@ pub fn write_diff(comparison: &Comparison<'_>, judgements: Judgements<'_>, out: 
         divisors: comparison.divisors(),
         doubts: comparison.doubts(),
         deviations: diff::NORMAL,
+        metrics: Metrics::of(comparison.metrics.clone(), comparison.derived.clone()),
     };
     fill(&title, &facts, &data, out)
 }
@@ -217,6 +260,24 @@ fn one_side(comparison: &Comparison<'_>, side: fn(Pair<'_>) -> Option<Amounts>) 
     });
     let (nodes, incomplete) = nodes.unzip();
     (Tree::of(nodes), incomplete)
+}
+
+/// What it has of the metrics that are in columns, and whether that is uncertain.
+fn columns_of(
+    comparison: &Comparison<'_>,
+    run: usize,
+    side: fn(Pair<'_>) -> Option<Amounts>,
+    tree: &Tree,
+) -> Vec<(Column, bool)> {
+    let columns = comparison.metrics.iter().enumerate().filter(|(_, metric)| metric.is_additive && metric.is_column());
+    let column = |(at, metric): (usize, &Metric)| {
+        let own = (0..tree.nodes.len()).map(|node| {
+            let amount = comparison.amount(run, at, &side(comparison.node(node)).unwrap_or_default());
+            (amount.own, amount.own_error)
+        });
+        (Column::of(&tree.nodes, own), metric.is_uncertain)
+    };
+    columns.map(column).collect()
 }
 
 fn block(tree: &Tree, others: &[Other<'_>], incomplete: &[bool], data: &mut Vec<u8>) -> Block {

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import assert from "node:assert/strict";
 
 /** The rows of a table, as their attributes say. */
-const rows = (page, id) =>
+export const rows = (page, id) =>
   page.$$eval(`table#${id} tbody tr`, (found) => found.map((row) => ({ ...row.dataset, text: row.innerText })));
 
 /** Only rows that can be seen are there: this goes through all of them. */
-const allRows = async (page, id) => {
+export const allRows = async (page, id) => {
   const known = new Map();
   const scroller = page.locator(`.scroller:has(> table#${id})`);
   const count = Number(await page.getAttribute(`table#${id}`, "aria-rowcount")) - 1;
@@ -24,10 +24,10 @@ const allRows = async (page, id) => {
   return [...known.values()];
 };
 
-const view = (page, name) => page.click(`#tab-${name}`);
+export const view = (page, name) => page.click(`#tab-${name}`);
 const numbers = (row) => [row.calls, row.thrown, row.selfNs, row.totalNs, row.errorNs, row.totalErrorNs].map(Number);
 const expectedNumbers = (row) => [row.calls, row.thrown, row.self_ns, row.total_ns, row.error_ns, row.total_error_ns];
-const sorted = (list) => list.map((item) => JSON.stringify(item)).sort();
+export const sorted = (list) => list.map((item) => JSON.stringify(item)).sort();
 
 const sameFlat = async (page, flat) => {
   const shown = await allRows(page, "flat");
@@ -64,10 +64,10 @@ const sameStanzas = async (page, stanzas) => {
 };
 
 const selectRow = (page, table, name) => page.click(`table#${table} tbody tr:has-text("${name}") td.name .label`);
-const info = (page, name) => page.textContent(`#node dd[data-name="${name}"]`);
-const selectedNode = async (page) => Number(await page.getAttribute("#node", "data-node"));
+export const info = (page, name) => page.textContent(`#node dd[data-name="${name}"]`);
+export const selectedNode = async (page) => Number(await page.getAttribute("#node", "data-node"));
 const drawings = (page) => page.getAttribute("#flame", "data-drawings").then(Number);
-const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+export const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
 /** Where a frame is: found by asking the page what is under the pointer. */
 const zoomRoot = async (page) => {
@@ -75,7 +75,7 @@ const zoomRoot = async (page) => {
   return Number(await page.getAttribute("#flame", "data-root"));
 };
 
-const noSidewaysScrolling = (page) =>
+export const noSidewaysScrolling = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 const WIDTHS = [
@@ -541,7 +541,7 @@ export const cases = {
         const isPhone = width < 500;
         const page = await open({ viewport: { width, height }, colorScheme, hasTouch: isPhone, isMobile: isPhone });
         const kind = await page.getAttribute("#app", "data-kind");
-        for (const name of ["flame", "tree", "methods", "callers", "about"]) {
+        for (const name of ["flame", "tree", "methods", "callers", "scatter", "about"]) {
           await view(page, name);
           if (name === "tree") await page.click("#open-level");
           if (name === "methods") await page.click("table#flat tbody tr .label");
@@ -559,7 +559,7 @@ export const cases = {
   async axe({ open, axe }) {
     for (const colorScheme of ["light", "dark"]) {
       const page = await open({ colorScheme });
-      for (const name of ["flame", "tree", "methods", "callers", "about"]) {
+      for (const name of ["flame", "tree", "methods", "callers", "scatter", "about"]) {
         await view(page, name);
         if (name === "methods") await page.click("table#flat tbody tr .label");
         // The policy lets no script in; a debugger's may.

@@ -4,7 +4,8 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import assert from "node:assert/strict";
-import { cases } from "./page-cases.mjs";
+import { cases as ofOneMetric } from "./page-cases.mjs";
+import { cases as ofSeveral } from "./page-metrics.mjs";
 
 const [modules, directory, name] = process.argv.slice(2);
 const { chromium } = createRequire(`${resolve(modules)}/`)("playwright-core");
@@ -32,7 +33,7 @@ try {
   };
   const json = (name) => JSON.parse(readFileSync(join(directory, `${name}.json`), "utf8"));
   const axe = readFileSync(join(modules, "axe-core/axe.min.js"), "utf8");
-  const run = cases[name];
+  const run = { ...ofOneMetric, ...ofSeveral }[name];
   assert.ok(run, `there is no case ${name}`);
   await run({ open, json, axe, directory, complaints });
   assert.deepEqual(complaints, []);

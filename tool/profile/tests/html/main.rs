@@ -8,8 +8,9 @@ use std::process::Command;
 
 use headwater_profile::diff::{self, Run, compare};
 use headwater_profile::page;
-use headwater_profile::profile::Profile;
+use headwater_profile::profile::{Column, Profile};
 use headwater_profile::report::{Options, View, json};
+use headwater_profile::snapshot;
 use headwater_tests::Scratch;
 
 mod made_up;
@@ -47,6 +48,28 @@ fn written(profile: &Profile) -> Scratch {
             std::fs::write(scratch.file(&format!("{name}{of_thread}.json")), out).expect("a scratch file");
         }
     }
+    scratch
+}
+
+/// The profile with several metrics that `golden/several-metrics.hw` is, and JSON with what follows from them.
+fn several() -> Profile {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/several-metrics.hw");
+    snapshot::read(&mut &std::fs::read(file).expect("the snapshot")[..]).expect("readable")
+}
+
+fn written_several() -> Scratch {
+    let profile = several();
+    let scratch = written(&profile);
+    let metrics = profile.derived().into_iter().map(|metric| metric.id.into_owned()).collect();
+    let options = Options { metrics, ..Options::default() };
+    let json = |view| {
+        let mut out = Vec::new();
+        json::write(&profile, &Options { view, ..options.clone() }, &mut out).expect("memory takes it");
+        serde_json::from_slice::<serde_json::Value>(&out).expect("JSON")
+    };
+    let mut derived = json(View::Tree);
+    derived["flat"] = json(View::Flat)["flat"].take();
+    std::fs::write(scratch.file("derived.json"), derived.to_string()).expect("a scratch file");
     scratch
 }
 
@@ -118,6 +141,44 @@ fn a_thread_has_its_own_tree_and_table() {
 #[test]
 fn a_metric_takes_the_place_of_time() {
     of_profile("metric");
+}
+
+#[test]
+fn frames_are_as_wide_as_one_metric_and_coloured_by_another() {
+    browse("width_and_colour", &written_several());
+}
+
+#[test]
+fn waits_are_stacked_as_json_divides_them() {
+    browse("waits", &written_several());
+}
+
+#[test]
+fn a_node_has_all_metrics_and_what_follows_from_them() {
+    browse("others", &written_several());
+}
+
+#[test]
+fn methods_are_scattered_by_two_metrics() {
+    browse("scatter", &written_several());
+}
+
+#[test]
+fn everything_can_be_read_on_a_screen_and_a_phone() {
+    of_profile("layout");
+    browse("layout", &written_several());
+    of_diff("layout");
+}
+
+#[test]
+fn any_metric_is_compared() {
+    let (before, mut after) = (several(), several());
+    let tree = &mut after.merged;
+    // All but the uncertain ones have become half as much again.
+    tree.counted = (tree.counted.iter())
+        .map(|column| Column::of(&tree.nodes, column.amounts().iter().map(|it| (it.own * 3 / 2, it.own_error))))
+        .collect();
+    browse("compared", &written_diff(&before, &after));
 }
 
 #[test]

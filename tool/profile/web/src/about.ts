@@ -14,6 +14,7 @@ const KEYS: [string, string][] = [
   ["b (tree)", "open the hot path: where most time goes, from the selected node on"],
   ["Enter", "tree: open or close; methods: callers and callees; flame graph: zoom"],
   ["↑ ↓ ← → (flame graph)", "caller, callee, neighbours"],
+  ["→ ←, ↑ ↓ (scatter)", "the next method by the one metric, by the other"],
   ["z, u, r (tree, flame graph)", "zoom to the selected, up one level, reset"],
 ];
 

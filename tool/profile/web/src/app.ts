@@ -3,10 +3,10 @@
 import { found, type Mapping } from "./colours";
 import { shortName } from "./format";
 import { contains, parse } from "./query";
-import type { Shown, Source } from "./source";
+import type { Beside, Shown, Source } from "./source";
 import { NONE } from "./tree";
 
-export type ViewId = "flame" | "tree" | "methods" | "callers" | "locks" | "about";
+export type ViewId = "flame" | "tree" | "methods" | "callers" | "scatter" | "locks" | "about";
 
 export interface State {
   view: ViewId;
@@ -14,6 +14,8 @@ export interface State {
   tree: number;
   /** What frames are as wide as. */
   width: string;
+  /** Of a comparison: what has changed. */
+  metric: string;
   /** The node that is shown as the root; NONE shows all. */
   root: number;
   /** The selected node and method; NONE without. */
@@ -46,13 +48,15 @@ export class App<A> {
   constructor(readonly source: Source<A>) {
     this.haystack = source.names.map(([machine, display]) => `${display}\n${machine}`);
     const width = source.widthChoices[0][0];
-    this.shown = source.show(0, width);
+    const metric = source.metricChoices[0]?.[0] ?? "";
+    this.shown = source.show(0, width, metric);
     const { choices } = this.shown;
     this.mapping = choices[0].make();
     this.state = {
       view: "flame",
       tree: 0,
       width,
+      metric,
       root: NONE,
       node: NONE,
       method: NONE,
@@ -74,9 +78,9 @@ export class App<A> {
   set(wanted: Partial<State>): void {
     const before = this.state;
     const next = { ...before, ...wanted };
-    if (next.tree !== before.tree || next.width !== before.width) {
+    if (next.tree !== before.tree || next.width !== before.width || next.metric !== before.metric) {
       const path = before.node === NONE ? [] : this.shown.shape.path(before.node).map((node) => this.shown.shape.method[node]);
-      this.shown = this.source.show(next.tree, next.width);
+      this.shown = this.source.show(next.tree, next.width, next.metric);
       Object.assign(next, { root: NONE, node: this.follow(path) });
       if (next.node === NONE && next.method !== NONE) next.node = this.heaviestOf(next.method);
     } else if (wanted.node !== undefined && wanted.node !== NONE) {
@@ -85,10 +89,17 @@ export class App<A> {
     if (next.search !== before.search) this.matches = this.find(next.search);
     this.state = next;
     const keys = (Object.keys(next) as (keyof State)[]).filter((key) => next[key] !== before[key]);
+    // Frames are as wide as what they have of it.
+    if (keys.includes("metric")) keys.push("width");
     if (keys.includes("tree") || keys.includes("width") || keys.includes("colour")) {
       this.mapping = this.map();
     }
     if (keys.length > 0) this.tell(...keys);
+  }
+
+  /** What stands beside the other numbers in tables. */
+  get beside(): Beside | null {
+    return this.shown.beside(this.state.colour);
   }
 
   /** A query was made: nodes may be coloured by it. */

@@ -22,6 +22,8 @@ export interface Mapping {
   describe(node: number): string;
   /** Of a change: what stands before the name in a frame, so that it is not told by the colour alone. */
   sign?(node: number): string;
+  /** Of a node that is several: how much of it each entry of the key is. */
+  stack?(node: number): number[];
   key: KeyEntry[];
 }
 
@@ -104,6 +106,22 @@ export function graded(
       while (step < steps - 1 && value > bound(step + 1)) step++;
       return step;
     },
+    describe: (node) => text(valueOf(node)),
+  };
+}
+
+/** Shares, in steps: of `one` a value is all. */
+export function shares(id: string, label: string, one: number, valueOf: (node: number) => number, text: (value: number) => string): Mapping {
+  const bounds = [0.01, 0.05, 0.2, 0.5, 0.8];
+  const key = sequence.map((paint, step) => ({
+    paint,
+    label: step === bounds.length ? `above ${text(bounds[step - 1] * one)}` : `${step === 0 ? "up to" : "to"} ${text(bounds[step] * one)}`,
+  }));
+  return {
+    id,
+    label,
+    key,
+    classOf: (node) => bounds.filter((bound) => valueOf(node) > bound * one).length,
     describe: (node) => text(valueOf(node)),
   };
 }

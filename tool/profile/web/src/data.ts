@@ -21,6 +21,15 @@ export interface Report {
   budget?: { dropped: { method: string; at_ns: number }[] };
   environment: { host: string; started: string | null } | null;
   warnings: string[];
+  /** What self times divide into, where waits were counted. */
+  parts?: Part[];
+}
+
+/** A part of self times, and how it is known. */
+export interface Part {
+  part: string;
+  metric: string;
+  known: "events" | "samples" | "rest";
 }
 
 /** How a method's invocations spread. */
@@ -92,6 +101,9 @@ interface Facts {
   /** Machine name, name for people. */
   methods: [string, string][];
   blocks: { nodes: number; bytes: number; handed: number[]; at_least: number[] }[];
+  /** What adds up, and what follows from it. */
+  metrics: Metric[];
+  derived: Metric[];
 }
 
 export interface ProfileFacts extends Facts {
@@ -99,19 +111,20 @@ export interface ProfileFacts extends Facts {
   report: Report;
   merged_is_first_thread: boolean;
   has_cpu: boolean;
-  metrics: Metric[];
 }
 
 /** What is counted or measured at each node: see tool/src/profile/metric.rs. */
 export interface Metric {
   id: string;
   title: string;
-  unit: "count" | "nanoseconds" | "bytes" | "bytecodes";
+  unit: "count" | "nanoseconds" | "bytes" | "bytecodes" | "share";
   extent: "own" | "own-and-total";
   is_uncertain: boolean;
   about: string;
   /** Where its values are; columns are in the order of their metrics. */
-  place: "time" | "calls" | "thrown" | "column";
+  place: "time" | "calls" | "thrown" | "column" | "ratio";
+  /** Of what two it is the quotient, or of what the first leaves of the second. */
+  ratio?: { of: string; by: string; is_rest: boolean; one: number };
 }
 
 export interface DiffFacts extends Facts {
@@ -157,7 +170,7 @@ export async function load(): Promise<Data> {
     facts,
     block: (index) => {
       const { nodes, handed, at_least } = facts.blocks[index];
-      const metrics = facts.kind === "profile" ? facts.metrics.filter(({ place }) => place === "column") : [];
+      const metrics = facts.metrics.filter(({ place }) => place === "column");
       const stored = decode(bytes.subarray(starts[index], starts[index + 1]), nodes, metrics);
       for (const node of handed) stored.handed[node] = 1;
       for (const node of at_least) stored.columns.atLeast[node] = 1;
@@ -205,10 +218,10 @@ function decode(bytes: Uint8Array, nodes: number, metrics: Metric[]): Stored {
   return { parent, method, others, handed: new Uint8Array(nodes), columns: { calls, thrown, self, error, totalError, samples, running, total, atLeast } };
 }
 
-/** The numbers with a metric in the place of time. */
+/** The numbers with a metric that adds up in the place of time. */
 export function columnsOf(stored: Stored, metrics: Metric[], metric: Metric): Columns {
   const { columns, others, parent, handed } = stored;
-  if (metric.place === "time") return columns;
+  if (metric.place === "time" || metric.place === "ratio") return columns;
   const columnar = metrics.filter(({ place }) => place === "column");
   const none = new Float64Array(parent.length);
   const { own, error } = metric.place === "column" ? others[columnar.indexOf(metric)] : { own: columns[metric.place], error: none };

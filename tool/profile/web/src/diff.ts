@@ -2,11 +2,12 @@
 
 import { arcs, flat, type Arc } from "./arrange";
 import { diverging, nominal, type Mapping } from "./colours";
-import { firstOfName, shapesOf, type Data, type DiffFacts, type Stored } from "./data";
-import { classOf, count, packageOf, relative, signed, time } from "./format";
+import { columnsOf, firstOfName, shapesOf, type Data, type DiffFacts, type Metric, type Stored } from "./data";
+import { classOf, count, packageOf, relative, signed } from "./format";
 import type { Attributes } from "./query";
-import type { Arcs, Choice, Column, Fact, Row, Shown, Source } from "./source";
-import { amountsOf, NONE, nothing, type Amounts, type Shape } from "./tree";
+import type { Arcs, Choice, Column, Fact, Quantity as Compared, Row, Shown, Source } from "./source";
+import { amountsOf, NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
+import { suffixOf, textOf, Values } from "./values";
 
 /** What something took before and after; null where it was not called. */
 export interface Pair {
@@ -14,12 +15,8 @@ export interface Pair {
   after: Amounts | null;
 }
 
+/** Of the metric that is shown itself, and with what is called; and calls. */
 type Quantity = "self" | "total" | "calls";
-const QUANTITIES: [Quantity, string][] = [
-  ["total", "Total time"],
-  ["self", "Self time"],
-  ["calls", "Calls"],
-];
 
 interface Change {
   before: number;
@@ -34,7 +31,6 @@ interface Change {
   mayBeMissing: boolean;
 }
 
-const textOf = (quantity: Quantity) => (quantity === "calls" ? count : time);
 /** Both sides; and whether calls may be missing. */
 const sidesOf = ({ before, after, atLeast }: Change, text: (value: number) => string): [string, string] => [
   `${atLeast[0] ? "≥" : ""}${text(before)}`,
@@ -52,6 +48,7 @@ export class DiffSource implements Source<Pair> {
     ["before", "Before"],
     ["after", "After"],
   ];
+  readonly metricChoices: [string, string][];
   readonly first: Int32Array;
   readonly sides: [Stored, Stored];
 
@@ -61,29 +58,32 @@ export class DiffSource implements Source<Pair> {
   ) {
     this.names = facts.methods;
     this.first = firstOfName(facts.methods);
+    this.metricChoices = facts.metrics.map(({ id, title }) => [id, title]);
     this.sides = [data.block(0), data.block(1)];
   }
 
-  show(_tree: number, width: string): Shown<Pair> {
-    return new ShownDiff(this, width);
+  show(_tree: number, width: string, metric: string): Shown<Pair> {
+    const { metrics } = this.facts;
+    return new ShownDiff(this, width, metrics.find(({ id }) => id === metric) ?? metrics[0]);
   }
 
-  change(pair: Pair, quantity: Quantity): Change {
+  /** Of pairs of such a metric's numbers. */
+  change(pair: Pair, quantity: Quantity, metric: Metric): Change {
     const [n, m] = this.facts.divisors;
     const [a, b] = [pair.before ?? nothing(), pair.after ?? nothing()];
     const [before, after] = [a[quantity] / n, b[quantity] / m];
-    const error = quantity === "calls" ? 0 : this.errorOf(quantity, a, b);
+    const error = quantity === "calls" ? 0 : this.errorOf(quantity, a, b, metric);
     const change = after - before;
     const atLeast: [boolean, boolean] = quantity === "calls" ? [a.atLeast, b.atLeast] : [false, false];
     const mayBeMissing = (atLeast[0] && change > 0) || (atLeast[1] && change < 0);
     return { before, after, change, error, isReal: Math.abs(change) > error && !mayBeMissing, atLeast, mayBeMissing };
   }
 
-  /** Of a time's difference, as the text report has it (tool/src/diff/estimate.rs). */
-  private errorOf(quantity: "self" | "total", a: Amounts, b: Amounts): number {
+  /** Of a difference, as the text report has it (tool/profile/src/diff/estimate.rs). */
+  private errorOf(quantity: "self" | "total", a: Amounts, b: Amounts, { unit }: Metric): number {
     const { divisors, doubts, deviations } = this.facts;
     const variance = (of: Amounts, side: number): number => {
-      const doubt = doubts[side];
+      const doubt = unit === "nanoseconds" ? doubts[side] : 0;
       if (doubt === null) return Infinity;
       const deviation = Math.max(quantity === "self" ? of.error : of.totalError, doubt * of[quantity]) / divisors[side];
       return deviation * deviation;
@@ -93,7 +93,7 @@ export class DiffSource implements Source<Pair> {
 }
 
 class ShownDiff implements Shown<Pair> {
-  readonly text = time;
+  readonly text: (value: number) => string;
   readonly shape: Shape;
   readonly widths: Float64Array;
   readonly whole: number;
@@ -105,35 +105,48 @@ class ShownDiff implements Shown<Pair> {
   readonly flatOrder = "change";
   readonly attributes: Attributes;
   readonly choices: Choice[];
-  readonly isNotable = (pair: Pair) => QUANTITIES.some(([quantity]) => this.source.change(pair, quantity).isReal);
+  readonly isNotable = (pair: Pair) => this.changes.some(([quantity]) => this.change(pair, quantity).isReal);
+  readonly quantities: Compared[];
+  /** What of the metric there is, and what that is called. */
+  private readonly changes: [Quantity, string][];
+  /** The numbers of each side, with the metric in the place of time. */
+  private readonly sides: [Columns, Columns];
+  private readonly values: [Values, Values];
   private rows: Row<Pair>[] | null = null;
 
   constructor(
     private readonly source: DiffSource,
     width: string,
+    private readonly metric: Metric,
   ) {
     const [before, after] = source.sides;
+    const { metrics, derived } = source.facts;
+    this.text = textOf(metric);
+    this.sides = [columnsOf(before, metrics, metric), columnsOf(after, metrics, metric)];
+    this.changes = changesOf(metric, metrics.some(({ place }) => place === "calls"));
     const [n, m] = source.facts.divisors;
     const size = before.parent.length;
     this.widths = new Float64Array(size);
     for (let node = size - 1; node >= 0; node--) {
-      const [a, b] = [before.columns.self[node] / n, after.columns.self[node] / m];
+      const [a, b] = [this.sides[0].self[node] / n, this.sides[1].self[node] / m];
       this.widths[node] += width === "before" ? a : width === "after" ? b : Math.max(a, b);
       const above = before.parent[node];
       if (above !== NONE) this.widths[above] += this.widths[node];
     }
     const { shape, called } = shapesOf(before, source.first, this.widths);
     [this.shape, this.called, this.handed] = [shape, called, before.handed];
-    const whole = (side: Stored, divisor: number) =>
-      called.below(NONE).reduce((sum, root) => sum + side.columns.total[root], 0) / divisor;
-    this.whole = Math.max(whole(before, n), whole(after, m));
-    this.treeColumns = this.columnsOf("total");
-    this.flatColumns = this.columnsOf("self");
-    this.arcColumns = this.columnsOf("total");
+    const whole = (side: Columns, divisor: number) => called.below(NONE).reduce((sum, root) => sum + side.total[root], 0) / divisor;
+    this.whole = Math.max(whole(this.sides[0], n), whole(this.sides[1], m));
+    this.values = [before, after].map((side) => new Values(side, called, metrics, derived, source.names.length)) as [Values, Values];
+    this.quantities = this.quantitiesOf();
+    this.treeColumns = this.columnsOf(this.known("total"));
+    this.flatColumns = this.columnsOf(this.known("self"));
+    this.arcColumns = this.columnsOf(this.known("total"));
     this.attributes = this.attributesOf();
-    this.choices = QUANTITIES.map(([quantity, label]) => ({
+    // The same for every metric, so that the choice stays when another is shown.
+    this.choices = (["total", "self", "calls"] as const).map((quantity) => ({
       id: `${quantity}-change`,
-      label: `Change of ${label.toLowerCase()}`,
+      label: `Change: ${quantity}`,
       make: () => this.byChange(quantity),
     }));
     this.choices.push({ id: "package", label: "Package", make: () => this.byPackage() });
@@ -141,10 +154,10 @@ class ShownDiff implements Shown<Pair> {
 
   of(node: number): Pair {
     const presence = Number(this.source.facts.presence[node]);
-    const [before, after] = this.source.sides;
+    const [before, after] = this.sides;
     return {
-      before: presence & 1 ? amountsOf(before.columns, node) : null,
-      after: presence & 2 ? amountsOf(after.columns, node) : null,
+      before: presence & 1 ? amountsOf(before, node) : null,
+      after: presence & 2 ? amountsOf(after, node) : null,
     };
   }
 
@@ -153,7 +166,7 @@ class ShownDiff implements Shown<Pair> {
       // A method is in a profile if any of its nodes is.
       const presence = new Uint8Array(this.source.names.length);
       this.shape.method.forEach((method, node) => (presence[method] |= Number(this.source.facts.presence[node])));
-      const [before, after] = this.source.sides.map((side) => flat(this.called, side.columns, this.source.names.length));
+      const [before, after] = this.sides.map((side) => flat(this.called, side, this.source.names.length));
       const rows: Row<Pair>[] = [];
       presence.forEach((of, method) => {
         if (of === 0) return;
@@ -166,7 +179,7 @@ class ShownDiff implements Shown<Pair> {
   }
 
   arcs(method: number): Arcs<Pair> {
-    const [before, after] = this.source.sides.map((side) => arcs(this.called, side.columns, method));
+    const [before, after] = this.sides.map((side) => arcs(this.called, side, method));
     const joined = (old: Arc[], now: Arc[]): Row<Pair>[] => {
       const known = (arc: Arc) => arc.amounts.calls > 0 || arc.amounts.total > 0;
       return old.map((arc, index) => ({
@@ -179,28 +192,28 @@ class ShownDiff implements Shown<Pair> {
   }
 
   bar(pair: Pair): [number, number] {
-    const { before, after } = this.source.change(pair, "total");
+    const { before, after } = this.change(pair, "total");
     return this.whole === 0 ? [0, 0] : [Math.max(before, after) / this.whole, Math.min(before, after) / this.whole];
   }
 
   data(pair: Pair): Record<string, string> {
     const data: Record<string, string> = { presence: presenceOf(pair) };
-    for (const [quantity] of QUANTITIES) {
-      const { before, after, change, error, isReal } = this.source.change(pair, quantity);
-      const unit = quantity === "calls" ? "" : "-ns";
+    for (const [quantity] of this.changes) {
+      const { before, after, change, error, isReal } = this.change(pair, quantity);
+      const unit = quantity === "calls" ? "" : suffixOf(this.metric);
       data[`${quantity}-before${unit}`] = String(before);
       data[`${quantity}-after${unit}`] = String(after);
       data[`${quantity}-change${unit}`] = String(change);
-      if (unit) data[`${quantity}-error${unit}`] = String(error);
+      if (quantity !== "calls") data[`${quantity}-error${unit}`] = String(error);
       data[`${quantity}-changed`] = String(isReal);
     }
     return data;
   }
 
   summary(pair: Pair): string {
-    return QUANTITIES.map(([quantity, label]) => {
-      const change = this.source.change(pair, quantity);
-      const text = textOf(quantity);
+    return this.changes.map(([quantity, label]) => {
+      const change = this.change(pair, quantity);
+      const text = this.textOf(quantity);
       const uncertain = quantity === "calls" ? "" : ` ±${text(change.error)}`;
       return `${label.toLowerCase()} ${sidesOf(change, text).join(" → ")}${uncertain} (${this.signOf(pair, quantity)})`;
     }).join(", ");
@@ -212,10 +225,10 @@ class ShownDiff implements Shown<Pair> {
     const [machine, display] = source.names[method];
     const caller = shape.parent[node] === NONE ? null : source.names[shape.method[shape.parent[node]]][1];
     const changes = (pair: Pair): Fact[] =>
-      QUANTITIES.flatMap(([quantity, label]) => {
-        const changed = source.change(pair, quantity);
+      this.changes.flatMap(([quantity, label]) => {
+        const changed = this.change(pair, quantity);
         const { before, after, change, error } = changed;
-        const text = textOf(quantity);
+        const text = this.textOf(quantity);
         const sides = sidesOf(changed, text);
         const uncertain = quantity === "calls" ? "" : ` ±${text(error)}`;
         return [
@@ -241,29 +254,66 @@ class ShownDiff implements Shown<Pair> {
     ];
   }
 
+  private change(pair: Pair, quantity: Quantity): Change {
+    return this.source.change(pair, quantity, this.metric);
+  }
+
+  private textOf(quantity: Quantity): (value: number) => string {
+    return quantity === "calls" ? count : this.text;
+  }
+
+  methodValues(quantity: string): (number | undefined)[] {
+    const [side, part, id] = quantity.split(":") as ["before" | "after", "own" | "total", string];
+    const at = side === "before" ? 0 : 1;
+    const metric = this.values[at].find(id);
+    const divisor = metric.ratio === undefined ? this.source.facts.divisors[at] : 1;
+    return this.values[at].methods(metric).map((value) => value && value[part] / divisor);
+  }
+
+  /** Colours are those of changes, which have columns. */
+  beside(): null {
+    return null;
+  }
+
+  /** Each metric before and after, that which is shown first. */
+  private quantitiesOf(): Compared[] {
+    const { metrics, derived } = this.source.facts;
+    const others = [...metrics, ...derived].filter((metric) => metric !== this.metric);
+    return [this.metric, ...others].flatMap((metric) => {
+      const of = (side: string, part: "own" | "total") => {
+        const what = metric.extent === "own" ? "" : part === "own" ? ": self" : ": total";
+        // The two sides are two things to be compared.
+        return { id: `${side}:${part}:${metric.id}`, label: `${metric.title}${what}, ${side}`, metric: `${side} ${metric.id}`, text: textOf(metric) };
+      };
+      const parts = metric.extent === "own" ? (["own"] as const) : (["own", "total"] as const);
+      return parts.flatMap((part) => [of("before", part), of("after", part)]);
+    });
+  }
+
   /** How a quantity changed, in a word: `+12.0%`, `same`, `new`, `gone`. */
   private signOf(pair: Pair, quantity: Quantity): string {
     if (pair.before === null) return "new";
     if (pair.after === null) return "gone";
-    const { before, after, isReal, mayBeMissing } = this.source.change(pair, quantity);
+    const { before, after, isReal, mayBeMissing } = this.change(pair, quantity);
     return mayBeMissing ? "not known" : isReal ? relative(before, after) : "same";
   }
 
-  private columnsOf(quantity: "self" | "total"): Column<Pair>[] {
-    const of = (pair: Pair) => this.source.change(pair, quantity);
-    const calls = (pair: Pair) => this.source.change(pair, "calls");
-    const what = quantity === "self" ? "Self time" : "Total time";
+  private columnsOf(quantity: Quantity): Column<Pair>[] {
+    const of = (pair: Pair) => this.change(pair, quantity);
+    const calls = (pair: Pair) => this.change(pair, "calls");
+    const [, what] = this.changes.find(([of]) => of === quantity)!;
+    const text = this.textOf(quantity);
     return [
-      { id: "before", label: "Before", title: `${what} before`, text: (p) => time(of(p).before), value: (p) => of(p).before, minor: true },
-      { id: "after", label: "After", title: `${what} after`, text: (p) => time(of(p).after), value: (p) => of(p).after },
+      { id: "before", label: "Before", title: `${what} before`, text: (p) => text(of(p).before), value: (p) => of(p).before, minor: true },
+      { id: "after", label: "After", title: `${what} after`, text: (p) => text(of(p).after), value: (p) => of(p).after },
       {
         id: "change",
         label: "Change",
         title: `Change of ${what.toLowerCase()}; sorted by its size`,
-        text: (p) => (of(p).isReal ? signed(of(p).change, time) : "same"),
+        text: (p) => (of(p).isReal ? signed(of(p).change, text) : "same"),
         value: (p) => Math.abs(of(p).change),
       },
-      { id: "error", label: "±", title: "Uncertainty of the change", text: (p) => time(of(p).error), value: (p) => of(p).error, minor: true },
+      { id: "error", label: "±", title: "Uncertainty of the change", text: (p) => text(of(p).error), value: (p) => of(p).error, minor: true },
       {
         id: "relative",
         label: "Relative",
@@ -294,8 +344,8 @@ class ShownDiff implements Shown<Pair> {
       changed: (node) => (this.isNotable(this.of(node)) ? "yes" : "no"),
       level: (node) => shape.level[node],
     };
-    for (const [quantity] of QUANTITIES) {
-      const of = (node: number) => source.change(this.of(node), quantity);
+    for (const [quantity] of this.changes) {
+      const of = (node: number) => this.change(this.of(node), quantity);
       attributes[quantity] = (node) => of(node).change;
       attributes[`${quantity}_before`] = (node) => of(node).before;
       attributes[`${quantity}_after`] = (node) => of(node).after;
@@ -304,27 +354,34 @@ class ShownDiff implements Shown<Pair> {
     return attributes;
   }
 
-  private byChange(quantity: Quantity): Mapping {
+  /** A quantity, or what there is of the metric in its place. */
+  private known(quantity: Quantity): Quantity {
+    const [first] = this.changes;
+    return this.changes.some(([known]) => known === quantity) ? quantity : first[0];
+  }
+
+  private byChange(wanted: Quantity): Mapping {
+    const quantity = this.known(wanted);
     const labels = ["−50% or more; gone", "−10% to −50%", "less, by up to 10%", "same, as far as is certain", "more, by up to 10%", "+10% to +50%", "+50% or more; new"];
     const classOf = (node: number) => {
       const pair = this.of(node);
       if (pair.before === null) return 6;
       if (pair.after === null) return 0;
-      const { before, change, isReal } = this.source.change(pair, quantity);
+      const { before, change, isReal } = this.change(pair, quantity);
       if (!isReal) return 3;
       const size = Math.abs(change) / before;
       const step = size >= 0.5 ? 3 : size >= 0.1 ? 2 : 1;
       return 3 + Math.sign(change) * step;
     };
     return {
-      id: `${quantity}-change`,
+      id: `${wanted}-change`,
       label: "Change",
       key: labels.map((label, index) => ({ label, paint: diverging[index] })),
       classOf,
       describe: (node) => this.signOf(this.of(node), quantity),
       // A frame stands for all below it: its total's change comes first, whatever the colour is.
       sign: (node) => {
-        const sign = this.signOf(this.of(node), "total");
+        const sign = this.signOf(this.of(node), this.changes[0][0]);
         return sign === "same" ? "" : `${sign} `;
       },
     };
@@ -336,6 +393,15 @@ class ShownDiff implements Shown<Pair> {
     const shown = names.map((name) => name || "(no package)");
     return nominal("package", "Package", shown, (node) => ofMethod[this.shape.method[node]], "other packages");
   }
+}
+
+/** Of time as of any other metric. */
+function changesOf(metric: Metric, knowsCalls: boolean): [Quantity, string][] {
+  const named = (part: string): string => (metric.place === "time" ? `${part} time` : `${part}: ${metric.title}`);
+  const calls: [Quantity, string][] = knowsCalls ? [["calls", "Calls"]] : [];
+  if (metric.place === "calls") return calls;
+  if (metric.extent === "own") return [["self", metric.title], ...calls];
+  return [["total", named("Total")], ["self", named("Self")], ...calls];
 }
 
 function presenceOf(pair: Pair): "both" | "added" | "removed" {

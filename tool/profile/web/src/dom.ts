@@ -20,16 +20,25 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A choice of named values. */
+/** A choice of named values, each under a heading if it has one. */
 export function choice<T extends string>(
   label: string,
   id: string,
-  options: readonly (readonly [T, string])[],
+  options: readonly (readonly [T, string, string?])[],
   chosen: T,
   change: (value: T) => void,
 ): HTMLLabelElement {
   const select = el("select", { id, change: () => change(select.value as T) });
-  for (const [value, text] of options) select.append(el("option", { value }, text));
+  const groups = new Map<string, HTMLOptGroupElement>();
+  const place = (group: string | undefined): HTMLElement => {
+    if (group === undefined) return select;
+    if (!groups.has(group)) {
+      groups.set(group, el("optgroup", { label: printable(group) }));
+      select.append(groups.get(group)!);
+    }
+    return groups.get(group)!;
+  };
+  for (const [value, text, group] of options) place(group).append(el("option", { value }, text));
   select.value = chosen;
   return el("label", { class: "field" }, el("span", {}, label), select);
 }
@@ -44,4 +53,16 @@ document.body.append(announcer);
 /** Tells a screen reader. */
 export function announce(text: string): void {
   announcer.textContent = text;
+}
+
+/** A bar of pieces that are together as long as it is. */
+export function stacked(segments: { label: string; part: number; paint: string }[]): HTMLElement {
+  const bar = el("span", { class: "stacked", "aria-hidden": "true" });
+  for (const { label, part, paint } of segments) {
+    const piece = el("span", { title: `${label} ${Math.round(100 * part)}%` });
+    piece.style.width = `${100 * part}%`;
+    piece.style.background = paint;
+    bar.append(piece);
+  }
+  return bar;
 }

@@ -171,11 +171,14 @@ export class FlameView<A> {
         continue;
       }
       const paint = paints[mapping.classOf(frame.node)];
+      const stack = mapping.stack?.(frame.node);
       const method = shown.shape.method[frame.node];
       const isDimmed = matches !== null && matches[method] === 0;
       context.globalAlpha = isDimmed ? 0.3 : 1;
-      context.fillStyle = paint;
-      context.fillRect(frame.x, y, Math.max(0.5, frame.width - 1), ROW - 1);
+      if (stack === undefined) {
+        context.fillStyle = paint;
+        context.fillRect(frame.x, y, Math.max(0.5, frame.width - 1), ROW - 1);
+      } else this.fillStacked(context, frame, y, stack, paints);
       context.globalAlpha = 1;
       if (matches !== null && !isDimmed) {
         context.fillStyle = strong;
@@ -183,8 +186,16 @@ export class FlameView<A> {
       }
       if (frame.width >= TEXT_FROM) {
         const lead = (mapping.sign?.(frame.node) ?? "") + app.link(frame.node);
-        context.fillStyle = isDimmed ? strong : this.inkOf(context, paint);
-        context.fillText(fitting(context, lead, app.name(method), frame.width - 8), frame.x + 4, y + ROW / 2);
+        // Over several colours there is no one ink for all: what is under the text is covered.
+        const text = fitting(context, lead, app.name(method), frame.width - 8);
+        if (stack !== undefined && text !== "") {
+          context.fillStyle = ground;
+          context.globalAlpha = 0.75;
+          context.fillRect(frame.x + 2, y + 2, Math.min(frame.width - 5, context.measureText(text).width + 4), ROW - 5);
+          context.globalAlpha = 1;
+        }
+        context.fillStyle = isDimmed || stack !== undefined ? strong : this.inkOf(context, paint);
+        context.fillText(text, frame.x + 4, y + ROW / 2);
       }
       if (frame.node === state.node) selected = frame;
     }
@@ -196,6 +207,20 @@ export class FlameView<A> {
     canvas.dataset.frames = String(drawn);
     canvas.dataset.root = String(state.root);
     canvas.dataset.drawings = String(Number(canvas.dataset.drawings ?? 0) + 1);
+  }
+
+  /** A frame in pieces, as long as what it is divided into. */
+  private fillStacked(context: CanvasRenderingContext2D, frame: Frame, y: number, stack: number[], paints: string[]): void {
+    const whole = stack.reduce((sum, value) => sum + value, 0);
+    const width = Math.max(0.5, frame.width - 1);
+    let x = frame.x;
+    stack.forEach((value, part) => {
+      const piece = whole === 0 ? 0 : (value / whole) * width;
+      if (piece === 0) return;
+      context.fillStyle = paints[part];
+      context.fillRect(x, y, piece, ROW - 1);
+      x += piece;
+    });
   }
 
   /** Where a level is on the canvas. */

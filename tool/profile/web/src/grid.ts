@@ -11,6 +11,8 @@ export interface GridColumn<R> {
   cell(row: R): string | Node;
   value(row: R): number;
   minor?: boolean;
+  /** Of one that comes and goes, and may be another each time. */
+  shown?(): { label: string; title: string } | null;
 }
 
 export interface GridOptions<R> {
@@ -75,12 +77,28 @@ export class Grid<R> {
     );
     this.emptiness = el("p", { class: "empty", hidden: true }, options.empty);
     this.element = el("div", { class: "scroller", scroll: () => this.render() }, this.table, this.emptiness);
+    for (const { id, shown } of columns) if (shown !== undefined) this.heads.get(id)!.hidden = shown() === null;
     this.body.addEventListener("click", (event) => this.onClick(event));
     this.body.addEventListener("dblclick", (event) => {
       const isTwist = (event.target as Element).classList.contains("twist");
       if (this.selected >= 0 && !isTwist && !options.opensOnClick) options.open(this.at(this.selected));
     });
     new ResizeObserver(() => this.render()).observe(this.element);
+  }
+
+  /** Names the columns that come and go. */
+  relabel(): void {
+    for (const { id, shown } of this.options.columns) {
+      if (shown === undefined) continue;
+      const [head, now] = [this.heads.get(id)!, shown()];
+      head.hidden = now === null;
+      if (now === null) continue;
+      head.title = now.title;
+      (head.querySelector("button") ?? head).textContent = now.label;
+      this.longest.delete(id);
+      this.fit(id, now.label.length + 2);
+    }
+    this.render();
   }
 
   setRows(length: number, at: (index: number) => R): void {
@@ -148,6 +166,7 @@ export class Grid<R> {
     const element = el("tr", { id: this.rowId(index), "aria-rowindex": index + 2, ...attributes(row) });
     element.append(el("td", { class: "name", "data-column": "method" }, el("div", { class: "name-cell" }, ...name(row))));
     for (const column of columns) {
+      if (column.shown?.() === null) continue;
       const value = String(column.value(row));
       const cell = column.cell(row);
       this.fit(column.id, (typeof cell === "string" ? cell : (cell.textContent ?? "")).length);

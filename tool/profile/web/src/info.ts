@@ -1,9 +1,15 @@
 // The node information window (JaViz, table 1): what is known of the selected call chain and its method.
 
 import type { App } from "./app";
-import { button, el } from "./dom";
+import { button, el, stacked } from "./dom";
 import { paintOf } from "./theme";
 import { NONE } from "./tree";
+
+function swatchOf(paint: string): HTMLElement {
+  const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
+  swatch.style.background = paint;
+  return swatch;
+}
 
 /** Of a longer path the middle is left out. */
 const PATH = 30;
@@ -38,17 +44,19 @@ export class InfoView<A> {
         button("Callers and callees", () => app.set({ view: "callers" })),
       ),
     );
-    for (const { heading, facts } of app.shown.facts(node)) {
+    for (const { heading, facts, stack } of app.shown.facts(node)) {
+      const paints = new Map(stack?.map(({ label, paint }) => [label, paintOf(paint)]));
       // Names are long: each gets the whole width.
       const list = el("dl", { class: facts.some((fact) => fact.name === "Method name") ? "names" : "numbers" });
       for (const { name, text, value } of facts) {
-        list.append(el("dt", {}, name), el("dd", { "data-name": name, "data-value": value === undefined ? null : String(value) }, text));
+        const swatch = paints.has(name) ? [swatchOf(paints.get(name)!), " "] : [];
+        list.append(el("dt", {}, ...swatch, name), el("dd", { "data-name": name, "data-value": value === undefined ? null : String(value) }, text));
       }
-      parts.push(el("h3", {}, heading), list);
+      if (stack !== undefined) parts.push(el("h3", {}, heading), stacked(stack.map((piece) => ({ ...piece, paint: paintOf(piece.paint) }))), list);
+      else parts.push(el("h3", {}, heading), list);
     }
     const { mapping } = app;
-    const swatch = el("span", { class: "swatch" });
-    swatch.style.background = paintOf(mapping.key[mapping.classOf(node)].paint);
+    const swatch = swatchOf(paintOf(mapping.key[mapping.classOf(node)].paint));
     parts.push(el("p", { class: "note" }, swatch, ` ${mapping.label}: ${mapping.describe(node)}`));
     parts.push(el("h3", {}, "From the root"), this.path(shape.path(node)));
     this.element.dataset.node = String(node);

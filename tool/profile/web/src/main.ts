@@ -13,6 +13,7 @@ import { InfoView } from "./info";
 import { locksView } from "./locksview";
 import { MethodsView } from "./methodsview";
 import { ProfileSource } from "./profile";
+import { ScatterView } from "./scatter";
 import type { Source } from "./source";
 import { paintOf, setTheme, startTheme, theme, type Theme } from "./theme";
 import { TreeView } from "./treeview";
@@ -23,6 +24,7 @@ const VIEWS: [ViewId, string][] = [
   ["tree", "Tree"],
   ["methods", "Methods"],
   ["callers", "Callers and callees"],
+  ["scatter", "Scatter"],
   ["locks", "Locks"],
   ["about", "About"],
 ];
@@ -36,6 +38,7 @@ function page<A>(source: Source<A>, facts: ProfileFacts | DiffFacts): void {
     tree: new TreeView(app).element,
     methods: new MethodsView(app).element,
     callers: new CallersView(app).element,
+    scatter: new ScatterView(app).element,
     ...(locks === undefined ? {} : { locks: locksView(app, locks) }),
     about: aboutView(facts),
   };
@@ -127,7 +130,12 @@ function controls<A>(app: App<A>): HTMLElement {
   const numbered = source.trees.map((name, index) => [String(index), name] as const);
   if (source.kind === "profile") bar.append(choice("Thread", "thread", numbered, "0", (tree) => app.set({ tree: Number(tree) })));
   if (source.widthChoices.length > 1) bar.append(choice(source.widthLabel, "width", source.widthChoices, app.state.width, (width) => app.set({ width })));
-  const choices = [...app.shown.choices.map(({ id, label }) => [id, label] as const), ["query", "What the query finds"] as const];
+  if (source.metricChoices.length > 1) bar.append(choice("Metric", "metric", source.metricChoices, app.state.metric, (metric) => app.set({ metric })));
+  const query = ["query", "What the query finds"] as const;
+  const isAlone = ({ group }: { group?: string }) => group === undefined;
+  const option = ({ id, label, group }: { id: string; label: string; group?: string }) => [id, label, group] as const;
+  const { choices: all } = app.shown;
+  const choices = [...all.filter(isAlone).map(option), query, ...all.filter((choice) => !isAlone(choice)).map(option)];
   bar.append(choice("Colour", "colour", choices, app.state.colour, (colour) => app.set({ colour })));
   if (app.shown.isNotable !== null) {
     const box = el("input", { id: "unchanged", type: "checkbox", change: () => app.set({ unchanged: box.checked }) });

@@ -1,10 +1,11 @@
 // The flat table: each method, whatever called it.
 
 import type { App, Changed } from "./app";
-import { el } from "./dom";
+import { el, stacked } from "./dom";
 import { Grid, marked, type GridColumn } from "./grid";
 import { count } from "./format";
-import type { Column, Row } from "./source";
+import type { Beside, Column, Row } from "./source";
+import { paintOf } from "./theme";
 
 /** The columns of rows of methods. */
 export function columnsOf<A>(columns: Column<A>[], current: (index: number) => Column<A>): GridColumn<Row<A>>[] {
@@ -14,8 +15,30 @@ export function columnsOf<A>(columns: Column<A>[], current: (index: number) => C
     title,
     minor,
     value: (row) => current(index).value(row.amounts),
-    cell: (row) => current(index).text(row.amounts),
+    cell: (row) => cellOf(current(index), row.amounts),
   }));
+}
+
+/** The column that stands beside the others. */
+export function besideOf<A, R>(app: App<A>, value: (beside: Beside, row: R) => number): GridColumn<R> {
+  return {
+    id: "beside",
+    label: "",
+    title: "",
+    cell: (row) => (app.beside === null ? "" : app.beside.text(value(app.beside, row))),
+    value: (row) => (app.beside === null ? 0 : value(app.beside, row)),
+    minor: true,
+    shown: () => app.beside,
+  };
+}
+
+/** A number, with its picture before it if it has one. */
+export function cellOf<A>(column: Column<A>, amounts: A): string | Node {
+  const text = column.text(amounts);
+  const segments = column.picture?.(amounts) ?? [];
+  if (segments.length === 0) return text;
+  const bar = stacked(segments.map(({ label, part, paint }) => ({ label, part, paint: paintOf(paint) })));
+  return el("span", { class: "with-bar" }, bar, el("span", {}, text));
 }
 
 /** A row's exact numbers. */
@@ -29,17 +52,19 @@ export class MethodsView<A> {
   readonly element: HTMLElement;
   private readonly grid: Grid<Row<A>>;
   private readonly summary = el("p", { class: "note", id: "flat-summary" });
+  private readonly beside: GridColumn<Row<A>>;
   private rows: Row<A>[] = [];
   private order: string;
 
   constructor(private readonly app: App<A>) {
     this.order = app.shown.flatOrder;
+    this.beside = besideOf(app, (beside, row) => beside.method(row.method));
     this.grid = new Grid<Row<A>>({
       id: "flat",
       label: "Methods",
       role: "grid",
       nameLabel: "Method",
-      columns: columnsOf(app.shown.flatColumns, (index) => app.shown.flatColumns[index]),
+      columns: [...columnsOf(app.shown.flatColumns, (index) => app.shown.flatColumns[index]), this.beside],
       name: (row) => [el("span", { class: "label", title: app.name(row.method) }, ...marked(app.label(row.method), app.state.search))],
       attributes: (row) => attributesOf(app, row),
       select: (row) => app.selectMethod(row.method),
@@ -57,6 +82,11 @@ export class MethodsView<A> {
 
   private update(changed: Changed): void {
     if (["tree", "width", "search", "unchanged"].some((key) => changed.has(key as never))) this.fill();
+    else if (changed.has("theme")) this.grid.render();
+    if (changed.has("colour") || changed.has("width")) {
+      this.grid.relabel();
+      if (this.order === this.beside.id) this.sort();
+    }
     if (changed.has("method") || changed.has("view")) this.mark(changed.has("method"));
   }
 
@@ -73,10 +103,13 @@ export class MethodsView<A> {
   }
 
   private sort(): void {
-    const column = this.app.shown.flatColumns.find((column) => column.id === this.order)!;
+    const { flatColumns, flatOrder } = this.app.shown;
+    if (this.order === this.beside.id && this.app.beside === null) this.order = flatOrder;
+    const column = flatColumns.find((column) => column.id === this.order);
+    const value = column === undefined ? this.beside.value : (row: Row<A>) => column.value(row.amounts);
     const machine = (row: Row<A>) => this.app.source.names[row.method][0];
     this.rows.sort((a, b) => {
-      const difference = column.value(b.amounts) - column.value(a.amounts);
+      const difference = value(b) - value(a);
       return difference || (machine(a) < machine(b) ? -1 : 1);
     });
     this.grid.setOrder(this.order);

@@ -1,17 +1,17 @@
 // A profile, as the views want it.
 
 import { arcs, flat } from "./arrange";
-import { graded, neutral, nominal, sequence, type Mapping } from "./colours";
+import { hues } from "./colours";
 import { columnsOf, firstOfName, shapesOf, widthsOf, type Data, type Metric, type ProfileFacts, type Statistics, type Stored } from "./data";
-import { classOf, count, packageOf, percent, size, time } from "./format";
+import { classOf, count, packageOf, percent, time } from "./format";
+import { ENOUGH_SAMPLES, ProfileColours } from "./profilecolours";
 import type { Attributes } from "./query";
-import type { Arcs, Choice, Column, Fact, Row, Shown, Source } from "./source";
+import type { Arcs, Beside, Choice, Column, Fact, Quantity, Row, Segment, Shown, Source } from "./source";
 import { amountsOf, NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
-
-/** Fewer samples say nothing of the processor's share. */
-const ENOUGH_SAMPLES = 10;
+import { Parts, partsText, splitAt, suffixOf, textOf, Values } from "./values";
 
 interface Tree {
+  stored: Stored;
   shape: Shape;
   /** The calls alone. */
   called: Shape;
@@ -20,8 +20,6 @@ interface Tree {
   handed: Uint8Array;
 }
 
-/** A metric's value for people. */
-const textOf = ({ unit }: Metric) => (unit === "nanoseconds" ? time : unit === "bytes" ? size : count);
 /** A number of calls, and whether some may be missing. */
 const counted = ({ calls, atLeast }: Amounts) => `${atLeast ? "≥" : ""}${count(calls)}`;
 const each = (total: number, calls: number) => (calls === 0 ? 0 : total / calls);
@@ -32,9 +30,11 @@ export class ProfileSource implements Source<Amounts> {
   readonly trees: string[];
   readonly widthLabel = "Metric";
   readonly widthChoices: [string, string][];
+  readonly metricChoices: [string, string][] = [];
   readonly first: Int32Array;
   readonly until = new Map<number, number>();
   private readonly loaded = new Map<string, Tree>();
+  private readonly known = new Map<number, Values>();
 
   constructor(
     private readonly data: Data,
@@ -54,17 +54,33 @@ export class ProfileSource implements Source<Amounts> {
 
   /** The tree of all threads is number 0; those of the threads follow. */
   tree(number: number, metric: Metric): Tree {
-    const block = this.facts.merged_is_first_thread ? Math.max(number, 1) - 1 : number;
+    const block = this.block(number);
     const key = `${block} ${metric.id}`;
     let tree = this.loaded.get(key);
     if (tree === undefined) {
       const stored: Stored = this.data.block(block);
       const columns = columnsOf(stored, this.facts.metrics, metric);
       const widths = widthsOf({ ...stored, columns });
-      tree = { columns, handed: stored.handed, widths, ...shapesOf(stored, this.first, widths) };
+      tree = { stored, columns, handed: stored.handed, widths, ...shapesOf(stored, this.first, widths) };
       this.loaded.set(key, tree);
     }
     return tree;
+  }
+
+  private block(number: number): number {
+    return this.facts.merged_is_first_thread ? Math.max(number, 1) - 1 : number;
+  }
+
+  /** What that tree's nodes and methods have of all metrics. */
+  values(number: number, { stored, called }: Tree): Values {
+    const block = this.block(number);
+    let values = this.known.get(block);
+    if (values === undefined) {
+      const { metrics, derived } = this.facts;
+      values = new Values(stored, called, metrics, derived, this.names.length);
+      this.known.set(block, values);
+    }
+    return values;
   }
 
   show(number: number, width: string): Shown<Amounts> {
@@ -87,19 +103,23 @@ class ShownProfile implements Shown<Amounts> {
   readonly handed: Uint8Array;
   readonly text: (value: number) => string;
   private readonly called: Shape;
-  private readonly columns: Columns;
+  readonly columns: Columns;
   private readonly statistics = new Map<number, Statistics>();
   private readonly totalSamples: { samples: Float64Array; running: Float64Array };
+  readonly quantities: Quantity[];
+  readonly values: Values;
+  readonly parts: Parts | null;
   private rows: Row<Amounts>[] | null = null;
   private owners: Int32Array | null = null;
 
   constructor(
-    private readonly source: ProfileSource,
+    readonly source: ProfileSource,
     private readonly tree: number,
     private readonly metric: Metric,
   ) {
     this.text = textOf(metric);
-    const { shape, called, columns, widths, handed } = source.tree(tree, metric);
+    const loaded = source.tree(tree, metric);
+    const { shape, called, columns, widths, handed } = loaded;
     this.shape = shape;
     this.called = called;
     this.columns = columns;
@@ -107,30 +127,36 @@ class ShownProfile implements Shown<Amounts> {
     this.widths = widths;
     this.whole = shape.below(NONE).reduce((sum, root) => sum + widths[root], 0);
     this.totalSamples = summed(called, columns);
+    this.values = source.values(tree, loaded);
+    const { parts } = source.facts.report;
+    this.parts = parts === undefined ? null : new Parts(parts, this.values, source.facts.metrics[0], called);
+    this.quantities = this.quantitiesOf();
     const numbers = new Map(source.names.map(([machine], index) => [machine, source.first[index]]));
     for (const of of source.facts.report.statistics ?? []) this.statistics.set(numbers.get(of.method) ?? NONE, of);
-    const { share, selfShare, total, self, calls, thrown, selfEach, cpu, totalCpu } = this.columnsOf();
+    const { share, selfShare, total, self, calls, thrown, selfEach, cpu, totalCpu, waits } = this.columnsOf();
     const hasCpu = source.facts.has_cpu;
     const ofCpu = (column: Column<Amounts>) => (hasCpu ? [column] : []);
     const ofCalls = (...columns: Column<Amounts>[]) => (this.knowsCalls ? columns : []);
-    this.treeColumns = [share, total, self, ...ofCalls(calls, thrown), ...ofCpu(totalCpu)];
-    this.flatColumns = [selfShare, self, total, ...ofCalls(calls, selfEach, thrown), ...ofCpu(cpu)];
+    const ofWaits = this.parts === null ? [] : [waits];
+    this.treeColumns = [share, total, self, ...ofCalls(calls, thrown), ...ofCpu(totalCpu), ...ofWaits];
+    this.flatColumns = [selfShare, self, total, ...ofCalls(calls, selfEach, thrown), ...ofCpu(cpu), ...ofWaits];
     this.arcColumns = [...ofCalls(calls), total, self, ...ofCalls(thrown)];
     this.attributes = this.attributesOf();
-    this.choices = this.choicesOf();
+    this.choices = new ProfileColours(this).choices();
   }
 
   /** Whether it ran is said of the total time, as that is what a root has. */
   of(node: number): Amounts {
     const { samples, running } = this.totalSamples;
-    return { ...amountsOf(this.columns, node), samples: samples[node], running: running[node] };
+    const parts = this.parts?.ofNode(node);
+    return { ...amountsOf(this.columns, node), samples: samples[node], running: running[node], parts };
   }
 
   flat(): Row<Amounts>[] {
     if (this.rows === null) {
       this.rows = [];
       flat(this.called, this.columns, this.source.names.length).forEach((amounts, method) => {
-        if (amounts !== undefined) this.rows!.push({ method, amounts });
+        if (amounts !== undefined) this.rows!.push({ method, amounts: { ...amounts, parts: this.parts?.ofMethod(method) } });
       });
     }
     return this.rows;
@@ -140,8 +166,37 @@ class ShownProfile implements Shown<Amounts> {
     return arcs(this.called, this.columns, method);
   }
 
+  methodValues(quantity: string): (number | undefined)[] {
+    const [part, id] = splitAt(quantity);
+    return this.values.methods(this.values.find(id)).map((value) => value?.[part]);
+  }
+
+  beside(colour: string): Beside | null {
+    const quantity = this.quantities.find(({ id }) => id === colour);
+    if (quantity === undefined || quantity.metric === this.metric.id) return null;
+    const [part, id] = splitAt(colour);
+    const metric = this.values.find(id);
+    return {
+      label: metric.extent === "own" ? metric.id : `${metric.id} ${part === "own" ? "self" : part}`,
+      title: metric.about,
+      text: quantity.text,
+      node: (node) => this.values.nodes(metric)[part][node],
+      method: (method) => this.values.methods(metric)[method]?.[part] ?? 0,
+    };
+  }
+
+  /** Each metric of methods themselves, and with what they call. */
+  private quantitiesOf(): Quantity[] {
+    const { metrics, derived } = this.source.facts;
+    return [...metrics, ...derived].flatMap((metric) => {
+      const of = (part: "own" | "total", label: string) => ({ id: `${part}:${metric.id}`, label, metric: metric.id, text: textOf(metric) });
+      const own = of("own", metric.extent === "own" ? metric.title : `${metric.title}: self`);
+      return metric.extent === "own" ? [own] : [own, of("total", `${metric.title}: total`)];
+    });
+  }
+
   /** Other tools' profiles have none. */
-  private get knowsCalls(): boolean {
+  get knowsCalls(): boolean {
     return this.source.facts.report.imported === undefined;
   }
 
@@ -150,7 +205,7 @@ class ShownProfile implements Shown<Amounts> {
   }
 
   data(amounts: Amounts): Record<string, string> {
-    const suffix = { nanoseconds: "-ns", bytes: "-bytes", bytecodes: "-bytecodes", count: "" }[this.metric.unit];
+    const suffix = suffixOf(this.metric);
     return {
       calls: String(amounts.calls),
       thrown: String(amounts.thrown),
@@ -168,7 +223,7 @@ class ShownProfile implements Shown<Amounts> {
   }
 
   /** `Total time`, or the same of another metric. */
-  private named(part: string): string {
+  named(part: string): string {
     return this.metric.place === "time" ? `${part} time` : `${part}: ${this.metric.title}`;
   }
 
@@ -179,7 +234,7 @@ class ShownProfile implements Shown<Amounts> {
     return `${this.bounded(total, totalError)} total (${share}), ${this.bounded(self, error)} self${calls}`;
   }
 
-  facts(node: number): { heading: string; facts: Fact[] }[] {
+  facts(node: number): { heading: string; facts: Fact[]; stack?: Segment[] }[] {
     const { shape, source } = this;
     const method = shape.method[node];
     const [machine, display] = source.names[method];
@@ -235,8 +290,38 @@ class ShownProfile implements Shown<Amounts> {
     return [
       { heading: "Node", facts: who },
       { heading: "This call chain", facts: here },
+      ...this.waitsOf(own),
+      ...this.othersOf(node),
       { heading: "This method, wherever called", facts: ofMethod },
     ];
+  }
+
+  /** What the self time divides into. */
+  private waitsOf({ parts }: Amounts): { heading: string; facts: Fact[]; stack: Segment[] }[] {
+    if (this.parts === null || parts === undefined) return [];
+    const stack = this.segments(parts);
+    const facts = this.parts.parts.map(({ part }, at) => ({ name: part, text: time(parts[at]), value: parts[at] })).filter(({ value }) => value > 0);
+    return facts.length === 0 ? [] : [{ heading: "Self time in parts", facts, stack }];
+  }
+
+  /** What else is known of the node: every metric that is not told of above, and is not nothing. */
+  private othersOf(node: number): { heading: string; facts: Fact[] }[] {
+    const { metrics, derived, report } = this.source.facts;
+    const isTold = (metric: Metric) => metric === this.metric || metric.place === "calls" || metric.place === "thrown" || report.parts?.some((part) => part.metric === metric.id);
+    const facts = [...metrics, ...derived].filter((metric) => !isTold(metric) && metric.ratio?.of !== this.metric.id).flatMap((metric) => {
+      const { own, total } = this.values.nodes(metric);
+      const text = textOf(metric);
+      if (own[node] === 0 && total[node] === 0) return [];
+      const both = metric.extent === "own" ? text(own[node]) : `${text(total[node])} total, ${text(own[node])} self`;
+      return [{ name: metric.title, text: both, value: own[node] }];
+    });
+    return facts.length === 0 ? [] : [{ heading: "Other metrics", facts }];
+  }
+
+  private segments(divided: number[]): Segment[] {
+    const whole = divided.reduce((sum, value) => sum + value, 0);
+    const all = this.parts!.parts.map(({ part }, at) => ({ label: part, part: whole === 0 ? 0 : divided[at] / whole, paint: hues[at % hues.length] }));
+    return all.filter(({ part }) => part > 0);
   }
 
   private running(node: number): string {
@@ -274,7 +359,7 @@ class ShownProfile implements Shown<Amounts> {
   }
 
   /** Of each node the thread that it is in, or one past the last for nodes in several. */
-  private threadOfEach(): Int32Array {
+  threadOfEach(): Int32Array {
     if (this.owners !== null) return this.owners;
     const threads = this.source.facts.report.threads.length;
     const owners = new Int32Array(this.shape.size).fill(this.tree > 0 ? this.tree - 1 : threads);
@@ -313,8 +398,19 @@ class ShownProfile implements Shown<Amounts> {
       value: (a) => (a.samples === 0 ? -1 : a.running / a.samples),
       minor: true,
     };
+    const waits: Column<Amounts> = {
+      id: "waits",
+      label: "Waits",
+      title: "What the self time was spent in: the largest part, and all of them stacked",
+      text: (a) => partsText(this.parts!.parts, a.parts ?? [], 1),
+      picture: (a) => this.segments(a.parts ?? []),
+      // What ran is the first part.
+      value: (a) => (a.parts ?? []).slice(1).reduce((sum, part) => sum + part, 0),
+      minor: true,
+    };
     return {
       cpu,
+      waits,
       totalCpu: { ...cpu, title: cpu.title.replace("self", "total") },
       share: {
         id: "share",
@@ -387,81 +483,6 @@ class ShownProfile implements Shown<Amounts> {
       link: (node) => (this.handed[node] === 1 ? "thread" : "call"),
       callees: (node) => shape.fanout(node),
       cpu: (node) => (c.samples[node] === 0 ? -1 : c.running[node] / c.samples[node]),
-    };
-  }
-
-  private choicesOf(): Choice[] {
-    const { columns, shape } = this;
-    const choices: Choice[] = [
-      { id: "package", label: "Package", make: () => this.byName("package", "Package", packageOf, "other packages") },
-      { id: "class", label: "Class", make: () => this.byName("class", "Class", classOf, "other classes") },
-      { id: "thread", label: "Thread", make: () => this.byThread() },
-      { id: "self", label: "Self time", make: () => graded("self", this.named("Self"), shape.size, (node) => columns.self[node], this.text) },
-      ...(this.knowsCalls ? [{ id: "calls", label: "Calls", make: () => graded("calls", "Calls", shape.size, (node) => columns.calls[node], (n) => count(Math.floor(n))) }] : []),
-      { id: "error", label: "Error", make: () => this.byError() },
-    ];
-    if (this.source.facts.has_cpu) choices.push({ id: "cpu", label: "Running or waiting", make: () => this.byCpu() });
-    return choices;
-  }
-
-  private byName(id: string, label: string, nameOf: (machine: string) => string, others: string): Mapping {
-    const weights = new Map<string, number>();
-    for (const { method, amounts } of this.flat()) {
-      const name = nameOf(this.source.names[method][0]);
-      weights.set(name, (weights.get(name) ?? 0) + amounts.self);
-    }
-    const names = [...weights.keys()].sort((a, b) => weights.get(b)! - weights.get(a)! || (a < b ? -1 : 1));
-    const ranks = new Map(names.map((name, rank) => [name, rank]));
-    const ofMethod = Int32Array.from(this.source.names, ([machine]) => ranks.get(nameOf(machine)) ?? names.length - 1);
-    return nominal(id, label, names.map((name) => name || "(no package)"), (node) => ofMethod[this.shape.method[node]], others);
-  }
-
-  private byThread(): Mapping {
-    const { threads } = this.source.facts.report;
-    const owners = this.threadOfEach();
-    const SHOWN = 11;
-    const shown = threads.slice(0, SHOWN).map((thread) => `${thread.name} (${thread.id})`);
-    const mapping = nominal("thread", "Thread", shown, (node) => owners[node], "");
-    const several = mapping.key.push({ paint: neutral, label: "several threads" }) - 1;
-    const others = threads.length > SHOWN ? mapping.key.push({ paint: neutral, label: "other threads" }) - 1 : several;
-    return {
-      ...mapping,
-      classOf: (node) => (owners[node] >= threads.length ? several : owners[node] >= SHOWN ? others : owners[node]),
-      describe: (node) => {
-        const thread = threads[owners[node]];
-        return thread === undefined ? "several threads" : `${thread.name} (${thread.id})`;
-      },
-    };
-  }
-
-  private byError(): Mapping {
-    const { self, error } = this.columns;
-    const bounds = [0.01, 0.05, 0.25, 1];
-    const labels = ["±1% of self time or less", "to ±5%", "to ±25%", "to ±100%", "more than the time itself"];
-    const paints = [sequence[0], sequence[1], sequence[2], sequence[4], sequence[5]];
-    const classOf = (node: number) => bounds.filter((bound) => error[node] > bound * self[node]).length;
-    return {
-      id: "error",
-      label: "Error",
-      key: labels.map((label, index) => ({ label, paint: paints[index] })),
-      classOf,
-      describe: (node) => `±${this.text(error[node])}`,
-    };
-  }
-
-  private byCpu(): Mapping {
-    const { samples, running } = this.columns;
-    const labels = ["too few samples", "waiting: runs 0 to 25%", "runs 25 to 50%", "runs 50 to 75%", "running: 75 to 100%"];
-    const paints = [neutral, sequence[0], sequence[1], sequence[3], sequence[5]];
-    const classOf = (node: number) =>
-      samples[node] < ENOUGH_SAMPLES ? 0 : 1 + Math.min(3, Math.floor((4 * running[node]) / samples[node]));
-    return {
-      id: "cpu",
-      label: "Running or waiting",
-      key: labels.map((label, index) => ({ label, paint: paints[index] })),
-      classOf,
-      describe: (node) =>
-        samples[node] < ENOUGH_SAMPLES ? "too few samples" : `runs ${percent(running[node], samples[node])}`,
     };
   }
 }

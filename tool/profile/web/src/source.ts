@@ -1,6 +1,6 @@
 // What the views need to know of what they show, be it a profile or a comparison. `A` is what a method or a node took there.
 
-import type { Mapping } from "./colours";
+import type { Mapping, Paint } from "./colours";
 import type { Attributes } from "./query";
 import type { Shape } from "./tree";
 
@@ -11,10 +11,37 @@ export interface Column<A> {
   title: string;
   /** For people. */
   text(amounts: A): string;
+  /** The same as a picture, where there is one. */
+  picture?(amounts: A): Segment[];
   /** Exact, and what rows are sorted by. */
   value(amounts: A): number;
   /** Left out on narrow screens. */
   minor?: boolean;
+}
+
+/** A piece of a stacked bar: its part of the whole, 0 to 1. */
+export interface Segment {
+  label: string;
+  part: number;
+  paint: Paint;
+}
+
+/** A number that each method has, for people to choose. */
+export interface Quantity {
+  id: string;
+  label: string;
+  /** Of which metric. */
+  metric: string;
+  text(value: number): string;
+}
+
+/** Another number of nodes and methods, to stand beside those that are shown. */
+export interface Beside {
+  label: string;
+  title: string;
+  text(value: number): string;
+  node(node: number): number;
+  method(method: number): number;
 }
 
 export interface Row<A> {
@@ -31,6 +58,8 @@ export interface Arcs<A> {
 export interface Choice {
   id: string;
   label: string;
+  /** Under which heading it stands among the others, if under one. */
+  group?: string;
   make(): Mapping;
 }
 
@@ -65,7 +94,13 @@ export interface Shown<A> {
   /** What queries can ask for. */
   attributes: Attributes;
   choices: Choice[];
-  facts(node: number): { heading: string; facts: Fact[] }[];
+  facts(node: number): { heading: string; facts: Fact[]; stack?: Segment[] }[];
+  /** What methods can be compared by. */
+  quantities: Quantity[];
+  /** What stands beside the others in tables while nodes are coloured so: the metric that colours, if it is another than the one shown. */
+  beside(colour: string): Beside | null;
+  /** Such a number of each method; undefined of those that were not called. */
+  methodValues(quantity: string): (number | undefined)[];
   /** In a comparison: whether anything changed by more than is uncertain. Other rows are hidden until they are asked for. */
   isNotable: ((amounts: A) => boolean) | null;
   /** All roots together. */
@@ -85,5 +120,7 @@ export interface Source<A> {
   /** What frames can be as wide as, and what that choice is called. */
   widthLabel: string;
   widthChoices: [string, string][];
-  show(tree: number, width: string): Shown<A>;
+  /** Of a comparison, the metrics whose changes it can show; of a profile, frames are as wide as the metric. */
+  metricChoices: [string, string][];
+  show(tree: number, width: string, metric: string): Shown<A>;
 }

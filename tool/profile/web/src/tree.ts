@@ -15,6 +15,8 @@ export interface Amounts {
   running: number;
   /** Calls may be missing: there are at least so many. */
   atLeast: boolean;
+  /** The parts of the self time, where waits were counted. */
+  parts?: number[];
 }
 
 export const nothing = (): Amounts => ({

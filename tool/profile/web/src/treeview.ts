@@ -3,6 +3,7 @@
 import type { App, Changed } from "./app";
 import { button, el } from "./dom";
 import { Grid, marked } from "./grid";
+import { besideOf, cellOf } from "./methodsview";
 import type { Column } from "./source";
 import { paintOf } from "./theme";
 import { NONE } from "./tree";
@@ -26,14 +27,17 @@ export class TreeView<A> {
       label: "Calling context tree",
       role: "treegrid",
       nameLabel: "Method",
-      columns: treeColumns.map(({ id, label, title, minor }, index) => ({
-        id,
-        label,
-        title,
-        minor,
-        value: (node) => this.column(index).value(app.shown.of(node)),
-        cell: (node) => (index === 0 ? this.bar(node) : this.column(index).text(app.shown.of(node))),
-      })),
+      columns: [
+        ...treeColumns.map(({ id, label, title, minor }, index) => ({
+          id,
+          label,
+          title,
+          minor,
+          value: (node: number) => this.column(index).value(app.shown.of(node)),
+          cell: (node: number) => (index === 0 ? this.bar(node) : cellOf(this.column(index), app.shown.of(node))),
+        })),
+        besideOf<A, number>(app, (beside, node) => beside.node(node)),
+      ],
       name: (node) => this.name(node),
       attributes: (node) => this.attributes(node),
       select: (node) => app.set({ node }),
@@ -85,6 +89,7 @@ export class TreeView<A> {
     } else if (changed.has("search") || changed.has("colour") || changed.has("theme") || changed.has("view")) {
       this.grid.render();
     }
+    if (changed.has("colour") || changed.has("width")) this.grid.relabel();
     if (changed.has("node") || changed.has("root") || (changed.has("view") && state.view === "tree")) {
       if (state.node !== NONE && shown.shape.isAbove(state.root, state.node)) this.reveal(state.node);
       this.grid.setSelected(this.rows.indexOf(state.node), true);
