@@ -165,7 +165,6 @@ fn methods_are_scattered_by_two_metrics() {
 
 #[test]
 fn everything_can_be_read_on_a_screen_and_a_phone() {
-    of_profile("layout");
     browse("layout", &written_several());
     of_diff("layout");
 }

@@ -70,10 +70,12 @@ export function printable(text: string): string {
   );
 }
 
-/** The parts of a method's name: its packages, with their last dot, and the rest. */
+/** The parts of a method's name: its packages, or of a name without any its class, with their last dot, and the rest. */
 export function parted(display: string): [string, string] {
   const rest = shortName(display);
-  return [display.slice(0, display.length - rest.length), rest];
+  if (rest.length < display.length) return [display.slice(0, display.length - rest.length), rest];
+  const method = display.split("(", 1)[0].lastIndexOf(".") + 1;
+  return [display.slice(0, method), display.slice(method)];
 }
 
 /** A name in less and less: without its packages, without its parameters, the method alone. What is left of it is cut last. */

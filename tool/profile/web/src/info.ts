@@ -5,6 +5,11 @@ import { button, el, stacked } from "./dom";
 import { paintOf } from "./theme";
 import { NONE } from "./tree";
 
+/** A number and its unit stay on one line. */
+function whole(text: string): string {
+  return text.replace(/(?<=\d) (?=(?:[num]?s|[KMGT]iB|B)\b)/g, "\u00a0");
+}
+
 function swatchOf(paint: string): HTMLElement {
   const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
   swatch.style.background = paint;
@@ -50,7 +55,7 @@ export class InfoView<A> {
       const list = el("dl", { class: facts.some((fact) => fact.name === "Method name") ? "names" : "numbers" });
       for (const { name, text, value } of facts) {
         const swatch = paints.has(name) ? [swatchOf(paints.get(name)!), " "] : [];
-        list.append(el("dt", {}, ...swatch, name), el("dd", { "data-name": name, "data-value": value === undefined ? null : String(value) }, text));
+        list.append(el("dt", {}, ...swatch, name), el("dd", { "data-name": name, "data-value": value === undefined ? null : String(value) }, whole(text)));
       }
       if (stack !== undefined) parts.push(el("h3", {}, heading), stacked(stack.map((piece) => ({ ...piece, paint: paintOf(piece.paint) }))), list);
       else parts.push(el("h3", {}, heading), list);

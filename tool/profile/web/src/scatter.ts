@@ -11,7 +11,7 @@ const RADIUS = 4;
 /** How far from a point a pointer still means it. */
 const NEAR = 14;
 /** Room for what stands at the axes. */
-const MARGIN = { left: 78, right: 16, top: 14, bottom: 44 };
+const MARGIN = { left: 92, right: 16, top: 14, bottom: 44 };
 /** So many of the largest have their names beside them, where there is room. */
 const NAMED = 14;
 
@@ -209,15 +209,17 @@ export class ScatterView<A> {
   private drawNames(context: CanvasRenderingContext2D, width: number, selected: Point | undefined, colour: (name: string) => string): void {
     const bySize = [...this.points].sort((a, b) => b.left - b.top - (a.left - a.top)).slice(0, NAMED);
     const taken: { left: number; right: number; top: number }[] = [];
+    if (selected !== undefined) taken.push({ left: selected.left - RADIUS - 4, right: selected.left + RADIUS + 4, top: selected.top });
     context.fillStyle = colour("--text");
     for (const point of selected === undefined ? bySize : [selected, ...bySize.filter((other) => other !== selected)]) {
       const text = shortName(this.app.source.names[point.method][1]).replace(/\(.*/, "");
       const length = context.measureText(text).width;
-      const isRight = point.left + RADIUS + 4 + length < width;
-      const left = isRight ? point.left + RADIUS + 4 : point.left - RADIUS - 4 - length;
-      const place = { left, right: left + length, top: point.top };
-      if (left < MARGIN.left || taken.some((other) => Math.abs(other.top - place.top) < 14 && place.left < other.right && place.right > other.left)) continue;
-      taken.push(place);
+      const gap = RADIUS + (point === selected ? 7 : 4);
+      const isFree = (left: number) =>
+        left >= MARGIN.left && left + length < width && !taken.some((other) => Math.abs(other.top - point.top) < 14 && left < other.right && left + length > other.left);
+      const left = [point.left + gap, point.left - gap - length].find(isFree);
+      if (left === undefined) continue;
+      taken.push({ left, right: left + length, top: point.top });
       context.fillText(text, left, point.top);
     }
   }
