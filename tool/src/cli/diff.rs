@@ -196,8 +196,8 @@ pub(super) fn run(arguments: &DiffArgs) -> ExitCode {
     let mut asked_for = shown.chain(arguments.by.as_deref().map(Quantity::from));
     if let Some(absent) = asked_for.find(|quantity| comparison.metric(quantity).is_none()) {
         let ids: Vec<&str> = comparison.all_metrics().map(|metric| &*metric.id).collect();
-        let part = if absent.part == Part::Total { " with what is called" } else { "" };
-        return fail(1, &format!("not all profiles have a metric {}{part}. They have {}", absent.id, ids.join(", ")));
+        let id = if absent.part == Part::Total { format!("{}.total", absent.id) } else { absent.id.into_owned() };
+        return fail(1, &format!("not all profiles have a metric {id}. They have {}", ids.join(", ")));
     }
     let judge = |condition: Condition| {
         let judgement = condition.judge(&comparison);
