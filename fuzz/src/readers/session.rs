@@ -105,7 +105,7 @@ async fn turns() {
 
 /// What the tool does; how far it came.
 async fn profile(session: &mut Session, settings: &Settings, timed: bool) -> Result<Calibration, SessionError> {
-    session.be(settings.gentle);
+    session.be(settings.gentle, Duration::ZERO);
     let calibration = session.calibrate().await?;
     session.list_classes(settings.reveal).await?;
     let first = session.select_roots(|_| {}).await?;
