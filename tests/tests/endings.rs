@@ -12,6 +12,7 @@ headwater_tests::trials! {
         a_target_that_is_terminated_is_known_to_have_ended,
         a_file_that_may_not_become_as_large_as_the_profile_is_an_error_and_the_profile_is_said_instead,
         nobody_goes_on_timing_probes_for_a_tool_that_is_gone,
+        calls_that_end_with_the_program_are_all_that_was_wanted,
     }
 }
 
@@ -84,6 +85,25 @@ fn a_target_that_is_terminated_is_known_to_have_ended(jdk: &Jdk) {
         let tool = tool.finish();
         assert_eq!(tool.status.code(), Some(5), "JDK {}: {:#?}", jdk.version, tool.stderr);
         assert!(root(&file) > 0);
+    }
+}
+
+/// The JVM says that it ends before or after the call is found in the events.
+fn calls_that_end_with_the_program_are_all_that_was_wanted(jdk: &Jdk) {
+    let classes = compile(jdk, &["Counter.java", "Counting.java"]);
+    let out = Scratch::new("report");
+    for (calls, code) in [("1", 0), ("2", 5)] {
+        let file = out.file("profile.json");
+        let mut tool = headwater();
+        tool.args(["run", "--root", "Counting::main", "--calls", calls, "--exclude", "Counter", "--bare", "off", "-o"]);
+        tool.arg(&file).arg("--").arg(jdk.program("java"));
+        tool.args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Counting");
+        let mut program = Process::spawn(&mut tool);
+        program.await_line("READY");
+        program.say("quit");
+        let program = program.finish();
+        assert_eq!(program.status.code(), Some(code), "JDK {}, {calls}: {:#?}", jdk.version, program.stderr);
+        assert_eq!(root(&file), 1);
     }
 }
 

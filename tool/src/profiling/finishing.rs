@@ -41,6 +41,8 @@ pub(crate) struct Afterwards<F> {
     pub(super) before: Option<Before>,
     /// How long was recorded.
     pub(crate) duration: Duration,
+    /// How many of the roots' calls were wanted.
+    pub(crate) calls: Option<u64>,
     /// What the JIT compilers had meanwhile.
     pub(crate) compiling: Compiling,
     /// What a probe pair was found to cost, in ns.
@@ -58,7 +60,7 @@ pub(crate) async fn finish(
     segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
-    Afterwards { timing, before, duration, mut compiling, pair_ns, ticker, waits, enough }: Afterwards<
+    Afterwards { timing, before, duration, calls, mut compiling, pair_ns, ticker, waits, enough }: Afterwards<
         impl Future<Output = ()>,
     >,
     pid: u32,
@@ -111,6 +113,12 @@ pub(crate) async fn finish(
             Some(session.detach().await)
         }
     };
+    // Who wanted so many calls, and has them, does not mind that the target has ended.
+    let with_target = if calls.is_some_and(|calls| decoder.roots_completed() >= calls) {
+        Ending::Complete
+    } else {
+        Ending::TargetEnded
+    };
     let (ending, warning) = match (recorded, detached) {
         (Ok(ending), Some(Ok(result))) => {
             let warning = not_restored(&result);
@@ -118,7 +126,7 @@ pub(crate) async fn finish(
             (ending, warning)
         }
         (Err(error), Some(Ok(_))) => (Ending::Broken, Some(format!("the profile ended early: {error}"))),
-        (Err(SessionError::TargetEnded), _) | (_, Some(Err(SessionError::TargetEnded))) => (Ending::TargetEnded, None),
+        (Err(SessionError::TargetEnded), _) | (_, Some(Err(SessionError::TargetEnded))) => (with_target, None),
         (Err(error @ SessionError::GivenUp), _) | (_, Some(Err(error @ SessionError::GivenUp))) => {
             (Ending::Broken, Some(format!("the profile ended early: {error}")))
         }
@@ -128,7 +136,7 @@ pub(crate) async fn finish(
                     "the session was ended by somebody else (headwater detach); the target has its original code back";
                 (Ending::Broken, Some(reason.to_owned()))
             } else {
-                (Ending::TargetEnded, None)
+                (with_target, None)
             }
         }
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),

@@ -322,7 +322,17 @@ impl Live {
             Some(taken) => serve_until(&mut self.session, taken.read()).await.ok().flatten(),
             None => None,
         };
-        let afterwards = Afterwards { timing, before, duration, compiling, pair_ns, ticker, waits, enough };
+        let afterwards = Afterwards {
+            timing,
+            before,
+            duration,
+            calls: self.settings.calls,
+            compiling,
+            pair_ns,
+            ticker,
+            waits,
+            enough,
+        };
         let (session, pid) = (&mut self.session, self.target.pid);
         let end = profiling::finish(session, &self.segment, self.drain, recorded, afterwards, pid, observer).await;
         let (calibration, drift) = match end.calibration {
