@@ -13,6 +13,7 @@ use crate::pinned;
 mod async_profiler;
 pub(crate) mod build;
 mod flight;
+mod gate;
 mod load;
 mod mechanisms;
 mod meter;
@@ -32,7 +33,7 @@ mod which;
 
 use build::Built;
 pub(crate) use mechanisms::run as mechanisms;
-use program::Program;
+use program::{Program, Root};
 use result::Record;
 use run::{Pace, Setting};
 use truth::Truth;
@@ -66,6 +67,9 @@ pub(crate) struct Arguments {
     /// Profile each root so many times, each in a JVM of its own, and compare every two of them
     #[arg(long, value_name = "N", conflicts_with = "truth", value_parser = clap::value_parser!(u16).range(2..))]
     pairs: Option<u16>,
+    /// Profile no time: count the bytecodes of each root's first calls, so many times, each in a JVM of its own, and compare
+    #[arg(long, value_name = "N", conflicts_with_all = ["truth", "which", "pairs"], value_parser = clap::value_parser!(u16).range(2..))]
+    gate: Option<u16>,
     /// Two quick programs and short times, for CI
     #[arg(long)]
     short: bool,
@@ -86,6 +90,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     };
     if arguments.which {
         return arguments.ask(&program::named(&named, arguments.programs.as_deref())?, &compiler, &binary);
+    }
+    if let Some(runs) = arguments.gate {
+        return arguments.gate(
+            runs.into(),
+            &program::named(&named, arguments.programs.as_deref())?,
+            &compiler,
+            &binary,
+        );
     }
     let mut record = Record::new(arguments.load, arguments.pace().recording, &arguments.options);
     for program in program::named(&named, arguments.programs.as_deref())? {
@@ -111,40 +123,76 @@ impl Arguments {
 
     /// Asks which method to name, of every program on every JDK.
     fn ask(&self, programs: &[Program], compiler: &Jdk, binary: &Path) -> Result<(), String> {
-        let (mut all, mut failed) = (Vec::new(), 0);
+        let mut all = Vec::new();
+        let asked = self.each(programs, compiler, "which", |setting, directory| {
+            let of = format!("{}, {}", setting.program.name, setting.jdk.version);
+            all.push(which::ask(setting, binary, directory, of)?);
+            Ok(())
+        });
+        println!("{}", which::table(&all));
+        asked
+    }
+
+    /// Counts the bytecodes of every program that can do the same each time, on every JDK.
+    fn gate(&self, runs: usize, programs: &[Program], compiler: &Jdk, binary: &Path) -> Result<(), String> {
+        let mut all = Vec::new();
+        let can = |program: &&Program| program.description.gate.is_some();
+        let counted = self.each(programs.iter().filter(can), compiler, "gate", |setting, directory| {
+            for root in self.roots(setting.program) {
+                eprintln!("zoo: {} on {}: {}", setting.program.name, setting.jdk.version, root.method);
+                let directory = directory.join(root.method.replace("::", "."));
+                class_tree::empty(&directory)?;
+                all.push(gate::run(setting, binary, root, runs, &directory)?);
+            }
+            Ok(())
+        });
+        let (table, hold) = gate::table(&all);
+        println!("{table}");
+        counted?;
+        if hold { Ok(()) } else { Err("the same work has other numbers, or other work the same".to_owned()) }
+    }
+
+    /// Does something with every program on every JDK, in its first packaging, in a directory of its own.
+    fn each<'p>(
+        &self,
+        programs: impl IntoIterator<Item = &'p Program>,
+        compiler: &Jdk,
+        what: &str,
+        mut one: impl FnMut(&Setting<'_>, &Path) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut failed = 0;
         for program in programs {
             let built = Built::prepare(program, compiler)?;
-            let is_meant = |jdk: &&Jdk| {
-                self.jdk.is_none_or(|version| version == jdk.version) && program.description.jdks.contains(&jdk.version)
-            };
-            for jdk in jdks().iter().filter(is_meant) {
-                let Some(&packaging) = program.description.packaging.first() else { continue };
+            let Some(&packaging) = program.description.packaging.first() else { continue };
+            for jdk in jdks().iter().filter(|jdk| self.is_meant(jdk, program)) {
                 let setting = Setting { program, built: &built, packaging, jdk, pace: self.pace() };
-                let of = format!("{}, {}", program.name, jdk.version);
-                eprintln!("zoo: {of}: which method to name");
-                let directory = built.work.join(format!("{}-{}-which", program.name, jdk.version));
+                let of = format!("{}-{}-{what}", program.name, jdk.version);
+                eprintln!("zoo: {of}");
+                let directory = built.work.join(&of);
                 class_tree::empty(&directory)?;
                 let _busy = load::start(self.load)?;
-                match which::ask(&setting, binary, &directory, of.clone()) {
-                    Ok(said) => all.push(said),
-                    Err(failure) => {
-                        eprintln!("zoo: {of}: {failure}");
-                        failed += 1;
-                    }
+                if let Err(failure) = one(&setting, &directory) {
+                    eprintln!("zoo: {of}: {failure}");
+                    failed += 1;
                 }
             }
         }
-        println!("{}", which::table(&all));
         if failed > 0 { Err(format!("of {failed} runs nothing is known")) } else { Ok(()) }
+    }
+
+    fn is_meant(&self, jdk: &Jdk, program: &Program) -> bool {
+        self.jdk.is_none_or(|version| version == jdk.version) && program.description.jdks.contains(&jdk.version)
+    }
+
+    /// Those of a program that are wanted.
+    fn roots<'p>(&self, program: &'p Program) -> impl Iterator<Item = &'p Root> {
+        program.description.roots.iter().filter(|one| self.root.as_ref().is_none_or(|text| one.method.contains(text)))
     }
 
     /// A program on every JDK, in every packaging.
     fn visit(&self, program: &Program, compiler: &Jdk, binary: &Path, record: &mut Record) -> Result<(), String> {
         let built = Built::prepare(program, compiler)?;
-        let is_meant = |jdk: &Jdk| {
-            self.jdk.is_none_or(|version| version == jdk.version) && program.description.jdks.contains(&jdk.version)
-        };
-        for jdk in jdks().iter().filter(|jdk| is_meant(jdk)) {
+        for jdk in jdks().iter().filter(|jdk| self.is_meant(jdk, program)) {
             for &packaging in &program.description.packaging {
                 let setting = Setting { program, built: &built, packaging, jdk, pace: self.pace() };
                 self.profile(&setting, binary, record)?;
@@ -155,10 +203,7 @@ impl Arguments {
 
     /// All roots of a program on one JDK.
     fn profile(&self, setting: &Setting<'_>, binary: &Path, record: &mut Record) -> Result<(), String> {
-        let description = &setting.program.description;
         let name = format!("{}{}", setting.program.name, setting.packaging.suffix());
-        let roots =
-            description.roots.iter().filter(|one| self.root.as_ref().is_none_or(|text| one.method.contains(text)));
         let run = format!("{name}-{}-load{}", setting.jdk.version, self.load);
         let _busy = load::start(self.load)?;
         let truth = self.truth.then(|| {
@@ -171,7 +216,7 @@ impl Arguments {
         if let Some(failure) = truth.as_ref().and_then(Truth::failure) {
             eprintln!("zoo: {name}: async-profiler says nothing: {failure}");
         }
-        for root in roots {
+        for root in self.roots(setting.program) {
             eprintln!("zoo: {name} on {}: {}, load {}", setting.jdk.version, root.method, self.load);
             let directory = setting.built.work.join(format!("{run}-{}", root.method.replace("::", ".")));
             class_tree::empty(&directory)?;

@@ -51,6 +51,18 @@ pub(crate) struct Description {
     /// How it is started; in one way after another, if there are several.
     #[serde(default = "class_path")]
     pub(crate) packaging: Vec<Packaging>,
+    /// For a program that can do the same each time, and end.
+    pub(crate) gate: Option<Gate>,
+}
+
+/// What such a program's `main` gets.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Gate {
+    /// To do the same each time.
+    pub(crate) same: Vec<String>,
+    /// To do a little more, in methods of the roots' class.
+    pub(crate) more: Vec<String>,
 }
 
 /// Something that is fetched.

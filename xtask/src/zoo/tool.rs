@@ -151,7 +151,7 @@ pub(crate) fn record(
 }
 
 /// A report of a snapshot, which is kept in a file of the format that its name asks for.
-fn report(binary: &Path, snapshot: &Path, options: &[&str], file: &Path) -> Result<String, String> {
+pub(crate) fn report(binary: &Path, snapshot: &Path, options: &[&str], file: &Path) -> Result<String, String> {
     said_in(Command::new(binary).arg("report").arg("-o").arg(file).arg(snapshot).args(options), file)
 }
 
