@@ -151,7 +151,7 @@ impl Process {
     }
 
     /// The same, and the lines that came before.
-    fn await_line_and_those_before(&mut self, beginning: &str) -> (Vec<String>, String) {
+    pub fn await_line_and_those_before(&mut self, beginning: &str) -> (Vec<String>, String) {
         self.seen.clear();
         let line = self.await_line(beginning);
         self.seen.pop();

@@ -5,13 +5,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headwater_profile::diff::{self, Run, compare};
 use headwater_profile::page;
 use headwater_profile::profile::{Column, Profile};
 use headwater_profile::report::{Options, View, json};
 use headwater_profile::snapshot;
-use headwater_tests::Scratch;
+use headwater_tests::{Process, Scratch};
 
 mod made_up;
 
@@ -91,10 +92,29 @@ fn written_diff(before: &Profile, after: &Profile) -> Scratch {
     scratch
 }
 
+/// Browsers that wait for cases: to start one takes longer than most cases. They end when the tests' process does.
+static IDLE: Mutex<Vec<Process>> = Mutex::new(Vec::new());
+
+fn idle() -> MutexGuard<'static, Vec<Process>> {
+    // Nobody panics with it.
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn browser() -> Process {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/consumers/page.mjs");
+    let mut browser = Process::spawn(Command::new("node").arg(script).arg(target().join("consumers/node_modules")));
+    browser.await_line("READY");
+    browser
+}
+
 /// Has a case of `page.mjs` look at what was written.
 fn browse(case: &str, written: &Scratch) {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/consumers/page.mjs");
-    run(Command::new("node").arg(script).arg(target().join("consumers/node_modules")).arg(written.path()).arg(case));
+    let one = idle().pop();
+    let mut browser = one.unwrap_or_else(browser);
+    browser.say(&format!("{}\0{case}", written.path().display()));
+    let (said, end) = browser.await_line_and_those_before("END ");
+    assert!(end == "END good", "{case}: {}", said.join("\n"));
+    idle().push(browser);
 }
 
 fn of_profile(case: &str) {
