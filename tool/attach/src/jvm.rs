@@ -472,7 +472,7 @@ mod tests {
     fn running_jvms_are_listed_with_main_arguments_and_version() {
         for jdk in testing::jdks() {
             for options in [&[][..], &["-XX:-UsePerfData"]] {
-                let target = testing::Target::start(&jdk, options, &["one", "two"]);
+                let target = testing::Target::start_source(&jdk, options, &["one", "two"]);
                 let listed = list();
                 let found = listed.iter().find(|jvm| jvm.pid == target.pid()).expect("the JVM is listed");
                 assert_eq!(found.main, target.main(), "{jdk:?} {options:?}");

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs};
 
+use headwater_tests::{Jdk, Scratch, compile_text};
+
 /// A child process, killed and waited for on drop.
 pub(crate) struct Child(std::process::Child);
 
@@ -72,25 +74,29 @@ pub(crate) fn jdks() -> Vec<PathBuf> {
 /// A running JVM whose program has started and waits for the end of its standard input.
 pub(crate) struct Target {
     child: Child,
-    source: PathBuf,
-    directory: PathBuf,
+    main: String,
+    name: String,
+    directory: Scratch,
 }
 
 /// Small, and quick to start.
 const MODEST: &[&str] = &["-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
-/// A program under a name that no other test uses, in a directory of its own.
-fn program() -> (PathBuf, PathBuf) {
+/// The text of a program, under a name that no other test uses.
+fn program() -> (String, String) {
     let name = format!("Headwater{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let directory = env::temp_dir().join(format!("headwater-test-{name}"));
-    fs::create_dir(&directory).expect("a fresh directory");
-    let source = directory.join(format!("{name}.java"));
-    let program = format!(
-        "public class {name} {{ public static void main(String[] a) throws Exception {{
+    let text = format!(
+        "class {name} {{ public static void main(String[] a) throws Exception {{
             System.out.println(\"ready\"); while (System.in.read() >= 0) {{}} }} }}"
     );
-    fs::write(&source, program).expect("the source is written");
-    (source, directory)
+    (name, text)
+}
+
+/// Its class, in a directory of its own.
+fn compiled(jdk: &Path) -> (String, Scratch) {
+    let (name, text) = program();
+    let jdk = Jdk::at(jdk).expect("a JDK that compiles");
+    (name, compile_text(&jdk, &text))
 }
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -106,25 +112,35 @@ impl Target {
         arguments: &[&str],
         prepare: impl FnOnce(&mut Command),
     ) -> Target {
-        let (source, directory) = program();
+        let (name, directory) = compiled(jdk);
+        let mut command = Command::new(jdk.join("bin/java"));
+        command.args(MODEST).args(options).arg("-cp").arg(directory.path()).arg(&name).args(arguments);
+        prepare(&mut command);
+        Target::spawn(command, name.clone(), name, directory)
+    }
+
+    /// Starts `java` with a source file, which it compiles itself.
+    pub(crate) fn start_source(jdk: &Path, options: &[&str], arguments: &[&str]) -> Target {
+        let (name, text) = program();
+        let directory = Scratch::new("source");
+        let source = directory.file(&format!("{name}.java"));
+        fs::write(&source, text).expect("the source is written");
         let mut command = Command::new(jdk.join("bin/java"));
         command.args(MODEST).args(options).arg(&source).args(arguments);
-        prepare(&mut command);
-        Target::spawn(command, source, directory)
+        Target::spawn(command, source.to_str().expect("ASCII").to_owned(), name, directory)
     }
 
     /// Starts `java` as the last arguments of another command, which may hide /tmp: the program's directory is then /mnt.
     pub(crate) fn start_wrapped(jdk: &Path, wrapper: &[&str]) -> Target {
-        let (source, directory) = program();
+        let (name, directory) = compiled(jdk);
         let mut command = Command::new(wrapper[0]);
-        let seen = Path::new("/mnt").join(source.file_name().expect("a file"));
-        command.args(&wrapper[1..]).arg(jdk.join("bin/java")).args(MODEST).arg(seen);
-        Target::spawn(command, source, directory)
+        command.args(&wrapper[1..]).arg(jdk.join("bin/java")).args(MODEST).args(["-cp", "/mnt", &name]);
+        Target::spawn(command, name.clone(), name, directory)
     }
 
-    fn spawn(mut command: Command, source: PathBuf, directory: PathBuf) -> Target {
-        command.current_dir(&directory).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut target = Target { child: Child::spawn(&mut command), source, directory };
+    fn spawn(mut command: Command, main: String, name: String, directory: Scratch) -> Target {
+        command.current_dir(directory.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut target = Target { child: Child::spawn(&mut command), main, name, directory };
         let mut line = String::new();
         let stdout = target.child.0.stdout.take().expect("piped");
         BufReader::new(stdout).read_line(&mut line).expect("the program writes");
@@ -141,15 +157,15 @@ impl Target {
     }
 
     pub(crate) fn main(&self) -> &str {
-        self.source.to_str().expect("ASCII")
+        &self.main
     }
 
     pub(crate) fn unique_name(&self) -> &str {
-        self.source.file_stem().and_then(|stem| stem.to_str()).expect("ASCII")
+        &self.name
     }
 
     pub(crate) fn directory(&self) -> &Path {
-        &self.directory
+        self.directory.path()
     }
 }
 
@@ -158,6 +174,5 @@ impl Drop for Target {
         self.child.kill();
         // A JVM that is killed leaves its attach socket.
         let _ = fs::remove_file(env::temp_dir().join(format!(".java_pid{}", self.pid())));
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
