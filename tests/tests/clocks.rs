@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::time::Duration;
 
 use headwater_protocol::segment::{ChunkView, Segment};
 use headwater_protocol::word::Event;
@@ -26,6 +27,9 @@ const FIRST_WITH_TSC: u32 = 21;
 const EARLIER_WITH_TSC: u32 = 17;
 /// How far times may be from those of the system's clock: chunks are tied to it, and run for seconds at most.
 const TOLERANCE_NS: i64 = 1_000_000;
+
+/// Threads stay on a processor for so long: no longer than they take for a chunk.
+const TURN: Duration = Duration::from_micros(200);
 
 /// Whether the kernel itself reads the time stamp counter.
 fn is_trusted() -> bool {
@@ -94,6 +98,8 @@ fn migrate_until(target: &Process, mut done: impl FnMut() -> bool) {
             // One that has just ended needs no processor.
             let _ = sched_setaffinity(tid, &processor);
         }
+        // The processors are for the threads that are moved.
+        std::thread::sleep(TURN);
     }
 }
 
@@ -220,7 +226,7 @@ fn what_a_read_of_the_counter_runs_is_not_instrumented(jdk: &Jdk) {
 
 fn a_stack_overflow_in_a_probe_loses_nothing_but_its_event(jdk: &Jdk) {
     let clocks = [("exact", expected_source(jdk)), ("cpu", "threadCpu")];
-    let stacks = [&["-Xss512k"][..], &["-Xss512k", "-Xint"]];
+    let stacks = [&["-Xss300k"][..], &["-Xss300k", "-Xint"]];
     for (options, (clock, source)) in stacks.into_iter().flat_map(|options| clocks.map(|clock| (options, clock))) {
         let context = format!("JDK {}, {options:?}, {clock}", jdk.version);
         let mut target = Launched::of_files(jdk, &["Overflow.java"], options, &["Overflow"]);
