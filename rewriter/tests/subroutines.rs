@@ -31,6 +31,7 @@ fn finally_blocks_of_old_compilers() {
     for (name, options) in targets {
         let classes = Scratch::new("ecj");
         let output = Command::new(jdks()[0].program("java"))
+            .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"])
             .args(["-cp", COMPILER, "org.eclipse.jdt.internal.compiler.batch.Main", "-nowarn", "-d"])
             .arg(classes.path())
             .args(options)

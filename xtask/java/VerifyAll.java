@@ -51,11 +51,17 @@ public class VerifyAll {
                 verification.image();
             } else {
                 List<URL> libraries = new ArrayList<>();
+                // As long as one has them open, no loader reads their directories again.
+                List<JarFile> open = new ArrayList<>();
                 for (String library : Files.readAllLines(Path.of(args[4]))) {
                     libraries.add(new File(library).toURI().toURL());
+                    open.add(new JarFile(library));
                 }
                 for (String jar : Files.readAllLines(Path.of(args[3]))) {
                     verification.jar(new File(jar), libraries);
+                }
+                for (JarFile library : open) {
+                    library.close();
                 }
             }
             System.out.println(

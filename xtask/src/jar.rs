@@ -6,9 +6,18 @@ use std::path::{Path, PathBuf};
 
 use zip::result::ZipResult;
 use zip::write::SimpleFileOptions;
-use zip::{ZipArchive, ZipWriter};
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::rewriting::ClassBytes;
+
+/// How changed classes are packed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Packing {
+    /// As they were.
+    Same,
+    /// Not at all, which is quick.
+    Stored,
+}
 
 #[derive(Debug)]
 pub(crate) struct Jar {
@@ -49,11 +58,11 @@ impl Jar {
 
     /// Writes a jar with these classes instead of its own, and every other entry as it is, except signatures, which would
     /// be wrong: their names are returned.
-    pub(crate) fn write(mut self, to: &Path, changed: &[ClassBytes]) -> Result<Vec<String>, String> {
+    pub(crate) fn write(mut self, to: &Path, changed: &[ClassBytes], packing: Packing) -> Result<Vec<String>, String> {
         let file = File::create(to).map_err(|error| format!("{}: {error}", to.display()))?;
         let mut writer = ZipWriter::new(BufWriter::new(file));
         let signatures = self
-            .copy(&mut writer, changed)
+            .copy(&mut writer, changed, packing)
             .and_then(|signatures| writer.finish()?.flush().map(|()| signatures).map_err(Into::into))
             .map_err(|error| format!("{}: {error}", to.display()))?;
         Ok(signatures)
@@ -63,13 +72,18 @@ impl Jar {
         &mut self,
         writer: &mut ZipWriter<W>,
         changed: &[ClassBytes],
+        packing: Packing,
     ) -> ZipResult<Vec<String>> {
         let mut signatures = Vec::new();
         for index in 0..self.archive.len() {
             let entry = self.archive.by_index_raw(index)?;
             let name = entry.name()?.into_owned();
             if let Ok(place) = changed.binary_search_by(|class| class.name.as_str().cmp(&name)) {
-                let mut options = SimpleFileOptions::default().compression_method(entry.compression());
+                let method = match packing {
+                    Packing::Same => entry.compression(),
+                    Packing::Stored => CompressionMethod::Stored,
+                };
+                let mut options = SimpleFileOptions::default().compression_method(method);
                 options = options.last_modified_time(entry.last_modified().unwrap_or_default());
                 writer.start_file(name, options)?;
                 writer.write_all(&changed[place].bytes)?;

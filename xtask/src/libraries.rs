@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::class_tree;
 use crate::corpus::{Rewriting, check};
-use crate::jar::Jar;
+use crate::jar::{Jar, Packing};
 use crate::machine::ensure;
 use crate::probed_jdk::file_name;
 use crate::rewriting::Pass;
@@ -55,7 +55,7 @@ impl Libraries {
                 let mut jar = Jar::open(&original)?;
                 let rewriting = groups.entry(group(&name)).or_insert_with(|| Rewriting::new(group(&name), pass));
                 let changed = check(jar.classes()?, rewriting);
-                jar.write(&copy, &changed)?;
+                jar.write(&copy, &changed, Packing::Stored)?;
                 copies.insert(original, copy);
             }
         }

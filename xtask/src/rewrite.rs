@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::class_tree;
-use crate::jar::Jar;
+use crate::jar::{Jar, Packing};
 use crate::machine::root;
 use crate::rewriting::{ClassBytes, Figures, Natives, Pass, rewrite};
 
@@ -65,7 +65,7 @@ fn rewrite_jar(input: &Path, output: &Path, pass: Pass) -> Result<Figures, Strin
     let mut jar = Jar::open(input)?;
     let classes = jar.classes()?;
     let (rewritten, figures) = rewrite(&classes, pass, &Natives::default());
-    for name in jar.write(output, &changed(classes, rewritten))? {
+    for name in jar.write(output, &changed(classes, rewritten), Packing::Same)? {
         eprintln!("{name}: left out, the classes it signs have changed");
     }
     Ok(figures)
