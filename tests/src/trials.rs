@@ -1,6 +1,7 @@
 //! End-to-end tests as trials: of each test one for each JVM, so that a failure is of one test on one JVM.
 
 use std::process::ExitCode;
+use std::thread::available_parallelism;
 
 use libtest_mimic::Arguments;
 pub use libtest_mimic::Trial;
@@ -85,7 +86,15 @@ fn trial(module: &str, test: &str, run: impl FnOnce() + Send + 'static) -> Trial
     })
 }
 
-/// Runs those that the command line picks.
+/// Runs those that the command line picks, by a part of their names or several with commas between.
 pub fn run(trials: impl IntoIterator<Item = Vec<Trial>>) -> ExitCode {
-    libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
+    let mut arguments = Arguments::from_args();
+    let mut trials: Vec<Trial> = trials.into_iter().flatten().collect();
+    if let Some(filter) = arguments.filter.take_if(|filter| filter.contains(',')) {
+        trials.retain(|trial| filter.split(',').any(|part| trial.name().contains(part)));
+    }
+    // They wait for what takes its time, for a third of theirs.
+    let one_more = || available_parallelism().map(|processors| processors.get() + 1).ok();
+    arguments.test_threads = arguments.test_threads.or_else(one_more);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -26,7 +26,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 
 /// The tests of what differs most from one JVM to another. The tool is built.
 pub(crate) fn run_most_different() -> Result<(), String> {
-    MOST_DIFFERENT.into_iter().try_for_each(|module| test(["--", module]))
+    test(["--", &MOST_DIFFERENT.join(",")])
+}
+
+/// Sees to it that these JVMs are there.
+pub(crate) fn ensure_installed() -> Result<(), String> {
+    VERSIONS.into_iter().try_for_each(|version| home(version).map(drop))
 }
 
 fn test<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(), String> {

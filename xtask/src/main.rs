@@ -53,6 +53,9 @@ enum Command {
     },
     /// Run all tests: unit, golden, end-to-end
     Test {
+        /// Only this, of what is no test that cargo runs
+        #[arg(long, conflicts_with = "arguments")]
+        part: Option<test::Part>,
         /// Passed on to `cargo test`
         #[arg(last = true)]
         arguments: Vec<String>,
@@ -124,7 +127,8 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo { root, seconds } => demo::run(&root, seconds),
-        Command::Test { arguments } => test::run(&arguments),
+        Command::Test { part: Some(part), .. } => test::run_part(part),
+        Command::Test { part: None, arguments } => test::run(&arguments),
         Command::Jvms { arguments } => jvms::run(&arguments),
         Command::Bench { name, arguments } => bench::run(name.as_deref(), &arguments),
         Command::Tutorial => tutorial::run(),
