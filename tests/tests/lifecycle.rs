@@ -349,6 +349,8 @@ fn a_program_is_profiled_from_its_start(jdk: &Jdk) {
         assert!(program.status.success(), "{:#?}", program.stderr);
         let report = read_report(&file);
         assert_eq!(root_calls(&report), 1);
+        let internals = report["target"]["internals"].as_object().expect("what is read of the JVM");
+        assert!(internals.values().all(|standing| standing != "failed"), "JDK {}: {internals:?}", jdk.version);
         let ours = calls_by_method(&report);
         assert_eq!(report["warnings"], Value::Array(Vec::new()), "a program that ends is what `run` waits for");
         let exact = root == "Counting::root";

@@ -11,6 +11,9 @@ use super::vm_structs::{Description, Memory};
 /// The counter, and that of its unit.
 const COUNTERS: [&str; 2] = ["sun.rt.safepointTime", "sun.os.hrt.frequency"];
 
+/// What the latter says on Linux (`os::elapsed_frequency`).
+const ON_LINUX: u64 = 1_000_000_000;
+
 static CLOCK: OnceLock<Option<Clock>> = OnceLock::new();
 
 /// The counter of this JVM.
@@ -39,7 +42,11 @@ impl Clock {
 
     fn find(memory: &Memory, described: &Description) -> Option<Clock> {
         let [address, frequency] = perf_data::find(memory, described, COUNTERS)?;
-        let ticks_a_second = memory.word(frequency?)?;
+        let ticks_a_second = match frequency {
+            Some(frequency) => memory.word(frequency)?,
+            // A JVM that is just starting creates it after it has told agents that it is ready.
+            None => ON_LINUX,
+        };
         if ticks_a_second == 0 {
             return None;
         }
