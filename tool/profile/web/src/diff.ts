@@ -7,7 +7,7 @@ import { classOf, count, packageOf, relative, signed } from "./format";
 import type { Attributes } from "./query";
 import type { Arcs, Choice, Column, Fact, Quantity as Compared, Row, Shown, Source } from "./source";
 import { amountsOf, NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
-import { suffixOf, textOf, Values } from "./values";
+import { stepOf, suffixOf, textOf, Values } from "./values";
 
 /** What something took before and after; null where it was not called. */
 export interface Pair {
@@ -283,7 +283,7 @@ class ShownDiff implements Shown<Pair> {
       const of = (side: string, part: "own" | "total") => {
         const what = metric.extent === "own" ? "" : part === "own" ? ": self" : ": total";
         // The two sides are two things to be compared.
-        return { id: `${side}:${part}:${metric.id}`, label: `${metric.title}${what}, ${side}`, metric: `${side} ${metric.id}`, text: textOf(metric) };
+        return { id: `${side}:${part}:${metric.id}`, label: `${metric.title}${what}, ${side}`, metric: `${side} ${metric.id}`, step: stepOf(metric), text: textOf(metric) };
       };
       const parts = metric.extent === "own" ? (["own"] as const) : (["own", "total"] as const);
       return parts.flatMap((part) => [of("before", part), of("after", part)]);

@@ -8,7 +8,7 @@ import { ENOUGH_SAMPLES, ProfileColours } from "./profilecolours";
 import type { Attributes } from "./query";
 import type { Arcs, Beside, Choice, Column, Fact, Quantity, Row, Segment, Shown, Source } from "./source";
 import { amountsOf, NONE, nothing, type Amounts, type Columns, type Shape } from "./tree";
-import { Parts, partsText, splitAt, suffixOf, textOf, Values } from "./values";
+import { Parts, partsText, splitAt, stepOf, suffixOf, textOf, Values } from "./values";
 
 interface Tree {
   stored: Stored;
@@ -189,7 +189,7 @@ class ShownProfile implements Shown<Amounts> {
   private quantitiesOf(): Quantity[] {
     const { metrics, derived } = this.source.facts;
     return [...metrics, ...derived].flatMap((metric) => {
-      const of = (part: "own" | "total", label: string) => ({ id: `${part}:${metric.id}`, label, metric: metric.id, text: textOf(metric) });
+      const of = (part: "own" | "total", label: string) => ({ id: `${part}:${metric.id}`, label, metric: metric.id, step: stepOf(metric), text: textOf(metric) });
       const own = of("own", metric.extent === "own" ? metric.title : `${metric.title}: self`);
       return metric.extent === "own" ? [own] : [own, of("total", `${metric.title}: total`)];
     });

@@ -11,7 +11,7 @@ const RADIUS = 4;
 /** How far from a point a pointer still means it. */
 const NEAR = 14;
 /** Room for what stands at the axes. */
-const MARGIN = { left: 92, right: 16, top: 14, bottom: 44 };
+const MARGIN = { left: 92, right: 16, top: 14, bottom: 48 };
 /** So many of the largest have their names beside them, where there is room. */
 const NAMED = 14;
 
@@ -29,24 +29,32 @@ class Axis {
   private readonly low: number;
   private readonly high: number;
 
-  constructor(values: number[]) {
+  constructor(
+    values: number[],
+    private readonly step: number,
+  ) {
     const there = values.filter((value) => value > 0);
     const [least, most] = there.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
-    this.low = there.length === 0 ? 0 : Math.floor(Math.log10(least));
-    this.high = there.length === 0 ? 1 : Math.max(this.low + 1, Math.ceil(Math.log10(most)));
+    this.low = there.length === 0 ? 0 : Math.floor(this.power(least));
+    this.high = there.length === 0 ? 1 : Math.max(this.low + 1, Math.ceil(this.power(most)));
+  }
+
+  private power(value: number): number {
+    // These are exact where the power is whole.
+    return this.step === 10 ? Math.log10(value) : Math.log2(value) / Math.log2(this.step);
   }
 
   /** 0 to 1. What is nothing stands before all others. */
   place(value: number): number {
     const [first, whole] = [0.04, 0.96];
-    return value <= 0 ? 0 : first + (whole * (Math.log10(value) - this.low)) / (this.high - this.low);
+    return value <= 0 ? 0 : first + (whole * (this.power(value) - this.low)) / (this.high - this.low);
   }
 
-  /** Powers of ten, no more than there is room for. */
+  /** Powers of the step, no more than there is room for. */
   ticks(most: number): number[] {
-    const step = Math.max(1, Math.ceil((this.high - this.low + 1) / most));
+    const every = Math.max(1, Math.ceil((this.high - this.low + 1) / most));
     const ticks = [];
-    for (let power = this.low; power <= this.high; power += step) ticks.push(10 ** power);
+    for (let power = this.low; power <= this.high; power += every) ticks.push(this.step ** power);
     return ticks;
   }
 }
@@ -159,7 +167,7 @@ export class ScatterView<A> {
       const isShown = state.unchanged || shown.isNotable === null || shown.isNotable(amounts);
       return xs[method] !== undefined && ys[method] !== undefined && (isShown || matches?.[method] === 1);
     });
-    const axes: [Axis, Axis] = [new Axis(rows.map(({ method }) => xs[method]!)), new Axis(rows.map(({ method }) => ys[method]!))];
+    const axes: [Axis, Axis] = [new Axis(rows.map(({ method }) => xs[method]!), this.x.step), new Axis(rows.map(({ method }) => ys[method]!), this.y.step)];
     if (this.isStale) {
       this.points = rows.map(({ method }) => {
         const [x, y] = [xs[method]!, ys[method]!];
@@ -187,9 +195,9 @@ export class ScatterView<A> {
     for (const tick of across.ticks(Math.max(2, Math.floor(plot.width / 80)))) {
       const x = MARGIN.left + across.place(tick) * plot.width;
       line(x, MARGIN.top, x, bottom);
-      context.fillText(this.x.text(tick), Math.min(x, MARGIN.left + plot.width - 20), bottom + 12);
+      context.fillText(this.x.text(tick), Math.min(x, MARGIN.left + plot.width - 20), bottom + 16);
     }
-    context.fillText(this.x.label, MARGIN.left + plot.width / 2, bottom + 32);
+    context.fillText(this.x.label, MARGIN.left + plot.width / 2, bottom + 34);
     context.textAlign = "right";
     for (const tick of up.ticks(Math.max(2, Math.floor(plot.height / 36)))) {
       const y = MARGIN.top + (1 - up.place(tick)) * plot.height;

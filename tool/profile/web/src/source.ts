@@ -32,6 +32,8 @@ export interface Quantity {
   label: string;
   /** Of which metric. */
   metric: string;
+  /** How many times as much is a step on an axis: so that what stands there is round. */
+  step: number;
   text(value: number): string;
 }
 

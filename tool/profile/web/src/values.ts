@@ -18,6 +18,9 @@ export function textOf({ unit, ratio }: Metric): (value: number) => string {
   return unit === "nanoseconds" ? (value) => time(Math.round(value)) : unit === "bytes" ? (value) => size(Math.round(value)) : count;
 }
 
+/** How many times as much is a round step of it. */
+export const stepOf = ({ unit }: Metric): number => (unit === "bytes" ? 32 : 10);
+
 /** Its unit, at the end of attributes' names. */
 export const suffixOf = ({ unit }: Metric): string => ({ nanoseconds: "-ns", bytes: "-bytes", bytecodes: "-bytecodes", count: "", share: "-millionths" })[unit];
 
