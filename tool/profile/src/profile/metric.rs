@@ -39,7 +39,8 @@ impl Unit {
             Unit::Nanoseconds => "nanoseconds",
             Unit::Bytes => "bytes",
             Unit::Bytecodes => "bytecodes",
-            Unit::Share => "millionths",
+            // As people write it: no format has one.
+            Unit::Share => "per cent",
         }
     }
 

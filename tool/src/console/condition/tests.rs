@@ -1,5 +1,6 @@
 use super::super::line::split;
 use super::*;
+use crate::profile::{MethodIndex, MethodName, Node, Tree};
 
 fn words(line: &str) -> Vec<Word> {
     split(line, &|_| None).unwrap()
@@ -56,6 +57,7 @@ fn expectations_are_read_with_and_without_spaces_and_around_constructors() {
         ("expect blocked.total(a.*::b) < 2ms", Comparison::Less, 2e6),
         ("expect made-up(a.*::b) < 3MiB", Comparison::Less, 3_145_728.0),
         ("expect waits(a.*::b) < 3", Comparison::Less, 3.0),
+        ("expect wait-share.total(a.*::b) < 12.5%", Comparison::Less, 125_000.0),
     ] {
         let read = expectation(line).unwrap();
         assert_eq!((read.comparison, read.value), (comparison, value), "{line}");
@@ -104,4 +106,34 @@ fn what_happened_is_expected_of_a_summary() {
     let failed = expectation("expect gc-longest < 5ms").unwrap().check_events(&summary);
     assert_eq!(failed.unwrap_err(), "expected gc-longest < 5ms, but it is 5ms");
     assert!(!expectation("expect events > 0").unwrap().is_of_events());
+}
+
+#[test]
+fn quotients_are_expected_as_any_metric() {
+    let node = |parent: Option<usize>, method, calls, self_ns, total_ns| Node {
+        parent: parent.map(NodeIndex),
+        calls,
+        self_ns,
+        total_ns,
+        ..Node::empty(MethodIndex(method))
+    };
+    // A method that is called twice by another, and once by itself.
+    let nodes = [node(None, 0, 1, 10, 100), node(Some(0), 1, 2, 30, 90), node(Some(1), 1, 1, 60, 60)];
+    let method = |machine: &str| MethodName { machine: machine.into(), display: machine.into() };
+    let profile = Profile {
+        merged: Tree::of(nodes.to_vec()),
+        methods: vec![method("a.B.m()V"), method("a.B.n()V")],
+        ..Profile::default()
+    };
+    for (line, holds) in [
+        ("expect wall-per-call(a.B::n) == 30ns", true),
+        // The outermost calls have all of it.
+        ("expect wall-per-call.total(a.B::n) == 45ns", true),
+        ("expect thrown-per-call(a.B::n) == 0%", true),
+        ("expect wall-per-call(a.B::n) > 30ns", false),
+        ("expect thrown-per-call(a.B::n) == 0ns", false),
+    ] {
+        let expectation = expectation(line).unwrap();
+        assert_eq!(expectation.check(&profile).is_ok(), holds, "{line}: {:?}", expectation.check(&profile));
+    }
 }
