@@ -1,10 +1,13 @@
 //! What is counted beside calls: waiting for monitors and in them, classes, [collections], [bytes](allocation). Off unless the tool asks: then it costs nothing.
+//! Exceptions are counted by probes alone.
 //!
 //! Nothing is counted outside the call graph; the runtime knows whether a thread is in it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headwater_protocol::ClassId;
 use headwater_protocol::word::{Counter, Counting};
+use jni::sys::jclass;
 
 use crate::allocation::{self, Mounts};
 use crate::collections;
@@ -12,6 +15,7 @@ use crate::hotspot::HotSpot;
 use crate::jni_env::Jni;
 use crate::jvmti::{Capabilities, Error, EventKind, Jvmti, capability};
 use crate::runtime::Runtime;
+use crate::target::Target;
 
 /// What is counted in a session.
 #[derive(Debug)]
@@ -58,6 +62,9 @@ impl Counters {
         if what.gc {
             collections::begin(jvmti)?;
         }
+        if what.classes {
+            jvmti.enable(EventKind::ClassLoad)?;
+        }
         self.classes.store(what.classes, Ordering::Release);
         Ok(())
     }
@@ -65,7 +72,7 @@ impl Counters {
     /// Nothing is counted any more.
     pub fn stop(&self, jvmti: Jvmti) {
         self.classes.store(false, Ordering::Release);
-        for event in LOCKS.into_iter().chain(WAITS) {
+        for event in LOCKS.into_iter().chain(WAITS).chain([EventKind::ClassLoad]) {
             let _ = jvmti.disable(event);
         }
         collections::end(jvmti);
@@ -77,10 +84,20 @@ impl Counters {
         self.bytes.load(Ordering::Acquire)
     }
 
+    /// The current thread has loaded a class, perhaps.
+    pub fn class_loaded(&self, target: &Target, jni: Jni, class: jclass) {
+        if self.classes.load(Ordering::Acquire)
+            && !jni.exception_pending()
+            && let Some(id) = target.classes.newly_loaded(class)
+        {
+            target.runtime.counted(jni, Counter::Loaded, id.0);
+        }
+    }
+
     /// The current thread has linked a class.
-    pub fn class_prepared(&self, runtime: &Runtime, jni: Jni) {
+    pub fn class_prepared(&self, runtime: &Runtime, jni: Jni, class: Option<ClassId>) {
         if self.classes.load(Ordering::Acquire) && !jni.exception_pending() {
-            runtime.counted(jni, Counter::Classes, 1);
+            runtime.counted(jni, Counter::Classes, class.map_or(0, |class| class.0));
         }
     }
 }

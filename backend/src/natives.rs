@@ -20,7 +20,7 @@ use crate::tsc;
 type Receiver = jobject;
 
 /// All of them.
-pub fn all() -> [Native; 11] {
+pub fn all() -> [Native; 12] {
     let native = |name: &'static CStr, signature: &'static CStr, function| Native { name, signature, function };
     [
         native(c"entered", c"(I)V", Java_java_lang_HeadwaterV1_entered as *mut c_void),
@@ -34,6 +34,7 @@ pub fn all() -> [Native; 11] {
             Java_java_lang_HeadwaterV1_revealHandle as *mut c_void,
         ),
         native(c"revealReceiver", c"(Ljava/lang/Class;I)V", Java_java_lang_HeadwaterV1_revealReceiver as *mut c_void),
+        native(c"classNumber", c"(Ljava/lang/Class;)J", Java_java_lang_HeadwaterV1_classNumber as *mut c_void),
         native(c"openCalls", c"(J)I", Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
         native(c"cpuTime", c"()J", Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
         native(c"readTsc", c"()J", Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
@@ -117,6 +118,21 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_revealReceiver(
         let Ok(class) = session.target.classes.id(receiver) else { return };
         session.ask_and_follow(jni, Upcall::Received { call: number as u32, class });
     });
+}
+
+/// The number of a class; 0 without a session.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_classNumber(
+    _env: *mut JNIEnv,
+    _class: Receiver,
+    numbered: jclass,
+) -> jlong {
+    guard(0, || {
+        session::enter().and_then(|session| session.target.classes.id(numbered).ok()).map_or(0, |id| id.0 as jlong)
+    })
 }
 
 /// Waits for a free chunk.

@@ -82,7 +82,7 @@ pub fn instrument(bytes: &[u8], probes: &Probes<'_>, requests: &[Request]) -> Re
 fn rank(place: Place) -> u32 {
     match place {
         Place::Method => 1,
-        Place::Wait { call: None } => 2,
+        Place::Wait { call: None } | Place::Constructed => 2,
         Place::Lines { .. } => 3,
         // Around the method's own probes: what is told first is not the method's time.
         Place::Around { call: None, .. } => 0,
@@ -208,6 +208,7 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let mut places = Places::new(walk, caller, &mut self.appended, &mut self.plan);
         let (mut regions, pieces) = places.find(requests)?;
         let (allocates, counts) = (!pieces.is_empty(), places.counts());
+        let sees = places.caller.exceptions().is_some();
         regions::nest(&mut regions);
         constructor::phases(&walk, &mut self.phases).map_err(all)?;
         let chains = Chains::new(&regions);
@@ -219,12 +220,14 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let shifts = std::mem::take(&mut self.shifts);
         let layout = Layout::new(&code, &self.scan, &self.plan, shifts).map_err(all)?;
         // An object and an id, or an id alone; below them what is returned, or an exception.
-        let around = requests.iter().any(|request| matches!(request.place, Place::Around { .. }));
+        let around = requests.iter().any(|it| matches!(it.place, Place::Around { .. } | Place::Constructed));
         let more = match counts {
             // A token, and two longs that are added.
             true => 5,
             false => 1 + u16::from(allocates || around || !self.plan.held.is_empty()),
         };
+        // What leaves the method is passed on.
+        let more = more + u16::from(sees);
         let max_stack = code.max_stack.max(1).checked_add(more).ok_or(all(Refusal::StackFull))?;
         let max_locals = code.max_locals.checked_add(self.plan.locals).ok_or(all(Refusal::LocalsFull))?;
         let start = self.codes.len();

@@ -44,4 +44,4 @@ pub use instructions::Instruction;
 pub use instrument::{Rewritten, instrument, reassemble};
 pub use lambdas::{Lambda, lambdas};
 pub use likelihood::Likelihood;
-pub use probes::{Around, Instructions, Place, Probes, Refused, Request};
+pub use probes::{Around, Exceptions, Instructions, Place, Probes, Refused, Request};

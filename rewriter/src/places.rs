@@ -83,7 +83,9 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
                     continue;
                 }
                 Place::Around { call: Some(offset), .. } | Place::Wait { call: Some(offset) } => self.call(offset),
-                Place::Around { call: None, .. } | Place::Wait { call: None } => Ok(vec![(0, self.walk.code.len())]),
+                Place::Around { call: None, .. } | Place::Wait { call: None } | Place::Constructed => {
+                    Ok(vec![(0, self.walk.code.len())])
+                }
                 Place::FirstArgument | Place::Argument { .. } => {
                     let piece = match request.place {
                         Place::Argument { local } => self.argument(local, request.id),
@@ -96,6 +98,7 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
             let region = ranges.and_then(|ranges| match request.place {
                 Place::Around { local, .. } => self.around(ranges, local, request.id),
                 Place::Wait { .. } => self.waiting(ranges, request.id),
+                Place::Constructed => self.constructed(ranges, request.id),
                 Place::Method => self.method(ranges, request.id),
                 place => self.region(ranges, place, request.id),
             });
@@ -114,6 +117,9 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
             pieces.extend(self.allocations(&allocations)?);
         }
         pieces.extend(self.counting().map_err(|why| (None, why))?);
+        if requests.iter().any(|request| request.place == Place::Method) {
+            pieces.extend(self.handlers().map_err(|why| (None, why))?);
+        }
         Ok((regions, pieces))
     }
 
@@ -199,14 +205,19 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
         let token = self.hold(Held::Object)?;
         let executed = self.executed(&ranges)?;
         let push = Push::new(id, self.appended)?;
+        let seen = self.caller.exceptions().map(|_| DUP);
         let mut call =
             |probe, operand: &[u8]| self.caller.call(probe, operand, &push, self.appended, &mut self.plan.arena);
-        let (exit, thrown) = match executed {
-            None => (call(Probe::Exit, &load(token))?, call(Probe::Throw, &load(token))?),
-            Some((sum, _)) => {
-                let operands = [load(token), sum].concat();
-                (call(Probe::ExitCounted, &operands)?, call(Probe::ThrowCounted, &operands)?)
-            }
+        let sum = executed.map(|(sum, _)| sum);
+        let (exits, throws, throws_seen) = match sum {
+            None => (Probe::Exit, Probe::Throw, Probe::ThrowSeen),
+            Some(_) => (Probe::ExitCounted, Probe::ThrowCounted, Probe::ThrowSeenCounted),
+        };
+        let operands = [load(token), sum.unwrap_or_default()].concat();
+        let exit = call(exits, &operands)?;
+        let thrown = match seen {
+            None => call(throws, &operands)?,
+            Some(dup) => call(throws_seen, &[&[dup][..], &operands].concat())?,
         };
         let enter = call(Probe::Enter, &[])?;
         Ok(Region { ranges, enter: self.extend(enter, &store(token)), exit, thrown })
@@ -256,6 +267,33 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
         let mut call = |probe| self.caller.call(probe, &[], &push, self.appended, &mut self.plan.arena);
         let (enter, exit, thrown) = (call(Probe::Waits)?, call(Probe::Waited)?, call(Probe::Waited)?);
         Ok(Region { ranges, enter, exit, thrown })
+    }
+
+    /// A constructor, of which only returns are probed.
+    fn constructed(&mut self, ranges: Vec<(u32, u32)>, id: u32) -> Result<Region, Refusal> {
+        if !self.is_unconstructed(0) {
+            return Err(Refusal::NoSuchPlace);
+        }
+        let push = Push::new(id, self.appended)?;
+        let exit = self.caller.call(Probe::Seen, &load(0), &push, self.appended, &mut self.plan.arena)?;
+        Ok(Region { ranges, enter: 0..0, exit, thrown: 0..0 })
+    }
+
+    /// What tells that exceptions arrive at handlers.
+    fn handlers(&mut self) -> Result<Pieces, Refusal> {
+        let Some(exceptions) = self.caller.exceptions() else { return Ok(Pieces::new()) };
+        // One that is for a class of exceptions too is for these: a compiler makes no such.
+        let mut handlers: BTreeMap<u32, bool> = BTreeMap::new();
+        for range in self.walk.code.exceptions() {
+            *handlers.entry(range.handler).or_default() |= range.catch_type != 0;
+        }
+        let mut pieces = Pieces::new();
+        for (offset, catches) in handlers {
+            let push = Push::new(if catches { exceptions.caught } else { exceptions.passing }, self.appended)?;
+            let piece = self.caller.call(Probe::Seen, &[DUP], &push, self.appended, &mut self.plan.arena)?;
+            pieces.push((offset, Slot::All, piece));
+        }
+        Ok(pieces)
     }
 
     fn lines(&self, first: u16, last: u16) -> Result<Vec<(u32, u32)>, Refusal> {

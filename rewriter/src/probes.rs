@@ -36,8 +36,22 @@ pub struct Probes<'p> {
     /// Called before a call, with the object that it is made on (perhaps `null`), and the id of the place:
     /// `(Ljava/lang/Object;I)V`. `None` if receivers are not passed.
     pub receiver: Option<&'p str>,
+    /// Called with exceptions that probed methods come to see. `None` if nobody wants to.
+    pub exceptions: Option<Exceptions<'p>>,
     /// Whether `exit` and `throw` are given the number of instructions that were executed.
     pub instructions: Instructions,
+}
+
+/// What is called with exceptions, and a number: `(Ljava/lang/Object;I)V`. An exception that leaves a method is given to `throw`, before the token:
+/// `(Ljava/lang/Object;Ljava/lang/Object;I)V`, or `(Ljava/lang/Object;Ljava/lang/Object;JI)V`.
+#[derive(Clone, Copy, Debug)]
+pub struct Exceptions<'p> {
+    /// Its name.
+    pub seen: &'p str,
+    /// The number where a handler begins that is for any exception: `finally`, and the end of `synchronized`.
+    pub passing: u32,
+    /// The number where another handler begins.
+    pub caught: u32,
 }
 
 /// Whether the instructions that methods and regions execute are counted.
@@ -65,6 +79,7 @@ impl<'p> Probes<'p> {
             waiting: None,
             before: None,
             receiver: None,
+            exceptions: None,
             instructions: Instructions::Ignored,
         }
     }
@@ -122,6 +137,8 @@ pub enum Place {
         /// Of the invoke instruction; `None` for the method.
         call: Option<u32>,
     },
+    /// A constructor, when it returns: [`Exceptions::seen`] is called with what it has constructed.
+    Constructed,
     /// An instruction: its probe is called on every way to it, and nothing when it is done.
     Before {
         /// Of the instruction.
@@ -180,6 +197,9 @@ pub(crate) enum Probe {
     ThrowCounted,
     ExitRegionCounted,
     ThrowRegionCounted,
+    ThrowSeen,
+    ThrowSeenCounted,
+    Seen,
     Allocate,
     Receive,
     Argument,
@@ -209,6 +229,11 @@ impl<'p> Caller<'p> {
         Caller { probes, instructions: probes.instructions, indexes: [None; PROBES] }
     }
 
+    /// What is called with exceptions, if something is.
+    pub(crate) fn exceptions(&self) -> Option<Exceptions<'p>> {
+        self.probes.exceptions
+    }
+
     /// Appends the code of a call to an arena; `operand` is the code that pushes what comes before the id.
     pub(crate) fn call(
         &mut self,
@@ -224,6 +249,7 @@ impl<'p> Caller<'p> {
                 const WITH_OBJECT: &str = "(Ljava/lang/Object;I)V";
                 let around = self.probes.around.ok_or(Refusal::NoProbe);
                 let waiting = self.probes.waiting.ok_or(Refusal::NoProbe);
+                let exceptions = self.probes.exceptions.ok_or(Refusal::NoProbe);
                 let (name, descriptor) = match probe {
                     Probe::Enter => (self.probes.enter, "(I)Ljava/lang/Object;"),
                     Probe::Exit => (self.probes.exit, WITH_OBJECT),
@@ -234,6 +260,9 @@ impl<'p> Caller<'p> {
                     Probe::ThrowCounted => (self.probes.throw, "(Ljava/lang/Object;JI)V"),
                     Probe::ExitRegionCounted => (self.probes.exit, "(JI)V"),
                     Probe::ThrowRegionCounted => (self.probes.throw, "(JI)V"),
+                    Probe::ThrowSeen => (self.probes.throw, "(Ljava/lang/Object;Ljava/lang/Object;I)V"),
+                    Probe::ThrowSeenCounted => (self.probes.throw, "(Ljava/lang/Object;Ljava/lang/Object;JI)V"),
+                    Probe::Seen => (exceptions?.seen, WITH_OBJECT),
                     Probe::Receive => (self.probes.receive.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                     Probe::Allocate => (self.probes.allocate.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                     Probe::Argument => (self.probes.argument.ok_or(Refusal::NoProbe)?, WITH_OBJECT),

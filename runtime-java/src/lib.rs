@@ -12,7 +12,7 @@ pub const ENTER: &str = "enter";
 /// `(Ljava/lang/Object;I)V`: before a return, with the token; `(I)V`: where control leaves a part of a method. Where instructions are
 /// counted, with their number: `(Ljava/lang/Object;JI)V` and `(JI)V`.
 pub const EXIT: &str = "exit";
-/// The same, when an exception leaves the method or the part.
+/// The same, when an exception leaves the method or the part. Where exceptions are counted, a method's has the exception before the token.
 pub const THROWN: &str = "thrown";
 /// `(I)V`: before a call that is not expected to be made.
 pub const APPROACHED: &str = "approached";
@@ -42,8 +42,21 @@ pub const WAIT_BEGINS: &str = "waitBegins";
 /// `(I)V`: behind it, also when an exception leaves it.
 pub const WAIT_ENDS: &str = "waitEnds";
 
+/// `(Ljava/lang/Object;I)V`: with an exception, where it is made or a handler for it begins, and what becomes of it: one of [`exception`].
+pub const EXCEPTIONAL: &str = "exceptional";
+
+/// What becomes of an exception.
+pub mod exception {
+    /// It is made.
+    pub const MADE: u32 = 0;
+    /// It comes to a handler that is for any exception, and is thrown on.
+    pub const PASSING: u32 = 1;
+    /// It is caught.
+    pub const CAUGHT: u32 = 2;
+}
+
 /// All that instrumented methods call, by name and descriptor.
-pub const PROBES: [(&str, &str); 17] = [
+pub const PROBES: [(&str, &str); 20] = [
     (ENTER, "(I)Ljava/lang/Object;"),
     (EXIT, "(Ljava/lang/Object;I)V"),
     (THROWN, "(Ljava/lang/Object;I)V"),
@@ -53,6 +66,9 @@ pub const PROBES: [(&str, &str); 17] = [
     (THROWN, "(Ljava/lang/Object;JI)V"),
     (EXIT, "(JI)V"),
     (THROWN, "(JI)V"),
+    (THROWN, "(Ljava/lang/Object;Ljava/lang/Object;I)V"),
+    (THROWN, "(Ljava/lang/Object;Ljava/lang/Object;JI)V"),
+    (EXCEPTIONAL, "(Ljava/lang/Object;I)V"),
     (APPROACHED, "(I)V"),
     (RECEIVED, "(Ljava/lang/Object;I)V"),
     (REFLECTED, "(Ljava/lang/Object;I)V"),
@@ -116,7 +132,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 20] = [
+pub const CLASSES: [RuntimeClass; 21] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -132,6 +148,7 @@ pub const CLASSES: [RuntimeClass; 20] = [
     class!("HeadwaterV1Bucket"),
     class!("HeadwaterV1Allocation"),
     class!("HeadwaterV1Waits"),
+    class!("HeadwaterV1Exceptions"),
     class!("HeadwaterV1HandedOver"),
     class!("HeadwaterV1Handover"),
     class!("HeadwaterV1Outermost"),

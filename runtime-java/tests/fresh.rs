@@ -5,7 +5,7 @@ use std::process::Command;
 
 use headwater_protocol::{layout, word};
 use headwater_runtime_java::{
-    CLASSES, OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO, RECEIVING_CALLS, handover, javac_arguments,
+    CLASSES, OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO, RECEIVING_CALLS, exception, handover, javac_arguments,
 };
 
 fn javac() -> PathBuf {
@@ -70,6 +70,10 @@ fn constants_are_the_protocols() {
         ("HANDOVER_END", word::Handover::End.number().into()),
         ("HANDOVER_DROP", word::Handover::Drop.number().into()),
         ("COUNTER_ALLOCATED", word::Counter::Allocated.number().into()),
+        ("COUNTER_EXCEPTIONS", word::Counter::Exceptions.number().into()),
+        ("EXCEPTION_MADE", exception::MADE.into()),
+        ("EXCEPTION_PASSING", exception::PASSING.into()),
+        ("EXCEPTION_CAUGHT", exception::CAUGHT.into()),
         ("START", handover::START.into()),
         ("TASK", handover::TASK.into()),
         ("STAGE", handover::STAGE.into()),

@@ -14,6 +14,7 @@ mod doctor;
 mod endings;
 mod events;
 mod exactness;
+mod exceptions;
 mod exports;
 mod footprint;
 mod gentle;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         doctor::trials(),
         endings::trials(),
         events::trials(),
+        exceptions::trials(),
         exactness::trials(),
         exports::trials(),
         footprint::trials(),

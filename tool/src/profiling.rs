@@ -29,6 +29,7 @@ mod finishing;
 mod jit;
 pub mod live;
 mod missing;
+mod named;
 mod recorder;
 mod settings;
 pub(crate) mod settle;

@@ -1,8 +1,8 @@
-//! Events of what is counted beside calls. The JVM tells of a wait on the thread that waits, and of a collection while all threads stand still, on a thread
+//! Events of what is counted beside calls. The JVM tells of a wait on the thread that waits, of a class on the thread that loads it, and of a collection while all threads stand still, on a thread
 //! that can do next to nothing: no Java code, no function of JNI's or JVMTI's.
 
 use headwater_protocol::word::Counter;
-use jni::sys::{JNIEnv, jlong, jobject};
+use jni::sys::{JNIEnv, jclass, jlong, jobject};
 
 use crate::allocation::Mounts;
 use crate::collections;
@@ -15,6 +15,7 @@ use crate::session;
 /// With the callbacks of these events.
 pub fn with(others: Callbacks) -> Callbacks {
     Callbacks {
+        class_load: Some(class_load),
         monitor_wait: Some(monitor_wait),
         monitor_waited: Some(monitor_waited),
         monitor_contended_enter: Some(monitor_contended_enter),
@@ -38,6 +39,15 @@ fn tell(env: *mut JNIEnv, tell: impl FnOnce(&Runtime, Jni)) {
         if !session.is_restoring() && !jni.exception_pending() {
             tell(session.target.runtime, jni);
         }
+    });
+}
+
+unsafe extern "system" fn class_load(_jvmti: *mut Env, env: *mut JNIEnv, _thread: jthread, class: jclass) {
+    guard((), || {
+        let Some(session) = session::enter() else { return };
+        // SAFETY: the JVM calls with the current thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        session.counting.class_loaded(&session.target, jni, class);
     });
 }
 

@@ -13,7 +13,7 @@ use headwater_protocol::layout::{
     Shape, chunk_data,
 };
 use headwater_protocol::segment::{Recording, Segment};
-use headwater_protocol::word::{Event, Handover, PauseReason, Wait};
+use headwater_protocol::word::{Counter, Event, Handover, PauseReason, Wait};
 use headwater_protocol::{MethodId, ThreadId};
 use headwater_tests::random::Random;
 
@@ -77,7 +77,7 @@ pub(crate) fn words(random: &mut Random, methods: u32) -> Vec<u64> {
     for _ in 0..random.below(64) {
         now_ns += random.below(1 << 12) as u64;
         let method = MethodId(1 + random.below(methods.max(1) as usize) as u32);
-        words.push(match random.below(13) {
+        words.push(match random.below(14) {
             0..=4 => {
                 let root = stack.is_empty();
                 stack.push(method);
@@ -93,6 +93,7 @@ pub(crate) fn words(random: &mut Random, methods: u32) -> Vec<u64> {
             }
             10 => Event::Handover { what: random.choose(&Handover::ALL), link: random.below(4) as u64 }.encode(),
             11 => Event::Wait { wait: random.choose(&Wait::ALL), begins: random.once_in(2), time_ns: now_ns }.encode(),
+            12 => Event::Count { counter: random.choose(&Counter::ALL), value: random.below(1 << 9) as u64 }.encode(),
             _ => edge(random) << random.below(64) | (random.below(8) as u64) << 61 | u64::from(method.0) << 41,
         });
     }

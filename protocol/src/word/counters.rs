@@ -18,11 +18,13 @@ pub enum Wait {
     Socket,
     /// It reads or writes a file, or a pipe.
     File,
+    /// It is in a class loader's code: no wait, but told of in the same way, and apart from those.
+    Loading,
 }
 
 impl Wait {
     /// All of them, at the index of their number.
-    pub const ALL: [Wait; 4] = [Wait::Parked, Wait::Asleep, Wait::Socket, Wait::File];
+    pub const ALL: [Wait; 5] = [Wait::Parked, Wait::Asleep, Wait::Socket, Wait::File, Wait::Loading];
 
     /// What its probes are called with.
     pub const fn number(self) -> u32 {
@@ -36,16 +38,18 @@ impl Wait {
             Wait::Asleep => Counter::SleptNs,
             Wait::Socket => Counter::SocketNs,
             Wait::File => Counter::FileNs,
+            Wait::Loading => Counter::LoadingNs,
         }
     }
 
-    /// What counts how often.
-    pub const fn times(self) -> Counter {
+    /// What counts how often, if that is counted.
+    pub const fn times(self) -> Option<Counter> {
         match self {
-            Wait::Parked => Counter::Parked,
-            Wait::Asleep => Counter::Slept,
-            Wait::Socket => Counter::Socket,
-            Wait::File => Counter::File,
+            Wait::Parked => Some(Counter::Parked),
+            Wait::Asleep => Some(Counter::Slept),
+            Wait::Socket => Some(Counter::Socket),
+            Wait::File => Some(Counter::File),
+            Wait::Loading => None,
         }
     }
 
@@ -59,7 +63,7 @@ impl Wait {
 /// What is counted beside calls, at the method on top (id of a `PAUSE` word; nothing of it is taken off a clock).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Counter {
-    /// Classes that the thread has loaded and linked.
+    /// A class that the thread has linked. The word names it, as [`Counter::names`] says.
     Classes,
     /// How long it waited to enter monitors, in ns.
     BlockedNs,
@@ -93,11 +97,17 @@ pub enum Counter {
     FileNs,
     /// How often.
     File,
+    /// An exception that was made, or thrown though it was made elsewhere. The word names its class.
+    Exceptions,
+    /// A class that the thread has loaded. The word names it.
+    Loaded,
+    /// How long it was in class loaders' code, in ns. In no word, as those of waits.
+    LoadingNs,
 }
 
 impl Counter {
     /// All of them.
-    pub const ALL: [Counter; 17] = [
+    pub const ALL: [Counter; 20] = [
         Counter::Classes,
         Counter::BlockedNs,
         Counter::Blocked,
@@ -115,6 +125,9 @@ impl Counter {
         Counter::Socket,
         Counter::FileNs,
         Counter::File,
+        Counter::Exceptions,
+        Counter::Loaded,
+        Counter::LoadingNs,
     ];
 
     /// Those of times that are parts of methods' own: in no two of them at once.
@@ -147,6 +160,9 @@ impl Counter {
             Counter::Socket => 45,
             Counter::FileNs => 46,
             Counter::File => 47,
+            Counter::Exceptions => 49,
+            Counter::Loaded => 50,
+            Counter::LoadingNs => 51,
         }
     }
 
@@ -162,6 +178,12 @@ impl Counter {
         by_number
     };
 
+    /// Whether a word tells of one thing, and of which: its payload is the number of a class, 0 for one that is not known.
+    #[inline]
+    pub const fn names(self) -> bool {
+        matches!(self, Counter::Classes | Counter::Loaded | Counter::Exceptions)
+    }
+
     /// The counter of a number.
     #[inline]
     pub fn of(number: u32) -> Option<Counter> {
@@ -172,8 +194,10 @@ impl Counter {
 /// What is counted beside calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counting {
-    /// Classes that are loaded and linked.
+    /// Classes that are loaded and linked, and what class loaders take for that.
     pub classes: bool,
+    /// Exceptions.
+    pub exceptions: bool,
     /// Waiting to enter monitors.
     pub locks: bool,
     /// Waiting in `Object.wait`, and to enter monitors.
@@ -192,7 +216,8 @@ impl Counting {
     /// Whether a counter belongs to it.
     pub fn has(self, counter: Counter) -> bool {
         match counter {
-            Counter::Classes => self.classes,
+            Counter::Classes | Counter::Loaded | Counter::LoadingNs => self.classes,
+            Counter::Exceptions => self.exceptions,
             Counter::BlockedNs | Counter::Blocked => self.locks || self.waits,
             Counter::WaitedNs | Counter::Waited => self.waits,
             Counter::Bytecodes => self.bytecodes,
@@ -207,6 +232,11 @@ impl Counting {
             | Counter::FileNs
             | Counter::File => self.probed_waits,
         }
+    }
+
+    /// Whether something is that has classes' names.
+    pub fn names_classes(self) -> bool {
+        Counter::ALL.into_iter().any(|counter| counter.names() && self.has(counter))
     }
 
     /// Whether nothing is.

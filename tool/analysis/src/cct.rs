@@ -12,6 +12,11 @@ use rustc_hash::FxHashMap;
 
 use headwater_profile::profile::CpuSamples;
 
+mod counts;
+
+pub use counts::Named;
+use counts::NamedCounts;
+
 /// A node of a tree, numbered from 0, which is the tree's own root and stands for no method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
@@ -97,6 +102,7 @@ pub struct Cct {
     cpu: FxHashMap<u32, CpuSamples>,
     /// What was counted beside calls, by counter: as far as the last node that has any.
     counts: [Vec<u64>; Counter::ALL.len()],
+    named: NamedCounts,
 }
 
 impl Default for Cct {
@@ -114,6 +120,7 @@ impl Cct {
             wide: FxHashMap::default(),
             cpu: FxHashMap::default(),
             counts: Default::default(),
+            named: NamedCounts::default(),
         }
     }
 
@@ -171,31 +178,6 @@ impl Cct {
     /// Samples of a node's method on top of its stack.
     pub fn add_cpu(&mut self, id: NodeId, samples: CpuSamples) {
         self.cpu.entry(id.0).or_default().add(samples);
-    }
-
-    /// How much of something was counted in a node's method.
-    pub fn count(&self, id: NodeId, counter: Counter) -> u64 {
-        self.counts[counter as usize].get(id.index()).copied().unwrap_or_default()
-    }
-
-    /// Something was counted in a node's method.
-    #[inline]
-    pub fn add_count(&mut self, id: NodeId, counter: Counter, value: u64) {
-        let counts = &mut self.counts[counter as usize];
-        if counts.len() <= id.index() {
-            counts.resize(self.nodes.len(), 0);
-        }
-        let sum = &mut counts[id.index()];
-        *sum = sum.saturating_add(value);
-    }
-
-    /// What was counted in any node, by nodes' indices.
-    fn counts(&self) -> impl Iterator<Item = (usize, Counter, u64)> {
-        let of = |(counter, counts): (Counter, &[u64])| {
-            let some = counts.iter().enumerate().filter(|(_, value)| **value > 0);
-            some.map(|(index, value)| (index, counter, *value)).collect::<Vec<_>>()
-        };
-        Counter::ALL.into_iter().flat_map(move |counter| of((counter, &self.counts[counter as usize])))
     }
 
     /// How often an exception left a node's method.
@@ -382,6 +364,7 @@ impl Cct {
                 kept.add_count(place, counter, value);
             }
         }
+        self.named.add_to(&mut kept.named, |node| places[node.index()]);
         Some((kept, places, calls))
     }
 
@@ -402,6 +385,7 @@ impl Cct {
         for (index, counter, value) in self.counts() {
             other.add_count(places[index], counter, value);
         }
+        self.named.add_to(&mut other.named, |node| Some(places[node.index()]));
         places
     }
 }

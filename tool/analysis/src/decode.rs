@@ -256,7 +256,7 @@ impl Decoder {
         let callee = if !thread.is_outside() {
             let elapsed = thread.elapsed(now_ns);
             thread.open.advance(elapsed);
-            thread.count_wait(elapsed);
+            thread.count_waits(elapsed);
             thread.tree.call(thread.top, method, elapsed)
         } else if thread.base != NodeId::TOP {
             let callee = thread.tree.handed_child(thread.base, method);
@@ -287,7 +287,7 @@ impl Decoder {
             let torn = thread.depth();
             self.healed += torn;
             thread.open.heal(torn);
-            thread.wait = None;
+            thread.waits.clear();
             thread.end_part();
             thread.top = NodeId::TOP;
             self.roots_completed += 1;
@@ -333,7 +333,7 @@ impl Decoder {
             thread.tree.add_thrown(left);
         }
         thread.tree.add_count(left, Counter::Bytecodes, bytecodes);
-        thread.leave_wait(left);
+        thread.leave_waits(left);
         thread.top = thread.tree.parent(left).unwrap_or(NodeId::TOP);
         if thread.top == NodeId::TOP {
             self.roots_completed += 1;
@@ -413,7 +413,7 @@ impl Decoder {
             for before in &mut thread.outer {
                 before.base = thread.tree.follow(&old.path(before.base));
             }
-            thread.move_wait(&old, &nodes);
+            thread.move_waits(&old, &nodes);
             thread.before.moved(&nodes);
             thread.ended.clear();
             thread.began = None;

@@ -51,6 +51,10 @@ pub struct Options {
     pub follow_threads: bool,
     /// Where threads wait is probed.
     pub waits: bool,
+    /// Class loaders tell when they begin and when they are done.
+    pub loading: bool,
+    /// Exceptions tell that they are made.
+    pub exceptions: bool,
 }
 
 /// Who reaches a method.

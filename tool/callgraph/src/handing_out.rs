@@ -136,7 +136,7 @@ impl CallGraph {
         self.plan.drop_refused(&mut self.methods, key);
         if self.plan.passed.contains(&key) {
             let name = self.known.mirrors.get(key).name.clone();
-            match self.known.has_waits(&name) {
+            match self.known.tells(&name) {
                 true => self.wait_refused(&name, &reason),
                 false => self.passage_refused(&name, &reason),
             }

@@ -14,7 +14,6 @@ use super::CallGraph;
 use super::known::Known;
 use super::mirror::ClassKey;
 use super::plan::Plan;
-use super::waits;
 
 /// What happens in a method.
 #[derive(Clone, Copy, Debug)]
@@ -81,10 +80,10 @@ pub struct Passage {
 }
 
 impl Plan {
-    /// Has the JDK's classes probed in which work passes from thread to thread, and those in which threads wait, if the user wants to know.
+    /// Has the JDK's classes probed in which work passes from thread to thread, and those that tell of more, if the user wants to know.
     pub(super) fn probe_passages(&mut self, known: &Known) {
         let passages = PLACES.iter().map(|(class, ..)| *class).filter(|_| known.options.follow_threads);
-        for class in passages.chain(waits::classes().filter(|_| known.options.waits)) {
+        for class in passages.chain(known.telling()) {
             for key in known.mirrors.visible(class, LoaderId::BOOT) {
                 if known.mirrors.get(key).linked && self.passed.insert(key) {
                     self.to_hotswap.insert(key);

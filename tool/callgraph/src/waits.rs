@@ -1,8 +1,9 @@
 //! What waits in the JDK's own methods (`--count waits`): threads that are parked or asleep, or read and write. These methods are probed, so each
-//! wait is told of, whoever calls them.
+//! wait is told of, whoever calls them. So are those by which the JVM and programs have class loaders find classes (`--count classes`), and those in which
+//! exceptions are made (`--count exceptions`).
 //!
-//! They are the innermost ones that have code: the JVM's park and sleep and the operating system's calls are native. Nothing of the program's runs
-//! inside them, so what passes there is waiting.
+//! Those that wait are the innermost ones that have code: the JVM's park and sleep and the operating system's calls are native. Nothing of the program's
+//! runs inside them, so what passes there is waiting.
 //!
 //! Why so, and at what cost: docs/decisions/waits.md.
 
@@ -23,18 +24,20 @@ enum Waiting {
     Calls(&'static str, &'static str),
 }
 
-use Wait::{Asleep, File, Parked, Socket};
+use Wait::{Asleep, File, Loading, Parked, Socket};
 use Waiting::{Calls, Whole};
 
 const THREAD: &str = "java/lang/Thread";
 const DESCRIPTOR: &str = "java/io/FileDescriptor";
+/// Each of its constructors is called for some exception, and one for each.
+const THROWABLE: &str = "java/lang/Throwable";
 
 /// What is native up to some JDK (18, and 20): nothing can be probed there but calls, in methods that are instrumented. Later ones have such a wait twice,
 /// which counts as one.
 const NATIVE: [(Waiting, Wait); 2] = [(Calls(THREAD, "sleep"), Asleep), (Calls(DESCRIPTOR, "sync"), File)];
 
 /// Class, methods, what waits there, and in what. A JDK has some of them.
-const PLACES: [(&str, &[&str], Waiting, Wait); 18] = [
+const PLACES: [(&str, &[&str], Waiting, Wait); 19] = [
     ("java/util/concurrent/locks/LockSupport", &["park", "parkNanos", "parkUntil"], Whole, Parked),
     ("sun/misc/Unsafe", &["park"], Whole, Parked),
     (THREAD, &["sleep"], Whole, Asleep),
@@ -59,6 +62,8 @@ const PLACES: [(&str, &[&str], Waiting, Wait); 18] = [
     ),
     // The rest of a selection calls back what it is given.
     ("sun/nio/ch/EPollSelectorImpl", &["doSelect"], Calls("sun/nio/ch/EPoll", "wait"), Socket),
+    // The JVM calls this one. Whoever calls the others has what is within it, too, and that once.
+    ("java/lang/ClassLoader", &["loadClass"], Whole, Loading),
     // JDK 11.
     ("java/net/SocketInputStream", &["read"], Whole, Socket),
     ("java/net/SocketOutputStream", &["socketWrite"], Whole, Socket),
@@ -78,15 +83,20 @@ pub struct WaitPlace {
     pub wait: Wait,
 }
 
-/// The classes that are probed.
-pub(super) fn classes() -> impl Iterator<Item = &'static str> {
-    PLACES.iter().map(|(class, ..)| *class)
-}
-
 impl Known {
-    /// Whether threads wait in methods of a class of the JDK's, and that is to be told.
-    pub(super) fn has_waits(&self, class: &str) -> bool {
-        self.options.waits && classes().any(|name| name == class)
+    /// The JDK's classes that are probed for what they tell.
+    pub(super) fn telling(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let waiting = PLACES.iter().filter(move |(.., wait)| self.are_told(*wait)).map(|(class, ..)| *class);
+        waiting.chain(self.options.exceptions.then_some(THROWABLE))
+    }
+
+    /// Whether a class of the JDK's is one of them.
+    pub(super) fn tells(&self, class: &str) -> bool {
+        self.telling().any(|name| name == class)
+    }
+
+    fn are_told(&self, wait: Wait) -> bool {
+        if wait == Loading { self.options.loading } else { self.options.waits }
     }
 }
 
@@ -100,19 +110,21 @@ impl CallGraph {
         bytes: &[u8],
         selected: &[Selected],
     ) -> Vec<WaitPlace> {
-        let is_jdks = loader == LoaderId::BOOT && self.known.has_waits(name);
-        if !self.known.options.waits || self.known.roots_only || (!is_jdks && selected.is_empty()) {
+        let is_jdks = loader == LoaderId::BOOT && self.known.tells(name);
+        let are_calls_told = self.known.options.waits && !selected.is_empty();
+        if self.known.roots_only || !(is_jdks || are_calls_told) {
             return Vec::new();
         }
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         let mut methods: Vec<usize> = selected.iter().map(|method| method.method_index).collect();
         methods.dedup();
         let native = |method| NATIVE.into_iter().map(move |(calls, wait)| (method, calls, wait));
-        let calls = methods.into_iter().flat_map(native);
+        let calls = methods.into_iter().filter(|_| are_calls_told).flat_map(native);
         let mut places: Vec<WaitPlace> =
             calls.flat_map(|(method, calls, wait)| places_in(&file, method, calls, wait)).collect();
         if is_jdks && self.plan.is_passing(&self.known, class) {
-            for (_, names, waiting, wait) in PLACES.iter().filter(|(class, ..)| *class == name) {
+            let of_class = PLACES.iter().filter(|(class, _, _, wait)| *class == name && self.known.are_told(*wait));
+            for (_, names, waiting, wait) in of_class {
                 let named =
                     file.methods().iter().filter(|it| it.has_code() && names.iter().any(|name| *it.name() == **name));
                 places.extend(named.flat_map(|method| places_in(&file, method.index, *waiting, *wait)));
@@ -121,9 +133,29 @@ impl CallGraph {
         places
     }
 
-    /// A wait cannot be told of.
+    /// The constructors in a class file, by their indices, in which exceptions are made that are to tell so.
+    pub fn exception_constructors(
+        &self,
+        class: Option<ClassId>,
+        loader: LoaderId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Vec<usize> {
+        let is_wanted = self.known.options.exceptions && !self.known.roots_only;
+        if !is_wanted || loader != LoaderId::BOOT || name != THROWABLE || !self.plan.is_passing(&self.known, class) {
+            return Vec::new();
+        }
+        let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
+        file.methods().iter().filter(|it| it.has_code() && *it.name() == *"<init>").map(|it| it.index).collect()
+    }
+    /// What a class of the JDK's would tell, or a call in another, cannot be told of.
     pub fn wait_refused(&mut self, class: &str, reason: &str) {
-        self.methods.skip(class.replace('/', "."), format!("how long it waits is not told: {reason}"));
+        let what = match class {
+            THROWABLE => "exceptions are counted only where instrumented methods throw or catch them",
+            "java/lang/ClassLoader" => "how long it loads classes is not told",
+            _ => "how long it waits is not told",
+        };
+        self.methods.skip(class.replace('/', "."), format!("{what}: {reason}"));
     }
 }
 

@@ -4,6 +4,7 @@
 //! session can go on serving the target meanwhile.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use headwater_protocol::message::Calibration;
@@ -12,6 +13,7 @@ use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::missing::{at_least, called, unseen, warnings};
+use super::named::Things;
 use super::{Settings, Undisturbed, budget, counters};
 use crate::budget::{Governor, Probes, in_place};
 use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
@@ -47,6 +49,8 @@ pub(crate) struct Facts {
     pub(super) remarks: Vec<String>,
     governor: Option<Governor>,
     counting: Counting,
+    /// Names of classes by their numbers, if something is counted by them.
+    classes: FxHashMap<u64, Arc<str>>,
     /// When recording began.
     began_ns: i64,
     /// How long the steps of the coarse clock were, if there is one.
@@ -88,6 +92,10 @@ impl Facts {
             remarks: session.remarks().to_vec(),
             governor: session.governor().cloned(),
             counting: settings.counting,
+            classes: match settings.counting.names_classes() {
+                true => graph.classes().map(|(id, name)| (id.0, name.clone())).collect(),
+                false => FxHashMap::default(),
+            },
             began_ns: session.recorded().began_ns(),
             step_ns,
         }
@@ -163,8 +171,7 @@ pub(crate) fn profile(
     // CPU time does not wait.
     let waiting = placed.as_ref().filter(|_| mode != ClockMode::Cpu);
     let waiting = waiting.and_then(|placed| placed.waiting(&undisturbed.wanted, in_roots_ns));
-    let mut merged = correct(&all, &clock, &known, placed.as_ref(), waiting);
-    counters::count(&mut merged, &all, facts.counting);
+    let merged = correct(&all, &clock, &known, placed.as_ref(), waiting);
     let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };
     let controls = controls(&merged, &references, held_out);
     let mut warnings = warnings(&facts, decoder, meaningless);
@@ -177,7 +184,9 @@ pub(crate) fn profile(
         budget::kept(governor, &clock, &lengthened, &merged, duration)
     });
     warnings.extend(budget.iter().flat_map(|budget| budget::warning(budget, &clock, &facts.methods)));
-    Profile {
+    let mut things = Things::new(&facts.methods, &facts.classes);
+    let threads = thread_profiles(&facts, decoder, &merged, &clock, threads, &mut things);
+    let mut profile = Profile {
         imported: None,
         contention: None,
         notes: Vec::new(),
@@ -202,16 +211,22 @@ pub(crate) fn profile(
             pause_ns_max: facts.hotswap.pause_ns_max,
         },
         waits: counters::waits(decoder),
-        threads: thread_profiles(&facts, decoder, &merged, &clock, threads),
+        threads,
         controls,
         statistics: statistics(&facts, decoder, &merged, &clock),
         merged,
         basis,
         clock,
         warnings,
-        methods: facts.methods,
+        methods: Vec::new(),
         skipped: facts.skipped,
-    }
+    };
+    // From here on trees have nodes that are no methods'.
+    counters::count(&mut profile.merged, &all, facts.counting, &mut things);
+    let names = things.into_names();
+    profile.methods = facts.methods;
+    profile.methods.extend(names);
+    profile
 }
 
 /// Calls of the roots that were timed as wholes, and the recorded calls that these can be compared with.
@@ -373,6 +388,7 @@ fn thread_profiles(
     merged: &Tree,
     clock: &Clock,
     mut threads: Vec<(ThreadId, Cow<'_, Cct>, Vec<NodeId>)>,
+    things: &mut Things<'_>,
 ) -> Vec<ThreadProfile> {
     let ids: Vec<ThreadId> = threads.iter().map(|(id, ..)| *id).collect();
     let trees = threads.iter_mut().map(|(_, tree, places)| (&**tree, std::mem::take(places)));
@@ -380,7 +396,7 @@ fn thread_profiles(
     ids.into_iter()
         .zip(divided(merged, clock, &trees).into_iter().zip(&trees))
         .map(|(id, (mut tree, (cct, _)))| {
-            counters::count(&mut tree, cct, facts.counting);
+            counters::count(&mut tree, cct, facts.counting, things);
             let name = facts.threads.get(&id).cloned().unwrap_or_else(|| match id {
                 FOLDED => "virtual threads that are not told apart".to_owned(),
                 // The agent tells of virtual threads only what they are called.

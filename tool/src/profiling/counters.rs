@@ -3,10 +3,11 @@
 use headwater_protocol::collections::Collection;
 use headwater_protocol::word::{Counter, Counting, PauseReason};
 
+use super::named::Things;
 use crate::cct::{Cct, NodeId};
 use crate::decode::Decoder;
 use crate::profile::{
-    Collections, Column, CpuSamples, Extent, Metric, Node, OTHER_WAITS, Pause, RUNNING, Tree, Unit, Wait,
+    Collections, Column, CpuSamples, Extent, MethodIndex, Metric, Node, OTHER_WAITS, Pause, RUNNING, Tree, Unit, Wait,
 };
 
 /// A counter's metric.
@@ -16,8 +17,24 @@ fn metric(counter: Counter) -> Metric {
     match counter {
         Counter::Classes => times(
             "classes",
+            "classes linked",
+            "Classes that were linked while the method, or what it calls that is not instrumented, ran: each is a line of its own below it.",
+        ),
+        Counter::Loaded => times(
+            "loads",
             "classes loaded",
-            "Classes that were linked while the method, or what it calls that is not instrumented, ran.",
+            "Classes that were loaded while the method, or what it calls that is not instrumented, ran: each is a line of its own below it.",
+        ),
+        Counter::LoadingNs => time(
+            "loading",
+            "time in class loaders",
+            "Time in ClassLoader.loadClass, as the JVM and programs call it, as measured; what the boot loader takes by itself is not in it.",
+        ),
+        Counter::Exceptions => times(
+            "exceptions",
+            "exceptions made or thrown",
+            "Exceptions that the method, or what it calls that is not instrumented, made, or threw though they were made elsewhere or ahead; \
+             also those that were caught below. Each class is a line of its own below the method.",
         ),
         Counter::BlockedNs => time(
             "blocked",
@@ -92,7 +109,15 @@ fn counted(what: Counting) -> impl Iterator<Item = Counter> {
 /// The metrics of what is counted, and of what follows from it.
 pub(super) fn metrics(what: Counting) -> Vec<Metric> {
     let counted = counted(what).map(metric);
-    if what.probed_waits { counted.chain(unwaited()).collect() } else { counted.collect() }
+    let initialising = what.classes.then(initialising);
+    counted.chain(initialising).chain(what.probed_waits.then(unwaited).into_iter().flatten()).collect()
+}
+
+/// Time in static initialisers.
+fn initialising() -> Metric {
+    let about = "Time in static initialisers (<clinit>) and what they call, as far as these are instrumented; it is a part of wall time.";
+    Metric::counted("initialising", "time initialising classes", Unit::Nanoseconds, Extent::OwnAndTotal, about)
+        .uncertain()
 }
 
 /// What is left of self times when all waits are known that something tells of.
@@ -114,16 +139,37 @@ fn unwaited() -> [Metric; 2] {
     ]
 }
 
-/// Gives a tree the columns of what was counted in it. Its nodes are those of `cct` but for the top, in the same order.
-pub(super) fn count(tree: &mut Tree, cct: &Cct, what: Counting) {
-    let column = |counter| Column::of(&tree.nodes, cct.nodes().skip(1).map(|(id, _)| (cct.count(id, counter), 0)));
-    tree.counted = counted(what).map(column).collect();
+/// Gives a tree the columns of what was counted in it, and nodes for what was counted by names. Its nodes are those of `cct` but for the top, in the
+/// same order.
+pub(super) fn count(tree: &mut Tree, cct: &Cct, what: Counting, things: &mut Things<'_>) {
+    let named = things.hang(tree, cct);
+    let column = |counter| {
+        let mut own: Vec<(u64, u64)> = cct.nodes().skip(1).map(|(id, _)| (cct.count(id, counter), 0)).collect();
+        own.resize(tree.nodes.len(), (0, 0));
+        named.iter().filter(|it| it.counter == counter).for_each(|it| own[it.node].0 += it.times);
+        Column::of(&tree.nodes, own)
+    };
+    let mut columns: Vec<Column> = counted(what).map(column).collect();
+    if what.classes {
+        columns.push(initialisers(tree, |method| things.is_initialiser(method)));
+    }
     if what.probed_waits {
         let rests = cct.nodes().skip(1).zip(&tree.nodes).map(|((id, _), node)| Rest::of(node, waited_ns(cct, id)));
         let (running, others) = rests.map(|rest| (rest.running, rest.others)).unzip::<_, _, Vec<_>, Vec<_>>();
-        let columns = [Column::of(&tree.nodes, running), Column::of(&tree.nodes, others)];
-        tree.counted.extend(columns);
+        columns.extend([Column::of(&tree.nodes, running), Column::of(&tree.nodes, others)]);
     }
+    tree.counted = columns;
+}
+
+/// The self times in static initialisers, and in what they call.
+fn initialisers(tree: &Tree, is_initialiser: impl Fn(MethodIndex) -> bool) -> Column {
+    let mut is_inside: Vec<bool> = Vec::with_capacity(tree.nodes.len());
+    for node in &tree.nodes {
+        // Parents come before their children.
+        is_inside.push(is_initialiser(node.method) || node.caller().is_some_and(|caller| is_inside[caller.0]));
+    }
+    let own = |(node, is_inside): (&Node, bool)| if is_inside { (node.self_ns, node.error_ns) } else { (0, 0) };
+    Column::of(&tree.nodes, tree.nodes.iter().zip(is_inside).map(own))
 }
 
 /// How much of a node's time is known to have been waited.

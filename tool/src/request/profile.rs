@@ -107,8 +107,10 @@ enum Count {
     Locks,
     /// What self times consist of: running, blocked, in Object.wait, parked, asleep, in sockets and files
     Waits,
-    /// Classes that are loaded and linked
+    /// Which classes are loaded and linked, and how long that takes: in class loaders, and in static initialisers
     Classes,
+    /// Which exceptions are made or thrown, also those that are caught below
+    Exceptions,
     /// Instructions that the instrumented methods' class files have and that are executed: the same in every run that does the same
     Bytecodes,
     /// Bytes that are allocated, by the JVM's own account of each thread
@@ -242,9 +244,13 @@ impl ProfileArgs {
         Defaults::parse_from([""]).options
     }
 
+    fn counts(&self, what: Count) -> bool {
+        self.count.contains(&what)
+    }
+
     /// Whether the JDK's methods that wait are probed: not where a clock stands still while threads do.
     fn are_waits_probed(&self) -> bool {
-        self.count.contains(&Count::Waits) && !matches!(self.clock, Clock::Cpu)
+        self.counts(Count::Waits) && !matches!(self.clock, Clock::Cpu)
     }
 
     /// The profile of these roots.
@@ -268,6 +274,8 @@ impl ProfileArgs {
                 natives: self.natives,
                 follow_threads: self.follow.contains(&Follow::Threads),
                 waits: self.are_waits_probed(),
+                loading: self.counts(Count::Classes),
+                exceptions: self.counts(Count::Exceptions),
                 ..Options::default()
             },
             reveal: match self.reveal {
@@ -280,13 +288,14 @@ impl ProfileArgs {
             },
             statistics: if self.stats { Statistics::Every } else { Statistics::Off },
             counting: Counting {
-                classes: self.count.contains(&Count::Classes),
-                locks: self.count.contains(&Count::Locks),
-                waits: self.count.contains(&Count::Waits),
+                classes: self.counts(Count::Classes),
+                exceptions: self.counts(Count::Exceptions),
+                locks: self.counts(Count::Locks),
+                waits: self.counts(Count::Waits),
                 probed_waits: self.are_waits_probed(),
-                bytecodes: self.count.contains(&Count::Bytecodes),
-                gc: self.count.contains(&Count::Gc),
-                alloc: self.count.contains(&Count::Alloc),
+                bytecodes: self.counts(Count::Bytecodes),
+                gc: self.counts(Count::Gc),
+                alloc: self.counts(Count::Alloc),
             },
             duration: self.duration,
             calls: self.calls,

@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use headwater_protocol::word::Counting;
 use headwater_protocol::{ClassId, LoaderId, MethodId, ThreadId};
-use headwater_rewriter::{Around, Instructions, Place, Probes, Refusal, Refused, Request, Rewritten};
+use headwater_rewriter::{Around, Exceptions, Instructions, Place, Probes, Refusal, Refused, Request, Rewritten};
 
 use super::{REWRITING, Session};
 use crate::callgraph::{Guarded, Invoker, Lines, Occasion, Selected, Told};
@@ -21,11 +22,22 @@ const PROBES: Probes<'static> = Probes {
     waiting: Some(Around { begin: headwater_runtime_java::WAIT_BEGINS, end: headwater_runtime_java::WAIT_ENDS }),
     before: Some(headwater_runtime_java::APPROACHED),
     receiver: Some(headwater_runtime_java::RECEIVED),
+    exceptions: None,
     instructions: Instructions::Ignored,
 };
 
-/// Where instructions are counted.
-const COUNTING: Probes<'static> = Probes { instructions: Instructions::Counted, ..PROBES };
+/// Where exceptions are counted.
+const EXCEPTIONS: Exceptions<'static> = Exceptions {
+    seen: headwater_runtime_java::EXCEPTIONAL,
+    passing: headwater_runtime_java::exception::PASSING,
+    caught: headwater_runtime_java::exception::CAUGHT,
+};
+
+/// The probes that tell what is counted, too.
+fn probes(what: Counting) -> Probes<'static> {
+    let instructions = if what.bytecodes { Instructions::Counted } else { Instructions::Ignored };
+    Probes { instructions, exceptions: what.exceptions.then_some(EXCEPTIONS), ..PROBES }
+}
 
 impl Session {
     /// The new bytes of a class, or `None` where it stays as it is.
@@ -84,7 +96,13 @@ impl Session {
             id: waits.wait.number(),
             place: waits.place,
         });
-        let others = arguments.chain(passages).chain(native_calls).chain(waits);
+        let constructors = self.graph.exception_constructors(class, loader, name, bytes).into_iter();
+        let made = constructors.map(|method_index| Request {
+            method_index,
+            id: headwater_runtime_java::exception::MADE,
+            place: Place::Constructed,
+        });
+        let others = arguments.chain(passages).chain(native_calls).chain(waits).chain(made);
         let mut requests: Vec<Request> = methods.chain(others).collect();
         let mut guards = self.graph.guards(class, loader, name, bytes);
         let without_guards = requests.len();
@@ -92,7 +110,7 @@ impl Session {
         if requests.is_empty() {
             return None;
         }
-        let probes = if self.counting.bytecodes { &COUNTING } else { &PROBES };
+        let probes = &probes(self.counting);
         let mut rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
         // Perhaps there is room without them. Other methods keep theirs: they may be running.
         while let Ok(Rewritten { refused, .. }) = &rewritten
@@ -128,7 +146,7 @@ impl Session {
                         Place::FirstArgument => self.graph.invoker_refused(Invoker { method_index, kind: id }, &reason),
                         Place::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
                         Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
-                        Place::Wait { .. } => self.graph.wait_refused(name, &reason),
+                        Place::Wait { .. } | Place::Constructed => self.graph.wait_refused(name, &reason),
                         _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                         _ => self.graph.refused(MethodId(id), reason),
                     }

@@ -40,12 +40,17 @@ public final class HeadwaterV1 {
     static final int OF_CONSTRUCTOR = 1;
     static final int OF_HANDLE = 2;
     static final int OF_JDK_TOO = 4;
+    // What becomes of an exception.
+    static final int EXCEPTION_MADE = 0;
+    static final int EXCEPTION_PASSING = 1;
+    static final int EXCEPTION_CAUGHT = 2;
 
     private static final Unsafe U = Unsafe.getUnsafe();
     /** The classes that a session's beginning does not initialise by itself. */
     private static final Class<?>[] USED_BY_PROBES = {
         HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class,
-        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Leaving.class, HeadwaterV1Waits.class
+        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Leaving.class, HeadwaterV1Waits.class,
+        HeadwaterV1Exceptions.class
     };
     /** Guards registration, start and stop. Nothing waits while holding it. */
     static final Object LOCK = new Object();
@@ -209,6 +214,36 @@ public final class HeadwaterV1 {
     public static void thrown(Object token, int id) {
         if (token != null) {
             HeadwaterV1Leaving.leave((HeadwaterV1Thread) token, id, KIND_THROW);
+        }
+    }
+
+    /** As {@link #thrown(Object, int)}, where exceptions are counted. */
+    @ReservedStackAccess
+    public static void thrown(Object exception, Object token, int id) {
+        if (token != null) {
+            exceptional(exception, EXCEPTION_PASSING);
+            HeadwaterV1Leaving.leave((HeadwaterV1Thread) token, id, KIND_THROW);
+        }
+    }
+
+    /** As above, of a method whose instructions are counted. */
+    @ReservedStackAccess
+    public static void thrown(Object exception, Object token, long executed, int id) {
+        if (token != null) {
+            exceptional(exception, EXCEPTION_PASSING);
+            HeadwaterV1Leaving.leave((HeadwaterV1Thread) token, executed, id, KIND_THROW);
+        }
+    }
+
+    /**
+     * An exception has been made, or has come to a handler of an instrumented method.
+     *
+     * @param kind what becomes of it: {@link #EXCEPTION_MADE} and what follows
+     */
+    public static void exceptional(Object exception, int kind) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0) {
+            HeadwaterV1Exceptions.see(thread, exception, kind);
         }
     }
 
@@ -519,6 +554,9 @@ public final class HeadwaterV1 {
 
     /** How many of the current thread's calls from before recording are still open. */
     static native int openCalls(long tid);
+
+    /** The agent's number of a class; 0 if it has none any more. */
+    static native long classNumber(Class<?> type);
 
     /** CPU time of the current thread, or of its carrier, in ns. */
     static native long cpuTime();

@@ -38,7 +38,6 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     int padding1;
     int padding2;
     int padding3;
-    int padding4;
     /** Writes into its carriers' chunks, and is forgotten whenever it leaves the call graph: there may be very many of these. */
     final boolean virtual;
     /** The thread has ended, or is virtual and outside the graph: may be dropped from the table. */
@@ -58,6 +57,8 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     int[] open;
     /** What it runs now that was handed to it; {@code null} for the thread's own work. */
     HeadwaterV1Task task;
+    /** The latest exceptions, as {@link HeadwaterV1Exceptions} has them; {@code null} before the first. */
+    long[] exceptions;
 
     HeadwaterV1Thread(long tid, boolean virtual) {
         this.tid = tid;

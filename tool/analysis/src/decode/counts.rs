@@ -27,7 +27,7 @@ impl Decoder {
         if counter == Counter::Bytecodes {
             thread.execute(value);
         } else if !thread.skipping && !thread.is_outside() {
-            thread.tree.add_count(thread.top, counter, value);
+            thread.tree.add_counted(thread.top, counter, value);
         }
     }
 

@@ -90,7 +90,7 @@ impl Thread {
     fn close(&mut self) -> u64 {
         let torn = self.depth();
         self.open.heal(torn);
-        self.wait = None;
+        self.waits.clear();
         self.top = self.base;
         torn
     }

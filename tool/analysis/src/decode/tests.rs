@@ -6,6 +6,7 @@ use headwater_protocol::collections::Collection;
 use headwater_protocol::word::{Counter, Handover, Wait};
 
 use super::*;
+use crate::cct::Named;
 
 mod handing_over;
 mod invocations;
@@ -16,7 +17,7 @@ mod waits;
 /// Events of one thread by a short notation: `+1@100` enters method 1 at 100 ns, `*1` enters it as a root, `-1` leaves it, `!1`
 /// leaves it by an exception, `p@30` is a pause of 30 ns, `t@7` a change to thread 7, `2@7` to its run 2. `s@5` hands over under number
 /// 5, `r@5` runs that (`r@0` something that was not handed over), `e@0` ends it, `d@5` drops it. `w@8` begins to park, `i@8` to read, `x@9` ends
-/// that, `m@7` are 7 ns in `Object.wait`.
+/// that, `m@7` are 7 ns in `Object.wait`. `l@8` begins to load a class, `k@9` ends that; `n@7` is an exception of class 7.
 fn words(text: &str) -> Vec<u64> {
     text.split_whitespace()
         .map(|event| {
@@ -34,6 +35,9 @@ fn words(text: &str) -> Vec<u64> {
                 b'w' => Event::Wait { wait: Wait::Parked, begins: true, time_ns: number },
                 b'i' => Event::Wait { wait: Wait::Socket, begins: true, time_ns: number },
                 b'x' => Event::Wait { wait: Wait::Parked, begins: false, time_ns: number },
+                b'l' => Event::Wait { wait: Wait::Loading, begins: true, time_ns: number },
+                b'k' => Event::Wait { wait: Wait::Loading, begins: false, time_ns: number },
+                b'n' => Event::Count { counter: Counter::Exceptions, value: number },
                 b'm' => Event::Count { counter: Counter::WaitedNs, value: number },
                 b's' => Event::Handover { what: Handover::Submit, link: number },
                 b'r' => Event::Handover { what: Handover::Run, link: number },
@@ -294,6 +298,27 @@ fn what_is_counted_belongs_to_the_method_on_top_and_to_no_clock() {
         decoder.threads().for_each(|(_, tree)| drop(tree.merge_into(&mut all)));
     }
     assert_eq!(all.nodes().skip(1).map(|(id, _)| all.count(id, Counter::Blocked)).collect::<Vec<u64>>(), [10, 20]);
+    decoder.clear(60);
+    assert_eq!(decoder.threads().count(), 0, "forgotten");
+}
+
+#[test]
+fn what_has_a_name_is_counted_by_it() {
+    let mut decoder = decoded("n@9 *1@0 n@7 +2@10 n@7 n@8 n@7 !2@20 n@8 -1@30 n@9");
+    assert_eq!(trees(&decoder), ["t1 1 1 20", "t1 1/2 1 10 !1"], "in no time");
+    let named = |tree: &Cct| {
+        let of = |(id, what, times): (NodeId, Named, u64)| (id.index(), what.number, times);
+        tree.named().into_iter().map(of).collect::<Vec<_>>()
+    };
+    let expected = [(1, 7, 1), (1, 8, 1), (2, 7, 2), (2, 8, 1)];
+    assert_eq!(named(decoder.threads().next().expect("a thread").1), expected);
+    let mut all = Cct::new();
+    for _ in 0..2 {
+        decoder.threads().for_each(|(_, tree)| drop(tree.merge_into(&mut all)));
+    }
+    assert_eq!(named(&all), expected.map(|(node, number, times)| (node, number, 2 * times)));
+    let (only, ..) = all.only(|method| method == MethodId(1)).expect("there is another");
+    assert_eq!(named(&only), [(1, 7, 2), (1, 8, 2)]);
     decoder.clear(60);
     assert_eq!(decoder.threads().count(), 0, "forgotten");
 }

@@ -9,7 +9,7 @@ use super::invocations::{OpenInvocations, Recorder};
 use super::open_calls::OpenCalls;
 use super::partial::{Began, Ended};
 use super::runs::Held;
-use super::waits::OpenWait;
+use super::waits::OpenWaits;
 use crate::cct::{Cct, NodeId};
 use headwater_profile::profile::CpuSamples;
 
@@ -54,8 +54,8 @@ pub(super) struct Thread {
     pub(super) ended: Vec<Ended>,
     /// How many collections it has come past.
     pub(super) collections: usize,
-    /// What it waits in, if its end is yet to be told.
-    pub(super) wait: Option<OpenWait>,
+    /// What it is in of which the end is yet to be told.
+    pub(super) waits: OpenWaits,
 }
 
 impl Thread {
@@ -81,7 +81,7 @@ impl Thread {
             began: None,
             ended: Vec::new(),
             collections: 0,
-            wait: None,
+            waits: OpenWaits::default(),
         }
     }
 
@@ -121,7 +121,7 @@ impl Thread {
         if !self.is_outside() {
             self.tree.node_mut(self.top).self_measured_ns += elapsed;
             self.open.advance(elapsed);
-            self.count_wait(elapsed);
+            self.count_waits(elapsed);
         }
         self.moved_to(self.top, now_ns);
     }
@@ -140,7 +140,7 @@ impl Thread {
         statistics: Statistics,
         recorder: &mut Recorder,
     ) -> (usize, u64) {
-        if self.skipping || self.is_outside() || self.before.needs_care() || self.wait.is_some() {
+        if self.skipping || self.is_outside() || self.before.needs_care() || self.waits.is_any() {
             return (0, 0);
         }
         let (mut top, mut last_ns, mut paused_ns) = (self.top, self.last_ns, self.paused_ns);
@@ -156,7 +156,7 @@ impl Thread {
             if word >> KIND_SHIFT == KIND_PAUSE
                 && let Some(counter) = Counter::of(method.0)
             {
-                self.tree.add_count(top, counter, word & MAX_PAYLOAD);
+                self.tree.add_counted(top, counter, word & MAX_PAYLOAD);
                 followed += 1;
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Waits of which both ends are told. Time is counted for them where it passes, whatever is called meanwhile, so it is always a part of what methods have
-//! themselves.
+//! Waits of which both ends are told, and time in class loaders, which is told of in the same way. Time is counted for them where it passes, whatever is
+//! called meanwhile, so it is always a part of what methods have themselves.
 
 use headwater_protocol::word::{Counter, Wait};
 
@@ -9,44 +9,77 @@ use crate::cct::{Cct, NodeId};
 
 /// A wait that has begun.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OpenWait {
+struct OpenWait {
     wait: Wait,
     /// Whose method it began in: it is over when that is left.
     node: NodeId,
-    /// Other waits that have begun within, and are a part of it.
+    /// Others of its kind that have begun within, and are a part of it.
     inner: u32,
     /// What was waited for monitors since the latest event: that counts as such.
     monitors_ns: u64,
 }
 
+/// What a thread is in, of each kind: waits, of which no two pass at once, and class loading, in which there may be waits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OpenWaits {
+    wait: Option<OpenWait>,
+    loading: Option<OpenWait>,
+}
+
+impl OpenWaits {
+    /// Whether there is one.
+    #[inline]
+    pub(super) fn is_any(&self) -> bool {
+        self.wait.is_some() || self.loading.is_some()
+    }
+
+    /// They are over, or nobody knows when they were.
+    pub(super) fn clear(&mut self) {
+        *self = OpenWaits::default();
+    }
+
+    /// That of a kind.
+    fn of(&mut self, wait: Wait) -> &mut Option<OpenWait> {
+        if wait == Wait::Loading { &mut self.loading } else { &mut self.wait }
+    }
+
+    fn kinds(&mut self) -> [&mut Option<OpenWait>; 2] {
+        [&mut self.wait, &mut self.loading]
+    }
+}
+
 impl Thread {
     /// So much has passed with this method on top.
-    pub(super) fn count_wait(&mut self, elapsed: u64) {
-        if let Some(open) = &mut self.wait {
-            let waited = elapsed.saturating_sub(std::mem::take(&mut open.monitors_ns));
-            self.tree.add_count(self.top, open.wait.time(), waited);
+    pub(super) fn count_waits(&mut self, elapsed: u64) {
+        for open in self.waits.kinds().into_iter().flatten() {
+            let passed = elapsed.saturating_sub(std::mem::take(&mut open.monitors_ns));
+            self.tree.add_count(self.top, open.wait.time(), passed);
         }
     }
 
     /// All calls on top are left, up to this one.
-    pub(super) fn leave_wait(&mut self, left: NodeId) {
-        let Some(open) = &self.wait else { return };
-        let mut at = Some(self.top);
-        while let Some(node) = at {
-            if node == open.node {
-                self.wait = None;
-                return;
+    pub(super) fn leave_waits(&mut self, left: NodeId) {
+        for kind in self.waits.kinds() {
+            let Some(open) = kind else { continue };
+            let mut at = Some(self.top);
+            while let Some(node) = at {
+                if node == open.node {
+                    *kind = None;
+                    break;
+                }
+                at = self.tree.parent(node).filter(|_| node != left);
             }
-            at = self.tree.parent(node).filter(|_| node != left);
         }
     }
 
     /// The simulated stack has new nodes, in another tree.
-    pub(super) fn move_wait(&mut self, old: &Cct, nodes: &[NodeId]) {
-        self.wait = self.wait.take().and_then(|open| {
-            let node = nodes.get((old.depth(open.node) as usize).checked_sub(1)?)?;
-            Some(OpenWait { node: *node, ..open })
-        });
+    pub(super) fn move_waits(&mut self, old: &Cct, nodes: &[NodeId]) {
+        for kind in self.waits.kinds() {
+            *kind = kind.take().and_then(|open| {
+                let node = nodes.get((old.depth(open.node) as usize).checked_sub(1)?)?;
+                Some(OpenWait { node: *node, ..open })
+            });
+        }
     }
 }
 
@@ -57,18 +90,20 @@ impl Decoder {
         if thread.skipping || thread.is_outside() {
             return;
         }
-        match (&mut thread.wait, begins) {
+        match (thread.waits.of(wait), begins) {
             (Some(open), true) => open.inner += 1,
             (Some(open), false) if open.inner > 0 => open.inner -= 1,
             (None, true) => {
                 thread.close_returned(now_ns);
                 thread.advance(now_ns);
-                thread.tree.add_count(thread.top, wait.times(), 1);
-                thread.wait = Some(OpenWait { wait, node: thread.top, inner: 0, monitors_ns: 0 });
+                if let Some(times) = wait.times() {
+                    thread.tree.add_count(thread.top, times, 1);
+                }
+                *thread.waits.of(wait) = Some(OpenWait { wait, node: thread.top, inner: 0, monitors_ns: 0 });
             }
             (Some(_), false) => {
                 thread.advance(now_ns);
-                thread.wait = None;
+                *thread.waits.of(wait) = None;
             }
             // Of one that began outside.
             (None, false) => {}
@@ -77,7 +112,7 @@ impl Decoder {
 
     /// The thread has waited for a monitor.
     pub(super) fn wait_for_monitor(&mut self, index: usize, counter: Counter, value: u64) {
-        if let (Some(open), Counter::BlockedNs | Counter::WaitedNs) = (&mut self.threads[index].wait, counter) {
+        if let (Some(open), Counter::BlockedNs | Counter::WaitedNs) = (&mut self.threads[index].waits.wait, counter) {
             open.monitors_ns = open.monitors_ns.saturating_add(value);
         }
     }

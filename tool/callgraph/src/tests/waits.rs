@@ -30,3 +30,41 @@ fn calls_of_sleep_are_probed_in_selected_methods() {
     assert_eq!(probed(&mut jvm), [(Wait::Asleep, true); 3]);
     assert_eq!(probed(&mut attached(false)), []);
 }
+
+/// A class file whose methods are called as the JDK's that tell something.
+const TELLING: &str = "
+    class Main {
+        Main() { }
+        Main(int n) { this(); }
+        static void root() { }
+        Class<?> loadClass(String name) { return null; }
+        void park() { }
+    }
+";
+
+/// What a class of the JDK's with that code would tell when it is loaded: the waits in its methods, and how many constructors.
+fn told(options: Options, loader: LoaderId, class: &str) -> (Vec<Wait>, usize) {
+    let jvm = PlayedJvm::new(TELLING, options).attach(&["Main"]);
+    let bytes = &jvm.classes["Main"].bytes;
+    let waits = jvm.graph.wait_places(None, loader, class, bytes, &[]);
+    let constructors = jvm.graph.exception_constructors(None, loader, class, bytes);
+    (waits.into_iter().map(|it| it.wait).collect(), constructors.len())
+}
+
+#[test]
+fn classes_of_the_jdk_tell_what_is_asked_for_and_nothing_else() {
+    const CLASSES: [&str; 3] =
+        ["java/lang/ClassLoader", "java/util/concurrent/locks/LockSupport", "java/lang/Throwable"];
+    let of = |options: Options, loader| CLASSES.map(|class| told(options.clone(), loader, class));
+    let nothing = || (Vec::new(), 0);
+    let root = || options("Main::root");
+    let all = || Options { waits: true, loading: true, exceptions: true, ..root() };
+    assert_eq!(of(root(), LoaderId::BOOT), [nothing(), nothing(), nothing()]);
+    let loading = (vec![Wait::Loading], 0);
+    let parked = (vec![Wait::Parked], 0);
+    assert_eq!(of(Options { loading: true, ..root() }, LoaderId::BOOT), [loading.clone(), nothing(), nothing()]);
+    assert_eq!(of(Options { exceptions: true, ..root() }, LoaderId::BOOT), [nothing(), nothing(), (Vec::new(), 2)]);
+    assert_eq!(of(all(), LoaderId::BOOT), [loading, parked, (Vec::new(), 2)]);
+    assert_eq!(of(all(), LoaderId(2)), [nothing(), nothing(), nothing()], "it is not the JDK's");
+    assert_eq!(of(Options { only_roots: true, ..all() }, LoaderId::BOOT), [nothing(), nothing(), nothing()]);
+}

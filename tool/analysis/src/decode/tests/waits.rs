@@ -57,3 +57,12 @@ fn a_wait_that_goes_on_has_its_time_so_far_and_is_there_after_what_was_before_is
     decoder.words(&mut ChunkCursor::new(ThreadId(1), 0), &words("x@130 -2@140 -1@150"));
     assert_eq!(waits(&decoder), [(10, 0, 0, 0), (40, 30, 0, 0)]);
 }
+
+#[test]
+fn class_loading_is_told_beside_waits_and_may_have_some_in_it() {
+    let decoder = decoded("*1@0 l@10 +2@20 w@25 x@35 l@40 k@50 -2@60 k@70 w@80 x@85 -1@90");
+    assert_eq!(waits(&decoder), [(50, 5, 1, 0), (40, 10, 1, 0)]);
+    let (_, tree) = decoder.threads().next().expect("a thread");
+    let loading: Vec<u64> = tree.nodes().skip(1).map(|(id, _)| tree.count(id, Counter::LoadingNs)).collect();
+    assert_eq!(loading, [20, 40], "the outermost counts");
+}
