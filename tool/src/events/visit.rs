@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use headwater_protocol::message::events::{Happened, Kind, Kinds, Telling};
 use headwater_protocol::message::{Command, Notice, Reply, RequestId, ToAgent, ToTool};
+use headwater_protocol::wire::WireError;
 use tokio::time::timeout;
 
 use crate::jvm::Jvm;
@@ -92,7 +93,7 @@ impl Visit {
         let request = self.next;
         self.next += 1;
         let sent = self.connected.link.send(&ToAgent::Command { request, command }).await;
-        sent.map_err(|error| SessionError::of(error, &self.connected.segment))?;
+        sent.map_err(|error| self.ended(error))?;
         let answered = async {
             loop {
                 match self.receive().await? {
@@ -108,11 +109,12 @@ impl Visit {
 
     async fn receive(&mut self) -> Result<ToTool, SessionError> {
         let received = self.connected.link.receive().await;
-        received.map_err(|error| match SessionError::of(error, &self.connected.segment) {
-            // Killed, it had no time to say so.
-            SessionError::Disconnected if !profiling::is_alive(self.pid) => SessionError::TargetEnded,
-            error => error,
-        })
+        received.map_err(|error| self.ended(error))
+    }
+
+    /// What it means that nothing more can be sent or received.
+    fn ended(&self, error: WireError) -> SessionError {
+        of_events(SessionError::of(error, &self.connected.segment), profiling::is_alive(self.pid))
     }
 
     fn hear(&mut self, message: ToTool) -> Result<(), SessionError> {
@@ -123,6 +125,17 @@ impl Visit {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// Why a telling of events ended, whose target is still there or not.
+fn of_events(error: SessionError, is_alive: bool) -> SessionError {
+    match error {
+        // Killed, it had no time to say so.
+        SessionError::Disconnected if !is_alive => SessionError::TargetEnded,
+        // No code was ever another.
+        SessionError::GivenUp => SessionError::Left,
+        error => error,
     }
 }
 
@@ -140,6 +153,14 @@ fn remarks(kinds: Kinds, telling: &Telling) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_said_to_be_given_back_where_nothing_was_changed() {
+        let said = of_events(SessionError::GivenUp, true).to_string();
+        assert!(said.contains("nothing had been changed in the target") && !said.contains("original code"), "{said}");
+        assert!(matches!(of_events(SessionError::Disconnected, true), SessionError::Disconnected));
+        assert!(matches!(of_events(SessionError::Disconnected, false), SessionError::TargetEnded));
+    }
 
     #[test]
     fn times_of_the_jvm_are_those_of_the_world() {

@@ -21,6 +21,12 @@ pub enum SessionError {
          code back, and ended the session"
     )]
     GivenUp,
+    /// The same of an agent that tells of events.
+    #[error(
+        "this process stood still for too long, or read nothing (it was stopped, or got no processor): the agent has ended the telling of events; \
+         nothing had been changed in the target"
+    )]
+    Left,
     /// The agent could not do what it was asked.
     #[error("the agent could not {what}: {reason}")]
     Agent {
@@ -53,6 +59,7 @@ impl SessionError {
 
     /// Whether there is nobody left who could be asked for anything.
     pub fn is_final(&self) -> bool {
-        matches!(self, SessionError::TargetEnded | SessionError::Disconnected | SessionError::GivenUp)
+        use SessionError::{Disconnected, GivenUp, Left, TargetEnded};
+        matches!(self, TargetEnded | Disconnected | GivenUp | Left)
     }
 }
