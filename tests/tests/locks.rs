@@ -14,6 +14,7 @@ headwater_tests::trials! {
     }
     first_jdk {
         a_session_has_locks_and_expects_something_of_them,
+        what_was_recorded_is_told_when_the_target_ends,
     }
 }
 
@@ -164,4 +165,23 @@ fn a_session_has_locks_and_expects_something_of_them(jdk: &Jdk) {
     assert!(said.contains(":3:") && said.contains("expected contended-locks >= 1_000_000"), "{said}");
     assert_eq!(read_report(&file)["locks"]["looks"], 0);
     target.quit();
+}
+
+fn what_was_recorded_is_told_when_the_target_ends(jdk: &Jdk) {
+    let mut target = launched(jdk);
+    let scratch = Scratch::new("locks");
+    let file = scratch.file("locks.json");
+    let mut command = headwater();
+    command.arg("locks").arg(target.pid().to_string()).args(["-d", "1h", "-o"]).arg(&file);
+    let mut tool = Process::spawn(&mut command);
+    tool.await_error_line("recording waits for locks");
+    target.say("go");
+    let told = ["MONITOR", "LOCK"].map(|kind| told(&mut target, kind));
+    target.await_line("DONE");
+    target.quit();
+    let tool = tool.finish();
+    assert_eq!(tool.status.code(), Some(5), "{:#?}", tool.stderr);
+    let report = read_report(&file);
+    is_told(place(&report, "monitor", "Contended$Guard", "Contended.enterMonitor"), told[0]);
+    is_told(place(&report, "java.util.concurrent", SYNC, "Contended.enterLock"), told[1]);
 }

@@ -1,6 +1,6 @@
 //! `headwater sample`: all threads, without a root and without an agent.
 
-use headwater_tests::{Jdk, Process, Scratch, compile, java, read_report, run_headwater};
+use headwater_tests::{Jdk, Process, Scratch, compile, headwater, java, read_report, run_headwater};
 use serde_json::Value;
 
 headwater_tests::trials! {
@@ -66,6 +66,13 @@ fn what_burns_is_found_and_all_of_it_is_accounted_for(jdk: &Jdk) {
     let roots = nodes.iter().filter(|node| node["parent"].is_null());
     let total: u64 = roots.filter_map(|node| node["metrics"]["cpu"]["total"].as_u64()).sum();
     assert_eq!(own, total, "JDK {version}");
+    let whole =
+        |metric: &str| -> u64 { nodes.iter().filter_map(|node| node["metrics"][metric]["self"].as_u64()).sum() };
+    // One thread reads what it is told, and is there all the time; those that compute are not waiting.
+    assert!(of(&report, "Burning.main", "file", "total") > 2_000_000_000, "JDK {version}: {report:#}");
+    assert_eq!(of(&report, "Burning.compute(", "file", "total"), 0, "JDK {version}");
+    assert!(whole("wall") >= whole("cpu") + whole("file"), "JDK {version}");
+    assert!(of(&report, "Burning.compute(", "allocated", "total") > 0, "JDK {version}: {report:#}");
     // What it burned before and after the samples is not in them; ticks are 10 ms.
     assert!(own > 0 && own <= taken + 20_000_000, "JDK {version}: {own} of {taken}");
     let threads: Vec<&str> =
@@ -82,7 +89,17 @@ fn what_burns_is_found_and_all_of_it_is_accounted_for(jdk: &Jdk) {
     let first = &roots["candidates"][0];
     assert_eq!(first["root"], "Burning::compute(int)", "JDK {version}: {roots:#}");
     assert!(first["calls"].as_u64().is_some_and(|calls| calls > 1), "JDK {version}: {roots:#}");
+    // When the target ends before the time is over, what was seen is told all the same, by lines, say.
+    let mut command = headwater();
+    command.args(["sample", &pid, "-d", "1h", "--lines", "-o"]).arg(&json);
+    let mut tool = Process::spawn(&mut command);
+    tool.await_error_line("headwater: sampling all threads");
     finish(target, jdk);
+    let tool = tool.finish();
+    assert_eq!(tool.status.code(), Some(5), "JDK {version}: {:#?}", tool.stderr);
+    let report = read_report(&json);
+    let notes = report["notes"].as_array().expect("notes").iter();
+    assert!(notes.filter_map(Value::as_str).any(|note| note.contains("the target ended")), "JDK {version}: {report:#}");
 }
 
 fn a_program_that_is_gone_and_a_period_that_is_none_are_named(jdk: &Jdk) {

@@ -31,9 +31,9 @@ mod watch;
 
 use crate::jvm::{self, Jvm};
 use crate::printable::printable_lines;
-use crate::profile::Profile;
 use crate::request::interrupted;
 use crate::request::output::{Origin, Output};
+use crate::whole_jvm::{Recorder, Whole, price_of_recorder};
 use arguments::{Cli, Command};
 use default_options::{OPTIONS, with_defaults};
 
@@ -117,7 +117,7 @@ async fn execute(command: Command) -> ExitCode {
 async fn record_whole(
     target: &str,
     output: &Output,
-    record: impl AsyncFnOnce(Jvm) -> Result<Profile, (u8, String)>,
+    record: impl AsyncFnOnce(Jvm) -> Result<Whole, (u8, String)>,
 ) -> io::Result<ExitCode> {
     let jvm = match jvm::resolve(target) {
         Ok(jvm) => jvm,
@@ -126,16 +126,38 @@ async fn record_whole(
     if let Err(error) = output.check() {
         return Ok(fail(2, &error));
     }
-    let profile = match record(jvm).await {
-        Ok(profile) => profile,
+    let Whole { profile, target_ended } = match record(jvm).await {
+        Ok(whole) => whole,
         Err((code, error)) => return Ok(fail(code, &error)),
     };
-    if let Err(nothing) = output.check_selection(&profile) {
-        return Ok(fail(1, &nothing.to_string()));
+    write_whole(&Whole { profile, target_ended }, output)
+}
+
+/// Writes it: what was recorded must not be lost to a wrong name, nor to a file that cannot be written.
+fn write_whole(whole: &Whole, output: &Output) -> io::Result<ExitCode> {
+    let Whole { profile, target_ended } = whole;
+    let selection = output.check_selection(profile);
+    if let Err(nothing) = &selection {
+        complain(&nothing.to_string());
     }
-    match output.write(&profile, Origin::Recording) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+    match output.write(profile, Origin::Recording) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            if output.is_file() {
+                complain(&format!("{error}; so that it is not lost, here it is as text"));
+                output.write_as_text(profile)?;
+            }
+            Err(error)
+        }
+        Ok(()) | Err(_) if *target_ended => Ok(fail(5, "the target ended before the time was over")),
+        Ok(()) | Err(_) if selection.is_err() => Ok(ExitCode::FAILURE),
         Ok(()) | Err(_) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Says what the JVM pays for its recorder before it does.
+fn say_price(jvm: &Jvm, recorder: Recorder) {
+    if let Some(price) = price_of_recorder(jvm).filter(|_| recorder == Recorder::On) {
+        complain(&format!("{price}; --recorder off leaves it alone"));
     }
 }
 

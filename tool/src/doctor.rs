@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::agent;
 use crate::attach::{self, AttachError, TargetHost};
+use crate::flight_recorder;
 use crate::jvm::{self, Jvm};
 
 /// The oldest JDK whose attach protocol and JVMTI are known to be what the agent needs.
@@ -118,7 +119,9 @@ pub(crate) fn examine(target: &str) -> Diagnosis {
     checks.push(agent_loading(version, &options, &files));
     checks.push(other_agents(&options, &files));
     checks.push(session(&jvm));
-    checks.push(compiled_code(version, &options, &files));
+    let recorder_used = flight_recorder::was_used(jvm.pid);
+    checks.push(compiled_code(version, &options, &files, recorder_used));
+    checks.push(recorder(version, &options, &files, recorder_used));
     let target = Target { pid: jvm.pid, main: jvm.main, jdk: jvm.java_version };
     Diagnosis { schema: SCHEMA, target: Some(target), checks }
 }
@@ -335,12 +338,24 @@ fn has_live_segment(pid: u32) -> bool {
     jvm::mapped_files(pid).iter().any(|file| file.starts_with("/memfd:headwater"))
 }
 
-fn compiled_code(version: Option<u32>, options: &[String], files: &[String]) -> Check {
+/// Whether a JVM of this version throws compiled code away when the first method in it is redefined, and none has been by those that show.
+pub(crate) fn discards_compiled_code(version: Option<&str>, options: &[String], files: &[String]) -> bool {
+    will_discard(feature_version(version), options, files)
+}
+
+fn will_discard(version: Option<u32>, options: &[String], files: &[String]) -> bool {
+    let is_redefined =
+        files.iter().any(|file| is_headwater(file)) || options.iter().any(|option| option.starts_with("-javaagent:"));
+    version <= Some(FLUSHING_JDK) && !is_redefined
+}
+
+fn compiled_code(version: Option<u32>, options: &[String], files: &[String], recorder_used: bool) -> Check {
     const NAME: &str = "compiled code";
-    let came_with_start = |kind: &str| options.iter().any(|option| option.starts_with(kind));
     if files.iter().any(|file| is_headwater(file)) {
         ok(NAME, "stays: Headwater has been in this JVM before")
-    } else if version > Some(FLUSHING_JDK) || came_with_start("-javaagent:") {
+    } else if recorder_used {
+        ok(NAME, "stays: the flight recorder has been used in this JVM before")
+    } else if !will_discard(version, options, files) {
         ok(NAME, "stays")
     } else {
         warning(
@@ -349,6 +364,22 @@ fn compiled_code(version: Option<u32>, options: &[String], files: &[String]) -> 
              for some seconds",
             "profile for longer than that, or start the program by `headwater run`",
         )
+    }
+}
+
+/// What `sample`, `roots` and `locks` cost when they begin.
+fn recorder(version: Option<u32>, options: &[String], files: &[String], recorder_used: bool) -> Check {
+    const NAME: &str = "flight recorder";
+    if recorder_used {
+        ok(NAME, "has been used in this JVM before: starting it costs little")
+    } else if will_discard(version, options, files) {
+        warning(
+            NAME,
+            "its first start throws all compiled code away, once in this JVM's life: `sample`, `roots` and `locks` start it",
+            "`sample` and `roots` do without by --recorder off, and know less of places",
+        )
+    } else {
+        ok(NAME, "its first start takes a processor for a second: `sample`, `roots` and `locks` start it")
     }
 }
 
@@ -425,10 +456,17 @@ mod tests {
     #[test]
     fn compiled_code_is_lost_once_and_on_older_jdks() {
         let ours = ["/tmp/headwater-12-ab/agent.so".to_owned()];
-        assert_eq!(compiled_code(Some(17), &[], &[]).verdict, Verdict::Warning);
-        assert_eq!(compiled_code(Some(17), &[], &ours).verdict, Verdict::Ok);
-        assert_eq!(compiled_code(Some(17), &options("-javaagent:a.jar"), &[]).verdict, Verdict::Ok);
-        assert_eq!(compiled_code(Some(25), &[], &[]).verdict, Verdict::Ok);
+        let agent = options("-javaagent:a.jar");
+        for (version, options, files, recorder_used, verdict) in [
+            (17, &[][..], &[][..], false, Verdict::Warning),
+            (17, &[], &ours, false, Verdict::Ok),
+            (17, &agent, &[], false, Verdict::Ok),
+            (17, &[], &[], true, Verdict::Ok),
+            (25, &[], &[], false, Verdict::Ok),
+        ] {
+            assert_eq!(compiled_code(Some(version), options, files, recorder_used).verdict, verdict, "{version}");
+            assert_eq!(recorder(Some(version), options, files, recorder_used).verdict, verdict, "{version}");
+        }
     }
 
     #[test]

@@ -54,6 +54,9 @@ pub fn recording(bytes: &[u8]) -> bool {
         let (contention, places) = locks::contention(&recorded);
         assert!(places.len() == recorded.events.len() && contention.holds(&Default::default()));
     }
+    if let Ok(at_work) = headwater_jfr::threads_at_work(bytes, headwater_jfr::Lines::Known) {
+        assert_eq!(at_work.lines.len(), at_work.methods.len());
+    }
     headwater_jfr::samples(bytes).is_ok_and(|samples| !samples.stacks.is_empty())
 }
 

@@ -36,3 +36,4 @@ pub mod thread_dump;
 pub mod ticker;
 pub mod top;
 pub(crate) mod watch;
+pub mod whole_jvm;

@@ -14,9 +14,10 @@ use crate::attach::{AttachError, TargetHost};
 use crate::flight_recorder::{self, RecorderError, Recording};
 use crate::import::recording::{self, locks};
 use crate::jvm::Jvm;
-use crate::profile::{Contention, Profile};
+use crate::profile::Contention;
 use crate::report::units::{bytes, plural, time};
 use crate::thread_dump::{self, Owners};
+use crate::whole_jvm::Whole;
 use headwater_jfr::{Event, EventKind, Recorded};
 use looks::{Looking, Looks, Thoroughness};
 
@@ -74,18 +75,20 @@ pub(crate) async fn take(
     wanted: Wanted,
     begun: fn(Wanted),
     interrupt: impl Future<Output = ()>,
-) -> Result<Profile, LocksError> {
+) -> Result<Whole, LocksError> {
     let taken = thread_dump::until(interrupt, move |is_enough| record(&jvm, wanted, begun, is_enough)).await;
     taken.unwrap_or(Err(LocksError::Interrupted))
 }
 
-fn record(jvm: &Jvm, wanted: Wanted, begun: fn(Wanted), is_enough: &AtomicBool) -> Result<Profile, LocksError> {
+fn record(jvm: &Jvm, wanted: Wanted, begun: fn(Wanted), is_enough: &AtomicBool) -> Result<Whole, LocksError> {
     let watching = Watching::start(jvm, wanted)?;
     begun(wanted);
     let begin = Instant::now();
-    while begin.elapsed() < wanted.duration && !is_enough.load(Ordering::Acquire) {
+    let is_over = || begin.elapsed() >= wanted.duration || is_enough.load(Ordering::Acquire);
+    while !is_over() && watching.recording.is_target_alive() {
         thread::sleep(STEP.min(wanted.duration.saturating_sub(begin.elapsed())));
     }
+    let target_ended = !is_over();
     let duration = begin.elapsed();
     let Watched { recorded, contention } = watching.finish(|_| true)?;
     let mut builder = recording::build(&recorded, &[EventKind::MonitorEnter, EventKind::Park], usize::MAX)
@@ -96,7 +99,7 @@ fn record(jvm: &Jvm, wanted: Wanted, begun: fn(Wanted), is_enough: &AtomicBool) 
     let mut profile = builder.finish(&jvm.main, "waits for locks");
     profile.target.pid = jvm.pid;
     profile.target.jdk = jvm.java_version.clone().unwrap_or_default();
-    Ok(profile)
+    Ok(Whole { profile, target_ended })
 }
 
 /// It is over when this is dropped.
@@ -151,7 +154,18 @@ impl Watching {
         drop(self.is_over);
         let looks = self.looking.take().and_then(|looking| looking.join().ok());
         let others = self.recording.others();
-        let mut recorded = self.recording.finish_waits()?;
+        let mut unrecorded = None;
+        let mut recorded = match self.recording.finish_waits() {
+            Ok(recorded) => recorded,
+            // Killed, the target has not written what it had; looks have seen something all the same.
+            Err(error @ RecorderError::Attach(AttachError::Gone { .. }))
+                if looks.as_ref().is_some_and(Looks::has_any) =>
+            {
+                unrecorded = Some(error);
+                Recorded::default()
+            }
+            Err(error) => return Err(error),
+        };
         let over_ns = u64::try_from(self.wanted.over.as_nanos()).unwrap_or(u64::MAX);
         let locks = &recorded.locks;
         let is_recorders = |lock: headwater_jfr::LockIndex| locks[lock.0 as usize].class.starts_with(RECORDER);
@@ -165,6 +179,9 @@ impl Watching {
             looks.join(&recorded, &places, &mut contention);
         }
         limits(&recorded, self.began_ns, others, looks.as_ref(), &mut contention);
+        contention.limits.extend(unrecorded.map(|error| {
+            format!("waits that had ended are missing: the target ended before it wrote them down ({error})")
+        }));
         let mut is_lock = places.iter().map(Option::is_some);
         recorded.events.retain(|_| is_lock.next().unwrap_or(false));
         Ok(Watched { recorded, contention })

@@ -8,13 +8,15 @@
 
 use std::time::Duration;
 
+use headwater_jfr::Lines;
 use rustc_hash::FxHashMap;
 
 use crate::jvm::Jvm;
 use crate::pattern::MethodPattern;
 use crate::profile::{Profile, Target};
 use crate::profiling::{self, Observer, ProfileError, Settings};
-use crate::sampling::{self, SampleError, Wanted};
+use crate::sampling::{self, Classes, SampleError, Waits, Wanted};
+use crate::whole_jvm::Recorder;
 
 pub mod choice;
 mod seen;
@@ -35,6 +37,8 @@ pub struct Looking {
     pub sampling: Duration,
     /// Then single methods are timed for so long.
     pub timing: Duration,
+    /// Whether the flight recorder says where they are.
+    pub recorder: Recorder,
 }
 
 /// Which methods could be roots.
@@ -90,9 +94,18 @@ pub(crate) async fn find(
     mut interrupt: impl Future<Output = ()> + Unpin,
     observer: Observer<'_>,
 ) -> Result<Found, RootsError> {
-    let wanted = Wanted { duration: looking.sampling, every: EVERY };
-    let sampled = sampling::take(jvm.clone(), wanted, &mut interrupt).await?;
-    let seen = Seen::of(&sampled);
+    let Looking { sampling: duration, recorder, .. } = looking;
+    let wanted = Wanted {
+        duration,
+        every: EVERY,
+        lines: Lines::Unknown,
+        classes: Classes::Together,
+        recorder,
+        waits: Waits::Off,
+        live: None,
+    };
+    let sampled = sampling::take(jvm.clone(), wanted, |_| {}, &mut interrupt).await?;
+    let seen = Seen::of(&sampled.profile);
     let chosen = seen.to_time(MOST_TIMED);
     if chosen.is_empty() {
         return Err(RootsError::Nothing { seconds: looking.sampling.as_secs_f64() });

@@ -23,6 +23,7 @@ use crate::threads::{Cpu, Dump, Kind, LockIndex, Taken, Thread, ThreadIndex, Wai
 
 pub(crate) mod cpu;
 pub(crate) mod heap;
+pub(crate) mod pace;
 
 /// What our directories' names in the target's /tmp begin with; its pid follows.
 pub(crate) const DIRECTORY_PREFIX: &str = "headwater-threads-";

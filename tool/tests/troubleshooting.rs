@@ -33,7 +33,7 @@ const PARTS: [&str; 15] = [
 ];
 
 /// Where texts are help, findings with their remedies, or parts of other messages.
-const ELSEWHERE: [&str; 8] = [
+const ELSEWHERE: [&str; 9] = [
     "tool/src/top/draw.rs",
     "tool/src/cli/arguments.rs",
     "tool/src/doctor.rs",
@@ -43,6 +43,7 @@ const ELSEWHERE: [&str; 8] = [
     "tool/profile/src/snapshot/columns.rs",
     // What metrics mean.
     "tool/src/profiling/counters.rs",
+    "tool/src/sampling/metrics.rs",
 ];
 
 /// Where messages are made.

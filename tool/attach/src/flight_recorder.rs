@@ -6,12 +6,16 @@
 //!
 //! Samples are of threads that execute Java code. What waits, or is in native code, is in none.
 
-use std::time::Duration;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fs, io, thread};
 
-use headwater_jfr::{DEEPEST, ReadError, Recorded, Samples, samples, waits};
+use headwater_jfr::{DEEPEST, Lines, ReadError, Recorded, Samples, samples, threads_at_work, waits};
+
+use rustix::fs::{Dir, Mode, OFlags};
 
 use crate::attach::{AttachError, SharedDir, TargetHost, jcmd};
-use crate::jvm::{self, TargetError};
+use crate::jvm::{self, TargetError, process};
 
 /// What our recordings are called in the target, and what their directories' names in its /tmp begin with; its pid follows. There may be one of each at
 /// a time.
@@ -26,6 +30,16 @@ pub(crate) const RECORDED: &str = "samples.jfr";
 const DEFAULT_DEPTH: usize = 64;
 /// What a recording may have on the target's disk.
 const MOST_MIB: u64 = 64;
+/// What the JVM writes while a recording goes on.
+const SO_FAR: &str = "so-far.jfr";
+/// Allocations whose places are written down: enough to tell where most come from, so few that they cost nothing.
+const ALLOCATIONS: &str = "200/s";
+/// What the name of the recorder's own thread begins with. It is there from the recorder's first start to the JVM's end.
+const OWN_THREAD: &str = "JFR Rec";
+/// A JVM that ends writes its recordings before it is gone.
+const LONGEST_END: Duration = Duration::from_secs(5);
+/// How often it is looked whether it is.
+const LOOK: Duration = Duration::from_millis(10);
 /// A recording that nobody ends goes on for so long beyond what was planned.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -59,6 +73,8 @@ pub enum RecorderError {
 pub enum Wanted {
     /// Threads that execute Java code, once in a period.
     Executions(Duration),
+    /// The same, and what threads allocate, and where.
+    Work(Duration),
     /// Threads that wait for a monitor, or are parked, for so long at least.
     Waits(Duration),
 }
@@ -67,7 +83,7 @@ impl Wanted {
     /// The recording's name, and what its directory's begins with.
     fn names(self) -> [&'static str; 2] {
         match self {
-            Wanted::Executions(_) => SAMPLES,
+            Wanted::Executions(_) | Wanted::Work(_) => SAMPLES,
             Wanted::Waits(_) => LOCKS,
         }
     }
@@ -79,9 +95,14 @@ impl Wanted {
                 "<event name=\"jdk.{name}\"><setting name=\"enabled\">true</setting><setting name=\"{setting}\">{value}</setting></event>"
             )
         };
+        let executions =
+            |period: Duration| event("ExecutionSample", "period", &format!("{} ms", period.as_millis().max(1)));
         let events = match self {
-            Wanted::Executions(period) => {
-                event("ExecutionSample", "period", &format!("{} ms", period.as_millis().max(1)))
+            Wanted::Executions(period) => executions(period),
+            Wanted::Work(period) => {
+                // A recording has what threads had allocated when it began, and when it ended.
+                let allocated = event("ThreadAllocationStatistics", "period", "everyChunk");
+                executions(period) + &event("ObjectAllocationSample", "throttle", ALLOCATIONS) + &allocated
             }
             Wanted::Waits(over) => {
                 let over = format!("{} ns", over.as_nanos());
@@ -100,6 +121,9 @@ pub struct Recording {
     directory: SharedDir,
     name: &'static str,
     others: usize,
+    /// Where the JVM keeps what it has recorded, in its /tmp; and since when ours goes on, in ns since 1970.
+    repository: Option<String>,
+    began_ns: i64,
     ended: bool,
 }
 
@@ -121,23 +145,48 @@ impl Recording {
         }
         let others = others(&jcmd(&host, "JFR.check")?);
         let there = directory.there();
+        // A chunk may have the time of its beginning in ms.
+        let began_ns = now_ns() - 1_000_000;
         let answer = jcmd(
             &host,
             &format!(
-                "JFR.start name={name} settings={there}/{SETTINGS} filename={there}/{RECORDED} maxsize={MOST_MIB}m duration={}s",
+                "JFR.start name={name} settings={there}/{SETTINGS} filename={there}/{RECORDED} maxsize={MOST_MIB}m duration={}s dumponexit=true",
                 (longest + GRACE).as_secs()
             ),
         )?;
-        let recording = Recording { host, directory, name, others, ended: false };
+        let repository = repository(&jcmd(&host, "JFR.configure")?);
+        let recording = Recording { host, directory, name, others, repository, began_ns, ended: false };
         if !answer.contains("Started recording") {
             return Err(RecorderError::Declined { what: "begin a recording", answer: one_line(&answer) });
         }
         Ok(recording)
     }
 
+    /// Whether the JVM is still there.
+    pub fn is_target_alive(&self) -> bool {
+        self.host.is_alive()
+    }
+
     /// How many recordings of others it has beside it, which get our samples too.
     pub fn others(&self) -> usize {
         self.others
+    }
+
+    /// What threads did until now, and not long before `since`, an instant as `java.time` reads it; it goes on.
+    pub fn work_so_far(&self, lines: Lines, since: &str) -> Result<Recorded, RecorderError> {
+        self.directory.create_file(SO_FAR)?;
+        let there = self.directory.there();
+        let answer = jcmd(&self.host, &format!("JFR.dump name={} begin={since} filename={there}/{SO_FAR}", self.name))?;
+        let bytes = self.directory.read_file(SO_FAR, (2 * MOST_MIB) << 20)?;
+        if bytes.is_empty() {
+            return Err(RecorderError::Declined { what: "write what it has so far", answer: one_line(&answer) });
+        }
+        Ok(threads_at_work(&bytes, lines)?)
+    }
+
+    /// Ends it; what threads did.
+    pub fn finish_work(self, lines: Lines) -> Result<Recorded, RecorderError> {
+        Ok(threads_at_work(&self.recorded()?, lines)?)
     }
 
     /// Ends it; what was sampled.
@@ -151,12 +200,36 @@ impl Recording {
     }
 
     fn recorded(mut self) -> Result<Vec<u8>, RecorderError> {
-        let answer = self.stop()?;
-        let bytes = self.directory.read_file(RECORDED, (2 * MOST_MIB) << 20)?;
-        if bytes.is_empty() {
-            return Err(RecorderError::Declined { what: "write its recording", answer: one_line(&answer) });
+        let stopped = self.stop();
+        if stopped.is_err() {
+            self.await_end();
         }
-        Ok(bytes)
+        let bytes = self.directory.read_file(RECORDED, (2 * MOST_MIB) << 20)?;
+        match stopped {
+            // A JVM that has ended meanwhile has written what it had; one that was killed had written most of it.
+            _ if !bytes.is_empty() => Ok(bytes),
+            Ok(answer) => Err(RecorderError::Declined { what: "write its recording", answer: one_line(&answer) }),
+            Err(_) if !self.is_target_alive() => {
+                self.left_behind().ok_or(RecorderError::Attach(AttachError::Gone { pid: self.host.pid() }))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a JVM that was killed has left of its recording: the chunks of its repository, which it brings up to date once a second.
+    fn left_behind(&self) -> Option<Vec<u8>> {
+        let repository = self.repository.as_deref()?;
+        let read = || chunks(self.host.tmp(), repository, self.began_ns);
+        let left = self.host.as_target(read).ok()?.ok()?;
+        (!left.is_empty()).then_some(left)
+    }
+
+    /// Waits until the JVM is gone, but not for ever: it may be there still, and not answer.
+    fn await_end(&self) {
+        let begin = Instant::now();
+        while self.is_target_alive() && begin.elapsed() < LONGEST_END {
+            thread::sleep(LOOK);
+        }
     }
 
     fn stop(&mut self) -> Result<String, AttachError> {
@@ -174,12 +247,49 @@ impl Drop for Recording {
     }
 }
 
+/// Whether a JVM's recorder has been started before, by its process: nothing is asked of it.
+pub fn was_used(pid: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    names.any(|name| name.starts_with(OWN_THREAD))
+}
+
 /// Has a JVM end the recordings of ours that go on, be they another process's.
 pub(crate) fn stop(host: &TargetHost) {
     for [name, _] in [SAMPLES, LOCKS] {
         // There need not be one any more.
         let _ = jcmd(host, &format!("JFR.stop name={name}"));
     }
+}
+
+/// Where the JVM keeps its chunks, as `JFR.configure` tells it, if that is in its /tmp.
+fn repository(answer: &str) -> Option<String> {
+    let path = answer.lines().find_map(|line| line.strip_prefix("Repository path: "))?;
+    let name = path.trim().strip_prefix("/tmp/")?;
+    (!name.is_empty() && !name.starts_with('.') && !name.contains('/')).then(|| name.to_owned())
+}
+
+/// The chunks of a repository that have begun since, one after the other.
+fn chunks(tmp: BorrowedFd<'_>, repository: &str, since_ns: i64) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let directory = rustix::fs::openat(tmp, repository, flags | OFlags::DIRECTORY, Mode::empty())?;
+    let entries = Dir::read_from(&directory)?.filter_map(Result::ok);
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_owned()).collect();
+    names.retain(|name| name.to_bytes().ends_with(b".jfr"));
+    // Their names are the times of their beginnings.
+    names.sort();
+    let mut all = Vec::new();
+    for name in names {
+        let file = rustix::fs::openat(&directory, name, flags, Mode::empty())?;
+        let bytes = process::read_regular(file, (2 * MOST_MIB) << 20)?;
+        all.extend_from_slice(headwater_jfr::chunk_since(&bytes, since_ns).unwrap_or_default());
+    }
+    Ok(all)
+}
+
+/// The time, in ns since 1970.
+fn now_ns() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// How many recordings of others `JFR.check` tells of: a line each, `Recording 1: name=...`. Another of ours is none.
@@ -212,6 +322,15 @@ mod tests {
         );
         // JDK 11.
         assert_eq!(others("Recording: recording=1 name=\"a\" (running)\n"), 1);
+    }
+
+    #[test]
+    fn the_repository_is_in_the_targets_tmp() {
+        let answer = |path: &str| format!("Current configuration:\n\nRepository path: {path}\n\nStack depth: 64\n");
+        assert_eq!(repository(&answer("/tmp/2026_11_26_23_12_04_4711")), Some("2026_11_26_23_12_04_4711".to_owned()));
+        for elsewhere in ["/var/jfr/2026", "/tmp/", "/tmp/a/b", "/tmp/../etc"] {
+            assert_eq!(repository(&answer(elsewhere)), None, "{elsewhere}");
+        }
     }
 
     #[test]

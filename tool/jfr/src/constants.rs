@@ -30,6 +30,8 @@ pub(super) struct Stack {
     pub(super) is_cut: bool,
     /// Keys, the innermost first.
     pub(super) methods: Vec<i64>,
+    /// Where in each; 0 where that is not known.
+    pub(super) lines: Vec<u32>,
     /// What it comes to, once that is known.
     pub(super) index: Option<StackIndex>,
 }
@@ -82,6 +84,7 @@ impl Constants {
             (Name::Descriptor, Value::Constant(key)) => method.descriptor = key,
             (Name::Truncated, Value::Number(cut)) => stack.is_cut = cut != 0,
             (Name::Method, Value::Constant(key)) => stack.methods.push(key),
+            (Name::Line, Value::Number(line)) => stack.lines.push(u32::try_from(line).unwrap_or(0)),
             (Name::OsThreadId, Value::Number(number)) => thread.number = u32::try_from(number).unwrap_or(0),
             (Name::Virtual, Value::Number(is_virtual)) => thread.is_virtual = is_virtual != 0,
             (Name::OsThreadCalled, Value::Text(name)) => thread.names[0] = Some(name),

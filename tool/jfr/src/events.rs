@@ -55,10 +55,12 @@ pub enum EventKind {
     Setting,
     /// Events were lost, in a thread's full buffer.
     DataLoss,
+    /// What a thread has allocated since its start.
+    ThreadAllocated,
 }
 
 /// Each kind, its name, and the field that says how much it is of.
-const EVENTS: [(EventKind, &str, Option<Name>); 25] = [
+const EVENTS: [(EventKind, &str, Option<Name>); 26] = [
     (EventKind::ExecutionSample, "jdk.ExecutionSample", None),
     (EventKind::CpuTimeSample, "jdk.CPUTimeSample", Some(Name::SamplingPeriod)),
     (EventKind::WallClockSample, "profiler.WallClockSample", Some(Name::Samples)),
@@ -84,6 +86,7 @@ const EVENTS: [(EventKind, &str, Option<Name>); 25] = [
     (EventKind::Jvm, "jdk.JVMInformation", None),
     (EventKind::Setting, "jdk.ActiveSetting", None),
     (EventKind::DataLoss, "jdk.DataLoss", Some(Name::Lost)),
+    (EventKind::ThreadAllocated, "jdk.ThreadAllocationStatistics", Some(Name::Allocated)),
 ];
 
 impl EventKind {
@@ -107,7 +110,8 @@ impl EventKind {
 
     /// Whether it happened at a place in the code.
     pub fn has_place(self) -> bool {
-        !matches!(self, EventKind::Collection | EventKind::Jvm | EventKind::Setting | EventKind::DataLoss)
+        use EventKind::{Collection, DataLoss, Jvm, Setting, ThreadAllocated};
+        !matches!(self, Collection | Jvm | Setting | DataLoss | ThreadAllocated)
     }
 }
 

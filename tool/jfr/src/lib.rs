@@ -18,8 +18,8 @@ use bytes::{Bytes, Text};
 use constants::Constants;
 pub use events::EventKind;
 pub use recorded::{
-    Collection, Event, FrameIndex, JvmInformation, Lock, LockIndex, Recorded, Sample, Samples, Setting, Stack,
-    StackIndex, Thread, ThreadIndex,
+    Allocated, Collection, Event, FrameIndex, JvmInformation, Lock, LockIndex, Recorded, Sample, Samples, Setting,
+    Stack, StackIndex, Thread, ThreadIndex,
 };
 use types::{Fuel, Name, Types, Value};
 
@@ -60,9 +60,19 @@ pub enum ReadError {
     Format(&'static str),
 }
 
+/// Whether frames are told apart by their lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lines {
+    /// By methods alone.
+    #[default]
+    Unknown,
+    /// By lines too.
+    Known,
+}
+
 /// The execution samples of a recording.
 pub fn samples(recording: &[u8]) -> Result<Samples, ReadError> {
-    let recorded = read(recording, |kind| kind == EventKind::ExecutionSample)?;
+    let recorded = read(recording, Lines::Unknown, |kind| kind == EventKind::ExecutionSample)?;
     let sample = |event: &Event| {
         let Stack { frames, is_cut } = recorded.stacks[event.stack.0 as usize].clone();
         let thread = recorded.threads[event.thread.0 as usize].number;
@@ -74,17 +84,32 @@ pub fn samples(recording: &[u8]) -> Result<Samples, ReadError> {
 
 /// What threads waited for: monitors, and whatever they were parked for.
 pub fn waits(recording: &[u8]) -> Result<Recorded, ReadError> {
-    read(recording, |kind| matches!(kind, EventKind::MonitorEnter | EventKind::Park | EventKind::DataLoss))
+    read(recording, Lines::Unknown, |kind| {
+        matches!(kind, EventKind::MonitorEnter | EventKind::Park | EventKind::DataLoss)
+    })
 }
 
-/// Everything of a recording that is understood.
+/// The chunk that a file begins with, as far as it has been brought up to date, if it began at that time or later, in ns since 1970.
+pub fn chunk_since(file: &[u8], since_ns: i64) -> Option<&[u8]> {
+    let chunk = Chunk::at(file, 0).ok()?;
+    (chunk.field(START_NANOS_AT) >= since_ns).then_some(chunk.bytes)
+}
+
+/// What all threads did: where they were seen executing, what they allocated and where.
+pub fn threads_at_work(recording: &[u8], lines: Lines) -> Result<Recorded, ReadError> {
+    use EventKind::{AllocationSample, DataLoss, ExecutionSample, ThreadAllocated};
+    read(recording, lines, |kind| matches!(kind, ExecutionSample | AllocationSample | ThreadAllocated | DataLoss))
+}
+
+/// Everything of a recording that is understood and has a place in the code, and what else is told of the JVM.
 pub fn recorded(recording: &[u8]) -> Result<Recorded, ReadError> {
-    read(recording, |_| true)
+    read(recording, Lines::Unknown, |kind| kind != EventKind::ThreadAllocated)
 }
 
-fn read(recording: &[u8], is_wanted: fn(EventKind) -> bool) -> Result<Recorded, ReadError> {
+fn read(recording: &[u8], lines: Lines, is_wanted: fn(EventKind) -> bool) -> Result<Recorded, ReadError> {
     let mut reader = Reader {
         recorded: Recorded::default(),
+        lines,
         is_wanted,
         known: FxHashMap::default(),
         known_threads: FxHashMap::default(),
@@ -160,8 +185,9 @@ impl<'a> Chunk<'a> {
 
 struct Reader {
     recorded: Recorded,
+    lines: Lines,
     is_wanted: fn(EventKind) -> bool,
-    known: FxHashMap<String, FrameIndex>,
+    known: FxHashMap<(String, u32), FrameIndex>,
     known_threads: FxHashMap<Thread, ThreadIndex>,
     known_stacks: FxHashMap<Stack, StackIndex>,
     known_locks: FxHashMap<Lock, LockIndex>,
@@ -229,6 +255,11 @@ impl Reader {
                     .recorded
                     .collections
                     .push(Collection { pauses_ns: amount, longest_ns: positive(fields.longest) }),
+                EventKind::ThreadAllocated => {
+                    let thread = self.thread(fields.thread, &mut constants)?;
+                    let at_ns = chunk.since_1970(at);
+                    self.recorded.allocated.push(Allocated { at_ns, thread, bytes: amount });
+                }
                 EventKind::DataLoss => self.recorded.lost_bytes = self.recorded.lost_bytes.saturating_add(amount),
                 EventKind::Jvm => {
                     let [version, java_arguments] = self.texts(&constants, &fields)?;
@@ -260,7 +291,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What an event's thread waited for, if it says so.
+    /// What an event's thread waited for, or the class that it allocated, if it says so.
     fn lock(&mut self, fields: &Fields, constants: &Constants) -> Result<Option<LockIndex>, ReadError> {
         let Some(class) = constants.class(fields.lock_class) else { return Ok(None) };
         let lock = Lock { class: class.replace('/', "."), address: fields.address as u64 };
@@ -316,7 +347,7 @@ impl Reader {
         &mut self,
         key: i64,
         constants: &mut Constants,
-        names: &mut FxHashMap<i64, FrameIndex>,
+        names: &mut FxHashMap<(i64, u32), FrameIndex>,
     ) -> Result<StackIndex, ReadError> {
         let (mut frames, mut is_cut) = (Vec::new(), false);
         if let Some(stack) = constants.stacks.get(&key) {
@@ -324,12 +355,16 @@ impl Reader {
                 return Ok(index);
             }
             is_cut = stack.is_cut;
-            for method in stack.methods.iter().rev() {
-                let index = match names.get(method) {
+            for (at, method) in stack.methods.iter().enumerate().rev() {
+                let line = match self.lines {
+                    Lines::Known => stack.lines.get(at).copied().unwrap_or(0),
+                    Lines::Unknown => 0,
+                };
+                let index = match names.get(&(*method, line)) {
                     Some(index) => *index,
                     None => {
-                        let index = self.frame(constants.parts(*method))?;
-                        names.insert(*method, index);
+                        let index = self.frame(constants.parts(*method), line)?;
+                        names.insert((*method, line), index);
                         index
                     }
                 };
@@ -347,8 +382,8 @@ impl Reader {
         Ok(index)
     }
 
-    /// A method, by its name as everywhere here: `a.b.C.m(ILjava/lang/String;)V`; one without a name has an empty one.
-    fn frame(&mut self, parts: Option<[&str; 3]>) -> Result<FrameIndex, ReadError> {
+    /// A method, by its name as everywhere here: `a.b.C.m(ILjava/lang/String;)V`; one without a name has an empty one. And a line of it.
+    fn frame(&mut self, parts: Option<[&str; 3]>, line: u32) -> Result<FrameIndex, ReadError> {
         let name = match parts {
             None => String::new(),
             Some(["", symbol, _] | [_, symbol, OTHER_CODE]) => {
@@ -361,8 +396,11 @@ impl Reader {
             }
         };
         let next = FrameIndex(self.recorded.methods.len() as u32);
-        Ok(*self.known.entry(name).or_insert_with_key(|name| {
+        Ok(*self.known.entry((name, line)).or_insert_with_key(|(name, line)| {
             self.recorded.methods.push(name.clone());
+            if self.lines == Lines::Known {
+                self.recorded.lines.push(*line);
+            }
             next
         }))
     }

@@ -1,6 +1,9 @@
 //! What a recording tells.
 
+use std::hash::Hash;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::EventKind;
 
@@ -35,7 +38,7 @@ pub struct Samples {
 pub struct StackIndex(pub u32);
 
 /// A thread: an index into [`Recorded::threads`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadIndex(pub u32);
 
 /// What was waited for: an index into [`Recorded::locks`].
@@ -86,7 +89,7 @@ pub struct Event {
     pub thread: ThreadIndex,
     /// Where.
     pub stack: StackIndex,
-    /// What was waited for.
+    /// What was waited for; of an allocation its class.
     pub lock: Option<LockIndex>,
     /// Of a monitor: the thread that left it before this one entered.
     pub previous_owner: Option<ThreadIndex>,
@@ -123,11 +126,24 @@ pub struct JvmInformation {
     pub java_arguments: String,
 }
 
+/// What a thread had allocated at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocated {
+    /// When, in ns since 1970.
+    pub at_ns: i64,
+    /// Which.
+    pub thread: ThreadIndex,
+    /// Since its start.
+    pub bytes: u64,
+}
+
 /// What a recording tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// Machine names, `a.b.C.m(ILjava/lang/String;)V`, each once; an empty one of what has none. What is not Java's has its symbol.
     pub methods: Vec<String>,
+    /// Where lines are asked for, that of each of these, which are there once for each line then; 0 where it is not known.
+    pub lines: Vec<u32>,
     /// Each once.
     pub threads: Vec<Thread>,
     /// Each once.
@@ -144,6 +160,140 @@ pub struct Recorded {
     pub collections: Vec<Collection>,
     /// How the events were recorded, each once.
     pub settings: Vec<Setting>,
+    /// What threads had allocated, in no particular order.
+    pub allocated: Vec<Allocated>,
     /// Which JVM.
     pub jvm: Option<JvmInformation>,
+}
+
+impl Recorded {
+    /// The time of the last event that has a place, in ns since 1970.
+    pub fn last_ns(&self) -> Option<i64> {
+        self.events.iter().map(|event| event.at_ns).max()
+    }
+
+    /// Adds what was read later of the same recording, and may have parts of this again: events up to `since_ns` are known.
+    pub fn add(&mut self, later: Recorded, since_ns: i64) {
+        let methods = joined(&mut self.methods, later.methods, &mut self.lines, later.lines);
+        let threads: Vec<u32> = places(&mut self.threads, later.threads);
+        let frame = |frame: &FrameIndex| FrameIndex(methods[frame.0 as usize]);
+        let stack = |stack: Stack| Stack { frames: stack.frames.iter().map(frame).collect(), ..stack };
+        let stacks = places(&mut self.stacks, later.stacks.into_iter().map(stack));
+        let locks = places(&mut self.locks, later.locks);
+        let thread = |index: ThreadIndex| ThreadIndex(threads[index.0 as usize]);
+        let new = later.events.into_iter().filter(|event| event.at_ns > since_ns);
+        self.events.extend(new.map(|event| Event {
+            thread: thread(event.thread),
+            stack: StackIndex(stacks[event.stack.0 as usize]),
+            lock: event.lock.map(|lock| LockIndex(locks[lock.0 as usize])),
+            previous_owner: event.previous_owner.map(thread),
+            ..event
+        }));
+        for told in later.allocated {
+            self.told(Allocated { thread: thread(told.thread), ..told });
+        }
+        self.lost_bytes = self.lost_bytes.saturating_add(later.lost_bytes);
+        self.begins_ns = self.begins_ns.or(later.begins_ns);
+        self.jvm = self.jvm.take().or(later.jvm);
+    }
+
+    /// What a thread has allocated, first and last, is all that anybody asks for.
+    fn told(&mut self, told: Allocated) {
+        let mut of_thread = self.allocated.iter_mut().filter(|other| other.thread == told.thread);
+        match (of_thread.next(), of_thread.next()) {
+            (Some(first), Some(last)) if last.at_ns > first.at_ns => {
+                if told.at_ns > last.at_ns {
+                    *last = told;
+                }
+            }
+            _ => self.allocated.push(told),
+        }
+    }
+}
+
+/// Where the later ones are among the former, from now on.
+fn places<T: Clone + Eq + Hash>(all: &mut Vec<T>, later: impl IntoIterator<Item = T>) -> Vec<u32> {
+    let mut known: FxHashMap<T, u32> = all.iter().cloned().zip(0..).collect();
+    let place = |one: T| {
+        *known.entry(one).or_insert_with_key(|one| {
+            all.push(one.clone());
+            (all.len() - 1) as u32
+        })
+    };
+    later.into_iter().map(place).collect()
+}
+
+/// The same of methods with their lines, where lines are known.
+fn joined(methods: &mut Vec<String>, later: Vec<String>, lines: &mut Vec<u32>, later_lines: Vec<u32>) -> Vec<u32> {
+    let has_lines = !lines.is_empty() || !later_lines.is_empty();
+    let with =
+        |methods: Vec<String>, lines: Vec<u32>| methods.into_iter().zip(lines.into_iter().chain(std::iter::repeat(0)));
+    let mut all: Vec<(String, u32)> = with(std::mem::take(methods), std::mem::take(lines)).collect();
+    let places = places(&mut all, with(later, later_lines));
+    for (method, line) in all {
+        methods.push(method);
+        if has_lines {
+            lines.push(line);
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two samples of a thread.
+    fn sampled(first_ns: i64, methods: [&str; 2], lines: &[u32]) -> Recorded {
+        let event = |at: u32| Event {
+            kind: EventKind::ExecutionSample,
+            at_ns: first_ns + i64::from(at),
+            duration_ns: 0,
+            amount: 0,
+            thread: ThreadIndex(0),
+            stack: StackIndex(at),
+            lock: None,
+            previous_owner: None,
+        };
+        let stack = |at: u32| Stack { frames: Arc::from([FrameIndex(at)]), is_cut: false };
+        let told = |at_ns: i64| Allocated { at_ns, thread: ThreadIndex(0), bytes: at_ns as u64 };
+        Recorded {
+            methods: methods.map(str::to_owned).to_vec(),
+            lines: lines.to_vec(),
+            threads: vec![Thread { number: 7, ..Thread::default() }],
+            stacks: vec![stack(0), stack(1)],
+            events: vec![event(0), event(1)],
+            allocated: vec![told(first_ns), told(first_ns + 9)],
+            ..Recorded::default()
+        }
+    }
+
+    /// When which methods were seen.
+    fn seen(recorded: &Recorded) -> Vec<(i64, &str)> {
+        let method = |event: &Event| {
+            let FrameIndex(frame) = recorded.stacks[event.stack.0 as usize].frames[0];
+            (event.at_ns, recorded.methods[frame as usize].as_str())
+        };
+        recorded.events.iter().map(method).collect()
+    }
+
+    #[test]
+    fn what_is_read_later_is_added_and_what_is_known_is_not() {
+        let mut all = sampled(10, ["a.B.m()V", "a.B.n()V"], &[]);
+        let last = all.last_ns().expect("events");
+        assert_eq!(last, 11);
+        all.add(sampled(11, ["a.B.n()V", "a.B.o()V"], &[]), last);
+        assert_eq!(seen(&all), [(10, "a.B.m()V"), (11, "a.B.n()V"), (12, "a.B.o()V")]);
+        assert_eq!((all.methods.len(), all.threads.len(), all.lines.len()), (3, 1, 0));
+        // Of what was allocated the first and the last.
+        assert_eq!(all.allocated.iter().map(|told| told.at_ns).collect::<Vec<_>>(), [10, 20]);
+    }
+
+    #[test]
+    fn lines_stay_with_their_methods() {
+        let mut all = Recorded::default();
+        all.add(sampled(10, ["a.B.m()V", "a.B.m()V"], &[3, 4]), i64::MIN);
+        all.add(sampled(20, ["a.B.m()V", "a.B.m()V"], &[4, 5]), 11);
+        assert_eq!((all.methods.len(), &all.lines[..]), (3, &[3, 4, 5][..]));
+    }
 }

@@ -125,3 +125,40 @@ fn equal_stacks_and_threads_are_one() {
     assert_eq!(told.events.len(), 6);
     assert_eq!(samples(&chunk), Ok(Samples::default()));
 }
+
+#[test]
+fn frames_are_told_apart_by_lines_where_that_is_asked_for() {
+    let chunk = recording(1, &[(1_000, &[DEEP, RUN]), (2_000, &[RUN])]);
+    let known = threads_at_work(&chunk, Lines::Known).expect("a recording");
+    assert_eq!((known.methods.len(), &known.lines[..]), (2, &[7, 7][..]));
+    let unknown = threads_at_work(&chunk, Lines::Unknown).expect("a recording");
+    assert_eq!((unknown.methods, unknown.lines), (known.methods, Vec::new()));
+}
+
+#[test]
+fn what_threads_have_allocated_is_no_event_with_a_place() {
+    let allocated = Happened {
+        kind: "jdk.ThreadAllocationStatistics",
+        at_ns: 5_000,
+        duration_ns: 0,
+        amount: ("allocated", 1 << 20),
+        stack: &[],
+        lock: None,
+    };
+    let chunk = recording_of(4711, &[allocated]);
+    let at_work = threads_at_work(&chunk, Lines::Unknown).expect("a recording");
+    assert_eq!(at_work.allocated, [Allocated { at_ns: 5_000, thread: ThreadIndex(0), bytes: 1 << 20 }]);
+    assert_eq!((at_work.events.len(), at_work.threads[0].number), (0, 4711));
+    assert_eq!(
+        recorded(&chunk).expect("a recording"),
+        Recorded { begins_ns: at_work.begins_ns, ..Recorded::default() }
+    );
+}
+
+#[test]
+fn of_a_file_that_is_still_written_what_its_header_has_counts() {
+    let chunk = recording(1, &[(1_000, &[RUN])]);
+    let file = [&chunk[..], b"more"].concat();
+    assert_eq!(chunk_since(&file, 0), Some(&chunk[..]));
+    assert_eq!((chunk_since(&file, 2), chunk_since(&chunk[..40], 0)), (None, None), "it began at 1 ns");
+}

@@ -53,11 +53,13 @@ pub(super) enum Name {
     Pid,
     JvmVersion,
     JavaArguments,
-    /// Of what is waited for: of a monitor, or of an object that a thread is parked for.
+    /// Of what is waited for: of a monitor, or of an object that a thread is parked for. Of what is allocated.
     LockClass,
     Address,
     PreviousOwner,
     Lost,
+    Allocated,
+    Line,
     /// Some other.
     Other,
 }
@@ -67,7 +69,7 @@ impl Name {
         match name {
             "startTime" => Name::StartTime,
             "duration" => Name::Duration,
-            "sampledThread" | "eventThread" => Name::Thread,
+            "sampledThread" | "eventThread" | "thread" => Name::Thread,
             "stackTrace" => Name::StackTrace,
             "osThreadId" => Name::OsThreadId,
             "osName" => Name::OsThreadCalled,
@@ -94,10 +96,12 @@ impl Name {
             "pid" => Name::Pid,
             "jvmVersion" => Name::JvmVersion,
             "javaArguments" => Name::JavaArguments,
-            "monitorClass" | "parkedClass" => Name::LockClass,
+            "monitorClass" | "parkedClass" | "objectClass" => Name::LockClass,
             "address" => Name::Address,
             "previousOwner" => Name::PreviousOwner,
             "amount" => Name::Lost,
+            "allocated" => Name::Allocated,
+            "lineNumber" => Name::Line,
             _ => Name::Other,
         }
     }

@@ -123,7 +123,7 @@ impl Builder {
     }
 
     /// A metric that says itself what it is, with an id that no other one has.
-    pub(crate) fn described(&mut self, metric: Metric) -> MetricIndex {
+    pub fn described(&mut self, metric: Metric) -> MetricIndex {
         self.metrics.push(metric);
         self.grains.push(0);
         MetricIndex(self.metrics.len() - 1)

@@ -155,7 +155,7 @@ pub(super) enum Command {
     /// Show all threads at one moment: what each does, who waits for whom, deadlocks; loads nothing into the JVM
     #[command(after_help = threads::EXAMPLES)]
     Threads(threads::ThreadsArgs),
-    /// Sample all threads: where the CPU time of the whole JVM goes, without a root; loads nothing into the JVM
+    /// Sample all threads: where the time and the memory of the whole JVM go, without a root; loads nothing into the JVM
     #[command(after_help = sample::EXAMPLES)]
     Sample(sample::SampleArgs),
     /// Show contended locks: who waited for which, where and how long, and who held them; loads nothing into the JVM

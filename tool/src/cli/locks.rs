@@ -7,6 +7,7 @@ use clap::Args;
 use super::{complain, fail, record_whole};
 use crate::locks::{self, Wanted};
 use crate::request::locks::Waiting;
+use crate::whole_jvm::price_of_recorder;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -15,7 +16,8 @@ Examples:
   headwater locks shop.jar -o locks.json
   headwater locks shop.jar -o locks.hw; headwater report locks.hw --view tree
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 130 Ctrl-C before anything was recorded.";
+Exit codes: 0 done, 1 failed, 2 usage, 3 no such target or no permission, 5 the target ended first (what was
+recorded is shown), 130 Ctrl-C before anything was recorded.";
 
 /// Of which JVM, for how long, and what is shown.
 #[derive(Debug, Args)]
@@ -34,6 +36,9 @@ fn say_begun(wanted: Wanted) {
 pub(super) async fn run(arguments: &LocksArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
     let LocksArgs { target, waiting } = arguments;
     let take = async |jvm| {
+        if let Some(price) = price_of_recorder(&jvm) {
+            complain(&format!("{price}; `headwater sample --recorder off` shows what threads wait for without it"));
+        }
         let taken = locks::take(jvm, waiting.wanted(), say_begun, interrupt).await;
         taken.map_err(|error| (error.exit_code(), error.to_string()))
     };

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::fail;
+use super::{fail, say_price};
 use crate::jvm;
 use crate::profiling::Stage;
 use crate::request::destination::{Destination, Shape};
 use crate::request::duration;
 use crate::request::progress::{Progress, Shown};
 use crate::roots::{self, Looking, show};
+use crate::whole_jvm::Recorder;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -35,12 +36,15 @@ pub(super) struct RootsArgs {
     /// Then time the calls of some methods for so long
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
     timing: Duration,
+    /// Use the JVM's flight recorder; in a JVM up to 22 its first start discards compiled code
+    #[arg(long, value_enum, default_value_t = Recorder::On)]
+    recorder: Recorder,
     #[command(flatten)]
     destination: Destination,
 }
 
 pub(super) async fn run(arguments: &RootsArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
-    let RootsArgs { target, duration, timing, destination } = arguments;
+    let RootsArgs { target, duration, timing, recorder, destination } = arguments;
     let jvm = match jvm::resolve(target) {
         Ok(jvm) => jvm,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
@@ -54,7 +58,8 @@ pub(super) async fn run(arguments: &RootsArgs, interrupt: impl Future<Output = (
         Stage::RootsInstrumented(_) => {}
         other => progress.show(other),
     };
-    let looking = Looking { sampling: *duration, timing: *timing };
+    let looking = Looking { sampling: *duration, timing: *timing, recorder: *recorder };
+    say_price(&jvm, *recorder);
     progress.live("sampling all threads");
     let found = roots::find(&jvm, looking, pin!(interrupt), &observer).await;
     progress.clear();

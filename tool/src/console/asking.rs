@@ -13,6 +13,7 @@ use crate::request::locks::Waiting;
 use crate::request::output::{Origin, Output};
 use crate::thread_dump::{self, DumpError, Wanted};
 use crate::threads::Taken;
+use crate::whole_jvm::{Whole, price_of_recorder};
 
 impl Console {
     /// Writes a report of the profile up to now.
@@ -75,8 +76,9 @@ impl Console {
     ) -> Result<(), Failure> {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
         let output = waiting.output();
+        price_of_recorder(&jvm).into_iter().for_each(|price| self.progress.say(&price));
         let mut taking = std::pin::pin!(locks::take(jvm, waiting.wanted(), |_| {}, interrupt));
-        let profile = loop {
+        let Whole { profile, .. } = loop {
             match self.serve_until(taking.as_mut()).await {
                 Ok(Err(LocksError::Interrupted)) => return Err(Failure::interrupted()),
                 Ok(taken) => break taken.map_err(|error| Failure::new(error.exit_code(), error.to_string()))?,

@@ -1,7 +1,6 @@
 //! Looks at all threads: who holds what others wait for.
 //!
-//! A look costs the JVM a safepoint. Its rate follows from what that takes: a hundredth of the time at most. How long it is nobody tells: no longer than
-//! the answer takes, nor than it can take to write so many lines. Owners of `java.util.concurrent` locks need a look through the heap, which has a rate
+//! A look costs the JVM a safepoint, so it has a [pace](crate::thread_dump::pace). Owners of `java.util.concurrent` locks need a look through the heap, which has a rate
 //! of its own, by all that they take.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,16 +15,13 @@ use crate::attach::{self, TargetHost, jcmd};
 use crate::import::recording::locks::{Place, is_acquired, is_latch};
 use crate::profile::{Contention, Holder, LockKind, Unfinished};
 use crate::report::units::bytes;
+use crate::thread_dump::pace::{Pace, longest_pause};
 use crate::thread_dump::{MOST_HEAP, Owners, heap};
 use crate::threads::waits::WaitGraph;
 use crate::threads::{Dump, Kind, Thread, WaitKind, read};
 
 /// Between two looks, at least.
 const EVERY: Duration = Duration::from_millis(100);
-/// Between two looks, what the one before took, so many times.
-const SPARING: u32 = 100;
-/// To write a line takes the JVM a third of this.
-const A_LINE: Duration = Duration::from_micros(5);
 
 /// All looks.
 #[derive(Debug, Default)]
@@ -63,17 +59,6 @@ struct Wait {
     holder: Option<usize>,
 }
 
-/// When the next look is due.
-struct Pace {
-    due: Instant,
-}
-
-impl Pace {
-    fn looked(&mut self, took: Duration) {
-        self.due = Instant::now() + EVERY.max(took * SPARING);
-    }
-}
-
 /// How much a look may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thoroughness {
@@ -97,14 +82,13 @@ impl Looking {
         let used = jcmd(&host, "GC.heap_info").ok().and_then(|info| heap::used_bytes(&info));
         let has_owners = owners == Owners::On || used.is_some_and(|used| used <= MOST_HEAP);
         let looks = Looks { has_owners, heap: used.filter(|_| !has_owners), ..Looks::default() };
-        let now = Instant::now();
-        Looking { host, looks, plain: Pace { due: now }, thorough: Pace { due: now } }
+        Looking { host, looks, plain: Pace::of(EVERY), thorough: Pace::of(EVERY) }
     }
 
     /// Looks once.
     pub(super) fn look(&mut self, thoroughness: Thoroughness) {
         let now = Instant::now();
-        let is_due = |pace: &Pace| thoroughness == Thoroughness::Best || pace.due <= now;
+        let is_due = |pace: &Pace| thoroughness == Thoroughness::Best || pace.is_due(now);
         let is_thorough = self.looks.has_owners && is_due(&self.thorough);
         if self.looks.failed.is_some() || !is_thorough && !is_due(&self.plain) {
             return;
@@ -116,8 +100,7 @@ impl Looking {
                 if is_thorough {
                     self.thorough.looked(took);
                 }
-                let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
-                self.plain.looked(took.min(A_LINE * lines));
+                self.plain.looked(longest_pause(&text, took));
                 self.looks.add(&read::read(&text), from_ns, to_ns);
             }
             Err(error) => self.looks.failed = Some(error.to_string()),
@@ -148,6 +131,11 @@ fn wanted(dump: &Dump, thread: &Thread) -> Option<(LockKind, String, String)> {
 }
 
 impl Looks {
+    /// Whether there was one.
+    pub(super) fn has_any(&self) -> bool {
+        !self.looks.is_empty()
+    }
+
     fn add(&mut self, dump: &Dump, from_ns: i64, to_ns: i64) {
         let graph = WaitGraph::of(dump, &Default::default());
         let is_of_virtual =

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::pattern::JDK_PACKAGES;
+use crate::pattern::{JDK_PACKAGES, pattern_of};
 use crate::profile::{MethodName, NodeIndex, Profile};
 
 /// What holds less is no candidate.
@@ -39,12 +39,7 @@ impl Method {
 
     /// As a pattern names it: `a.b.C::m(int, String)`.
     pub fn pattern(&self) -> String {
-        let name = &self.name.display;
-        let (name, parameters) = name.split_at(name.find('(').unwrap_or(name.len()));
-        match name.rsplit_once('.') {
-            Some((class, method)) => format!("{class}::{method}{parameters}"),
-            None => self.name.display.clone(),
-        }
+        pattern_of(&self.name.display).unwrap_or_else(|| self.name.display.clone())
     }
 }
 

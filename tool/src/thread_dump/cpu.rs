@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use super::Cpu;
 use crate::attach::TargetHost;
 use crate::cpu_share::{inner_number, scheduled};
+use crate::decode::Scheduled;
 use crate::jvm::process;
 use crate::threads::{Dump, Kind, Thread};
 
@@ -47,8 +48,8 @@ pub(super) fn window(pid: u32, window: Duration, interrupted: &AtomicBool) -> Op
 pub(crate) struct Reading {
     /// When, in ns since 1970.
     pub(crate) at_ns: i64,
-    /// By thread.
-    pub(crate) threads: BTreeMap<u32, u64>,
+    /// By thread; nobody counts how long threads stood in line where the kernel has no scheduling statistics.
+    pub(crate) threads: BTreeMap<u32, Scheduled>,
     /// By all of it, threads that have ended included.
     pub(crate) process_ns: u64,
 }
@@ -57,7 +58,7 @@ impl Reading {
     /// Now; nothing of a process that is gone.
     pub(crate) fn now(pid: u32) -> Reading {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let threads = times(&PathBuf::from(format!("/proc/{pid}/task")));
+        let threads = all_scheduled(&PathBuf::from(format!("/proc/{pid}/task")));
         let process = fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|stat| of_stat(&stat));
         Reading {
             at_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
@@ -69,7 +70,7 @@ impl Reading {
     /// With threads by the numbers that they have in their own pid namespace; those that are gone have none.
     pub(crate) fn by_inner_numbers(&mut self, pid: u32) {
         let tasks = PathBuf::from(format!("/proc/{pid}/task"));
-        let inner = |(ours, ns): (u32, u64)| Some((inner_number(&tasks, ours)?, ns));
+        let inner = |(ours, times): (u32, Scheduled)| Some((inner_number(&tasks, ours)?, times));
         self.threads = std::mem::take(&mut self.threads).into_iter().filter_map(inner).collect();
     }
 }
@@ -115,17 +116,22 @@ impl Times {
 
 /// By thread, in ns.
 fn times(tasks: &Path) -> BTreeMap<u32, u64> {
+    all_scheduled(tasks).into_iter().map(|(thread, times)| (thread, times.ran_ns)).collect()
+}
+
+fn all_scheduled(tasks: &Path) -> BTreeMap<u32, Scheduled> {
     let entries = fs::read_dir(tasks).into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     numbers.filter_map(|thread| Some((thread, time(tasks, thread)?))).collect()
 }
 
 /// Kernels without scheduling statistics count in ticks.
-fn time(tasks: &Path, thread: u32) -> Option<u64> {
+fn time(tasks: &Path, thread: u32) -> Option<Scheduled> {
     if let Some(scheduled) = scheduled(tasks, thread) {
-        return Some(scheduled.ran_ns);
+        return Some(scheduled);
     }
-    of_stat(&fs::read_to_string(tasks.join(format!("{thread}/stat"))).ok()?)
+    let ran_ns = of_stat(&fs::read_to_string(tasks.join(format!("{thread}/stat"))).ok()?)?;
+    Some(Scheduled { ran_ns, queued_ns: 0 })
 }
 
 /// proc(5): fields 14 and 15, user and system time in ticks.

@@ -158,7 +158,8 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn fitting(view: View, sort: Column, has_cpu: bool, width: u16) -> Columns {
+    /// Of those that are known of a profile.
+    pub(super) fn fitting(view: View, sort: Column, is_known: impl Fn(Column) -> bool, width: u16) -> Columns {
         use Column::{Calls, Cpu, Name, PerCall, SelfTime, Share, Total};
         let all: &[Column] = match view {
             View::Tree | View::Locks => &[Share, Total, Cpu, SelfTime, Calls, Name],
@@ -168,7 +169,7 @@ impl Columns {
         let main = Sort::usual(view).column;
         let mut columns: Vec<(Column, u16)> = all
             .iter()
-            .filter(|column| has_cpu || **column != Cpu)
+            .filter(|column| is_known(**column))
             .map(|column| (*column, column.width(width >= WIDE)))
             .collect();
         let taken = |columns: &[(Column, u16)]| {
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     fn headings(view: View, sort: Column, width: u16) -> String {
-        let columns = Columns::fitting(view, sort, true, width).columns;
+        let columns = Columns::fitting(view, sort, |_| true, width).columns;
         columns.iter().map(|(column, _)| column.heading()).collect::<Vec<_>>().join(" ")
     }
 

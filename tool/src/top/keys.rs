@@ -53,13 +53,15 @@ pub(super) enum Action {
     /// Forget what was recorded.
     Clear,
     Save,
+    /// Profile a sampled method exactly.
+    Exact,
     Help,
     Redraw,
     Quit,
 }
 
 /// The keys and what they do, for the help page: two columns of these.
-pub(super) const HELP: [(&str, &str); 24] = [
+pub(super) const HELP: [(&str, &str); 25] = [
     ("?", "this help; any key leaves it"),
     ("q, Ctrl-C", "quit: detach and leave"),
     ("Up Down, k j", "select a row"),
@@ -83,6 +85,7 @@ pub(super) const HELP: [(&str, &str); 24] = [
     ("p", "pause recording, or go on"),
     ("C", "clear: forget what was recorded"),
     ("s", "save what is shown to a file"),
+    ("x", "of samples: the method's exact profile"),
     ("Ctrl-L", "draw everything again"),
 ];
 
@@ -127,6 +130,7 @@ impl Action {
             KeyCode::Char('p') => Action::Pause,
             KeyCode::Char('C') => Action::Clear,
             KeyCode::Char('s') => Action::Save,
+            KeyCode::Char('x') => Action::Exact,
             KeyCode::Char('?') | KeyCode::F(1) => Action::Help,
             KeyCode::Char('q') => Action::Quit,
             _ => return None,

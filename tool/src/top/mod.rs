@@ -27,6 +27,7 @@ pub(crate) mod draw;
 mod forest;
 mod keys;
 mod rows;
+pub(crate) mod samples;
 pub(crate) mod screen;
 pub(crate) mod search;
 mod status;
@@ -209,7 +210,7 @@ impl Watched {
             Request::Resume => self.live.resume().await?,
             Request::Clear => self.live.clear().await?,
             // The view's own, and the end.
-            Request::Save { .. } | Request::Redraw | Request::Quit => return Ok(()),
+            Request::Save { .. } | Request::Redraw | Request::Quit | Request::Exact(_) => return Ok(()),
         }
         self.before = None;
         let phase = if self.live.is_paused() { Phase::Paused } else { Phase::Recording };

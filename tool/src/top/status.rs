@@ -28,7 +28,9 @@ impl View {
     /// What the profile is doing, for the right upper corner.
     pub(super) fn phase_text(&self) -> String {
         let seconds = self.shown.as_ref().map_or(0.0, |shown| shown.profile.duration.as_secs_f64());
+        let is_sampled = self.shown.as_ref().is_some_and(|shown| shown.profile.imported.is_some());
         let phase = match &self.phase {
+            Phase::Recording if is_sampled => format!("sampling {seconds:.1} s"),
             Phase::Recording => format!("recording {seconds:.1} s"),
             Phase::Paused => format!("PAUSED at {seconds:.1} s"),
             Phase::Ending(_) => format!("ending after {seconds:.1} s"),
@@ -44,6 +46,10 @@ impl View {
             line(0, true, why.clone());
         }
         let Some(Shown { profile, .. }) = &self.shown else { return lines };
+        if profile.imported.is_some() {
+            (1..).zip(&profile.notes).for_each(|(rank, note)| line(rank, false, note.clone()));
+            return lines;
+        }
         for root in profile.roots.iter().take(ROOTS) {
             let state = state(profile, root);
             // What it does says more than where it is.
@@ -127,6 +133,9 @@ impl View {
         };
         if self.shape == Shape::Callers {
             return vec!["This method has not been called since.".to_owned(), "Backspace leads back.".to_owned()];
+        }
+        if profile.imported.is_some() {
+            return vec!["Nothing was seen yet.".to_owned()];
         }
         let ended = matches!(self.phase, Phase::Ended(_));
         let unloaded = profile.roots.iter().all(|root| root.methods.is_empty());

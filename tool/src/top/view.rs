@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::column::{Columns, Sort};
+use super::column::{Column, Columns, Sort};
 use super::forest::{Forest, Key, Subject};
 use super::keys::Action;
 use super::rows::{Folds, Line, Role, Row, Shown, What, callers_lines, flat_lines, keyed, tree_rows};
 use super::search::{Direction, Query};
-use crate::profile::{Amounts, Metric, NodeIndex, Profile};
+use crate::pattern::pattern_of;
+use crate::profile::{Amounts, MethodIndex, Metric, NodeIndex, Profile};
 use crate::report::{Trees, View as Shape};
 
 mod folding;
@@ -201,8 +202,15 @@ impl View {
     }
 
     pub(super) fn columns(&self, width: u16) -> Columns {
-        let has_cpu = self.shown.as_ref().is_some_and(|shown| shown.profile.merged.has_cpu_samples());
-        Columns::fitting(self.shape, self.sort().column, has_cpu, width)
+        let profile = self.shown.as_ref().map(|shown| &shown.profile);
+        let has_cpu = profile.is_some_and(|profile| profile.merged.has_cpu_samples());
+        let has_calls = profile.is_none_or(|profile| profile.imported.is_none());
+        let is_known = |column| match column {
+            Column::Cpu => has_cpu,
+            Column::Calls | Column::PerCall => has_calls,
+            _ => true,
+        };
+        Columns::fitting(self.shape, self.sort().column, is_known, width)
     }
 
     /// What a key means; what is asked for by it.
@@ -302,6 +310,10 @@ impl View {
                 self.mode = Mode::File { text: self.default_file.clone(), is_suggested: true };
             }
             Action::Save => self.say("there is nothing to be saved yet".to_owned()),
+            Action::Exact => match self.exact() {
+                Ok(pattern) => return Some(Request::Exact(pattern)),
+                Err(why) => self.say(why.to_owned()),
+            },
             Action::Help => self.mode = Mode::Help,
             Action::Redraw => return Some(Request::Redraw),
             Action::Quit => return Some(Request::Quit),
@@ -340,17 +352,31 @@ impl View {
         }
     }
 
+    /// The selected method as a pattern, if it was sampled.
+    fn exact(&self) -> Result<String, &'static str> {
+        let shown = self.shown.as_ref().filter(|shown| shown.profile.imported.is_some());
+        let shown = shown.ok_or("this is the exact profile already")?;
+        let method = self.selected_index().map(|method| &shown.profile.methods[method.0]);
+        let named =
+            method.filter(|method| !method.machine.starts_with('[')).and_then(|method| pattern_of(&method.display));
+        named.ok_or("select a method: only such a one has an exact profile")
+    }
+
     /// The method in the selected row, by its machine name.
     fn selected_method(&self) -> Option<String> {
         let shown = self.shown.as_ref()?;
-        let method = match self.selected()?.what {
+        self.selected_index().map(|method| shown.profile.methods[method.0].machine.clone())
+    }
+
+    fn selected_index(&self) -> Option<MethodIndex> {
+        let shown = self.shown.as_ref()?;
+        match self.selected()?.what {
             What::Node(node) => match shown.forest.subject(&shown.profile, node) {
                 Subject::Method(method) => Some(method),
                 Subject::Thread(_) => None,
             },
             What::Line(line) => self.lines[line].method,
-        };
-        method.map(|method| shown.profile.methods[method.0].machine.clone())
+        }
     }
 
     fn show(&mut self, shape: Shape) {

@@ -21,7 +21,7 @@ mod near;
 #[cfg(test)]
 mod tests;
 
-pub use names::{Detail, detailed_name, display_name, java_name};
+pub use names::{Detail, class_name, detailed_name, display_name, java_name};
 pub use near::near_misses;
 
 use glob::{Glob, Star};
@@ -29,6 +29,15 @@ use names::{field_type, is_descriptor_list, parameter_types, result_type};
 
 /// What the names of the JDK's classes begin with.
 pub const JDK_PACKAGES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+
+/// What means the method that people are shown as `a.b.C.m(int)`: `a.b.C::m(int)`. The line behind it, if it has one, is left out.
+pub fn pattern_of(display: &str) -> Option<String> {
+    let (method, line) = display.rsplit_once(':').unwrap_or((display, ""));
+    let display = if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) { method } else { display };
+    let (name, parameters) = display.split_at(display.find('(').unwrap_or(display.len()));
+    let (class, method) = name.rsplit_once('.')?;
+    Some(format!("{class}::{method}{parameters}"))
+}
 
 /// Why a pattern could not be understood. Columns count characters from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,8 +2,8 @@
 
 use super::{Dump, Frame, Kind, State, Thread, WaitKind};
 
-/// The JDK's native methods that wait for something outside the JVM, JDK 11 to 25.
-const OUTSIDE: &[(&str, &str)] = &[
+/// Native methods that wait for something outside the program: the JDK's, 11 to 25, and Netty's.
+pub(crate) const OUTSIDE: &[(&str, &str)] = &[
     ("java.net.SocketInputStream.socketRead0", "waits for a socket"),
     ("sun.nio.ch.SocketDispatcher.read0", "waits for a socket"),
     ("sun.nio.ch.SocketDispatcher.readv0", "waits for a socket"),
@@ -19,6 +19,8 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("sun.nio.ch.Net.pollConnect", "waits to be connected"),
     ("sun.nio.ch.DatagramChannelImpl.receive0", "waits for a datagram"),
     ("sun.nio.ch.EPoll.wait", "waits for sockets to be ready"),
+    ("io.netty.channel.epoll.Native.epollWait", "waits for sockets to be ready"),
+    ("io.netty.channel.epoll.Native.epollWait0", "waits for sockets to be ready"),
     ("java.io.FileInputStream.readBytes", "reads a file or pipe"),
     ("java.io.FileInputStream.read0", "reads a file or pipe"),
     ("sun.nio.ch.FileDispatcherImpl.read0", "reads a file or pipe"),
@@ -30,12 +32,16 @@ const OUTSIDE: &[(&str, &str)] = &[
     ("java.net.Inet6AddressImpl.lookupAllHostAddr", "looks up a host's address"),
     ("java.net.Inet4AddressImpl.lookupAllHostAddr", "looks up a host's address"),
     ("sun.nio.fs.LinuxWatchService.poll", "waits for files to change"),
+    ("java.lang.ref.Reference.waitForReferencePendingList", "waits for references"),
 ];
 
 /// Methods near the top of a stack that say why a thread waits.
 const WAITS: &[(&str, &str)] = &[
     ("java.util.concurrent.ThreadPoolExecutor.getTask", "waits for work"),
     ("java.util.concurrent.ForkJoinPool.awaitWork", "waits for work"),
+    ("org.apache.tomcat.util.threads.ThreadPoolExecutor.getTask", "waits for work"),
+    ("org.eclipse.jetty.util.thread.QueuedThreadPool.idleJobPoll", "waits for work"),
+    ("org.eclipse.jetty.util.thread.ReservedThreadExecutor$ReservedThread.reservedWait", "waits for work"),
     ("java.util.concurrent.FutureTask.awaitDone", "waits for a result"),
     ("java.util.concurrent.CompletableFuture.waitingGet", "waits for a result"),
     ("java.util.concurrent.CompletableFuture.timedGet", "waits for a result"),
@@ -46,7 +52,6 @@ const WAITS: &[(&str, &str)] = &[
     ("java.lang.Thread.join", "waits for a thread to end"),
     ("java.lang.VirtualThread.joinNanos", "waits for a thread to end"),
     ("java.lang.ref.ReferenceQueue.remove", "waits for references"),
-    ("java.lang.ref.Reference.waitForReferencePendingList", "waits for references"),
 ];
 
 /// How far below the top of a stack the reason of a wait is looked for.

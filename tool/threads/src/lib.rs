@@ -2,13 +2,14 @@
 //!
 //! Pure: texts go in, a [`Dump`] comes out. [`read`] understands HotSpot's own dump, [`virtual_threads`] adds what the JVM tells of
 //! virtual threads; [`waits`] finds who waits for whom, [`deadlocks`] who waits for himself, [`blockers`] who holds up many;
-//! [`groups`] joins equal stacks, [`doing`] says in a few words what a thread does. [`report`] shows it all.
+//! [`groups`] joins equal stacks, [`doing`] says in a few words what a thread does, [`activity`] in one. [`report`] shows it all.
 //! Asking the JVM is others' work.
 
 use std::fmt;
 
 use rustc_hash::FxHashMap;
 
+pub mod activity;
 pub mod blockers;
 pub mod deadlocks;
 pub mod doing;

@@ -266,7 +266,7 @@ pub fn cut(builder: &mut Builder) -> MethodIndex {
 }
 
 /// A method's name for people; that of a symbol of other code is its own.
-fn display_name(machine: &str) -> String {
+pub fn display_name(machine: &str) -> String {
     let split = machine.find('(').map(|at| machine.split_at(at));
     let parts = split.and_then(|(name, descriptor)| Some((name.rsplit_once('.')?, descriptor)));
     match parts {

@@ -51,9 +51,18 @@ impl MethodSelector {
     }
 
     fn is_read(&self, machine: &str, counts: impl Fn(&MethodPattern) -> bool) -> bool {
+        let machine = without_line(machine);
         let (name, descriptor) = machine.split_at(machine.find('(').unwrap_or(machine.len()));
         let Some((class, method)) = name.rsplit_once('.') else { return false };
         self.readings.iter().any(|reading| counts(reading) && reading.matches(class, method, descriptor))
+    }
+}
+
+/// Of `a.b.C.m(I)V:12`, as methods are called that are told apart by lines: the method.
+fn without_line(machine: &str) -> &str {
+    match machine.rsplit_once(':') {
+        Some((method, line)) if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) => method,
+        _ => machine,
     }
 }
 
@@ -108,6 +117,14 @@ mod tests {
 
     use super::*;
     use crate::profile::Tree;
+
+    #[test]
+    fn a_line_is_a_part_of_its_method() {
+        let checkout: MethodSelector = "com.acme.Shop.checkout(Cart)".parse().expect("a selector");
+        assert!(checkout.matches("com.acme.Shop.checkout(Lcom/acme/Cart;)Z:41"));
+        let checkout: MethodSelector = "checkout".parse().expect("a selector");
+        assert!(checkout.matches("com.acme.Shop.checkout:41") && !checkout.matches("com.acme.Shop.checkouts:41"));
+    }
 
     #[test]
     fn a_selector_is_a_method_a_class_or_a_package() {

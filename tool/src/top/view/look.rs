@@ -66,6 +66,8 @@ pub enum Request {
     Clear,
     /// To draw everything again.
     Redraw,
+    /// To have the exact profile of a method that was sampled, as a pattern.
+    Exact(String),
     /// To write what is shown to a file.
     Save {
         /// Which; its extension says the format.

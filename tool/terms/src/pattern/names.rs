@@ -58,6 +58,11 @@ pub fn java_name(class_internal: &str, method: &str, descriptor: &str) -> String
     format!("{}.{method}{descriptor}", class_internal.replace('/', "."))
 }
 
+/// A class's name for people, of what the JVM calls it: `byte[]`, `java.lang.String`.
+pub fn class_name(jvm: &str) -> String {
+    if jvm.starts_with('[') && field_type(jvm) == Some(jvm.len()) { java_type(jvm) } else { jvm.replace('/', ".") }
+}
+
 /// A method's name for people, with simple parameter types: `a.b.C.m(int, String)`. [`MethodPattern`](super::MethodPattern) understands it.
 pub fn display_name(class_internal: &str, method: &str, descriptor: &str) -> String {
     let Some(types) = parameter_types(descriptor) else { return java_name(class_internal, method, descriptor) };

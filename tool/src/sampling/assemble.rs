@@ -1,0 +1,386 @@
+//! What was seen of a JVM becomes a profile: all that its threads took lies somewhere on one tree.
+//!
+//! A thread's time between two readings is divided three times: what it ran lies where it was seen running, what it stood in line for too, and the
+//! rest where it was seen waiting.
+
+use std::collections::BTreeMap;
+
+use headwater_jfr::{EventKind, LockIndex, Recorded};
+use headwater_profile::build::{Builder, ThreadIndex, jvms_own};
+use rustc_hash::FxHashMap;
+
+use super::looks::{Known, Looks};
+use super::metrics::{Metrics, What};
+use super::notes;
+use super::paths::{PathIndex, Paths};
+use super::{Classes, Lines, Sampled};
+use crate::decode::Scheduled;
+use crate::jvm::Jvm;
+use crate::pattern::class_name;
+use crate::profile::Profile;
+use crate::threads::activity::Activity;
+
+/// The number of threads that are no platform threads.
+const VIRTUAL: u32 = 0;
+/// What threads took that nobody has seen alive.
+const ENDED: &str = "[threads that have ended]";
+/// What a Java thread took that was seen nowhere.
+const UNSEEN: &str = "[no Java code seen]";
+
+/// What a thread did between two readings.
+#[derive(Default)]
+struct Part {
+    used: Scheduled,
+    /// For how long it was there.
+    alive_ns: u64,
+    /// Where it ran.
+    ran: Vec<PathIndex>,
+    /// What else it was seen doing.
+    waited: Vec<(Activity, PathIndex)>,
+    /// It was seen running at a look; so often, be it also where the recorder saw it.
+    looked: Vec<PathIndex>,
+}
+
+/// A sample of what a thread allocated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Allocation {
+    path: PathIndex,
+    /// For so many bytes it stands.
+    weight: u64,
+    class: Option<LockIndex>,
+}
+
+/// All of a thread's.
+struct Course {
+    parts: Vec<Part>,
+    allocations: Vec<Allocation>,
+    allocated: u64,
+}
+
+/// Something that lies somewhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    pub(super) thread: ThreadIndex,
+    pub(super) path: PathIndex,
+    pub(super) what: What,
+    pub(super) value: u64,
+}
+
+/// All of it.
+#[derive(Default)]
+pub(super) struct Places {
+    pub(super) all: Vec<Placed>,
+    /// CPU time of Java threads that were seen nowhere.
+    pub(super) unseen_ns: u64,
+    /// CPU time whose place the recorder, and looks, have told.
+    pub(super) recorded_ns: u64,
+    pub(super) looked_ns: u64,
+    /// All threads' CPU time.
+    pub(super) threads_ns: u64,
+    /// What was allocated of each class.
+    pub(super) classes: FxHashMap<LockIndex, u64>,
+}
+
+impl Places {
+    fn put(&mut self, thread: ThreadIndex, path: PathIndex, what: What, value: u64) {
+        if value > 0 {
+            self.all.push(Placed { thread, path, what, value });
+        }
+    }
+
+    /// Divides a whole among some places, to the last of it.
+    fn divide(&mut self, thread: ThreadIndex, whole: u64, places: &[(What, PathIndex)]) {
+        for ((what, path), share) in places.iter().zip(shares(whole, places.len())) {
+            self.put(thread, *path, *what, share);
+        }
+    }
+}
+
+/// The profile of what was seen.
+pub(super) fn profile(sampled: &Sampled, jvm: &Jvm) -> Profile {
+    let Sampled { recorded, looks, .. } = sampled;
+    let mut builder = Builder::default();
+    let mut paths = Paths::of(&mut builder, recorded, looks, sampled.lines == Lines::Known);
+    let mut courses = courses(sampled, &paths);
+    let has_virtual = join_carriers(&mut courses, looks);
+    let mut places = Places::default();
+    for (number, course) in &courses {
+        let known = looks.threads.get(number);
+        let name = match known {
+            _ if *number == VIRTUAL => "virtual threads".to_owned(),
+            Some(known) => known.name.clone(),
+            None => format!("tid={number}"),
+        };
+        let thread = builder.thread(Some(&name));
+        // Virtual threads are not the JVM's own, though nobody knows them by a number.
+        let known = known.filter(|_| *number != VIRTUAL);
+        let mut other = || {
+            let own = match known {
+                Some(Known { is_jvms: false, .. }) => UNSEEN.to_owned(),
+                Some(_) => jvms_own(&name),
+                None => ENDED.to_owned(),
+            };
+            paths.other(&mut builder, &own)
+        };
+        put_waits_and_work(&mut places, thread, course, known, &mut other);
+        let allocated = allocated_at(course, &mut other);
+        let mut below = |path: PathIndex, class: LockIndex| {
+            let class = class_name(&recorded.locks[class.0 as usize].class);
+            paths.below(&mut builder, path, &format!("[{class}]"))
+        };
+        match sampled.classes {
+            Classes::Apart => put_allocated(&mut places, thread, course, allocated, &mut below),
+            Classes::Together => put_allocated(&mut places, thread, course, allocated, &mut |path, _| path),
+        }
+    }
+    // What threads took that began and ended between two readings, and what those took that have ended since their last.
+    let rest_ns = sampled.process_ns().saturating_sub(places.threads_ns);
+    if rest_ns > 0 {
+        let (path, thread) = (paths.other(&mut builder, ENDED), builder.thread(Some("threads that have ended")));
+        places.put(thread, path, What::Cpu, rest_ns);
+    }
+    let metrics = Metrics::of(&mut builder, &places.all, sampled);
+    for Placed { thread, path, what, value } in &places.all {
+        let methods: Vec<_> = paths.methods(*path).collect();
+        builder.add_stack(*thread, methods, metrics.of_what(*what).map(|metric| (metric, *value)));
+    }
+    builder.recorded = (sampled.began_s, sampled.duration);
+    let mut profile = builder.finish(&jvm.main, "samples of all threads");
+    profile.target.pid = jvm.pid;
+    profile.target.jdk = jvm.java_version.clone().unwrap_or_default();
+    profile.notes.extend(notes::all(sampled, &places, &paths, has_virtual));
+    profile
+}
+
+/// What each thread did, by its number.
+fn courses(sampled: &Sampled, paths: &Paths) -> BTreeMap<u32, Course> {
+    let Sampled { recorded, looks, readings, .. } = sampled;
+    let windows = readings.len().saturating_sub(1);
+    let new =
+        || Course { parts: (0..windows).map(|_| Part::default()).collect(), allocations: Vec::new(), allocated: 0 };
+    let window_of = |at_ns: i64| {
+        let window = readings.iter().skip(1).position(|reading| at_ns < reading.at_ns);
+        window.unwrap_or(windows.saturating_sub(1))
+    };
+    let mut courses: BTreeMap<u32, Course> = BTreeMap::new();
+    for (window, pair) in readings.windows(2).enumerate() {
+        let span_ns = u64::try_from(pair[1].at_ns - pair[0].at_ns).unwrap_or(0);
+        for (thread, after) in &pair[1].threads {
+            let part = &mut courses.entry(*thread).or_insert_with(new).parts[window];
+            let before = pair[0].threads.get(thread);
+            part.used = used(before.copied().unwrap_or_default(), *after);
+            part.alive_ns = if before.is_some() { span_ns } else { 0 };
+        }
+    }
+    let number_of = |thread: headwater_jfr::ThreadIndex| {
+        let thread = &recorded.threads[thread.0 as usize];
+        if thread.is_virtual { VIRTUAL } else { thread.number }
+    };
+    if windows == 0 {
+        return courses;
+    }
+    for event in &recorded.events {
+        let course = courses.entry(number_of(event.thread)).or_insert_with(new);
+        let path = paths.recorded(event.stack);
+        match event.kind {
+            EventKind::ExecutionSample => course.parts[window_of(event.at_ns)].ran.push(path),
+            EventKind::AllocationSample => {
+                course.allocations.push(Allocation { path, weight: event.amount, class: event.lock });
+            }
+            _ => {}
+        }
+    }
+    for (thread, bytes) in allocated(recorded) {
+        courses.entry(number_of(thread)).or_insert_with(new).allocated += bytes;
+    }
+    let mut looks_in = vec![0_u64; windows];
+    looks.at_ns.iter().for_each(|at_ns| looks_in[window_of(*at_ns)] += 1);
+    for glimpse in &looks.glimpses {
+        let part = &mut courses.entry(glimpse.thread).or_insert_with(new).parts[window_of(glimpse.at_ns)];
+        let path = paths.seen(glimpse.stack);
+        match glimpse.activity {
+            Activity::Running => part.looked.push(path),
+            activity => part.waited.push((activity, path)),
+        }
+    }
+    // A thread that was not there all the time was for as many looks as have seen it.
+    for course in courses.values_mut() {
+        for (window, part) in course.parts.iter_mut().enumerate().filter(|(_, part)| part.alive_ns == 0) {
+            let span_ns = u64::try_from(readings[window + 1].at_ns - readings[window].at_ns).unwrap_or(0);
+            let seen = (part.looked.len() + part.waited.len()) as u64;
+            part.alive_ns = (span_ns * seen).checked_div(looks_in[window]).unwrap_or(0);
+        }
+    }
+    courses
+}
+
+fn used(before: Scheduled, after: Scheduled) -> Scheduled {
+    Scheduled {
+        ran_ns: after.ran_ns.saturating_sub(before.ran_ns),
+        queued_ns: after.queued_ns.saturating_sub(before.queued_ns),
+    }
+}
+
+/// What each thread has allocated from the recording's beginning to its end, as far as it was there at its end.
+fn allocated(recorded: &Recorded) -> BTreeMap<headwater_jfr::ThreadIndex, u64> {
+    let began_ns = recorded.allocated.iter().map(|told| told.at_ns).min().unwrap_or(0);
+    // All threads are told of one after the other.
+    const AT_ONCE_NS: i64 = 500_000_000;
+    let mut threads: BTreeMap<headwater_jfr::ThreadIndex, [u64; 2]> = BTreeMap::new();
+    for told in &recorded.allocated {
+        let is_first = told.at_ns - began_ns < AT_ONCE_NS;
+        let [first, last] = threads.entry(told.thread).or_insert([if is_first { told.bytes } else { 0 }, 0]);
+        *first = (*first).min(told.bytes);
+        *last = (*last).max(told.bytes);
+    }
+    threads.into_iter().map(|(thread, [first, last])| (thread, last - first)).collect()
+}
+
+/// What carriers took belongs to the virtual threads that they carried, which have no time of their own. Whether there are any.
+fn join_carriers(courses: &mut BTreeMap<u32, Course>, looks: &Looks) -> bool {
+    if !courses.contains_key(&VIRTUAL) {
+        return false;
+    }
+    let is_carrier = |number: &u32, course: &Course| {
+        let is_one = looks.threads.get(number).is_some_and(|known| known.is_carrier);
+        is_one && course.parts.iter().all(|part| part.ran.is_empty())
+    };
+    let carriers: Vec<u32> =
+        courses.iter().filter(|(number, course)| is_carrier(number, course)).map(|(number, _)| *number).collect();
+    for carrier in carriers {
+        let Some(taken) = courses.remove(&carrier) else { continue };
+        let Some(all) = courses.get_mut(&VIRTUAL) else { continue };
+        all.allocated += taken.allocated;
+        all.allocations.extend(taken.allocations);
+        for (all, part) in all.parts.iter_mut().zip(taken.parts) {
+            all.used.ran_ns += part.used.ran_ns;
+            all.used.queued_ns += part.used.queued_ns;
+            all.alive_ns += part.alive_ns;
+            all.looked.extend(part.looked);
+            all.waited.extend(part.waited);
+        }
+    }
+    true
+}
+
+fn put_waits_and_work(
+    places: &mut Places,
+    thread: ThreadIndex,
+    course: &Course,
+    known: Option<&Known>,
+    other: &mut dyn FnMut() -> PathIndex,
+) {
+    let all = |of: fn(&Part) -> &[PathIndex]| -> Vec<PathIndex> {
+        course.parts.iter().flat_map(|part| of(part).iter().copied()).collect()
+    };
+    let [ran, looked] = [all(|part| &part.ran), all(|part| &part.looked)];
+    let waited: Vec<(Activity, PathIndex)> = course.parts.iter().flat_map(|part| part.waited.iter().copied()).collect();
+    let first = |choices: [&[PathIndex]; 4]| -> Vec<PathIndex> {
+        choices.into_iter().find(|choice| !choice.is_empty()).map(<[PathIndex]>::to_vec).unwrap_or_default()
+    };
+    for part in &course.parts {
+        let Scheduled { ran_ns, queued_ns } = part.used;
+        places.threads_ns += ran_ns;
+        // Of a second in which it was not seen, the places are those of the whole time. Who was never seen running did so for moments, where it waits.
+        let mut running = first([&part.ran, &ran, &part.looked, &looked]);
+        let is_recorded = !part.ran.is_empty() || !ran.is_empty();
+        if running.is_empty() {
+            let waits = if part.waited.is_empty() { &waited } else { &part.waited };
+            running.extend(waits.iter().map(|(_, path)| *path));
+        }
+        match (is_recorded, running.is_empty()) {
+            (true, _) => places.recorded_ns += ran_ns,
+            (false, false) => places.looked_ns += ran_ns,
+            (false, true) => {
+                if known.is_some_and(|known| !known.is_jvms) {
+                    places.unseen_ns += ran_ns;
+                }
+                if ran_ns + queued_ns > 0 {
+                    running.push(other());
+                }
+            }
+        }
+        let of = |what: What, paths: &[PathIndex]| paths.iter().map(|path| (what, *path)).collect::<Vec<_>>();
+        places.divide(thread, ran_ns, &of(What::Cpu, &running));
+        places.divide(thread, queued_ns, &of(What::Ready, &running));
+        let rest_ns = part.alive_ns.saturating_sub(ran_ns + queued_ns);
+        let waits = |waited: &[(Activity, PathIndex)]| -> Vec<(What, PathIndex)> {
+            waited.iter().map(|(activity, path)| (What::Wait(*activity), *path)).collect()
+        };
+        let waiting = match (part.waited.is_empty(), waited.is_empty()) {
+            (false, _) => waits(&part.waited),
+            (true, false) => waits(&waited),
+            // It seemed to run, in native code that waits.
+            (true, true) => of(What::Wait(Activity::Outside), &first([&part.looked, &looked, &[], &[]])),
+        };
+        places.divide(thread, rest_ns, &waiting);
+        let samples = if ran.is_empty() { &part.looked } else { &part.ran };
+        samples.iter().for_each(|path| places.put(thread, *path, What::Samples, 1));
+    }
+}
+
+/// Where a thread allocated of which nobody has seen an allocation: where it ran.
+fn allocated_at(course: &Course, other: &mut dyn FnMut() -> PathIndex) -> Vec<(What, PathIndex)> {
+    if !course.allocations.is_empty() || course.allocated == 0 {
+        return Vec::new();
+    }
+    let of = |of: fn(&Part) -> &[PathIndex]| -> Vec<PathIndex> {
+        course.parts.iter().flat_map(|part| of(part).iter().copied()).collect()
+    };
+    let mut paths = of(|part| &part.ran);
+    if paths.is_empty() {
+        paths = of(|part| &part.looked);
+    }
+    if paths.is_empty() {
+        paths.push(other());
+    }
+    paths.into_iter().map(|path| (What::Allocated, path)).collect()
+}
+
+/// What a thread has allocated, where its samples say, or else `at`. Of each class it lies where `of_class` says.
+fn put_allocated(
+    places: &mut Places,
+    thread: ThreadIndex,
+    course: &Course,
+    at: Vec<(What, PathIndex)>,
+    of_class: &mut dyn FnMut(PathIndex, LockIndex) -> PathIndex,
+) {
+    places.divide(thread, course.allocated, &at);
+    let weights = weights(&course.allocations);
+    let whole: u128 = weights.iter().map(|one| u128::from(one.weight)).sum();
+    // Without a total of the thread's, samples stand for all.
+    let bytes = if course.allocated > 0 { u128::from(course.allocated) } else { whole };
+    let (mut so_far, mut given) = (0_u128, 0_u128);
+    for Allocation { path, weight, class } in weights {
+        so_far += u128::from(weight);
+        let until = bytes * so_far / whole.max(1);
+        let share = u64::try_from(until - given).unwrap_or(u64::MAX);
+        let path = match class {
+            Some(class) => {
+                *places.classes.entry(class).or_default() += share;
+                of_class(path, class)
+            }
+            None => path,
+        };
+        places.put(thread, path, What::Allocated, share);
+        given = until;
+    }
+}
+
+/// What each sample of an allocation stands for. The first one of a thread stands for all that it has ever allocated, so it is given what the others have in
+/// the mean.
+fn weights(allocations: &[Allocation]) -> Vec<Allocation> {
+    let Some((first, others)) = allocations.split_first() else { return Vec::new() };
+    let sum: u64 = others.iter().fold(0, |sum, one| sum.saturating_add(one.weight));
+    let weight = sum.checked_div(others.len() as u64).unwrap_or(first.weight).max(1);
+    std::iter::once(Allocation { weight, ..first.clone() }).chain(others.iter().cloned()).collect()
+}
+
+/// Divides a whole into so many equal parts, to the last of it.
+pub(super) fn shares(whole: u64, parts: usize) -> impl Iterator<Item = u64> {
+    let parts = parts as u64;
+    (0..parts).map(move |at| {
+        let until = |at: u64| (u128::from(whole) * u128::from(at) / u128::from(parts)) as u64;
+        until(at + 1) - until(at)
+    })
+}
