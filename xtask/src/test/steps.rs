@@ -1,11 +1,14 @@
 //! Steps that are run some at a time, each a process. What one says is in one piece.
 
-use std::io::{Read, Write, pipe};
+use std::fs::{self, File};
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use crate::pinned;
 
 /// A part of the whole.
 #[derive(Debug)]
@@ -63,7 +66,7 @@ impl Step {
         let began = Instant::now();
         let (outcome, said) = match output {
             Output::AsItComes => (run_seen(command), Vec::new()),
-            Output::AtTheEnd => run_unseen(command),
+            Output::AtTheEnd => run_unseen(command, &name),
         };
         let (failure, processors) = match outcome {
             Ok(processors) => (None, processors),
@@ -100,24 +103,21 @@ fn run_seen(mut command: Command) -> Outcome {
     child.map_err(|error| (error.to_string(), Duration::ZERO)).and_then(finish)
 }
 
-/// The same, and what it says, on both streams.
-fn run_unseen(mut command: Command) -> (Outcome, Vec<u8>) {
-    let mut said = Vec::new();
-    let mut spawn = || -> std::io::Result<_> {
-        let (reader, writer) = pipe()?;
-        let child = command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).spawn()?;
-        Ok((child, reader))
+/// The same, and what it says, on both streams. That goes to a file: a pipe would have to be read until whoever the step has started, and left, is gone.
+fn run_unseen(mut command: Command, name: &str) -> (Outcome, Vec<u8>) {
+    let file = pinned::target().map(|target| target.join("steps").join(name));
+    let spawn = || -> Result<_, String> {
+        let file = file?;
+        let failed = |error: std::io::Error| format!("{}: {error}", file.display());
+        fs::create_dir_all(file.parent().unwrap_or(&file)).map_err(failed)?;
+        let said = File::create(&file).map_err(failed)?;
+        let errors = said.try_clone().map_err(failed)?;
+        let child = command.stdin(Stdio::null()).stdout(said).stderr(errors).spawn();
+        Ok((child.map_err(|error| error.to_string())?, file))
     };
-    let spawned = spawn();
-    // It keeps ends of the pipe that would have it never end.
-    drop(command);
-    match spawned {
-        Ok((child, mut reader)) => {
-            // What came before an error is what there is.
-            let _ = reader.read_to_end(&mut said);
-            (finish(child), said)
-        }
-        Err(error) => (Err((error.to_string(), Duration::ZERO)), said),
+    match spawn() {
+        Ok((child, file)) => (finish(child), fs::read(file).unwrap_or_default()),
+        Err(error) => (Err((error, Duration::ZERO)), Vec::new()),
     }
 }
 
