@@ -87,11 +87,11 @@ impl Classes {
 
     /// The number of a class that the JVM tells of as loaded; `None` if it was before: the JVM tells again when another loader finds it.
     pub fn newly_loaded(&self, class: jclass) -> Option<ClassId> {
-        let is_numbered = self.jvmti.tag(class).is_ok_and(|tag| tag != 0);
+        let is_numbered = || self.jvmti.tag(class).is_ok_and(|tag| tag != 0);
         let is_linked = || self.jvmti.class_status(class).is_ok_and(|status| status & class_status::PREPARED != 0);
-        // A hidden class is found by nobody, and linked by now.
-        let is_hidden = || self.jvmti.class_signature(class).is_ok_and(|signature| signature.contains('.'));
-        if is_numbered || is_linked() && !is_hidden() { None } else { self.id(class).ok() }
+        // A hidden class is found by nobody, and linked by now, which has given it its number.
+        let is_hidden = self.jvmti.class_signature(class).is_ok_and(|signature| signature.contains('.'));
+        if !is_hidden && (is_numbered() || is_linked()) { None } else { self.id(class).ok() }
     }
 
     /// The number of a class loader.
