@@ -178,9 +178,11 @@ struct Part {
 /// the recording decided.
 fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f64) {
     let prior_weight = PRIOR / (samples + PRIOR);
-    // Of what was never measured to run, all is the caller's.
+    // Of what was never measured to run, all is the caller's, unless samples say where it was: of many such calls, one below the other, each would keep
+    // a part that nobody has seen.
     let prior = if all.run > 0.0 { part.measured.run / all.run } else { part.otherwise };
-    let share = (part.samples + PRIOR * prior) / (samples + PRIOR);
+    let counts = if all.run > 0.0 || samples == 0.0 { PRIOR } else { 0.0 };
+    let share = (part.samples + counts * prior) / (samples + counts);
     let rest = all.without(&part.measured);
     let doubt_ns = ((1.0 - prior) * part.measured.error()).hypot(prior * rest.error());
     let doubt = if all.run > 0.0 { (doubt_ns / all.run).min(1.0) } else { 1.0 };

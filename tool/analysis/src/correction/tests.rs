@@ -93,6 +93,22 @@ fn where_few_samples_are_the_recording_decides() {
     assert!(few.nodes[2].error_ns > 5 * many.nodes[2].error_ns, "{few:?} {many:?}");
 }
 
+/// They were instrumented too late, or never.
+#[test]
+fn many_calls_one_below_the_other_that_were_only_sampled_keep_nothing_for_themselves() {
+    let mut cct = called((100, 1_000_000), &[]);
+    let mut innermost = cct.roots()[0].0;
+    for method in 2..42 {
+        innermost = cct.child(innermost, MethodId(method));
+    }
+    let mut own = vec![[0; 2]; 41];
+    own[40] = [100, 100];
+    let tree = sampled(&cct, 1_000_000.0, &own);
+    let share = |node: usize| tree.nodes[node].total_ns as f64 / tree.nodes[0].total_ns as f64;
+    assert!(share(40) > 0.98 && (share(40) - share(1)).abs() < 1e-6, "{} {}", share(1), share(40));
+    assert!(tree.nodes[40].total_error_ns > 0, "{tree:?}");
+}
+
 #[test]
 fn parts_of_code_that_is_not_settled_may_be_as_far_from_it_as_the_whole() {
     let cct = called((1, 0), &[(10, 50_000), (10, 50_000)]);
