@@ -7,7 +7,7 @@ use headwater_protocol::message::Calibration;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::{Counter, PauseReason};
 use headwater_protocol::{MethodId, ThreadId, layout, word};
-use headwater_runtime_java::{CLASSES, FORMER_NAMES, PROBE_CLASS, PROBES, UNSAFE_CLASS};
+use headwater_runtime_java::{CLASSES, FORMER_NAMES, PROBE_CLASS, PROBES, SESSION_CLASS, UNSAFE_CLASS};
 use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jvalue};
 
 use crate::hotspot::allocation::Places;
@@ -15,7 +15,7 @@ use crate::jni_env::{Jni, Thrown};
 use crate::jvmti::Jvmti;
 use crate::tsc;
 
-/// The runtime class, once it has been defined: it stays until the JVM ends.
+/// The runtime's class that the agent calls, once it has been defined: it stays until the JVM ends.
 #[derive(Debug)]
 pub struct Runtime {
     class: jclass,
@@ -99,7 +99,7 @@ impl Runtime {
                     };
                     jni.delete_local(defined);
                 }
-                Runtime::of(jni, jni.find_class(PROBE_CLASS)?)?
+                Runtime::find(jni)?
             }
         };
         Ok(RUNTIME.get_or_init(|| runtime))
@@ -113,13 +113,15 @@ impl Runtime {
         for Native { name, signature, .. } in natives {
             jni.static_method(class, &name.to_string_lossy(), &signature.to_string_lossy())?;
         }
-        let runtime = Runtime::of(jni, class)?;
+        let runtime = Runtime::find(jni)?;
         let natives: Vec<JNINativeMethod> = natives.iter().map(Native::for_jni).collect();
-        jni.register_natives(runtime.class, &natives)?;
+        jni.register_natives(class, &natives)?;
+        jni.delete_local(class);
         Ok(runtime)
     }
 
-    fn of(jni: Jni, class: jclass) -> Result<Runtime, Thrown> {
+    fn find(jni: Jni) -> Result<Runtime, Thrown> {
+        let class = jni.find_class(SESSION_CLASS)?;
         let runtime = Runtime {
             class: jni.new_global(class),
             attach: jni.static_method(class, "attach", "(JIIJJ)V")?,

@@ -7,6 +7,8 @@ mod constants;
 
 /// Internal name of the class whose methods the probes call.
 pub const PROBE_CLASS: &str = "java/lang/HeadwaterV1";
+/// Internal name of the class whose methods the agent calls.
+pub const SESSION_CLASS: &str = "java/lang/HeadwaterV1Session";
 /// `(I)Ljava/lang/Object;`: first instruction of an instrumented method, or part of one. Returns the call's token.
 pub const ENTER: &str = "enter";
 /// `(Ljava/lang/Object;I)V`: before a return, with the token; `(I)V`: where control leaves a part of a method. Where instructions are
@@ -132,7 +134,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 21] = [
+pub const CLASSES: [RuntimeClass; 22] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -153,6 +155,7 @@ pub const CLASSES: [RuntimeClass; 21] = [
     class!("HeadwaterV1Handover"),
     class!("HeadwaterV1Outermost"),
     class!("HeadwaterV1Calibration"),
+    class!("HeadwaterV1Session"),
     class!("HeadwaterV1"),
 ];
 

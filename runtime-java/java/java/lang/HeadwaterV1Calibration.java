@@ -87,9 +87,9 @@ final class HeadwaterV1Calibration {
             outside[slot] = (double) (afterOutside - after) / pairs;
             self.position = words;
             self.depth = 0;
-            HeadwaterV1.controlAll(true);
+            HeadwaterV1Session.controlAll(true);
             probedRound(controls);
-            HeadwaterV1.controlAll(false);
+            HeadwaterV1Session.controlAll(false);
             self.root = NO_METHOD;
             self.depth = 1;
             control[slot] = (double) durations(words, self.position) / controls;

@@ -1,0 +1,195 @@
+package java.lang;
+
+import static java.lang.HeadwaterV1.FLAG_ENTERED;
+import static java.lang.HeadwaterV1.FLAG_ROOT;
+import static java.lang.HeadwaterV1.LOCK;
+
+import jdk.internal.misc.Unsafe;
+
+/** What the agent calls: a session's life, what it tells of threads, and what the JVM has told it of the current one. */
+final class HeadwaterV1Session {
+    private static final int OFFSET_CONTROL = 20;
+    private static final int FLAGS = 4096;
+
+    private static final Unsafe U = Unsafe.getUnsafe();
+    /** The classes that a session's beginning does not initialise by itself. */
+    private static final Class<?>[] USED_BY_PROBES = {
+        HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class,
+        HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Leaving.class, HeadwaterV1Waits.class,
+        HeadwaterV1Exceptions.class
+    };
+
+    private HeadwaterV1Session() {}
+
+    /** Begins a session over a freshly mapped segment. Nothing is recorded yet. */
+    private static void attach(long segment, int chunks, int chunkBytes, long chunkData, long readTsc) {
+        synchronized (LOCK) {
+            HeadwaterV1.flags = segment + FLAGS;
+            // Nothing is left to be initialised by a probe: it may be near the end of its stack, and a class whose initialisation
+            // fails stays unusable.
+            for (Class<?> used : USED_BY_PROBES) {
+                U.ensureClassInitialized(used);
+            }
+            HeadwaterV1Chunks.attach(segment, chunks, chunkBytes, chunkData);
+            HeadwaterV1Clock.attach(segment, readTsc);
+            HeadwaterV1Allocation.attach();
+            letGo();
+            HeadwaterV1Revealed.clear();
+            HeadwaterV1Receivers.clear();
+            HeadwaterV1HandedOver.clear();
+        }
+    }
+
+    /** A thread is in calls of these methods that began before recording, the outermost first. */
+    private static void open(long tid, int[] methods) {
+        synchronized (LOCK) {
+            if (!HeadwaterV1.recording) {
+                return;
+            }
+            HeadwaterV1Thread thread = HeadwaterV1Threads.find(tid);
+            if (thread == null) {
+                thread = HeadwaterV1Thread.ofProgram(tid, false);
+                HeadwaterV1Threads.insert(thread);
+            }
+            thread.openCount = methods.length;
+            // The count and the numbers are there for a thread that sees the array.
+            U.storeFence();
+            thread.open = methods;
+            U.storeFence();
+            thread.comesInByAny = true;
+        }
+    }
+
+    /** A thread has returned from all such calls. */
+    private static void returned(long tid) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.find(tid);
+        if (thread != null) {
+            thread.open = null;
+        }
+    }
+
+    private static void record() {
+        synchronized (LOCK) {
+            if (HeadwaterV1.watching) {
+                HeadwaterV1.watching = false;
+                HeadwaterV1Threads.clear();
+            }
+            HeadwaterV1.controlEvery = U.getInt(HeadwaterV1Chunks.segment + OFFSET_CONTROL);
+            HeadwaterV1.recording = true;
+        }
+    }
+
+    /** @return the time at which recording ended */
+    private static long stop() {
+        synchronized (LOCK) {
+            if (HeadwaterV1.recording) {
+                HeadwaterV1.recording = false;
+                HeadwaterV1.watching = true;
+                HeadwaterV1Threads.close();
+            }
+            HeadwaterV1Revealed.clear();
+            HeadwaterV1Receivers.clear();
+            HeadwaterV1HandedOver.clear();
+            return HeadwaterV1Clock.now();
+        }
+    }
+
+    /**
+     * Has threads that leave the call graph wait for what is being given back.
+     *
+     * @return how many threads are in it, but for virtual ones, which wait for nothing
+     */
+    private static long hold() {
+        synchronized (LOCK) {
+            HeadwaterV1.leaving = true;
+            return HeadwaterV1Threads.inside();
+        }
+    }
+
+    /** Nobody need wait any longer, and nobody is watched. */
+    private static void letGo() {
+        synchronized (LOCK) {
+            HeadwaterV1.leaving = false;
+            HeadwaterV1.watching = false;
+            HeadwaterV1Threads.clear();
+        }
+    }
+
+    /** @return how many threads have been in the call graph, but for some that have ended */
+    private static long threads() {
+        synchronized (LOCK) {
+            return HeadwaterV1Threads.known();
+        }
+    }
+
+    /** The current thread is about to end. */
+    private static void threadEnd() {
+        HeadwaterV1Threads.end();
+    }
+
+    /** The current thread begins to do something on the profiler's account, outside the runtime. */
+    private static void pausing() {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0) {
+            HeadwaterV1Allocation.mark(thread);
+        }
+    }
+
+    /** It has done that. */
+    private static void paused(int reason, long duration) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0) {
+            HeadwaterV1Allocation.skip(thread);
+            HeadwaterV1.pause(thread, reason, duration);
+        }
+    }
+
+    /** From now on, what is allocated inside the call graph is counted; where the JVM keeps that. */
+    private static void countAllocation(long former, long start, long top) {
+        HeadwaterV1Allocation.begin(former, start, top);
+    }
+
+    /** The current thread, which is virtual, is about to leave its carrier: what that allocates from here on is not its own. */
+    private static void unmounts() {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0 && thread.source == HeadwaterV1Clock.COUNTED) {
+            HeadwaterV1Allocation.tell(thread);
+        }
+    }
+
+    /** It goes on, on the same carrier or another. */
+    private static void mounted() {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.source == HeadwaterV1Clock.COUNTED) {
+            HeadwaterV1Allocation.goOn(thread);
+        }
+    }
+
+    /** Something happened in the method that the current thread is in. */
+    private static void counted(int counter, long value) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.current();
+        if (thread != null && thread.depth > 0) {
+            HeadwaterV1Chunks.note(thread, counter, value);
+        }
+    }
+
+    /** The current thread begins to wait for a monitor. */
+    private static void waits() {
+        HeadwaterV1Waits.beginForMonitor();
+    }
+
+    /** It has waited. */
+    private static void waited(int time, int times) {
+        HeadwaterV1Waits.endForMonitor(time, times);
+    }
+
+    /** Makes method 0, which is calibration's, a root whose calls are all control invocations; or a method like others again. */
+    static void controlAll(boolean all) {
+        HeadwaterV1.controlEvery = all ? 1 : 0;
+        U.putByte(HeadwaterV1.flags, all ? FLAG_ENTERED | FLAG_ROOT : FLAG_ENTERED);
+    }
+
+    private static double[] calibrate() {
+        return HeadwaterV1Calibration.calibrate();
+    }
+}
