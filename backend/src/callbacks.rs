@@ -59,7 +59,7 @@ unsafe extern "system" fn class_prepare(_jvmti: *mut Env, env: *mut JNIEnv, _thr
         }
         // SAFETY: the JVM calls with the current thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        session.counting.class_prepared(session.target.runtime, jni, session.target.classes.id(class).ok());
+        session.counting.class_prepared(&session.target, jni, class);
         let Ok(Some(info)) = session.target.classes.info(jni, class) else { return };
         session.target.classes.defined(info.loader, &info.name);
         let reveal = || session.ask_and_follow(jni, Upcall::ClassPrepared(info));

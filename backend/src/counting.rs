@@ -5,7 +5,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use headwater_protocol::ClassId;
 use headwater_protocol::word::{Counter, Counting};
 use jni::sys::jclass;
 
@@ -95,9 +94,10 @@ impl Counters {
     }
 
     /// The current thread has linked a class.
-    pub fn class_prepared(&self, runtime: &Runtime, jni: Jni, class: Option<ClassId>) {
+    pub fn class_prepared(&self, target: &Target, jni: Jni, class: jclass) {
         if self.classes.load(Ordering::Acquire) && !jni.exception_pending() {
-            runtime.counted(jni, Counter::Classes, class.map_or(0, |class| class.0));
+            let number = target.classes.id(class).map_or(0, |id| id.0);
+            target.runtime.counted(jni, Counter::Classes, number);
         }
     }
 }
