@@ -1,5 +1,7 @@
 //! Contended locks: who waited, how often and how long, and who held what, against what the program knows itself.
 
+use std::path::Path;
+
 use headwater_tests::{Jdk, Launched, Process, Profile, Scratch, headwater, read_report, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -29,17 +31,23 @@ fn told(target: &mut Launched, kind: &str) -> [u64; 3] {
     numbers.try_into().expect("three numbers")
 }
 
-/// The report of all waits from now on until it has been told to do something.
-fn recorded(target: &mut Launched, what: &str) -> (Value, [[u64; 3]; 2]) {
-    let scratch = Scratch::new("locks");
-    let file = scratch.file("locks.json");
+/// A tool that records all waits into a file, and what the program says of them when it has been told to do something.
+fn recording(target: &mut Launched, what: &str, file: &Path) -> (Process, [[u64; 3]; 2]) {
     let mut command = headwater();
-    command.arg("locks").arg(target.pid().to_string()).args(["-d", "1h", "-o"]).arg(&file);
+    command.arg("locks").arg(target.pid().to_string()).args(["-d", "1h", "-o"]).arg(file);
     let mut tool = Process::spawn(&mut command);
     tool.await_error_line("recording waits for locks");
     target.say(what);
     let told = ["MONITOR", "LOCK"].map(|kind| told(target, kind));
     target.await_line("DONE");
+    (tool, told)
+}
+
+/// The report of all waits from now on until it has been told to do something.
+fn recorded(target: &mut Launched, what: &str) -> (Value, [[u64; 3]; 2]) {
+    let scratch = Scratch::new("locks");
+    let file = scratch.file("locks.json");
+    let (tool, told) = recording(target, what, &file);
     tool.signal(Signal::INT);
     let tool = tool.finish();
     assert!(tool.status.success(), "{:#?}", tool.stderr);
@@ -171,13 +179,7 @@ fn what_was_recorded_is_told_when_the_target_ends(jdk: &Jdk) {
     let mut target = launched(jdk);
     let scratch = Scratch::new("locks");
     let file = scratch.file("locks.json");
-    let mut command = headwater();
-    command.arg("locks").arg(target.pid().to_string()).args(["-d", "1h", "-o"]).arg(&file);
-    let mut tool = Process::spawn(&mut command);
-    tool.await_error_line("recording waits for locks");
-    target.say("go");
-    let told = ["MONITOR", "LOCK"].map(|kind| told(&mut target, kind));
-    target.await_line("DONE");
+    let (tool, told) = recording(&mut target, "go", &file);
     target.quit();
     let tool = tool.finish();
     assert_eq!(tool.status.code(), Some(5), "{:#?}", tool.stderr);

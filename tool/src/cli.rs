@@ -126,11 +126,10 @@ async fn record_whole(
     if let Err(error) = output.check() {
         return Ok(fail(2, &error));
     }
-    let Whole { profile, target_ended } = match record(jvm).await {
-        Ok(whole) => whole,
-        Err((code, error)) => return Ok(fail(code, &error)),
-    };
-    write_whole(&Whole { profile, target_ended }, output)
+    match record(jvm).await {
+        Ok(whole) => write_whole(&whole, output),
+        Err((code, error)) => Ok(fail(code, &error)),
+    }
 }
 
 /// Writes it: what was recorded must not be lost to a wrong name, nor to a file that cannot be written.

@@ -148,6 +148,7 @@ impl CallGraph {
         let Ok(file) = ClassFile::parse(bytes) else { return Vec::new() };
         file.methods().iter().filter(|it| it.has_code() && *it.name() == *"<init>").map(|it| it.index).collect()
     }
+
     /// What a class of the JDK's would tell, or a call in another, cannot be told of.
     pub fn wait_refused(&mut self, class: &str, reason: &str) {
         let what = match class {

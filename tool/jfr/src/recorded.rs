@@ -189,25 +189,23 @@ impl Recorded {
             previous_owner: event.previous_owner.map(thread),
             ..event
         }));
-        for told in later.allocated {
-            self.told(Allocated { thread: thread(told.thread), ..told });
-        }
+        self.allocated
+            .extend(later.allocated.into_iter().map(|told| Allocated { thread: thread(told.thread), ..told }));
+        self.keep_first_and_last();
         self.lost_bytes = self.lost_bytes.saturating_add(later.lost_bytes);
         self.begins_ns = self.begins_ns.or(later.begins_ns);
         self.jvm = self.jvm.take().or(later.jvm);
     }
 
-    /// What a thread has allocated, first and last, is all that anybody asks for.
-    fn told(&mut self, told: Allocated) {
-        let mut of_thread = self.allocated.iter_mut().filter(|other| other.thread == told.thread);
-        match (of_thread.next(), of_thread.next()) {
-            (Some(first), Some(last)) if last.at_ns > first.at_ns => {
-                if told.at_ns > last.at_ns {
-                    *last = told;
-                }
-            }
-            _ => self.allocated.push(told),
+    /// What a thread had allocated at first and last is all that anybody asks for.
+    fn keep_first_and_last(&mut self) {
+        self.allocated.sort_unstable_by_key(|told| (told.thread, told.at_ns));
+        let mut kept = Vec::new();
+        for of_thread in self.allocated.chunk_by(|one, next| one.thread == next.thread) {
+            kept.push(of_thread[0]);
+            kept.extend(of_thread[1..].last());
         }
+        self.allocated = kept;
     }
 }
 

@@ -8,8 +8,8 @@ use headwater_jfr::Lines;
 
 use super::{complain, fail, record_whole, say_price};
 use crate::request::duration;
-use crate::request::output::Output;
-use crate::request::values::{live_period, sample_period};
+use crate::request::output::{Meanwhile, Output};
+use crate::request::values::sample_period;
 use crate::sampling::{self, Classes, Heard, Waits, Wanted};
 use crate::whole_jvm::Recorder;
 
@@ -48,16 +48,8 @@ pub(super) struct SampleArgs {
     /// Use the JVM's flight recorder; in a JVM up to 22 its first start discards compiled code
     #[arg(long, value_enum, default_value_t = Recorder::On)]
     recorder: Recorder,
-    /// Show the report while samples are taken, once a period (2s): on a terminal in place, else one after another, with -o in the file
-    #[arg(
-        long,
-        value_name = "PERIOD",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "2s",
-        value_parser = live_period
-    )]
-    live: Option<Duration>,
+    #[command(flatten)]
+    meanwhile: Meanwhile,
     #[command(flatten)]
     output: Output,
 }
@@ -71,7 +63,7 @@ impl SampleArgs {
             classes: if self.alloc { Classes::Apart } else { Classes::Together },
             recorder: self.recorder,
             waits: self.waits,
-            live: self.live,
+            live: self.meanwhile.live,
         }
     }
 }

@@ -3,10 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, ValueEnum};
 
+use super::values::live_period;
 use super::view::ViewArgs;
 use crate::export;
 use crate::page;
@@ -32,6 +34,21 @@ pub struct Output {
     verbose: bool,
     #[command(flatten)]
     view: ViewArgs,
+}
+
+/// Whether the report is shown before it is whole.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Meanwhile {
+    /// Show the report meanwhile, once a period (2s): on a terminal in place, else one after another, with -o in the file
+    #[arg(
+        long,
+        value_name = "PERIOD",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "2s",
+        value_parser = live_period
+    )]
+    pub(crate) live: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

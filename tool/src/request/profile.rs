@@ -9,8 +9,8 @@ use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::Overflow;
 use headwater_protocol::word::Counting;
 
-use super::output::Output;
-use super::values::{bare_timing, duration, live_period, tick_period};
+use super::output::{Meanwhile, Output};
+use super::values::{bare_timing, duration, tick_period};
 use crate::budget::Limit;
 use crate::callgraph::{JdkMethods, Options};
 use crate::clock_source::ClockChoice;
@@ -135,24 +135,15 @@ pub(crate) struct OneProfile {
     roots: Vec<MethodPattern>,
     #[command(flatten)]
     options: ProfileArgs,
-    /// Show the report while the profile is recorded, once a period (2s): on a terminal in place, else one after another,
-    /// with -o in the file
-    #[arg(
-        long,
-        value_name = "PERIOD",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "2s",
-        value_parser = live_period
-    )]
-    live: Option<Duration>,
+    #[command(flatten)]
+    meanwhile: Meanwhile,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
 impl OneProfile {
     pub(crate) fn settings(&self, await_roots: bool) -> Settings {
-        Settings { await_roots, live: self.live, ..self.options.settings(self.roots.clone()) }
+        Settings { await_roots, live: self.meanwhile.live, ..self.options.settings(self.roots.clone()) }
     }
 }
 

@@ -20,6 +20,19 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** What draws when the next frame is, however often it is asked to before. */
+export function onceAFrame(draw: () => void): () => void {
+  let isQueued = false;
+  return () => {
+    if (isQueued) return;
+    isQueued = true;
+    requestAnimationFrame(() => {
+      isQueued = false;
+      draw();
+    });
+  };
+}
+
 /** A choice of named values, each under a heading if it has one. */
 export function choice<T extends string>(
   label: string,

@@ -3,7 +3,7 @@
 
 import type { App, Changed } from "./app";
 import { inkOn } from "./colours";
-import { announce, button, el } from "./dom";
+import { announce, button, el, onceAFrame } from "./dom";
 import { shorter } from "./format";
 import { paintOf } from "./theme";
 import { NONE } from "./tree";
@@ -38,7 +38,7 @@ export class FlameView<A> {
   private frames: Frame[] = [];
   private levels = 0;
   private isStale = true;
-  private isQueued = false;
+  private readonly queue = onceAFrame(() => this.draw());
   private readonly inks = new Map<string, string>();
 
   constructor(private readonly app: App<A>) {
@@ -84,15 +84,6 @@ export class FlameView<A> {
     this.isStale = true;
     this.tip.hidden = true;
     this.queue();
-  }
-
-  private queue(): void {
-    if (this.isQueued) return;
-    this.isQueued = true;
-    requestAnimationFrame(() => {
-      this.isQueued = false;
-      this.draw();
-    });
   }
 
   /** Finds the frames that are wide enough, the root's callers above it. */

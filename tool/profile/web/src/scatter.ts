@@ -2,7 +2,7 @@
 // those who do not see it.
 
 import type { App, Changed } from "./app";
-import { announce, choice, el } from "./dom";
+import { announce, choice, el, onceAFrame } from "./dom";
 import { shortName } from "./format";
 import type { Quantity } from "./source";
 import { NONE } from "./tree";
@@ -68,7 +68,7 @@ export class ScatterView<A> {
   private y: Quantity;
   private points: Point[] = [];
   private isStale = true;
-  private isQueued = false;
+  private readonly queue = onceAFrame(() => this.draw());
 
   constructor(private readonly app: App<A>) {
     const { quantities } = app.shown;
@@ -103,15 +103,6 @@ export class ScatterView<A> {
     this.isStale = true;
     this.tip.hidden = true;
     this.queue();
-  }
-
-  private queue(): void {
-    if (this.isQueued) return;
-    this.isQueued = true;
-    requestAnimationFrame(() => {
-      this.isQueued = false;
-      this.draw();
-    });
   }
 
   private draw(): void {
