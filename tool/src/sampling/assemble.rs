@@ -158,9 +158,10 @@ fn courses(sampled: &Sampled, paths: &Paths) -> BTreeMap<u32, Course> {
     let windows = readings.len().saturating_sub(1);
     let new =
         || Course { parts: (0..windows).map(|_| Part::default()).collect(), allocations: Vec::new(), allocated: 0 };
+    // Readings are in the order of time.
     let window_of = |at_ns: i64| {
-        let window = readings.iter().skip(1).position(|reading| at_ns < reading.at_ns);
-        window.unwrap_or(windows.saturating_sub(1))
+        let later = readings.get(1..).unwrap_or_default();
+        later.partition_point(|reading| reading.at_ns <= at_ns).min(windows.saturating_sub(1))
     };
     let mut courses: BTreeMap<u32, Course> = BTreeMap::new();
     for (window, pair) in readings.windows(2).enumerate() {
