@@ -140,6 +140,7 @@ impl Classes {
             access: self.jvmti.class_modifiers(class)? as u16,
             initialized: status & (class_status::INITIALIZED | class_status::ERROR) != 0,
             modifiable: self.jvmti.is_modifiable(class)?,
+            probed: self.is_instrumented(loader_id, name),
         }))
     }
 

@@ -373,6 +373,8 @@ pub struct ClassInfo {
     pub initialized: bool,
     /// HotSpot lets it be retransformed (hidden classes are not).
     pub modifiable: bool,
+    /// It has the code that was answered when it was loaded, or retransformed.
+    pub probed: bool,
 }
 
 /// A class that is loaded and not linked.

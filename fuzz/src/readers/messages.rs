@@ -103,6 +103,7 @@ fn class_info() -> ClassInfo {
         access: 0x21,
         initialized: true,
         modifiable: true,
+        probed: true,
     }
 }
 

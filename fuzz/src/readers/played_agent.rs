@@ -47,6 +47,7 @@ pub(crate) fn classes(files: &[Vec<u8>]) -> Vec<Class> {
             access: class.access(),
             initialized: true,
             modifiable: true,
+            probed: true,
         },
         bytes: files[index].clone(),
         methods: class

@@ -109,7 +109,29 @@ impl CallGraph {
         self.plan.natives.find_while_loading(&mut self.known, &mut self.methods, &mut self.plan.to_hotswap, key);
         // Whatever was selected by now is instrumented right here.
         self.plan.to_hotswap.remove(&key);
-        self.methods.selected_in(&mut self.known, key, file)
+        let selected = self.methods.selected_in(&mut self.known, key, file);
+        if !selected.is_empty() {
+            self.plan.loading.insert(key, selected.iter().map(|method| method.id).collect());
+        }
+        selected
+    }
+
+    /// A class has been linked, with the code that was handed out when it was loaded or, because its thread did not wait for that, with its own.
+    pub(super) fn came(&mut self, key: ClassKey, probed: bool) {
+        let handed_out = self.plan.loading.remove(&key).unwrap_or_default();
+        if !probed && (!handed_out.is_empty() || self.plan.passed.contains(&key)) {
+            self.plan.to_hotswap.insert(key);
+        }
+        for id in handed_out {
+            let Some(record) = self.methods.record_mut(id) else { continue };
+            if probed {
+                record.in_place = true;
+                self.methods.no_longer_missed(id);
+            } else {
+                // Whoever links a class is about to call it.
+                (record.handed_out, record.called_next) = (false, true);
+            }
+        }
     }
 
     /// The rewriter refuses a method.

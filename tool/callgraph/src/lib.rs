@@ -224,7 +224,9 @@ impl CallGraph {
     /// A class has been linked; none of its code has run yet.
     pub fn class_prepared(&mut self, info: ClassInfo) -> Step {
         self.reachable.unlinked.remove(&info.name);
+        let probed = info.probed;
         let key = self.known.mirrors.linked(info);
+        self.came(key, probed);
         self.begin(Work::Linked(key))
     }
 

@@ -450,6 +450,7 @@ mod tests {
             access: 1,
             initialized: true,
             modifiable: true,
+            probed: false,
         };
         let mut mirrors = Mirrors::default();
         let keys = [(1, 2), (2, 3), (3, 1), (4, 4)].map(|(id, super_class)| mirrors.linked(class(id, super_class)));

@@ -18,6 +18,8 @@ pub(super) struct Plan {
     pub(super) to_hotswap: FxHashSet<ClassKey>,
     /// Methods whose instrumented code has been given to the JVM, and not been accepted by HotSpot yet.
     pub(super) handed_out: Vec<MethodId>,
+    /// ... and methods of classes that are being loaded: whether they have that code is told when they are linked.
+    pub(super) loading: FxHashMap<ClassKey, Vec<MethodId>>,
     /// Methods that are to be dropped, or were since somebody asked.
     pub(super) dropping: Vec<MethodId>,
     /// On how many stacks below roots classes were seen.

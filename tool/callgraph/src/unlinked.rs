@@ -176,7 +176,9 @@ impl CallGraph {
     pub fn add_linked(&mut self, classes: Vec<ClassInfo>) -> Step {
         for info in classes {
             self.reachable.unlinked.remove(&info.name);
+            let probed = info.probed;
             let key = self.known.mirrors.linked(info);
+            self.came(key, probed);
             self.reachable.unlinked.linked.push(key);
             self.reachable.unlinked.bare.push(key);
         }

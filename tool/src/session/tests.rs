@@ -88,6 +88,7 @@ impl Agent {
             access: PUBLIC,
             initialized: true,
             modifiable: true,
+            probed: false,
         }
     }
 

@@ -14,6 +14,26 @@ fn a_class_that_is_loaded_later_is_instrumented_while_it_loads() {
 }
 
 #[test]
+fn what_came_instrumented_is_not_missed_and_what_did_not_is_hotswapped() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square"]);
+    jvm.unanswered = vec!["Hole"];
+    jvm.enter("Main.root(LShape;)I");
+    let hotswaps = jvm.hotswaps;
+    jvm.load("Disc");
+    jvm.graph.went_on(&[jvm.classes["Disc"].id]);
+    assert_eq!((jvm.graph.late(), jvm.hotswaps), (0, hotswaps), "its probes are in place");
+    jvm.define("Hole", false);
+    assert!(!jvm.instrumented.contains("Hole.area()I"));
+    jvm.classes.get_mut("Hole").expect("it is there").linked = true;
+    let step = jvm.graph.class_prepared(jvm.info("Hole"));
+    jvm.graph.went_on(&[jvm.classes["Hole"].id]);
+    assert_eq!(jvm.graph.missed().count(), 1, "until the hotswap its calls are not seen");
+    jvm.settle(step);
+    assert!(jvm.instrumented.contains("Hole.area()I") && jvm.hotswaps == hotswaps + 1);
+    assert!(jvm.graph.missed().all(|(_, missed)| missed.until.is_some()));
+}
+
+#[test]
 fn an_implementation_may_be_inherited_from_beside_the_interface() {
     let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Base"]);
     jvm.enter("Main.root(LShape;)I");

@@ -38,6 +38,8 @@ pub(super) struct PlayedJvm {
     pub(super) unmentioned: Vec<&'static str>,
     /// Names of methods that have run, and do no longer.
     pub(super) stale: Vec<&'static str>,
+    /// Classes whose loading thread did not wait until it was answered what they are to be.
+    pub(super) unanswered: Vec<&'static str>,
     /// Classes in whose code threads are when we attach.
     pub(super) running: Vec<&'static str>,
 }
@@ -56,6 +58,7 @@ impl PlayedJvm {
             unmentioned: Vec::new(),
             stale: Vec::new(),
             running: Vec::new(),
+            unanswered: Vec::new(),
         };
         for (name, super_class, interface, methods) in [
             ("java/lang/Object", None, false, &["<init>()V", "hashCode()I", "toString()Ljava/lang/String;"][..]),
@@ -152,6 +155,7 @@ impl PlayedJvm {
             access: class.access,
             initialized: class.initialized,
             modifiable: !name.contains("$$"),
+            probed: !self.unanswered.contains(&name),
         }
     }
 
@@ -196,7 +200,9 @@ impl PlayedJvm {
     pub(super) fn define(&mut self, name: &str, by_graph: bool) {
         let bytes = self.classes[name].bytes.clone();
         let selected = self.graph.class_bytes(Occasion::Loading { by_graph }, APPLICATION, name, &bytes);
-        self.instrument(name, &selected);
+        if !self.unanswered.contains(&name) {
+            self.instrument(name, &selected);
+        }
     }
 
     /// Loads and links a class, after its supertypes.
