@@ -88,6 +88,13 @@ impl Places {
         }
     }
 
+    /// What a thread ran, and stood in line for, at these places.
+    fn put_work(&mut self, thread: ThreadIndex, Scheduled { ran_ns, queued_ns }: Scheduled, paths: &[PathIndex]) {
+        let of = |what: What| paths.iter().map(|path| (what, *path)).collect::<Vec<_>>();
+        self.divide(thread, ran_ns, &of(What::Cpu));
+        self.divide(thread, queued_ns, &of(What::Ready));
+    }
+
     /// Divides a whole among some places, to the last of it.
     fn divide(&mut self, thread: ThreadIndex, whole: u64, places: &[(What, PathIndex)]) {
         for ((what, path), share) in places.iter().zip(shares(whole, places.len())) {
@@ -276,48 +283,69 @@ fn put_waits_and_work(
     };
     let [ran, looked] = [all(|part| &part.ran), all(|part| &part.looked)];
     let waited: Vec<(Activity, PathIndex)> = course.parts.iter().flat_map(|part| part.waited.iter().copied()).collect();
-    let first = |choices: [&[PathIndex]; 4]| -> Vec<PathIndex> {
-        choices.into_iter().find(|choice| !choice.is_empty()).map(<[PathIndex]>::to_vec).unwrap_or_default()
-    };
+    let is_recorded = !ran.is_empty();
+    // Of a second in which it was not seen, the places are those of the whole time: such seconds together.
+    let mut elsewhere = Elsewhere::default();
     for part in &course.parts {
-        let Scheduled { ran_ns, queued_ns } = part.used;
-        places.threads_ns += ran_ns;
-        // Of a second in which it was not seen, the places are those of the whole time. Who was never seen running did so for moments, where it waits.
-        let mut running = first([&part.ran, &ran, &part.looked, &looked]);
-        let is_recorded = !part.ran.is_empty() || !ran.is_empty();
-        if running.is_empty() {
-            let waits = if part.waited.is_empty() { &waited } else { &part.waited };
-            running.extend(waits.iter().map(|(_, path)| *path));
-        }
-        match (is_recorded, running.is_empty()) {
-            (true, _) => places.recorded_ns += ran_ns,
-            (false, false) => places.looked_ns += ran_ns,
-            (false, true) => {
-                if known.is_some_and(|known| !known.is_jvms) {
-                    places.unseen_ns += ran_ns;
-                }
-                if ran_ns + queued_ns > 0 {
-                    running.push(other());
-                }
+        let used = part.used;
+        places.threads_ns += used.ran_ns;
+        let seen = if is_recorded { &part.ran } else { &part.looked };
+        match (seen.is_empty(), ran.is_empty() && looked.is_empty()) {
+            (false, _) => places.put_work(thread, used, seen),
+            (true, false) => elsewhere.ran.add(used),
+            // Who was never seen running did so for moments, where it waits.
+            (true, true) if !part.waited.is_empty() => {
+                places.put_work(thread, used, &part.waited.iter().map(|(_, path)| *path).collect::<Vec<_>>());
             }
+            (true, true) => elsewhere.ran.add(used),
         }
-        let of = |what: What, paths: &[PathIndex]| paths.iter().map(|path| (what, *path)).collect::<Vec<_>>();
-        places.divide(thread, ran_ns, &of(What::Cpu, &running));
-        places.divide(thread, queued_ns, &of(What::Ready, &running));
-        let rest_ns = part.alive_ns.saturating_sub(ran_ns + queued_ns);
-        let waits = |waited: &[(Activity, PathIndex)]| -> Vec<(What, PathIndex)> {
-            waited.iter().map(|(activity, path)| (What::Wait(*activity), *path)).collect()
-        };
-        let waiting = match (part.waited.is_empty(), waited.is_empty()) {
-            (false, _) => waits(&part.waited),
-            (true, false) => waits(&waited),
-            // It seemed to run, in native code that waits.
-            (true, true) => of(What::Wait(Activity::Outside), &first([&part.looked, &looked, &[], &[]])),
-        };
-        places.divide(thread, rest_ns, &waiting);
+        let rest_ns = part.alive_ns.saturating_sub(used.ran_ns + used.queued_ns);
+        if !part.waited.is_empty() {
+            places.divide(thread, rest_ns, &waits(&part.waited));
+        } else if waited.is_empty() && !part.looked.is_empty() {
+            places.divide(thread, rest_ns, &outside(&part.looked));
+        } else {
+            elsewhere.rest_ns += rest_ns;
+        }
         let samples = if ran.is_empty() { &part.looked } else { &part.ran };
         samples.iter().for_each(|path| places.put(thread, *path, What::Samples, 1));
     }
+    let mut running = if is_recorded { ran } else { looked.clone() };
+    if running.is_empty() {
+        running.extend(waited.iter().map(|(_, path)| *path));
+    }
+    let ran_ns: u64 = course.parts.iter().map(|part| part.used.ran_ns).sum();
+    match (is_recorded, running.is_empty()) {
+        (true, _) => places.recorded_ns += ran_ns,
+        (false, false) => places.looked_ns += ran_ns,
+        (false, true) => {
+            if known.is_some_and(|known| !known.is_jvms) {
+                places.unseen_ns += ran_ns;
+            }
+            if elsewhere.ran.ran_ns + elsewhere.ran.queued_ns > 0 {
+                running.push(other());
+            }
+        }
+    }
+    places.put_work(thread, elsewhere.ran, &running);
+    let waiting = if waited.is_empty() { outside(&looked) } else { waits(&waited) };
+    places.divide(thread, elsewhere.rest_ns, &waiting);
+}
+
+/// What a thread took in seconds in which it was not seen.
+#[derive(Default)]
+struct Elsewhere {
+    ran: Scheduled,
+    rest_ns: u64,
+}
+
+fn waits(waited: &[(Activity, PathIndex)]) -> Vec<(What, PathIndex)> {
+    waited.iter().map(|(activity, path)| (What::Wait(*activity), *path)).collect()
+}
+
+/// It seemed to run, in native code that waits.
+fn outside(looked: &[PathIndex]) -> Vec<(What, PathIndex)> {
+    looked.iter().map(|path| (What::Wait(Activity::Outside), *path)).collect()
 }
 
 /// Where a thread allocated of which nobody has seen an allocation: where it ran.
