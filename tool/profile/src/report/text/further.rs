@@ -20,7 +20,7 @@ const LARGE: f64 = 0.1;
 /// Where lines end if nobody says.
 const WIDTH: usize = 120;
 /// More would be a screen of their own.
-const MOST_LINES: usize = 8;
+const MOST_LINES: usize = 12;
 
 /// Writes the names of those that the first lines do not show, the largest first; nothing where there are none, or not all methods are meant.
 pub(super) fn write(section: &Section<'_>, listed: &[Line], lines: &mut Lines<'_, impl Write>) -> io::Result<()> {
@@ -43,6 +43,9 @@ pub(super) fn write(section: &Section<'_>, listed: &[Line], lines: &mut Lines<'_
         return Ok(());
     }
     large.sort_by_cached_key(|row| (Reverse(total(row)), &section.profile.methods[row.method.0].machine));
+    // Overloads have one name here.
+    let mut named = HashSet::new();
+    large.retain(|row| named.insert(section.name(row.method).split('(').next()));
     let width = lines.style.width.unwrap_or(WIDTH);
     let mut text = vec!["with a tenth or more, further down:".to_owned()];
     let count = large.len();
@@ -134,7 +137,7 @@ mod tests {
         let text = text(deep(200), &Style { width: Some(60), ..Style::default() });
         let above = text.split("  share ").next().expect("a heading");
         let lines: Vec<&str> = above.lines().skip_while(|line| !line.starts_with("with a tenth")).collect();
-        assert!(lines.len() <= 10 && lines.iter().all(|line| line.len() <= 60), "{above}");
+        assert!(lines.len() <= 14 && lines.iter().all(|line| line.len() <= 60), "{above}");
         assert!(above.contains(" more: --view flat"), "{above}");
     }
 
