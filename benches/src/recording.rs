@@ -10,7 +10,7 @@ use headwater::callgraph::{JdkMethods, Options};
 use headwater::clock_source::ClockChoice;
 use headwater::decode::{ChunkCursor, Statistics};
 use headwater::profile::ClockMode;
-use headwater::profiling::{self, BareTiming, Settings};
+use headwater::profiling::{self, BareTiming, Keeping, Settings};
 use headwater::session::Gentle;
 use headwater_protocol::chunks::ChunkReader;
 use headwater_protocol::message::Reveal;
@@ -114,7 +114,7 @@ fn settings(root: &str) -> Settings {
         control: None,
         statistics: Statistics::Off,
         counting: Counting::default(),
-        budget: None,
+        budget: Keeping::Off,
         bare: BareTiming::Off,
         buffer_bytes: 64 << 20,
         overflow: Overflow::Wait,

@@ -45,7 +45,7 @@ pub(crate) use contention::LockWaits;
 pub use error::{ProfileError, Sought};
 pub(crate) use finishing::{Afterwards, finish};
 pub(crate) use missing::too_few;
-pub use settings::{BareTiming, Settings};
+pub use settings::{BareTiming, Keeping, Settings};
 pub(crate) use settings::{agreed, decoding};
 pub use unmatched::Unmatched;
 use unmatched::not_found;

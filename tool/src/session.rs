@@ -110,6 +110,8 @@ pub struct Session {
     abandoned: HashSet<RequestId>,
     /// Classes whose hotswap was to be executed by a thread that no longer does, or that were too many for one batch.
     left_over: Vec<ClassId>,
+    /// Classes with methods that are to be dropped.
+    losing: Vec<ClassId>,
     /// Classes that were linked by a running hotswap, or by threads that do not wait.
     linked_meanwhile: Vec<ClassInfo>,
     /// Methods that a running hotswap's own thread has entered for the first time, or threads that do not wait.
@@ -162,6 +164,7 @@ impl Session {
             deciding: None,
             abandoned: HashSet::new(),
             left_over: Vec::new(),
+            losing: Vec::new(),
             linked_meanwhile: Vec::new(),
             entered_meanwhile: Vec::new(),
             reflected_meanwhile: Vec::new(),
@@ -381,6 +384,7 @@ impl Session {
         // The hotswap that is under way may end after the profile.
         self.graph.drops_accepted();
         self.note_drops();
+        self.left_over.append(&mut self.losing);
         for pending in std::mem::take(&mut self.queue) {
             self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await?;
         }

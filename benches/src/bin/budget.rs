@@ -38,7 +38,7 @@ fn measure(jdk: &Jdk, classes: &Scratch, workload: &str, budget: Option<&str>) {
     target.pending();
     let output = Command::new(headwater())
         .args(["profile", &target.process.pid().to_string(), "--root", &root, "-d", &seconds, "--bare", "off"])
-        .args(budget.iter().flat_map(|budget| ["--budget", budget]))
+        .args(["--budget", budget.unwrap_or("off")])
         .args(["--format", "json", "-o"])
         .arg(&report)
         .output()

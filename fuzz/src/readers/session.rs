@@ -12,7 +12,7 @@ use headwater::decode::{ChunkCursor, Decoder};
 use headwater::foreign;
 use headwater::link::{Listener, Peer};
 use headwater::profile::ClockMode;
-use headwater::profiling::{BareTiming, Settings};
+use headwater::profiling::{BareTiming, Keeping, Settings};
 use headwater::session::{Gentle, Session, SessionError};
 use headwater_protocol::ThreadId;
 use headwater_protocol::layout::Shape;
@@ -87,7 +87,7 @@ fn settings(random: &mut Random) -> Settings {
         control: None,
         statistics: Default::default(),
         counting: Default::default(),
-        budget: None,
+        budget: Keeping::Off,
         bare: BareTiming::Off,
         buffer_bytes: 0,
         overflow: Overflow::Wait,

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::missing::{at_least, called, unseen, warnings};
 use super::named::Things;
 use super::{Settings, Undisturbed, budget, counters};
-use crate::budget::{Governor, Probes, in_place};
+use crate::budget::{Governor, Limit, Probes, in_place};
 use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
@@ -183,7 +183,9 @@ pub(crate) fn profile(
         let clock = references.iter().find_map(in_place).unwrap_or(clock);
         budget::kept(governor, &clock, &lengthened, &merged, duration)
     });
-    warnings.extend(budget.iter().flat_map(|budget| budget::warning(budget, &clock, &facts.methods)));
+    // Nobody asked for the limit that did not matter.
+    let budget = budget.filter(|budget| budget.limit != Limit::UNASKED || !budget.dropped.is_empty());
+    warnings.extend(budget.iter().flat_map(|budget| budget::warnings(budget, &clock, &facts.methods)));
     let mut things = Things::new(&facts.methods, &facts.classes);
     let threads = thread_profiles(&facts, decoder, &merged, &clock, threads, &mut things);
     let mut profile = Profile {
@@ -274,7 +276,9 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, O
         Some(Ok(samples)) => {
             let names = facts.methods.iter().map(|method| method.machine.as_str());
             let names = Names::of(names, samples, undisturbed.counted);
-            let missed = facts.missed.iter().map(|(method, _)| MethodId(method.0 as u32 + 1)).collect();
+            let missed = facts.missed.iter().map(|(method, _)| MethodId(method.0 as u32 + 1));
+            let dropped = facts.governor.iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
+            let missed = missed.chain(dropped).collect();
             let recorded = grow(all, &names, &missed);
             placed(all, &names, recorded)
         }

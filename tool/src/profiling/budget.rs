@@ -8,8 +8,9 @@ use super::assemble::Compared;
 use crate::budget::Governor;
 use crate::correction::MIN_CONTROLS;
 use crate::profile::{
-    Budget, Clock, ClockMode, DroppedMethod, Lengthened, MethodIndex, MethodName, RootOverhead, Tree,
+    Budget, Clock, ClockMode, DroppedMethod, Lengthened, Limit, MethodIndex, MethodName, RootOverhead, Tree,
 };
+use crate::report::units::{plural, time};
 
 /// How much longer the roots' calls were, of those with calls to compare with. What threads inside the roots waited for the profile was taken
 /// out of what was measured.
@@ -70,6 +71,7 @@ pub(super) fn kept(
                 root,
                 overhead: sum.overhead(clock).max(measured),
                 own: sum.own_overhead(clock),
+                bare_ns: sum.bare_call_ns(clock),
                 exhausted: sum.exhausted,
             }
         })
@@ -91,15 +93,30 @@ pub(super) fn kept(
     }
 }
 
-/// What is to be said when the budget was not held.
-pub(super) fn warning(budget: &Budget, clock: &Clock, methods: &[MethodName]) -> Option<String> {
-    let root = budget.roots.first().filter(|_| budget.is_held() == Some(false))?;
+/// What is to be said of the budget: that methods were dropped which nobody wanted dropped, and that it was not held.
+pub(super) fn warnings(budget: &Budget, clock: &Clock, methods: &[MethodName]) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    if let (Limit::Call { longer_ns }, Some(first)) = (budget.limit, budget.dropped.first()) {
+        let dropped = plural(budget.dropped.len() as u64, "method was", "methods were");
+        warnings.push(format!(
+            "calls of a root were made longer by more than {}: {dropped} dropped, the first after {:.1} s, and counted until then only. To keep \
+             all: --budget off; to disturb less: --budget 100%",
+            time(longer_ns),
+            first.at.as_secs_f64()
+        ));
+    }
+    warnings.extend(not_held(budget, clock, methods));
+    warnings
+}
+
+fn not_held(budget: &Budget, clock: &Clock, methods: &[MethodName]) -> Option<String> {
+    let root = budget.exceeded()?;
     let name = &methods[root.root.0].display;
     let percent = |part: f64| format!("{:.1}%", 100.0 * part);
     let (limit, all, own) = (budget.limit, percent(root.overhead), percent(root.own));
     let dear = !matches!(clock.mode, ClockMode::Tick(_));
     let cheaper = if dear { ". --clock tick costs less" } else { "" };
-    if root.own > budget.limit.part() {
+    if root.own > limit.part_of(root.bare_ns) {
         return Some(format!(
             "the budget of {limit} cannot be held: the calls of {name} take {all} longer, and for its own probes alone, which are never \
              given up, {own}: it takes too little time. Choose a root above it{cheaper}"

@@ -117,7 +117,7 @@ impl Attached {
                 if settings.counting.locks && waits.is_none() {
                     waits = Some(self.lock_waits(&settings).await?);
                 }
-                if let Some(limit) = settings.budget {
+                if let Some(limit) = settings.budget.limit(gentle, settings.counting) {
                     let probes = assemble::probes(settings.clock, self.session.uses_tsc(), calibration);
                     self.session.keep_to(Governor::new(limit, probes), drain.tallies());
                 }

@@ -1,13 +1,14 @@
 //! What is to be profiled, and how.
 
 use std::num::NonZeroU32;
+use std::str::FromStr;
 use std::time::Duration;
 
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::{Overflow, Recording, TimeSource};
 use headwater_protocol::word::Counting;
 
-use crate::budget::Limit;
+use crate::budget::{Limit, LimitError};
 use crate::callgraph::{Lines, Options, PatternIndex};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
 use crate::decode::{DecodeOptions, Statistics, TimeBase};
@@ -39,7 +40,7 @@ pub struct Settings {
     /// What is counted beside calls.
     pub counting: Counting,
     /// How much longer the roots' calls may take for being profiled.
-    pub budget: Option<Limit>,
+    pub budget: Keeping,
     /// Whether the roots' calls are timed without a profile, after it, and how long at most.
     pub bare: BareTiming,
     /// Size of the shared event buffer.
@@ -69,7 +70,7 @@ impl Settings {
             control: None,
             statistics: Statistics::Outermost,
             counting: Counting::default(),
-            budget: None,
+            budget: Keeping::Off,
             bare: BareTiming::Off,
             buffer_bytes: REGIONS_BUFFER_BYTES,
             overflow: Overflow::Wait,
@@ -86,6 +87,37 @@ impl Settings {
                 None => pattern.to_string(),
             }
         })
+    }
+}
+
+/// To which limit a profile keeps of how much longer it makes the roots' calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Keeping {
+    /// To [`Limit::UNASKED`], if it is to be gentle.
+    #[default]
+    Unasked,
+    /// To none.
+    Off,
+    /// To this.
+    To(Limit),
+}
+
+impl Keeping {
+    /// The limit, if there is one. Bytecodes are counted where there are probes only, so none is lost unasked.
+    pub(crate) fn limit(self, gentle: Gentle, counting: Counting) -> Option<Limit> {
+        match self {
+            Keeping::Unasked => (gentle == Gentle::On && !counting.bytecodes).then_some(Limit::UNASKED),
+            Keeping::Off => None,
+            Keeping::To(limit) => Some(limit),
+        }
+    }
+}
+
+impl FromStr for Keeping {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Keeping, LimitError> {
+        if text.trim() == "off" { Ok(Keeping::Off) } else { text.parse().map(Keeping::To) }
     }
 }
 

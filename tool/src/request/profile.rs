@@ -11,13 +11,12 @@ use headwater_protocol::word::Counting;
 
 use super::output::{Meanwhile, Output};
 use super::values::{bare_timing, duration, tick_period};
-use crate::budget::Limit;
 use crate::callgraph::{JdkMethods, Options};
 use crate::clock_source::ClockChoice;
 use crate::decode::Statistics;
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::profile::ClockMode;
-use crate::profiling::{BareTiming, Settings};
+use crate::profiling::{BareTiming, Keeping, Settings};
 use crate::session::Gentle;
 use headwater_terms::Scheme;
 
@@ -184,10 +183,11 @@ pub struct ProfileArgs {
     /// times as measured beside the probes; or for how long at most
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = bare_timing)]
     bare: BareTiming,
-    /// How much longer the root's calls may take for being profiled (5%). Methods whose probes cost more than they tell
-    /// lose their probes until that holds; the report lists them with what was recorded until then
+    /// How much longer the root's calls may take for being profiled (5%), or off. Methods whose probes cost more than they tell
+    /// lose their probes until that holds; the report lists them with what was recorded until then. Unless given: by 0.1 s
+    /// each, or by as much as they take without probes, if that is more; with --gentle off or --count bytecodes, none
     #[arg(long, value_name = "PERCENT")]
-    budget: Option<Limit>,
+    budget: Option<Keeping>,
     /// Instrument only classes or methods that match (com.acme.**, com.acme.Foo::bar). Of the JDK, those that --jdk says, unless a pattern can mean
     /// classes of it (java.util.**). May be repeated
     #[arg(long, value_name = "PATTERN")]
@@ -298,7 +298,7 @@ impl ProfileArgs {
             clock_source: self.clock_source.choice(),
             control: self.control.and_then(NonZeroU32::new),
             bare: self.bare,
-            budget: self.budget,
+            budget: self.budget.unwrap_or_default(),
             buffer_bytes: self.buffer as usize * (1 << 20),
             overflow: match self.on_overflow {
                 OnOverflow::Wait => Overflow::Wait,

@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-use super::Session;
+use super::{Session, SessionError};
 use crate::budget::{Governor, Tally};
 
 /// A budget that is kept to.
@@ -49,7 +49,7 @@ impl Session {
         }
     }
 
-    /// There is a new tally. What is to be dropped has its turn with the next hotswap that the agent executes.
+    /// There is a new tally. What is to be dropped has its turn next.
     pub(super) fn tallied(&mut self) {
         let now = self.recorded.elapsed();
         let Some(Budget { governor, tallies: Some(tallies) }) = &mut self.budget else { return };
@@ -59,7 +59,13 @@ impl Session {
         }
         let graph = &self.graph;
         let methods = governor.decide(now, self.cost.fixed(), |method| graph.can_drop(method));
-        self.left_over.extend(self.graph.drop_methods(&methods));
+        self.losing.extend(self.graph.drop_methods(&methods));
+    }
+
+    /// Restores what is to be dropped: whatever pauses are allowed, for that takes less of the target's time than what it ends.
+    pub(super) async fn drop_due(&mut self) -> Result<(), SessionError> {
+        let classes = std::mem::take(&mut self.losing);
+        self.hotswap_by_agent(classes).await
     }
 
     /// A hotswap is over: what was dropped by it.

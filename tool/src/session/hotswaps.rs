@@ -106,14 +106,12 @@ impl Session {
 
     pub(super) fn account(&mut self, result: &HotswapResult) {
         self.totals.add(result);
-        if let Some(allowance) = &mut self.allowance {
-            allowance.take(Duration::from_nanos(result.pause_ns));
-        }
         self.graph.set_time(self.recorded.elapsed());
-        if self.graph.is_dropping()
-            && let Some(governor) = self.governor_mut()
-        {
+        let is_dropping = self.graph.is_dropping();
+        if let Some(governor) = self.governor_mut().filter(|_| is_dropping) {
             governor.paused(result.pause_ns);
+        } else if let Some(allowance) = &mut self.allowance {
+            allowance.take(Duration::from_nanos(result.pause_ns));
         }
         self.cost.add(result);
         self.last_hotswap = Some(Instant::now());

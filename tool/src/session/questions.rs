@@ -24,7 +24,8 @@ impl Session {
             Event::Message(message) => message,
             Event::Tally => {
                 self.tallied();
-                return if self.left_over.is_empty() { Ok(()) } else { self.turn().await };
+                let is_idle = self.left_over.is_empty() && self.losing.is_empty();
+                return if is_idle { Ok(()) } else { self.turn().await };
             }
             Event::Due => return self.turn().await,
         };
@@ -40,6 +41,7 @@ impl Session {
     /// The queue's turn, as long as no hotswap is running.
     pub(super) async fn turn(&mut self) -> Result<(), SessionError> {
         while self.running.is_none() {
+            self.drop_due().await?;
             let classes = self.settle_after_hotswap().await?;
             self.hotswap_in_background(classes).await?;
             self.watch_new().await?;

@@ -407,6 +407,33 @@ async fn over_the_limit_threads_go_on_and_tell_the_agent_so() {
 }
 
 #[tokio::test]
+async fn what_costs_too_much_is_dropped_over_the_limit_too() {
+    let (mut session, agent) = begin(|agent| {
+        agent.first_call();
+        assert!(agent.hook(11, Some(ThreadId(77)), OTHER));
+        agent.ask(12, 77, Upcall::Hotswapped(done()));
+        assert_eq!(agent.answer(), (12, nothing()));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
+        assert!(!agent.hook(13, None, OTHER), "it has its own code again");
+        agent.reply(request, Reply::Hotswapped(done()));
+    })
+    .await;
+    for _ in 0..3 {
+        let question = session.next_event().await.unwrap();
+        session.serve(question).await.unwrap();
+    }
+    session.be(Gentle::On, Duration::ZERO);
+    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    let called =
+        session.graph().methods().iter().find(|method| method.root_of.is_empty()).expect("what the root calls").id;
+    session.losing = session.graph.drop_methods(&[called]);
+    session.turn().await.unwrap();
+    agent.join().expect("the agent's script went as written");
+    assert!(session.losing.is_empty() && !session.graph().can_drop(called));
+}
+
+#[tokio::test]
 async fn within_the_limit_threads_wait_again() {
     let (mut session, agent) = begin(|agent| {
         let (request, command) = agent.command();

@@ -19,14 +19,24 @@ use headwater_profile::profile::Clock;
 
 /// A root that has run for less than this is not judged, in measured ns of all threads.
 const EVIDENCE_NS: f64 = 50e6;
+/// ... where a call may be longer by some time: unless one has been seen as a whole since the last drop, for each part of it has dense methods of its
+/// own, and each drop is a hotswap.
+const EVIDENCE_OF_CALLS_NS: f64 = 3e9;
+const WHOLE_CALLS: f64 = 2.0;
 /// What is older than so much of a root's time counts half.
 const WINDOW_NS: f64 = 500e6;
 /// For so long after a drop nothing is judged.
 const SETTLING: Duration = Duration::from_millis(300);
-/// Who must drop at all aims lower than the limit, so that scatter does not make him drop again and again.
+/// Who must drop at all aims lower than the limit, so that scatter does not make him drop again and again; much lower where a call may be
+/// longer by some time, since how long one takes is known only when it has ended.
 const AIM: f64 = 0.8;
-/// So much of the limit the pauses of hotswaps may take that are made to keep to it.
+const AIM_OF_CALLS: f64 = 0.5;
+/// ... and where nobody asked for it, a pair counts so many times what it was calibrated to: in dense code, which this is about, it takes 1.1 to 2.6 times
+/// that, for what is no longer inlined.
+const IN_DENSE_CODE: f64 = 2.0;
+/// So much of the limit the pauses of hotswaps may take that are made to keep to it; and such a part of the time, where nobody asked for them.
 const HOTSWAPS: f64 = 0.5;
+const HOTSWAPS_UNASKED: f64 = 0.05;
 /// A method whose probes take less than this part of the limit brings nothing.
 const LEAST_COST: f64 = 0.01;
 /// However little time a method takes, it tells as much as this part of its root's.
@@ -61,6 +71,8 @@ pub struct RootSum {
     pub measured_ns: f64,
     /// What its threads waited for room for their events.
     pub waited_ns: f64,
+    /// What a call has taken since recording began, probes included; one that goes on, so far.
+    pub call_ns: f64,
     /// Nothing that is left below it could be dropped.
     pub exhausted: bool,
 }
@@ -71,6 +83,11 @@ impl RootSum {
         let pair_ns = clock.inner_ns + clock.outer_ns;
         let inside_ns = self.pairs * pair_ns - self.calls * clock.outer_ns;
         (self.measured_ns - inside_ns).max(LEAST_BARE * self.measured_ns)
+    }
+
+    /// What a call takes without probes, in ns.
+    pub fn bare_call_ns(&self, clock: &Clock) -> f64 {
+        if self.measured_ns > 0.0 { self.call_ns * self.bare_ns(clock) / self.measured_ns } else { 0.0 }
     }
 
     /// What so many of its pairs cost, as a part of the time without any: probes, and waiting for room for events.
@@ -167,7 +184,8 @@ impl Governor {
             latest.waited_ns = if pairs > 0.0 { waited_ns * latest.pairs / pairs } else { 0.0 };
             let window = self.windows.entry(root).or_default();
             window.add(&latest, 1.0);
-            if window.measured_ns > 2.0 * WINDOW_NS {
+            let is_by_part = matches!(self.limit, Limit::Part(_));
+            if is_by_part && window.measured_ns > 2.0 * WINDOW_NS {
                 window.scale(0.5);
             }
         }
@@ -188,16 +206,34 @@ impl Governor {
         in_place(roots, &clock, reference).unwrap_or(clock)
     }
 
+    fn clock_of_decisions(&self) -> Clock {
+        let times = match self.limit {
+            Limit::Part(_) => 1.0,
+            Limit::Call { .. } => IN_DENSE_CODE,
+        };
+        let clock = self.clock();
+        Clock { inner_ns: times * clock.inner_ns, outer_ns: times * clock.outer_ns, ..clock }
+    }
+
     /// The roots that have run for long enough since the last drop, the dearest first.
     pub fn roots(&self) -> Vec<RootSum> {
-        let known = self.windows.iter().filter(|(_, window)| window.measured_ns >= EVIDENCE_NS);
+        let known = self.windows.iter().filter(|(_, window)| self.is_evidence(window));
         let mut roots: Vec<RootSum> = known.map(|(root, window)| self.sum(*root, window)).collect();
-        let clock = self.clock();
+        let clock = self.clock_of_decisions();
         roots.sort_by(|a, b| b.overhead(&clock).total_cmp(&a.overhead(&clock)).then(a.root.cmp(&b.root)));
         roots
     }
 
+    fn is_evidence(&self, window: &RootTally) -> bool {
+        let is_enough = match self.limit {
+            Limit::Part(_) => true,
+            Limit::Call { .. } => window.calls >= WHOLE_CALLS || window.measured_ns >= EVIDENCE_OF_CALLS_NS,
+        };
+        is_enough && window.measured_ns >= EVIDENCE_NS
+    }
+
     fn sum(&self, root: MethodId, window: &RootTally) -> RootSum {
+        let all = self.seen.roots.get(&root);
         RootSum {
             root,
             calls: window.calls,
@@ -205,6 +241,7 @@ impl Governor {
             own_pairs: window.methods.get(&root).map_or(0.0, |method| method.calls),
             measured_ns: window.measured_ns,
             waited_ns: window.waited_ns,
+            call_ns: all.map_or(0.0, |all| all.measured_ns / all.calls.max(1.0)),
             exhausted: self.exhausted.contains(&root),
         }
     }
@@ -215,20 +252,28 @@ impl Governor {
             return Vec::new();
         }
         let part_of_now = |ns: f64| ns / now.as_nanos().max(1) as f64;
-        let limit = self.limit.part();
         let hotswaps = part_of_now(self.paused_ns as f64);
         let with_another = part_of_now(self.paused_ns as f64 + batch.as_nanos() as f64);
-        if with_another > HOTSWAPS * limit {
+        let most = match self.limit {
+            Limit::Part(part) => HOTSWAPS * part,
+            Limit::Call { .. } => HOTSWAPS_UNASKED,
+        };
+        if with_another > most {
             return Vec::new();
         }
-        let clock = self.clock();
+        let clock = self.clock_of_decisions();
         let mut due: Vec<Due> = Vec::new();
         for root in self.roots() {
+            let limit = self.limit.part_of(root.bare_call_ns(&clock));
             if root.overhead(&clock) + hotswaps <= limit {
                 continue;
             }
-            let aim = AIM * limit - with_another;
-            let (chosen, excess) = self.choose(root, aim, &clock, &due, &can_go);
+            let aim = match self.limit {
+                Limit::Part(_) => AIM,
+                Limit::Call { .. } => AIM_OF_CALLS,
+            };
+            let aimed = aim * limit - with_another;
+            let (chosen, excess) = self.choose(root, (aimed, limit), &clock, &due, &can_go);
             if chosen.is_empty() && excess > 0.0 && due.is_empty() && !root.exhausted {
                 self.exhausted.push(root.root);
             }
@@ -238,11 +283,11 @@ impl Governor {
         self.due.iter().map(|due| due.method).collect()
     }
 
-    /// What is to go so that a root's overhead is no more than `aim`, beside what goes already; and what is then still too much.
+    /// What is to go so that a root's overhead, which may be `limit`, is no more than `aim`, beside what goes already; and what is then still too much.
     fn choose(
         &self,
         root: RootSum,
-        aim: f64,
+        (aim, limit): (f64, f64),
         clock: &Clock,
         going: &[Due],
         can_go: &impl Fn(MethodId) -> bool,
@@ -260,7 +305,7 @@ impl Governor {
             let overhead = root.overhead_of(tally.calls, clock);
             if goes(*method) {
                 excess -= overhead;
-            } else if *method != root.root && overhead >= LEAST_COST * self.limit.part() && can_go(*method) {
+            } else if *method != root.root && overhead >= LEAST_COST * limit && can_go(*method) {
                 let own_ns = tally.self_ns - tally.calls * clock.inner_ns - tally.calls_made * clock.outer_ns;
                 let told = own_ns.max(0.0) / bare_ns + LEAST_TOLD;
                 candidates.push(Candidate { due: Due { method: *method, overhead }, score: overhead / told });

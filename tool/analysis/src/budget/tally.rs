@@ -47,44 +47,92 @@ pub struct Tally {
 impl Tally {
     /// Adds up what a decoder knows: all threads, all contexts.
     pub fn of(decoder: &Decoder) -> Tally {
-        let mut tally = Tally {
-            roots: FxHashMap::default(),
+        let mut sums = Sums::default();
+        for (_, tree) in decoder.threads() {
+            sums.add(tree);
+        }
+        Tally {
+            roots: sums.roots.into_iter().map(|root| (root.method, root.tally())).collect(),
             waited_ns: decoder.pauses(PauseReason::Buffer).duration_ns as f64,
             controls: decoder.controls().clone(),
-        };
-        for (_, tree) in decoder.threads() {
-            tally.add(tree);
         }
-        tally
     }
+}
 
+/// No program has so many methods instrumented: what has a larger number is none of them.
+const MOST_METHODS: usize = 1 << 20;
+
+/// What is being added up. A tree may have millions of nodes, so methods are found by their numbers.
+#[derive(Default)]
+struct Sums {
+    roots: Vec<RootSums>,
+    /// Where in `roots` each root is.
+    of_root: FxHashMap<MethodId, usize>,
+    /// The same for each node's root, in the tree that is being added.
+    of_node: Vec<usize>,
+}
+
+struct RootSums {
+    method: MethodId,
+    all: RootTally,
+    /// By the methods' numbers.
+    methods: Vec<MethodTally>,
+    none: MethodTally,
+}
+
+impl Sums {
     fn add(&mut self, tree: &Cct) {
-        // Whose each node is: a place in `roots`. Parents come before their children.
-        let mut roots: Vec<(MethodId, RootTally)> = Vec::new();
-        let mut place = vec![0_usize; tree.len()];
+        self.of_node.clear();
+        self.of_node.resize(tree.len(), 0);
+        // Parents come before their children.
         for (id, node) in tree.nodes().skip(1) {
             let parent = tree.parent(id).unwrap_or(NodeId::TOP);
+            let at = if parent == NodeId::TOP { self.root(node.method()) } else { self.of_node[parent.index()] };
+            self.of_node[id.index()] = at;
+            let root = &mut self.roots[at];
             if parent == NodeId::TOP {
-                place[id.index()] = roots.len();
-                let root = RootTally { calls: node.calls as f64, ..RootTally::default() };
-                roots.push((node.method(), root));
-            } else {
-                place[id.index()] = place[parent.index()];
+                root.all.calls += node.calls as f64;
             }
-            let (_, root) = &mut roots[place[id.index()]];
-            root.pairs += node.calls as f64;
-            root.measured_ns += node.self_measured_ns as f64;
-            let method = root.methods.entry(node.method()).or_default();
+            root.all.pairs += node.calls as f64;
+            root.all.measured_ns += node.self_measured_ns as f64;
+            let method = root.method(node.method());
             method.calls += node.calls as f64;
             method.self_ns += node.self_measured_ns as f64;
             // What was handed over is entered beside everybody's clock.
             if parent != NodeId::TOP && !node.is_handed() {
-                root.methods.entry(tree.node(parent).method()).or_default().calls_made += node.calls as f64;
+                root.method(tree.node(parent).method()).calls_made += node.calls as f64;
             }
         }
-        for (method, root) in roots {
-            self.roots.entry(method).or_default().add(&root, 1.0);
+    }
+
+    fn root(&mut self, method: MethodId) -> usize {
+        *self.of_root.entry(method).or_insert_with(|| {
+            self.roots.push(RootSums {
+                method,
+                all: RootTally::default(),
+                methods: Vec::new(),
+                none: MethodTally::default(),
+            });
+            self.roots.len() - 1
+        })
+    }
+}
+
+impl RootSums {
+    fn method(&mut self, method: MethodId) -> &mut MethodTally {
+        let at = method.0 as usize;
+        if at >= MOST_METHODS {
+            return &mut self.none;
         }
+        if at >= self.methods.len() {
+            self.methods.resize(at + 1, MethodTally::default());
+        }
+        &mut self.methods[at]
+    }
+
+    fn tally(self) -> RootTally {
+        let numbered = self.methods.into_iter().enumerate().map(|(at, sums)| (MethodId(at as u32), sums));
+        RootTally { methods: numbered.filter(|(_, sums)| *sums != MethodTally::default()).collect(), ..self.all }
     }
 }
 

@@ -31,18 +31,21 @@ type Below = (u32, u64, u64);
 
 /// So much of one root, called a thousand times; everything else is called by it.
 fn tally_of(root: MethodId, own_ms: u64, below: &[Below]) -> Tally {
-    const CALLS: f64 = 1_000.0;
+    tally_of_calls(1_000.0, root, own_ms, below)
+}
+
+fn tally_of_calls(root_calls: f64, root: MethodId, own_ms: u64, below: &[Below]) -> Tally {
     let made: f64 = below.iter().map(|(_, calls, _)| *calls as f64).sum();
     let mut methods = FxHashMap::default();
-    let own = own_ms as f64 * 1e6 + CALLS * CLOCK.inner_ns + made * CLOCK.outer_ns;
-    methods.insert(root, MethodTally { calls: CALLS, calls_made: made, self_ns: own });
+    let own = own_ms as f64 * 1e6 + root_calls * CLOCK.inner_ns + made * CLOCK.outer_ns;
+    methods.insert(root, MethodTally { calls: root_calls, calls_made: made, self_ns: own });
     for &(method, calls, own_ms) in below {
         let calls = calls as f64;
         let self_ns = own_ms as f64 * 1e6 + calls * CLOCK.inner_ns;
         methods.insert(MethodId(method), MethodTally { calls, calls_made: 0.0, self_ns });
     }
     let measured_ns = methods.values().map(|method| method.self_ns).sum();
-    let tally = RootTally { calls: CALLS, pairs: CALLS + made, measured_ns, methods, ..RootTally::default() };
+    let tally = RootTally { calls: root_calls, pairs: root_calls + made, measured_ns, methods, ..RootTally::default() };
     Tally { roots: FxHashMap::from_iter([(root, tally)]), ..Tally::default() }
 }
 
@@ -76,7 +79,7 @@ fn decided(limit: &str, own_ms: u64, below: &[Below]) -> Vec<u32> {
 #[test]
 fn a_budget_is_a_percentage() {
     for (text, part) in [("5%", 0.05), (" 0.5 % ", 0.005), ("100%", 1.0), ("1e1%", 0.1)] {
-        assert!((text.parse::<Limit>().expect(text).part() - part).abs() < 1e-12, "{text}");
+        assert!((text.parse::<Limit>().expect(text).least() - part).abs() < 1e-12, "{text}");
     }
     assert_eq!("7%".parse::<Limit>().map(|limit| limit.to_string()), Ok("7%".to_owned()));
     for text in ["", "%", "5", "0.05", "five%", "5%%", "nan%", "inf%", "5 ms"] {
@@ -85,6 +88,39 @@ fn a_budget_is_a_percentage() {
     assert_eq!("0%".parse::<Limit>(), Err(LimitError::Nothing));
     assert_eq!("-5%".parse::<Limit>(), Err(LimitError::Nothing));
     assert_eq!("1001%".parse::<Limit>(), Err(LimitError::TooLarge));
+}
+
+/// What is dropped, unless something else is asked for, after a second with so many calls like this together.
+fn decided_unasked(root_calls: f64, own_ms: u64, below: &[Below]) -> Vec<u32> {
+    // In their place probes cost twice as much.
+    let clock = Clock { inner_ns: CLOCK.inner_ns / 2.0, outer_ns: CLOCK.outer_ns / 2.0, ..CLOCK };
+    let mut governor = Governor::new(Limit::UNASKED, Probes { clock, ..PROBES });
+    governor.observe(tally_of_calls(root_calls, ROOT, own_ms, below), s(1));
+    ids(&governor.decide(s(1), BATCH, all))
+}
+
+#[test]
+fn unasked_a_call_is_made_longer_by_a_tenth_of_a_second_at_most() {
+    // 3 million calls of 50 ns are 150 ms, where 18 ms would do.
+    let below = [(2, 3_000_000, 0), (3, 1_000, 8)];
+    assert_eq!(decided_unasked(2.0, 20, &[(2, 6_000_000, 0), (3, 1_000, 16)]), [2]);
+    assert_eq!(decided_unasked(2.0, 10, &below), Vec::<u32>::new(), "75 ms a call");
+    assert_eq!(decided_unasked(1.0, 10, &below), Vec::<u32>::new(), "it goes on");
+    assert_eq!(decided_unasked(1.0, 100, &[(2, 70_000_000, 0)]), [2], "for too long");
+    assert_eq!(decided_unasked(10_000.0, 10, &below), Vec::<u32>::new(), "however many times as long that is");
+}
+
+#[test]
+fn unasked_a_long_call_is_made_as_long_again_at_most() {
+    assert_eq!(decided_unasked(2.0, 800, &[(2, 14_000_000, 0)]), Vec::<u32>::new(), "350 ms a call");
+    assert_eq!(decided_unasked(2.0, 800, &[(2, 18_000_000, 0)]), [2], "450 ms a call");
+}
+
+#[test]
+fn unasked_half_of_what_is_allowed_is_left_for_a_call_that_goes_on() {
+    let below: Vec<Below> = (2..12).map(|method| (method, 800_000, 0)).collect();
+    // 200 ms a call, of which 100 are too much.
+    assert_eq!(decided_unasked(2.0, 20, &below).len(), 8, "of ten");
 }
 
 #[test]

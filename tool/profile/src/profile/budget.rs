@@ -11,14 +11,37 @@ use super::MethodIndex;
 /// The largest budget that makes sense: by more no program can be slowed down and still be watched.
 const LARGEST_PERCENT: f64 = 1_000.0;
 
-/// How much longer the roots' calls may take, as a part of what they take without probes: 0.05 for 5 %.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-pub struct Limit(f64);
+/// How much longer the roots' calls may take.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Limit {
+    /// By this part of what they take without probes: 0.05 for 5 %.
+    Part(f64),
+    /// By so much each, or by as much as they take without probes, if that is more.
+    Call {
+        /// In ns.
+        longer_ns: u64,
+    },
+}
 
 impl Limit {
-    /// As a part of the time.
-    pub fn part(self) -> f64 {
-        self.0
+    /// What is kept to unless something else is asked for.
+    pub const UNASKED: Limit = Limit::Call { longer_ns: 100_000_000 };
+
+    /// For calls that take so long without probes: as a part of that.
+    pub fn part_of(self, bare_ns: f64) -> f64 {
+        match self {
+            Limit::Part(part) => part,
+            Limit::Call { longer_ns } => (longer_ns as f64 / bare_ns.max(1.0)).max(self.least()),
+        }
+    }
+
+    /// For calls of any length.
+    pub fn least(self) -> f64 {
+        match self {
+            Limit::Part(part) => part,
+            Limit::Call { .. } => 1.0,
+        }
     }
 }
 
@@ -32,7 +55,7 @@ pub enum LimitError {
     #[error("the budget must be more than 0%: counting calls always costs something")]
     Nothing,
     /// It would never be reached.
-    #[error("a budget is at most {LARGEST_PERCENT}%; without --budget there is no limit")]
+    #[error("a budget is at most {LARGEST_PERCENT}%; --budget off sets no limit")]
     TooLarge,
 }
 
@@ -47,22 +70,25 @@ impl FromStr for Limit {
             None => Err(LimitError::NoPercentage(text.to_owned())),
             Some(percent) if percent <= 0.0 => Err(LimitError::Nothing),
             Some(percent) if percent > LARGEST_PERCENT => Err(LimitError::TooLarge),
-            Some(percent) => Ok(Limit(percent / 100.0)),
+            Some(percent) => Ok(Limit::Part(percent / 100.0)),
         }
     }
 }
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not 7.000000000000001.
-        write!(f, "{}%", (self.0 * 1e8).round() / 1e6)
+        match self {
+            // Not 7.000000000000001.
+            Limit::Part(part) => write!(f, "{}%", (part * 1e8).round() / 1e6),
+            Limit::Call { longer_ns } => write!(f, "{} s a call", *longer_ns as f64 / 1e9),
+        }
     }
 }
 
 /// The overhead budget, by the probes' cost as the profile found it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// What the probes may cost, as a part of the time that a root's calls take without them.
+    /// How much longer the probes may make a root's calls.
     pub limit: Limit,
     /// How much longer calls are since methods were dropped last: the dearest root first. Those that have not run for long enough since are not
     /// among them.
@@ -119,6 +145,9 @@ pub struct RootOverhead {
     pub overhead: f64,
     /// By its own probes alone.
     pub own: f64,
+    /// What a call of it takes without probes, in ns, as far as was known when methods were chosen; zero where that does not matter.
+    #[serde(default)]
+    pub bare_ns: f64,
     /// Nothing below it is left that could be dropped.
     pub exhausted: bool,
 }
@@ -148,6 +177,11 @@ impl Budget {
 
     /// Whether that is within the limit.
     pub fn is_held(&self) -> Option<bool> {
-        self.overhead().map(|overhead| overhead <= self.limit.part())
+        (!self.roots.is_empty()).then(|| self.exceeded().is_none())
+    }
+
+    /// The dearest root of those that are not within the limit.
+    pub fn exceeded(&self) -> Option<&RootOverhead> {
+        self.roots.iter().find(|root| root.overhead + self.pauses > self.limit.part_of(root.bare_ns))
     }
 }

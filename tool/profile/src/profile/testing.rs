@@ -174,7 +174,13 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
         }],
         budget: Some(Budget {
             limit: "5%".parse().expect("a percentage"),
-            roots: vec![RootOverhead { root: MethodIndex(0), overhead: 1.0 / 3.0, own: 0.01, exhausted: true }],
+            roots: vec![RootOverhead {
+                root: MethodIndex(0),
+                overhead: 1.0 / 3.0,
+                own: 0.01,
+                bare_ns: 0.0,
+                exhausted: true,
+            }],
             dropped: vec![DroppedMethod {
                 method: MethodIndex(methods - 1),
                 calls: 12_345,

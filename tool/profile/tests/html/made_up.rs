@@ -292,7 +292,13 @@ fn of(threads: Vec<(ThreadId, String, Tree)>) -> Profile {
         events: Events { recorded: 2_469_214, lost: 17, healed: 1 },
         budget: Some(Budget {
             limit: "5%".parse().expect("a percentage"),
-            roots: vec![RootOverhead { root: MethodIndex(0), overhead: 0.03, own: 0.01, exhausted: false }],
+            roots: vec![RootOverhead {
+                root: MethodIndex(0),
+                overhead: 0.03,
+                own: 0.01,
+                bare_ns: 0.0,
+                exhausted: false,
+            }],
             dropped: vec![DroppedMethod {
                 method: MethodIndex(10),
                 calls: 1_234_569,

@@ -7,7 +7,10 @@ use crate::profile::{self, Profile};
 #[derive(Serialize)]
 pub(super) struct Budget<'a> {
     /// Parts of the time that a root's calls take without probes.
-    limit: f64,
+    limit: Option<f64>,
+    /// By so much a call may be longer, or by as much as it takes without probes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_ns: Option<u64>,
     overhead: Option<f64>,
     held: Option<bool>,
     roots: Vec<Root<'a>>,
@@ -51,8 +54,13 @@ impl<'a> Budget<'a> {
             overhead: dropped.overhead,
             at_ns: super::nanoseconds(dropped.at),
         });
+        let (limit, limit_ns) = match budget.limit {
+            profile::Limit::Part(part) => (Some(part), None),
+            profile::Limit::Call { longer_ns } => (None, Some(longer_ns)),
+        };
         Budget {
-            limit: budget.limit.part(),
+            limit,
+            limit_ns,
             overhead: budget.overhead(),
             held: budget.is_held(),
             roots: roots.collect(),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::profile::{Budget, DroppedMethod, Profile};
+use crate::profile::{Budget, DroppedMethod, Limit, Profile};
 use crate::report::units::{count, time};
 
 /// The overhead and the methods that were dropped, if there was a budget.
@@ -48,7 +48,11 @@ pub fn state(profile: &Profile, budget: &Budget) -> String {
         parts.push(format!("hotswaps to drop methods {}", percent(budget.pauses)));
     }
     let more = if budget.roots.len() > SHOWN { ", ..." } else { "" };
-    format!("{} of {limit} spent: {}{more}", percent(overhead), parts.join(", "))
+    let parts = parts.join(", ");
+    match limit {
+        Limit::Part(_) => format!("{} of {limit} spent: {parts}{more}", percent(overhead)),
+        Limit::Call { .. } => format!("{limit}, or as long as it takes by itself: {parts}{more}"),
+    }
 }
 
 fn percent(part: f64) -> String {
