@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all.
+//! Files that are written whole or not at all; or, if they are read meanwhile, anew.
 //!
 //! Their directory may be one that others can write to. It is opened once, and from then on no name in it is followed: not for the
 //! unfinished file, and at the end only for a link of our own or root's.
@@ -19,29 +19,69 @@ use rustix::io::Errno;
 /// A device or a pipe (`/dev/stdout`, say) cannot be replaced and is written to directly. Errors are the operating system's; the
 /// file's name is not in them.
 pub fn write_whole(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let place = OFlags::PATH | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(parent, place | OFlags::DIRECTORY, Mode::empty())?;
-    match rustix::fs::openat(&directory, name, place | OFlags::NOFOLLOW, Mode::empty()) {
-        Ok(there) if file_type(&there)? != FileType::RegularFile => {
-            let mut out = BufWriter::new(open_through(&there, &directory, name)?);
-            return fill(&mut out).and_then(|()| out.flush());
-        }
-        Ok(_) | Err(Errno::NOENT) => {}
-        Err(errno) => return Err(errno.into()),
+    let place = Place::of(path)?;
+    if let Some(there) = &place.there {
+        let mut out = BufWriter::new(open_through(there, &place.directory, place.name)?);
+        return fill(&mut out).and_then(|()| out.flush());
     }
-    let mut unfinished = name.to_owned();
-    unfinished.push(format!(".{:016x}.new", RandomState::new().hash_one(name)));
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::openat(&directory, &unfinished, flags, Mode::from_raw_mode(0o666))?);
-    let rename = || Ok(rustix::fs::renameat(&directory, &unfinished, &directory, name)?);
-    let written = write_through(file, fill).and_then(|()| rename());
+    let (unfinished, file) = place.create()?;
+    let written = write_through(file, fill).and_then(|()| place.rename(&unfinished));
     if written.is_err() {
         // What could not be written completely is of no use.
-        let _ = rustix::fs::unlinkat(&directory, &unfinished, AtFlags::empty());
+        let _ = rustix::fs::unlinkat(&place.directory, &unfinished, AtFlags::empty());
     }
     written
+}
+
+/// A file for what is read while it is written: a new one in the place of an old one, or a device or a pipe. Errors are as those of [`write_whole`].
+pub fn create(path: &Path) -> io::Result<File> {
+    let place = Place::of(path)?;
+    if let Some(there) = &place.there {
+        return open_through(there, &place.directory, place.name);
+    }
+    let (unfinished, file) = place.create()?;
+    if let Err(error) = place.rename(&unfinished) {
+        let _ = rustix::fs::unlinkat(&place.directory, &unfinished, AtFlags::empty());
+        return Err(error);
+    }
+    Ok(file)
+}
+
+/// A name in a directory.
+#[derive(Debug)]
+struct Place<'p> {
+    directory: OwnedFd,
+    name: &'p OsStr,
+    /// What has the name, if that is no regular file.
+    there: Option<OwnedFd>,
+}
+
+impl Place<'_> {
+    fn of(path: &Path) -> io::Result<Place<'_>> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(parent, flags | OFlags::DIRECTORY, Mode::empty())?;
+        let there = match rustix::fs::openat(&directory, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(there) => Some(there).filter(|there| file_type(there) != Ok(FileType::RegularFile)),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(errno.into()),
+        };
+        Ok(Place { directory, name, there })
+    }
+
+    /// A new file beside it, which nobody knows.
+    fn create(&self) -> io::Result<(OsString, File)> {
+        let mut unfinished = self.name.to_owned();
+        unfinished.push(format!(".{:016x}.new", RandomState::new().hash_one(self.name)));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, &unfinished, flags, Mode::from_raw_mode(0o666))?;
+        Ok((unfinished, File::from(file)))
+    }
+
+    fn rename(&self, unfinished: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.directory, unfinished, &self.directory, self.name)?)
+    }
 }
 
 /// Opens for writing what is no regular file. A link or a pipe that somebody else has put there, who is not root, is not followed: he would say where
@@ -132,13 +172,33 @@ mod tests {
         chown(&pipe, NOBODY, NOBODY).expect("we are root");
         chown(scratch.path(), NOBODY, NOBODY).expect("we are root");
         for path in [&link, &pipe] {
-            let error = write_whole(path, |out| out.write_all(b"ours")).expect_err("refused").to_string();
-            assert!(error.contains("belongs to user id 65534"), "{error}");
+            let whole = write_whole(path, |out| out.write_all(b"ours"));
+            for refused in [whole, create(path).map(drop)] {
+                let error = refused.expect_err("refused").to_string();
+                assert!(error.contains("belongs to user id 65534"), "{error}");
+            }
         }
         assert_eq!(std::fs::read(&file).expect("there"), b"secret");
         // A file is replaced, whosever it is: nothing of ours is in what he may have open.
         chown(&file, NOBODY, NOBODY).expect("we are root");
+        let owner = || std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&file).expect("there"));
         write_whole(&file, |out| out.write_all(b"ours")).expect("written");
-        assert_eq!(std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&file).expect("there")), 0);
+        assert_eq!(owner(), 0);
+        chown(&file, NOBODY, NOBODY).expect("we are root");
+        create(&file).expect("a new one");
+        assert_eq!(owner(), 0);
+    }
+
+    #[test]
+    fn what_is_read_while_it_is_written_is_there_from_the_beginning() {
+        let scratch = Scratch::new("whole");
+        let path = scratch.file("events");
+        std::fs::write(&path, "long ago").expect("written");
+        let mut file = create(&path).expect("created");
+        assert_eq!(std::fs::read(&path).expect("there"), b"");
+        file.write_all(b"one").expect("written");
+        assert_eq!(std::fs::read(&path).expect("there"), b"one");
+        assert_eq!(std::fs::read_dir(scratch.path()).expect("a directory").count(), 1);
+        create(Path::new("/dev/null")).expect("a device");
     }
 }

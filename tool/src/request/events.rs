@@ -1,6 +1,5 @@
 //! Where events go, on the command line and in a session.
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,6 +9,7 @@ use headwater_protocol::message::events::{Kind, Kinds};
 use super::output::parent_exists;
 use crate::events::teller::{Shape, Teller};
 use crate::outlet::{Lines, Sink};
+use crate::whole_file;
 
 /// A file or standard output, and how.
 #[derive(Clone, Debug, Args)]
@@ -51,8 +51,8 @@ impl Destination {
             Some(Format::Text) | None => Shape::Text,
         };
         let Some(path) = &self.output else { return Teller::to(stdout, shape, pid) };
-        let file =
-            File::create(path).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        let file = whole_file::create(path)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         Teller::to(Lines(file), shape, pid)
     }
 }

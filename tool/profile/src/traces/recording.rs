@@ -12,6 +12,7 @@ use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::Event;
+use crate::whole_file;
 
 /// How the names of such files end.
 pub const EXTENSION: &str = "hwr";
@@ -27,13 +28,13 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a recording in a new file, or in the place of an old one's content.
+    /// Begins a recording in a new file, or in the place of an old one.
     ///
     /// # Errors
     ///
     /// The operating system's.
     pub fn create(path: &Path) -> io::Result<Writer> {
-        Ok(Writer { file: File::create(path)? })
+        Ok(Writer { file: whole_file::create(path)? })
     }
 
     /// Adds lines as one record, and returns when it is on the disk.
