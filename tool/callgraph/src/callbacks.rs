@@ -19,6 +19,8 @@
 //!
 //! This says what is likely. Objects may also be within others, and come from outside the graph: [`opaque`](super::opaque) has those.
 
+use std::sync::Arc;
+
 use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::{CallSites, descriptor_classes, parameters, returned};
 use rustc_hash::FxHashSet;
@@ -30,6 +32,7 @@ use super::methods::Methods;
 use super::mirror::{ClassKey, OBJECT, Signature};
 use super::outward::{Leaving, calls_what_it_is_given};
 use super::policy::{CALLED_BACK, HANDED_OVER, Mechanism, Probability};
+use super::reachable::Applied;
 use super::record::Callee;
 
 /// Types outside the filter that are mentioned everywhere and say nothing about who may be called.
@@ -58,6 +61,15 @@ struct WaysOut {
     types: FxHashSet<ClassKey>,
 }
 
+impl WaysOut {
+    /// The same for the same ways.
+    fn key(&self) -> Arc<[ClassKey]> {
+        let mut types: Vec<ClassKey> = self.types.iter().copied().collect();
+        types.sort_unstable();
+        types.into()
+    }
+}
+
 impl Methods {
     /// The probability that code outside the filter calls a method because an object that has it was handed out.
     pub(super) fn of_callback(&self, known: &Known, method: MethodId) -> Probability {
@@ -83,16 +95,22 @@ impl CallGraph {
         }
         let mut selected = Vec::new();
         self.hand_out_type(method.0, &ways, caller, &mut selected);
+        let what = Applied::HandedOut(caller, ways.key());
         for name in &sites.types {
             if SAY_NOTHING.contains(&name.as_str()) {
                 continue;
             }
-            let types = self.known.mirrors.visible(name, loader);
-            if self.known.mirrors.may_come(&types, loader) {
+            let types = self.still_to_apply(name, loader, &what);
+            let may_come = self.known.mirrors.may_come(&types, loader);
+            if may_come {
                 self.escape.handed_out_pending.insert(name.as_str().into(), caller);
             }
+            let needs_before = self.known.needs;
             for key in types {
                 self.hand_out_type(key, &ways, caller, &mut selected);
+            }
+            if may_come && self.known.needs == needs_before {
+                self.has_applied(name, loader, what.clone());
             }
         }
         callees.extend(
@@ -136,6 +154,8 @@ impl CallGraph {
         // Whoever has a handle gets the result.
         if self.reachable.by_handle.contains(&signature) { &mut given } else { &mut passed_on }.extend(results);
         any |= given.contains(OBJECT) || passed_on.contains(OBJECT);
+        // Of very many only the latest would be among the types.
+        any |= given.iter().any(|name| self.known.mirrors.meant(name, loader).is_very_many());
         if any {
             return Some(WaysOut { any, types: FxHashSet::default() });
         }

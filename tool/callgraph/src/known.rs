@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::code_store::CodeStore;
 use super::filter::{Caller, Options};
-use super::mirror::{ClassKey, Mirrors, Signature};
+use super::mirror::{ClassKey, Meant, Mirrors, Signature};
 
 /// A method that is called, and by whom.
 pub(super) type Target = (Signature, Caller);
@@ -57,7 +57,7 @@ impl Known {
 
     /// No class of this name is loaded where `class` would see it.
     pub(super) fn is_still_to_come(&self, name: &str, class: ClassKey) -> bool {
-        self.mirrors.visible(name, self.mirrors.get(class).loader).is_empty()
+        self.mirrors.meant(name, self.mirrors.get(class).loader) == Meant::Others(&[])
     }
 
     pub(super) fn need(&mut self, key: ClassKey) {

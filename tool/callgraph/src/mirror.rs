@@ -10,6 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 mod namesakes;
 
+pub(super) use namesakes::{Meant, VERY_MANY};
+
 /// What all classes extend.
 pub(super) const OBJECT: &str = "java/lang/Object";
 /// Names the class initialiser.
@@ -209,9 +211,14 @@ impl Mirrors {
         self.by_name.get(name).into_iter().flat_map(move |all| all.of(loader))
     }
 
-    /// The classes that a name may mean in a class of this loader: the one that the same loader defines, else all.
+    /// What a name means in a class of this loader: the class that the same loader defines, else any of them.
+    pub(super) fn meant(&self, name: &str, from: LoaderId) -> Meant<'_> {
+        self.named_by(name, from).next().map_or_else(|| Meant::Others(self.named(name)), Meant::Own)
+    }
+
+    /// The classes that it may mean; of [very many](Meant::is_very_many) the latest.
     pub(super) fn visible(&self, name: &str, from: LoaderId) -> Vec<ClassKey> {
-        self.named_by(name, from).next().map_or_else(|| self.named(name).to_vec(), |own| vec![own])
+        self.meant(name, from).latest()
     }
 
     /// Whether the class that a name means in a class of this loader may be yet another than these, which are [visible](Self::visible) by it: one that

@@ -7,7 +7,7 @@ use super::CallGraph;
 use super::escape::Escape;
 use super::filter::Caller;
 use super::known::{Known, Target};
-use super::mirror::{ClassKey, OBJECT, Signature};
+use super::mirror::{ClassKey, OBJECT, Signature, VERY_MANY};
 use super::reachable::Reachable;
 
 /// Final classes through which nothing can be called back.
@@ -104,6 +104,17 @@ impl Known {
     }
 }
 
+impl Reachable {
+    /// Whether a virtual call on a class of this name leaves the filter on some of these owners, which may be the latest of very many.
+    pub(super) fn leaves(&self, name: &str, owners: &[ClassKey], target: Target) -> bool {
+        if owners.len() >= VERY_MANY {
+            return self.leaving.get(name).is_some_and(|targets| targets.contains(&target));
+        }
+        let on = |owner| self.virtual_on.get(owner)?.get(&target);
+        owners.iter().any(|owner| on(owner).is_some_and(|reached| reached.leaves))
+    }
+}
+
 impl Escape {
     /// What leaves the filter by a call that a method makes.
     pub(super) fn leaving_by(
@@ -151,8 +162,7 @@ impl Escape {
         if owners.is_empty() {
             return may_be_of_jdk(&call.owner);
         }
-        let on = |owner| reachable.virtual_on.get(owner)?.get(&(signature, caller));
-        if call.kind.is_virtual() && owners.iter().any(|owner| on(owner).is_some_and(|reached| reached.leaves)) {
+        if call.kind.is_virtual() && reachable.leaves(&call.owner, &owners, (signature, caller)) {
             return true;
         }
         let mut is_native = false;
@@ -185,6 +195,8 @@ impl CallGraph {
         let reached = self.reachable.virtual_on.get_mut(&owner).and_then(|on| on.get_mut(&target));
         if let Some(reached) = reached.filter(|reached| !reached.leaves) {
             reached.leaves = true;
+            let name = self.known.mirrors.get(owner).name.clone();
+            self.reachable.leaving.entry(name).or_default().insert(target);
             self.no_longer_stays(target.0);
         }
     }

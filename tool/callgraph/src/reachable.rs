@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use headwater_protocol::MethodId;
+use headwater_protocol::{LoaderId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::CallGraph;
 use super::filter::Caller;
 use super::hidden::Hidden;
 use super::known::Target;
-use super::mirror::{ClassKey, Signature};
+use super::mirror::{ClassKey, Meant, Signature};
 use super::receivers::Spare;
 use super::record::{Callee, PatternIndex};
 use super::unlinked::Unlinked;
@@ -23,6 +24,19 @@ pub(super) struct Reached {
     pub(super) spared: Spare,
     /// On objects of some class it runs what a superclass outside the filter has.
     pub(super) leaves: bool,
+}
+
+/// What is done to each class that a name may mean.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Applied {
+    /// A static or special call.
+    Direct(Target, Spare),
+    /// A virtual call.
+    Virtual(Target, Spare),
+    /// It may be initialised.
+    Initializer(Caller),
+    /// Objects of it leave the filter as objects of these; of any, if there are none.
+    HandedOut(Caller, Arc<[ClassKey]>),
 }
 
 /// The memory of the call graph.
@@ -42,6 +56,10 @@ pub(super) struct Reachable {
     pub(super) abstract_roots: FxHashMap<ClassKey, FxHashSet<(Signature, PatternIndex)>>,
     /// Classes that code in the graph may initialise.
     pub(super) initializers: FxHashMap<Arc<str>, Caller>,
+    /// To how many classes of a name, of which there are very many, something has been applied: those that come are told of it when they do.
+    applied: FxHashMap<Arc<str>, FxHashMap<Applied, usize>>,
+    /// Virtual calls on classes of a name that [leave](Reached::leaves) the filter on some of them.
+    pub(super) leaving: FxHashMap<Arc<str>, FxHashSet<Target>>,
     /// What is called by method handles, whatever the class: bodies of lambdas, and what method references stand for.
     pub(super) by_handle: FxHashSet<Signature>,
     /// Hidden methods.
@@ -50,4 +68,27 @@ pub(super) struct Reachable {
     pub(super) due: Vec<MethodId>,
     pub(super) unlinked: Unlinked,
     pub(super) watched: Watched,
+}
+
+impl CallGraph {
+    /// The classes that a name may mean in a class of this loader; of very many those to which this has not been applied yet, whoever named them.
+    pub(super) fn still_to_apply(&self, name: &str, loader: LoaderId, what: &Applied) -> Vec<ClassKey> {
+        match self.known.mirrors.meant(name, loader) {
+            Meant::Own(own) => vec![own],
+            Meant::Others(all) => {
+                let done = self.reachable.applied.get(name).and_then(|applied| applied.get(what));
+                all[done.copied().unwrap_or(0)..].to_vec()
+            }
+        }
+    }
+
+    /// This has been applied to all of them, and is remembered for those that come.
+    pub(super) fn has_applied(&mut self, name: &str, loader: LoaderId, what: Applied) {
+        if let meant @ Meant::Others(all) = self.known.mirrors.meant(name, loader)
+            && meant.is_very_many()
+        {
+            let count = all.len();
+            self.reachable.applied.entry(name.into()).or_default().insert(what, count);
+        }
+    }
 }

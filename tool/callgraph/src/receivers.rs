@@ -24,7 +24,7 @@ use super::policy::{MOST_SEEN, Mechanism};
 use super::{CallGraph, Step, Work};
 
 /// What of a virtual call's methods is not selected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Spare {
     Nothing,
     /// What has never run: the call is told what it is made on.

@@ -13,7 +13,7 @@ use super::known::{Known, Target};
 use super::likely::of_target;
 use super::mirror::{CLINIT, ClassKey, Declared, Signature};
 use super::policy::{INITIALIZER, LEAST_SHARE, LOADED_LATER};
-use super::reachable::{Reachable, Reached};
+use super::reachable::{Applied, Reachable, Reached};
 use super::receivers::Spare;
 use super::record::{Callee, PatternIndex};
 
@@ -119,10 +119,13 @@ impl CallGraph {
         callees: &mut Vec<Callee>,
     ) {
         self.reachable.virtual_anywhere.insert(signature, caller);
-        let owners = self.known.mirrors.visible(owner, loader);
-        if self.known.mirrors.may_come(&owners, loader) {
+        let what = Applied::Virtual((signature, caller), spare);
+        let owners = self.still_to_apply(owner, loader, &what);
+        let may_come = self.known.mirrors.may_come(&owners, loader);
+        if may_come {
             self.reachable.virtual_pending.entry(owner.into()).or_default().insert((signature, caller));
         }
+        let (name, needs_at_first) = (owner, self.known.needs);
         for owner in owners {
             let known = self.reachable.virtual_on.get(&owner).and_then(|on| on.get(&(signature, caller)));
             if let Some(known) = known.filter(|known| known.spared == Spare::Nothing || known.spared == spare) {
@@ -168,9 +171,15 @@ impl CallGraph {
                 .collect();
             callees.extend(methods.iter());
             if self.known.needs == needs_before {
+                if leaves {
+                    self.reachable.leaving.entry(name.into()).or_default().insert((signature, caller));
+                }
                 let reached = Reached { methods, spared: spare, leaves };
                 self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
             }
+        }
+        if may_come && self.known.needs == needs_at_first {
+            self.has_applied(name, loader, what);
         }
     }
 
@@ -205,12 +214,15 @@ impl CallGraph {
         spare: Spare,
         callees: &mut Vec<Callee>,
     ) {
-        let owners = self.known.mirrors.visible(owner, loader);
-        if self.known.mirrors.may_come(&owners, loader) {
+        let what = Applied::Direct((signature, caller), spare);
+        let owners = self.still_to_apply(owner, loader, &what);
+        let may_come = self.known.mirrors.may_come(&owners, loader);
+        if may_come {
             self.reachable.direct_pending.entry(owner.into()).or_default().insert((signature, caller));
             // It may be here already, and extend what is above it.
             self.reach_inherited(owner, (signature, caller), callees);
         }
+        let (name, needs_at_first, mut spares) = (owner, self.known.needs, false);
         for owner in owners {
             if let Some(known) = self.reachable.direct_done.get(&(owner, signature, caller)) {
                 callees.extend(known.map(|method| Callee { method, probability: 1.0 }));
@@ -251,6 +263,10 @@ impl CallGraph {
             if self.known.needs == needs_before && self.known.mirrors.get(owner).linked && !spared {
                 self.reachable.direct_done.insert((owner, signature, caller), selected);
             }
+            spares |= spared;
+        }
+        if may_come && !spares && self.known.needs == needs_at_first {
+            self.has_applied(name, loader, what);
         }
     }
 
@@ -262,12 +278,18 @@ impl CallGraph {
         caller: Caller,
         callees: &mut Vec<Callee>,
     ) {
-        let classes = self.known.mirrors.visible(class, loader);
-        if self.known.mirrors.may_come(&classes, loader) {
+        let what = Applied::Initializer(caller);
+        let classes = self.still_to_apply(class, loader, &what);
+        let may_come = self.known.mirrors.may_come(&classes, loader);
+        if may_come {
             self.reachable.initializers.insert(class.into(), caller);
         }
+        let needs_before = self.known.needs;
         for class in classes {
             self.select_initializers(class, caller, callees);
+        }
+        if may_come && self.known.needs == needs_before {
+            self.has_applied(class, loader, what);
         }
     }
 

@@ -14,6 +14,7 @@ mod dropping;
 mod guards;
 mod loading;
 mod mentions;
+mod namesakes;
 mod natives;
 mod opaque;
 mod played_jvm;

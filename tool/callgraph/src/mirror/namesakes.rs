@@ -8,6 +8,33 @@ use super::ClassKey;
 
 /// So many are looked through; most names have one class.
 const FEW: usize = 8;
+/// A name that more classes than these have may mean any of them where none of the same loader's is loaded. Who then goes through all does so at each call
+/// that names it, and for each class that comes.
+pub(in super::super) const VERY_MANY: usize = 64;
+
+/// What a name means in a class of some loader.
+#[derive(Debug, PartialEq, Eq)]
+pub(in super::super) enum Meant<'m> {
+    /// The class of that name that the same loader defines.
+    Own(ClassKey),
+    /// One of these, which other loaders define, in the order in which they came; or one that is to come.
+    Others(&'m [ClassKey]),
+}
+
+impl<'m> Meant<'m> {
+    /// All that it may mean; of very many the latest.
+    pub(super) fn latest(self) -> Vec<ClassKey> {
+        match self {
+            Meant::Own(own) => vec![own],
+            Meant::Others(all) => all[all.len().saturating_sub(VERY_MANY)..].to_vec(),
+        }
+    }
+
+    /// Whether that is too many to be gone through each time.
+    pub(in super::super) fn is_very_many(&self) -> bool {
+        matches!(self, Meant::Others(all) if all.len() > VERY_MANY)
+    }
+}
 
 /// In the order in which they came.
 #[derive(Debug, Default)]
