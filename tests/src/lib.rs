@@ -27,7 +27,7 @@ pub mod trials;
 pub use compiling::{compile, compile_directory, compile_library, compile_text, compile_with, javac};
 pub use course::{Launched, Profile};
 pub use jdk::{INSTEAD, Jdk, jdks, modules};
-pub use patience::Patience;
+pub use patience::{Patience, share};
 
 /// No step of a test takes longer on a machine that is not busy, unless it hangs; [`Patience`] is for those that are.
 pub const PATIENCE: Duration = Duration::from_secs(60);

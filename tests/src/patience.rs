@@ -44,8 +44,8 @@ impl Patience {
     }
 }
 
-/// The part of a processor that a thread gets, from 0 to 1.
-fn share() -> f64 {
+/// The part of a processor that a thread gets just now, from 0 to 1, as far as the machine's load tells.
+pub fn share() -> f64 {
     let processors = std::thread::available_parallelism().map_or(1.0, |processors| processors.get() as f64);
     let load = std::fs::read_to_string("/proc/loadavg").ok().and_then(|text| waiting(&text)).unwrap_or(0.0);
     (processors / load.max(1.0)).min(1.0)

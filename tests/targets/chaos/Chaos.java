@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import jdk.jfr.Recording;
@@ -9,6 +10,7 @@ import jdk.jfr.Recording;
  *
  * <pre>
  *   look       LOOK root calls, requests, wrong results, the longest stand of either since the last look in ms
+ *   crowd      CROWD: very many threads call the root now and then, virtual ones where there are any
  *   record     RECORDED: the flight recorder ran, which gives some classes of the JDK other code for good
  *   baseline   BASELINE classes: their code is remembered
  *   restored   CHANGED classes: how many have other code than was remembered, and one of them
@@ -27,6 +29,9 @@ public final class Chaos {
     /** So many wrong results are told. */
     private static final int SAID = 20;
     private static final long PAUSE_NS = 200_000;
+    private static final int CROWD = 1_000;
+    private static final int VIRTUAL_CROWD = 10_000;
+    private static final long LONGEST_REST_NS = 60_000_000_000L;
     private static final AtomicLong CALLS = new AtomicLong();
     private static final AtomicLong WRONG = new AtomicLong();
     private static final int[] EXPECTED = new int[KINDS];
@@ -58,6 +63,10 @@ public final class Chaos {
             switch (line) {
                 case "look" -> System.out.println(
                     "LOOK " + CALLS.get() + " " + web.answered() + " " + wrong(web) + " " + STANDS.longestMs());
+                case "crowd" -> {
+                    crowd();
+                    System.out.println("CROWD");
+                }
                 case "record" -> {
                     try (Recording recording = new Recording()) {
                         recording.start();
@@ -107,11 +116,33 @@ public final class Chaos {
 
     private static void work(int first) {
         for (int n = first;; n++) {
-            Stands.Stand stand = STANDS.begin();
-            check(n % KINDS);
-            STANDS.end(stand);
-            CALLS.incrementAndGet();
+            call(n % KINDS);
             LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    private static void call(int n) {
+        Stands.Stand stand = STANDS.begin();
+        check(n);
+        STANDS.end(stand);
+        CALLS.incrementAndGet();
+    }
+
+    private static void crowd() {
+        for (int number = 0; number < (Work.hasVirtual() ? VIRTUAL_CROWD : CROWD); number++) {
+            int first = number;
+            Runnable work = () -> {
+                // Those kinds that take no threads, loaders and deep stacks.
+                for (int n = first;; n++) {
+                    LockSupport.parkNanos(ThreadLocalRandom.current().nextLong(LONGEST_REST_NS));
+                    call(n % 3 * 2);
+                }
+            };
+            if (Work.hasVirtual()) {
+                Work.startVirtual(work);
+            } else {
+                daemon(work);
+            }
         }
     }
 

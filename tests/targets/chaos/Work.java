@@ -140,16 +140,24 @@ final class Work {
 
     /** Virtual ones, where there are any. */
     private static Thread start(int number, Runnable work) {
-        if (VIRTUAL != null && number % 4 != 0) {
-            try {
-                return (Thread) VIRTUAL.invoke(null, work);
-            } catch (ReflectiveOperationException impossible) {
-                throw new AssertionError(impossible);
-            }
+        if (hasVirtual() && number % 4 != 0) {
+            return startVirtual(work);
         }
         Thread thread = new Thread(work);
         thread.start();
         return thread;
+    }
+
+    static boolean hasVirtual() {
+        return VIRTUAL != null;
+    }
+
+    static Thread startVirtual(Runnable work) {
+        try {
+            return (Thread) VIRTUAL.invoke(null, work);
+        } catch (ReflectiveOperationException impossible) {
+            throw new AssertionError(impossible);
+        }
     }
 
     private static Method virtual() {

@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::process::Rlimit;
+
 use super::plan::Place;
 
 /// A user whom nobody else is, so that only the target's threads count.
@@ -76,4 +78,18 @@ pub(super) fn fill(tmp: &Path) {
             while full.write_all(&vec![0; size]).is_ok() {}
         }
     }
+}
+
+/// How many threads the user of [`Place::User`] may have by what a process of his is told; none is no limit.
+pub(super) fn soft_limit_of_threads(pid: u32) -> Option<Rlimit> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max processes"))?;
+    Some(Rlimit { current: line.split_whitespace().next()?.parse().ok(), maximum: None })
+}
+
+/// Has that user limit them for a process of his.
+pub(super) fn limit_threads_as_user(pid: u32, most: &str) -> bool {
+    let mut setpriv = Command::new("setpriv");
+    setpriv.args(["--reuid", USER, "--regid", USER, "--clear-groups", "prlimit", "--pid", &pid.to_string()]);
+    setpriv.arg(format!("--nproc={most}:")).output().is_ok_and(|done| done.status.success())
 }

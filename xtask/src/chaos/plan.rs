@@ -125,6 +125,8 @@ pub(super) struct Plan {
     /// Whether another profile has to succeed afterwards.
     pub(super) again: bool,
     pub(super) garbage: Vec<u8>,
+    /// Whether the target has very many threads.
+    pub(super) crowd: bool,
 }
 
 const MOMENTS: [Moment; 5] = [Moment::Attach, Moment::Revelation, Moment::Recording, Moment::After, Moment::Detach];
@@ -135,6 +137,28 @@ pub(super) const COLLECTORS: [&str; 5] =
 /// How many kinds of faults there are; [`fault`] knows them by number.
 const FAULTS: u64 = 26;
 const PLACES: [Place; 6] = [Place::Namespaces, Place::Root, Place::User, Place::Full, Place::ReadOnly, Place::NoExec];
+/// What a profile does besides, of which half of them do one.
+const WAYS: [&[&str]; 15] = [
+    &["--count", "waits,exceptions,classes"],
+    &["--count", "alloc,gc,bytecodes"],
+    LOCKS,
+    &["--clock", "cpu"],
+    &["--clock", "tick"],
+    &["--follow", "threads"],
+    &["--jdk", "edge"],
+    WHOLE_JDK,
+    &["--natives"],
+    &["--stats"],
+    &["--budget", "5%"],
+    &["--reveal", "background"],
+    &["--buffer", "1", "--on-overflow", "drop"],
+    &["--scheme", "a"],
+    &["--control", "2"],
+];
+/// Without limits it would hold calls up for as long as it takes.
+const WHOLE_JDK: &[&str] = &["--jdk", "all"];
+/// Has the flight recorder at work.
+const LOCKS: &[&str] = &["--count", "locks"];
 /// What stands for the AOT cache that this JDK can make of the target, and for a policy by which all may do all.
 pub(super) const AOT_CACHE: &str = "-XX:AOTCache=";
 pub(super) const POLICY: &str = "-Djava.security.policy==";
@@ -185,6 +209,19 @@ impl Plan {
             _ => {}
         }
         let output = draw.one_of(&[Output::Text, Output::Snapshot, Output::Snapshot, Output::Json]);
+        let (again, garbage) = (draw.once_in(4), draw.bytes(4096));
+        if draw.once_in(2) {
+            let way = draw.one_of(&WAYS);
+            let has_room = !matches!(place, Place::Full | Place::ReadOnly);
+            tool.extend(way.iter().filter(|_| has_room || way != LOCKS).map(|word| (*word).to_owned()));
+            if way == WHOLE_JDK {
+                tool.iter_mut()
+                    .skip_while(|word| *word != "--gentle")
+                    .skip(1)
+                    .take(1)
+                    .for_each(|how| *how = "on".into());
+            }
+        }
         Plan {
             fault,
             moment,
@@ -193,14 +230,15 @@ impl Plan {
             place,
             java,
             tool,
-            again: draw.once_in(4),
-            garbage: draw.bytes(4096),
+            again,
+            garbage,
+            crowd: draw.once_in(6),
         }
     }
 
     /// Whether the tool may have the flight recorder sample the target.
     pub(super) fn is_sampled(&self) -> bool {
-        self.tool.iter().any(|word| word == "auto")
+        self.tool.iter().any(|word| word == "auto" || word == LOCKS[1])
     }
 
     /// Whether the target is to live on.
@@ -330,11 +368,12 @@ impl fmt::Display for Plan {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             to,
-            "{:?} at {:?} + {:?}; {:?}; {:?}; tool {}; java {}",
+            "{:?} at {:?} + {:?}; {:?}{}; {:?}; tool {}; java {}",
             self.fault,
             self.moment,
             self.delay,
             self.place,
+            if self.crowd { ", a crowd" } else { "" },
             self.output,
             self.tool.join(" "),
             self.java.join(" ")

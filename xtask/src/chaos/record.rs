@@ -14,7 +14,8 @@ struct Row {
     struck: usize,
     harmed: usize,
     faulty: usize,
-    stand_ms: u64,
+    /// Of each run that the target outlived.
+    stands_ms: Vec<u64>,
     gone: Vec<Duration>,
     restored: Option<Duration>,
     recovered: Option<Duration>,
@@ -24,7 +25,10 @@ struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Record {
     rows: BTreeMap<String, Row>,
-    stand_before_ms: u64,
+    /// The longest call of each run before any tool came; of programs without `-Xcomp`, and from then on.
+    stands_before_ms: Vec<u64>,
+    others_before_ms: Vec<u64>,
+    others_ms: Vec<u64>,
     failures: Vec<String>,
 }
 
@@ -36,11 +40,15 @@ impl Record {
         row.struck += usize::from(outcome.struck);
         row.harmed += usize::from(!outcome.harm.is_empty());
         row.faulty += usize::from(!outcome.faults.is_empty());
-        row.stand_ms = row.stand_ms.max(outcome.stand_ms);
+        row.stands_ms.extend(outcome.gone.map(|_| outcome.stand_ms));
         row.gone.extend(outcome.gone);
         row.restored = row.restored.max(outcome.restored);
         row.recovered = row.recovered.max(outcome.recovered);
-        self.stand_before_ms = self.stand_before_ms.max(outcome.stand_before_ms);
+        self.stands_before_ms.push(outcome.stand_before_ms);
+        if !plan.java.contains(&"-Xcomp") {
+            self.others_before_ms.push(outcome.stand_before_ms);
+            self.others_ms.extend(outcome.gone.map(|_| outcome.stand_ms));
+        }
         for failure in outcome.harm.iter().map(|it| format!("HARMED: {it}")).chain(outcome.faults.iter().cloned()) {
             self.failures.push(format!("{failure}\n  {plan}\n  {again}"));
         }
@@ -49,7 +57,7 @@ impl Record {
     /// As text.
     pub(super) fn render(&self) -> String {
         let mut text = String::from(
-            "| fault | runs | struck | harmed | else wrong | longest call, ms | agent gone, s: median, most | code restored, s | speed back, s |\n\
+            "| fault | runs | struck | harmed | else wrong | longest call, ms: median, most | agent gone, s: median, most | code restored, s | speed back, s |\n\
              |---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         );
         let mut total = Row::default();
@@ -59,13 +67,19 @@ impl Record {
             total.struck += row.struck;
             total.harmed += row.harmed;
             total.faulty += row.faulty;
-            total.stand_ms = total.stand_ms.max(row.stand_ms);
+            total.stands_ms.extend(&row.stands_ms);
             total.gone.extend(&row.gone);
             total.restored = total.restored.max(row.restored);
             total.recovered = total.recovered.max(row.recovered);
         }
         total.write(&mut text, "all");
-        let _ = writeln!(text, "\nThe longest call before any tool came: {} ms.", self.stand_before_ms);
+        let _ = writeln!(
+            text,
+            "\nThe longest call before any tool came, ms: {}. Without -Xcomp: {} before, {} from then on.",
+            spread(&self.stands_before_ms),
+            spread(&self.others_before_ms),
+            spread(&self.others_ms)
+        );
         for failure in &self.failures {
             let _ = writeln!(text, "\n- {failure}");
         }
@@ -93,13 +107,21 @@ impl Row {
             self.struck,
             self.harmed,
             self.faulty,
-            if self.gone.is_empty() { "".to_owned() } else { self.stand_ms.to_string() },
+            spread(&self.stands_ms),
             seconds(median),
             seconds(gone.last().copied()),
             seconds(self.restored),
             seconds(self.recovered)
         );
     }
+}
+
+/// The median, and the most.
+fn spread(values: &[u64]) -> String {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    let median = values.get(values.len() / 2);
+    median.zip(values.last()).map_or(String::new(), |(median, most)| format!("{median}, {most}"))
 }
 
 fn seconds(time: Option<Duration>) -> String {

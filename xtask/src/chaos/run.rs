@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use headwater_tests::{Jdk, Patience};
+use headwater_tests::{Jdk, Patience, share};
 use rustix::process::{Resource, Rlimit, Signal};
 
 use super::disk::FullDisk;
@@ -21,7 +21,7 @@ const SPAN: Duration = Duration::from_millis(500);
 /// and is back when it is this part of what it was: others are busy on the machine.
 const RECOVERED: f64 = 0.5;
 /// A call that takes longer was held up, unless calls of that JVM (all of whose methods are compiled before they run, say) take a tenth of that by
-/// themselves.
+/// themselves; so much longer on a machine that is busy as others are in line.
 const LONGEST_STAND_MS: u64 = 10_000;
 const STANDS: u64 = 10;
 
@@ -129,6 +129,9 @@ impl Course<'_> {
     /// An error is harm that ends the run.
     fn go(&mut self) -> Result<(), String> {
         std::thread::sleep(WARM);
+        if self.plan.crowd {
+            self.target.ask("crowd", "CROWD")?;
+        }
         if self.plan.is_sampled() {
             self.target.ask("record", "RECORDED")?;
         }
@@ -144,8 +147,12 @@ impl Course<'_> {
         fs::write(self.directory.join("tool.log"), format!("{ended:?}\n{}", tool.all_said()))
             .map_err(|error| error.to_string())?;
         self.judge(&tool, &ended);
-        if let (None, Some(flaw)) = (&disk, tool.file.as_ref().and_then(|file| tool::flaw(self.bench.binary, file))) {
+        let file = tool.file.as_ref().filter(|_| disk.is_none());
+        if let Some(flaw) = file.and_then(|file| tool::flaw(self.bench.binary, file)) {
             self.outcome.faults.push(format!("its file is no good: {flaw}"));
+        }
+        if ended == Ok(0) && file.is_some_and(|file| !file.exists()) {
+            self.outcome.faults.push("it is content, and has written nothing".to_owned());
         }
         drop((tool, disk));
         if self.plan.spares_the_target() { self.look_after(before) } else { self.end() }
@@ -189,6 +196,7 @@ impl Course<'_> {
             Scarce::Descriptors => (Resource::Nofile, self.target.count("fd")),
         };
         self.limited = self.target.limit(resource, has).map(|limit| (resource, limit));
+        self.outcome.struck &= self.limited.is_some();
         Ok(())
     }
 
@@ -241,7 +249,7 @@ impl Course<'_> {
         let ended = Instant::now();
         self.outcome.gone = self.within(ended, |target| Ok(!target.has_agent()))?;
         self.outcome.restored = self.within(ended, |target| Ok(target.ask("restored", "CHANGED")?.starts_with("0")))?;
-        let mut stand = 0;
+        let (mut stand, most_ms) = (0, (LONGEST_STAND_MS as f64 / share()) as u64);
         self.outcome.recovered = self.within(ended, |target| {
             let (now, longest) = target.speed(SPAN)?;
             stand = stand.max(longest);
@@ -252,7 +260,7 @@ impl Course<'_> {
             ("the agent stays", self.outcome.gone.is_none()),
             ("code is not restored", self.outcome.restored.is_none()),
             ("it is not as fast as before", self.outcome.recovered.is_none()),
-            ("a call was held up", stand > LONGEST_STAND_MS.max(STANDS * self.outcome.stand_before_ms)),
+            ("a call was held up", stand > most_ms.max(STANDS * self.outcome.stand_before_ms)),
         ] {
             if is_missed {
                 self.outcome.harm.push(what.to_owned());

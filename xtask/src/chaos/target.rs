@@ -186,16 +186,25 @@ impl Target {
         }
     }
 
-    /// Lets it have no more of something than it has; a limit of its own is lowered, and may be raised again.
+    /// Lets it have no more of something than it has; what it might have before. `None` where that cannot be had.
     pub(super) fn limit(&self, resource: Resource, has: u64) -> Option<Rlimit> {
+        let pid = Pid::from_raw(self.pid.cast_signed());
         let limit = Rlimit { current: Some(has), maximum: None };
-        prlimit(Pid::from_raw(self.pid.cast_signed()), resource, limit).ok()
+        // Of another user's process not even root sets it, if its capabilities are few; that user does.
+        prlimit(pid, resource, limit).ok().or_else(|| {
+            let before = place::soft_limit_of_threads(self.pid)?;
+            let is_set = resource == Resource::Nproc && place::limit_threads_as_user(self.pid, &has.to_string());
+            is_set.then_some(before)
+        })
     }
 
     /// Lets it have as much again.
     pub(super) fn relieve(&self, resource: Resource, limit: Rlimit) {
         // Fails where it has just ended.
-        let _ = prlimit(Pid::from_raw(self.pid.cast_signed()), resource, limit);
+        if prlimit(Pid::from_raw(self.pid.cast_signed()), resource, limit).is_err() && resource == Resource::Nproc {
+            let most = limit.current.map_or_else(|| "unlimited".to_owned(), |most| most.to_string());
+            place::limit_threads_as_user(self.pid, &most);
+        }
     }
 
     /// Whether it ends in time.
