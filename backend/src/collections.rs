@@ -14,6 +14,8 @@ static BEGAN: AtomicI64 = AtomicI64::new(0);
 
 /// From now on collections are told of.
 pub fn begin(jvmti: Jvmti) -> Result<(), Error> {
+    // What began when they were told of before may have ended since.
+    BEGAN.store(0, Ordering::Relaxed);
     jvmti.add_capabilities(&Capabilities::of(&[capability::GARBAGE_COLLECTION_EVENTS]))?;
     EVENTS.into_iter().try_for_each(|event| jvmti.enable(event))
 }

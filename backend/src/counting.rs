@@ -1,9 +1,10 @@
-//! What is counted beside calls: waiting for monitors and in them, classes, [collections], [bytes](allocation). Off unless the tool asks: then it costs nothing.
-//! Exceptions are counted by probes alone.
+//! What is counted beside calls: waiting for monitors and in them, classes, [collections], [bytes](allocation). Each is off unless the tool asks, and costs
+//! nothing then; it may ask at any time. Exceptions, other waits and class loaders are told of by probes, which are told whether to.
 //!
 //! Nothing is counted outside the call graph; the runtime knows whether a thread is in it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use headwater_protocol::word::{Counter, Counting};
 use jni::sys::jclass;
@@ -21,20 +22,22 @@ use crate::target::Target;
 pub struct Counters {
     /// What virtual threads call when they change carriers.
     mounts: Mounts,
+    now: Mutex<Counting>,
     classes: AtomicBool,
     bytes: AtomicBool,
 }
 
 const LOCKS: [EventKind; 2] = [EventKind::MonitorContendedEnter, EventKind::MonitorContendedEntered];
+const LOADS: [EventKind; 1] = [EventKind::ClassLoad];
 const WAITS: [EventKind; 2] = [EventKind::MonitorWait, EventKind::MonitorWaited];
 
 impl Counters {
     /// Nothing yet.
     pub fn new(mounts: Mounts) -> Counters {
-        Counters { mounts, classes: AtomicBool::new(false), bytes: AtomicBool::new(false) }
+        Counters { mounts, now: Mutex::default(), classes: AtomicBool::new(false), bytes: AtomicBool::new(false) }
     }
 
-    /// From now on this is counted.
+    /// From now on this is counted, and nothing else.
     pub fn count(
         &self,
         jvmti: Jvmti,
@@ -42,27 +45,46 @@ impl Counters {
         (hotspot, runtime): (&HotSpot, &Runtime),
         what: Counting,
     ) -> Result<(), String> {
-        if what.alloc {
-            allocation::begin((jvmti, jni), hotspot, runtime, self.mounts)?;
-            self.bytes.store(true, Ordering::Release);
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        match (now.alloc, what.alloc) {
+            (false, true) => {
+                allocation::begin((jvmti, jni), hotspot, runtime, self.mounts)?;
+                self.bytes.store(true, Ordering::Release);
+            }
+            (true, false) => {
+                allocation::end(jvmti);
+                self.bytes.store(false, Ordering::Release);
+                runtime.count_no_allocation(jni).map_err(|thrown| thrown.to_string())?;
+            }
+            _ => {}
         }
-        self.count_events(jvmti, what).map_err(|error| error.to_string())
+        self.switch_events(jvmti, *now, what).map_err(|error| error.to_string())?;
+        runtime.tell(jni, what).map_err(|thrown| thrown.to_string())?;
+        *now = what;
+        Ok(())
     }
 
-    fn count_events(&self, jvmti: Jvmti, what: Counting) -> Result<(), Error> {
-        if what.locks || what.waits {
+    fn switch_events(&self, jvmti: Jvmti, before: Counting, what: Counting) -> Result<(), Error> {
+        let has_locks = |counting: Counting| counting.locks || counting.waits;
+        if has_locks(what) && !has_locks(before) {
             jvmti.add_capabilities(&Capabilities::of(&[capability::MONITOR_EVENTS]))?;
         }
-        let wanted =
-            [(what.locks || what.waits, LOCKS), (what.waits, WAITS)].into_iter().filter(|(is_wanted, _)| *is_wanted);
-        for event in wanted.flat_map(|(_, events)| events) {
-            jvmti.enable(event)?;
+        let switches = [
+            (has_locks(before), has_locks(what), &LOCKS[..]),
+            (before.waits, what.waits, &WAITS[..]),
+            (before.classes, what.classes, &LOADS[..]),
+        ];
+        for (was_on, is_on, events) in switches {
+            match (was_on, is_on) {
+                (false, true) => events.iter().try_for_each(|event| jvmti.enable(*event))?,
+                (true, false) => events.iter().try_for_each(|event| jvmti.disable(*event))?,
+                _ => {}
+            }
         }
-        if what.gc {
-            collections::begin(jvmti)?;
-        }
-        if what.classes {
-            jvmti.enable(EventKind::ClassLoad)?;
+        match (before.gc, what.gc) {
+            (false, true) => collections::begin(jvmti)?,
+            (true, false) => collections::end(jvmti),
+            _ => {}
         }
         self.classes.store(what.classes, Ordering::Release);
         Ok(())
@@ -71,7 +93,7 @@ impl Counters {
     /// Nothing is counted any more.
     pub fn stop(&self, jvmti: Jvmti) {
         self.classes.store(false, Ordering::Release);
-        for event in LOCKS.into_iter().chain(WAITS).chain([EventKind::ClassLoad]) {
+        for event in LOCKS.into_iter().chain(WAITS).chain(LOADS) {
             let _ = jvmti.disable(event);
         }
         collections::end(jvmti);

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use headwater_protocol::message::Calibration;
 use headwater_protocol::segment::Segment;
-use headwater_protocol::word::{Counter, PauseReason};
+use headwater_protocol::word::{Counter, Counting, PauseReason};
 use headwater_protocol::{MethodId, ThreadId, layout, word};
 use headwater_runtime_java::{CLASSES, FORMER_NAMES, PROBE_CLASS, PROBES, SESSION_CLASS, UNSAFE_CLASS};
 use jni::sys::{JNINativeMethod, jclass, jint, jmethodID, jvalue};
@@ -30,6 +30,8 @@ pub struct Runtime {
     pausing: jmethodID,
     paused: jmethodID,
     count_allocation: jmethodID,
+    count_no_allocation: jmethodID,
+    tell: jmethodID,
     unmounts: jmethodID,
     mounted: jmethodID,
     counted: jmethodID,
@@ -135,6 +137,8 @@ impl Runtime {
             pausing: jni.static_method(class, "pausing", "()V")?,
             paused: jni.static_method(class, "paused", "(IJ)V")?,
             count_allocation: jni.static_method(class, "countAllocation", "(JJJ)V")?,
+            count_no_allocation: jni.static_method(class, "countNoAllocation", "()V")?,
+            tell: jni.static_method(class, "tell", "(IZZ)V")?,
             unmounts: jni.static_method(class, "unmounts", "()V")?,
             mounted: jni.static_method(class, "mounted", "()V")?,
             counted: jni.static_method(class, "counted", "(IJ)V")?,
@@ -234,6 +238,18 @@ impl Runtime {
         let Places { former, start, top } = places;
         let arguments = [former, start, top].map(|offset| jvalue { j: offset as i64 });
         jni.call_static_void(self.class, self.count_allocation, &arguments)
+    }
+
+    /// It no longer is.
+    pub fn count_no_allocation(&self, jni: Jni) -> Result<(), Thrown> {
+        jni.call_static_void(self.class, self.count_no_allocation, &[])
+    }
+
+    /// From now on probes tell of these, as far as there are any, and of nothing else.
+    pub fn tell(&self, jni: Jni, what: Counting) -> Result<(), Thrown> {
+        let waits = what.waits_told() as jint;
+        let arguments = [jvalue { i: waits }, jvalue { z: what.exceptions }, jvalue { z: what.bytecodes }];
+        jni.call_static_void(self.class, self.tell, &arguments)
     }
 
     /// The current thread, which is virtual, is about to leave its carrier.

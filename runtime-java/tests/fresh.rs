@@ -65,6 +65,8 @@ fn constants_are_the_protocols() {
         ("COUNTER_BYTECODES", word::Counter::Bytecodes.number().into()),
         ("WAIT_BEGINS", word::WAIT_BEGINS.into()),
         ("WAIT_ENDS", word::WAIT_ENDS.into()),
+        ("WAIT_LOADING", word::Wait::Loading.number().into()),
+        ("WAIT_MONITOR", word::Wait::ALL.len() as u64),
         ("HANDOVER_SUBMIT", word::Handover::Submit.number().into()),
         ("HANDOVER_RUN", word::Handover::Run.number().into()),
         ("HANDOVER_END", word::Handover::End.number().into()),

@@ -16,6 +16,7 @@ headwater_tests::trials! {
     }
     first_jdk {
         a_session_has_locks_and_expects_something_of_them,
+        locks_are_switched_off_and_on_beside_a_profile,
         what_was_recorded_is_told_when_the_target_ends,
     }
 }
@@ -172,6 +173,41 @@ fn a_session_has_locks_and_expects_something_of_them(jdk: &Jdk) {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains(":3:") && said.contains("expected contended-locks >= 1_000_000"), "{said}");
     assert_eq!(read_report(&file)["locks"]["looks"], 0);
+    target.quit();
+}
+
+fn locks_are_switched_off_and_on_beside_a_profile(jdk: &Jdk) {
+    let mut target = launched(jdk);
+    let scratch = Scratch::new("locks");
+    let file = scratch.file("locks.json");
+    let mut command = headwater();
+    command.arg("attach").arg(target.pid().to_string());
+    let mut tool = Process::spawn(&mut command);
+    tool.await_error_line("attached to ");
+    let mut does = |tool: &mut Process, line: &str, answer: &str| {
+        tool.say(line);
+        tool.await_error_line(answer);
+        target.say("go");
+        ["MONITOR", "LOCK"].map(|kind| told(&mut target, kind))
+    };
+    does(&mut tool, "profile Contended::root --bare off", "root Contended::root");
+    let first = does(&mut tool, "count locks on", "counting locks");
+    does(&mut tool, "count locks off", "counting nothing but calls");
+    let last = does(&mut tool, "count locks on", "counting locks");
+    tool.say("stop");
+    tool.await_error_line("the target has its original code back");
+    tool.say(&format!("tree > {}", file.display()));
+    tool.say("quit");
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    let report = read_report(&file);
+    // The JVM may have given a lock another identity meanwhile.
+    let waits = |method: &str| -> u64 {
+        let places = array(&report["locks"], "contended").iter().flat_map(|lock| array(lock, "places"));
+        places.filter(|place| has(&place["stack"], method)).filter_map(|place| place["waits"].as_u64()).sum()
+    };
+    assert_eq!(waits("Contended.enterMonitor()V"), first[0][0] + last[0][0], "{:#}", report["locks"]);
+    assert_eq!(waits("Contended.enterLock()V"), first[1][0] + last[1][0], "{:#}", report["locks"]);
     target.quit();
 }
 

@@ -45,6 +45,7 @@ mod strangers;
 mod subgraph;
 mod subgraph_jdk;
 mod subgraph_loading;
+mod switched;
 mod threads;
 mod tomcat;
 mod top;
@@ -98,6 +99,7 @@ fn main() -> ExitCode {
         subgraph::trials(),
         subgraph_jdk::trials(),
         subgraph_loading::trials(),
+        switched::trials(),
         threads::trials(),
         tomcat::trials(),
         top::trials(),

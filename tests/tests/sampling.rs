@@ -8,6 +8,7 @@ headwater_tests::trials! {
         what_burns_is_found_and_all_of_it_is_accounted_for,
     }
     first_jdk {
+        a_session_samples_beside_a_profile,
         a_program_that_is_gone_and_a_period_that_is_none_are_named,
     }
 }
@@ -38,6 +39,40 @@ fn cpu_ns(pid: &str) -> u64 {
     let (_, fields) = stat.rsplit_once(')').expect("a name");
     let ticks: u64 = fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("ticks")).sum();
     ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second())
+}
+
+fn a_session_samples_beside_a_profile(jdk: &Jdk) {
+    let (_classes, target) = burning(jdk);
+    let out = Scratch::new("report");
+    let json = out.file("samples.json");
+    let mut command = headwater();
+    command.arg("attach").arg(target.pid().to_string());
+    let mut tool = Process::spawn(&mut command);
+    tool.await_error_line("attached to ");
+    tool.say("expect sample.cpu > 0");
+    tool.await_error_line("nothing has been sampled; `sample` does that");
+    tool.say("profile Burning::compute");
+    tool.await_error_line("root Burning::compute");
+    tool.say(&format!("sample -d 1s > {}", json.display()));
+    for holds in [
+        "sample.cpu.total(Burning::compute) > 1%",
+        "sample.cpu > 1ms",
+        "sample.file.total(Burning::main) > 100ms",
+        "sample.duration > 900ms",
+        "root-calls > 0",
+    ] {
+        tool.say(&format!("expect {holds}"));
+    }
+    tool.say("expect sample.cpu.total(Burning::compute) > 200%");
+    let failed = tool.await_error_line("expected ");
+    assert!(failed.contains("expected sample.cpu.total(Burning::compute) > 200%, but it is "), "{failed}");
+    tool.say("expect sample.acres > 1");
+    tool.await_error_line("the profile has no such metric: it has cpu, ");
+    tool.say("quit");
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    assert!(of(&read_report(&json), "Burning.compute(", "cpu", "total") > 0);
+    finish(target, jdk);
 }
 
 fn what_burns_is_found_and_all_of_it_is_accounted_for(jdk: &Jdk) {

@@ -24,6 +24,7 @@ pub mod command;
 pub mod complete;
 pub mod condition;
 mod connection;
+mod counting;
 mod events;
 pub mod line;
 pub mod prompt;
@@ -108,6 +109,8 @@ pub struct Console {
     last: Option<Profile>,
     /// What `locks` found last in this JVM.
     locks: Option<Profile>,
+    /// What `sample` saw last of it.
+    sampled: Option<Profile>,
     include: Vec<ClassPattern>,
     exclude: Vec<ClassPattern>,
     progress: Progress,
@@ -127,6 +130,7 @@ impl Console {
             jvm: None,
             last: None,
             locks: None,
+            sampled: None,
             include: Vec::new(),
             exclude: Vec::new(),
             progress,
@@ -151,6 +155,10 @@ impl Console {
                 let taken = self.all_threads(wanted, interrupt).await?;
                 let checked = expectation.check_count(taken.deadlocks.len());
                 checked.map_err(|message| Failure::new(1, message))?;
+            }
+            Statement::Expect(expectation) if expectation.is_of_samples() => {
+                let sampled = self.sampled.as_ref().ok_or_else(|| Failure::new(1, NO_SAMPLES))?;
+                expectation.check(sampled).map_err(|message| Failure::new(1, message))?;
             }
             Statement::Expect(expectation) if expectation.is_of_locks() && self.locks.is_some() => {
                 let found = self.locks.as_ref().map_or(Ok(()), |profile| expectation.check(profile));
@@ -199,8 +207,10 @@ impl Console {
                 let taken = self.all_threads(showing.wanted(), interrupt).await?;
                 showing.write(&taken).or_else(is_broken_pipe)?;
             }
+            Command::Sample(sampling) => self.sample(&sampling, interrupt).await?,
             Command::Locks(waiting) => self.contended(&waiting, interrupt).await?,
             Command::Events(telling) => self.events(&telling, interrupt).await?,
+            Command::Count(switching) => self.count(&switching, interrupt).await?,
             Command::Methods { pattern, limit } => self.methods(pattern, limit).await?,
             Command::Filter { change } => self.filter(change)?,
             Command::Clear => self.clear().await?,
@@ -233,6 +243,8 @@ impl Console {
 const NOTHING_RECORDED: &str = "no profile is being recorded; `profile METHOD` begins";
 
 const NO_LOCKS: &str = "no contended locks are known; `locks` records them";
+
+const NO_SAMPLES: &str = "nothing has been sampled; `sample` does that";
 
 const NO_EVENTS: &str = "no events are told of; `events on` begins";
 

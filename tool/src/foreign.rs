@@ -17,7 +17,7 @@ use crate::jvm::perfdata::PerfData;
 use crate::page;
 use crate::profile::{ClockMode, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
-use crate::profiling::{Settings, Undisturbed};
+use crate::profiling::{History, Settings, Undisturbed};
 use crate::report::{self, Options, Trees, View, text};
 use crate::script::{Script, Target as ScriptTarget};
 use crate::session::Session;
@@ -103,7 +103,7 @@ pub fn import(bytes: &[u8]) -> bool {
 
 /// The profile of a session that has ended, with what was decoded, and all that is made of it.
 pub fn profile(session: &Session, settings: &Settings, decoder: &mut Decoder, calibration: Calibration) {
-    let facts = Facts::of(session, settings, None);
+    let facts = Facts::of(session, settings, &History::begun(settings.counting), None);
     let target = Target { pid: 1, main: String::new(), ..Target::default() };
     let undisturbed = Undisturbed::default();
     let duration = Duration::from_secs(1);

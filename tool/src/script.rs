@@ -183,7 +183,10 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
     match statement {
         Statement::Nothing | Statement::Help(_) => Ok(before),
         Statement::Expect(expectation)
-            if expectation.is_of_threads() || expectation.is_of_locks() || expectation.is_of_events() =>
+            if expectation.is_of_threads()
+                || expectation.is_of_samples()
+                || expectation.is_of_locks()
+                || expectation.is_of_events() =>
         {
             attached.map(|()| before)
         }
@@ -202,6 +205,7 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
             }
             Command::Region(_) => attached.map(|()| before),
             Command::ThreadDump(_)
+            | Command::Sample(_)
             | Command::Locks(_)
             | Command::Events(_)
             | Command::Methods { pattern: Some(_), .. } => attached.map(|()| before),
@@ -225,7 +229,7 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
                     profiled()
                 }
             }
-            Command::Clear | Command::Pause | Command::Resume | Command::Stop => profiled(),
+            Command::Count(_) | Command::Clear | Command::Pause | Command::Resume | Command::Stop => profiled(),
         },
     }
 }
@@ -292,6 +296,8 @@ mod tests {
         assert_eq!(errors("attach x\nprofile a.B::c\ndetach\ntree\n", Target::Awaited), Vec::<String>::new());
         check("tree\n", &["s.hw:1:1: there is no profile yet"]);
         check("wait 3s\nstop\n", &["s.hw:2:1: there is no profile yet"]);
+        check("sample -d 3s\nexpect sample.cpu < 3s\ncount alloc on\n", &["s.hw:3:1: there is no profile yet"]);
+        check("profile a.B::c\ncount alloc\n", &["s.hw:2:7: name what is to be counted"]);
     }
 
     #[test]

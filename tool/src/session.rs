@@ -26,6 +26,7 @@ use crate::link::Link;
 mod batch_cost;
 mod budget;
 mod calls;
+mod counting;
 mod error;
 mod gentle;
 mod hotswaps;
@@ -136,6 +137,10 @@ pub struct Session {
     /// Where it is told that calls which began before recording have returned.
     returns: Option<Sender<Returned>>,
     counting: Counting,
+    /// What probes can tell of, in code that is instrumented from now on.
+    probed: Counting,
+    /// Classes whose code is to tell more than it does.
+    unprobed: Vec<ClassId>,
     /// Who waits for what is being decided just now: a thread of the graph, with its latest question.
     asker: Option<(RequestId, ThreadId)>,
     /// It links classes.
@@ -181,6 +186,8 @@ impl Session {
             remarks: Vec::new(),
             returns: None,
             counting: Counting::default(),
+            probed: Counting::default(),
+            unprobed: Vec::new(),
             asker: None,
             linking: false,
             stopping: false,
@@ -284,15 +291,6 @@ impl Session {
         };
         if omitted != Omitted::default() {
             self.command(Command::Omit(omitted), "leave something out").await?;
-        }
-        Ok(())
-    }
-
-    /// Has these counted beside calls.
-    pub async fn count(&mut self, what: Counting) -> Result<(), SessionError> {
-        self.counting = what;
-        if !what.is_nothing() {
-            self.command(Command::Count(what), "count more than calls").await?;
         }
         Ok(())
     }

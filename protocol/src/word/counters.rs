@@ -234,6 +234,42 @@ impl Counting {
         }
     }
 
+    /// These, and others.
+    pub fn and(self, others: Counting) -> Counting {
+        self.with(others, |this, other| this || other)
+    }
+
+    /// Those of these that are among others, too.
+    pub fn among(self, others: Counting) -> Counting {
+        self.with(others, |this, other| this && other)
+    }
+
+    /// These without others.
+    pub fn without(self, others: Counting) -> Counting {
+        self.with(others, |this, other| this && !other)
+    }
+
+    fn with(self, others: Counting, is_on: impl Fn(bool, bool) -> bool) -> Counting {
+        Counting {
+            classes: is_on(self.classes, others.classes),
+            exceptions: is_on(self.exceptions, others.exceptions),
+            locks: is_on(self.locks, others.locks),
+            waits: is_on(self.waits, others.waits),
+            probed_waits: is_on(self.probed_waits, others.probed_waits),
+            bytecodes: is_on(self.bytecodes, others.bytecodes),
+            gc: is_on(self.gc, others.gc),
+            alloc: is_on(self.alloc, others.alloc),
+        }
+    }
+
+    /// A bit for each kind of wait that is told of, at the place of its number; behind those of [`Wait`] one for monitors.
+    pub fn waits_told(self) -> u32 {
+        let is_told = |wait: Wait| if wait == Wait::Loading { self.classes } else { self.probed_waits };
+        let probed = Wait::ALL.into_iter().filter(|wait| is_told(*wait)).map(|wait| 1 << wait.number());
+        let monitors = u32::from(self.locks || self.waits) << Wait::ALL.len();
+        probed.fold(monitors, |bits, bit| bits | bit)
+    }
+
     /// Whether something is that has classes' names.
     pub fn names_classes(self) -> bool {
         Counter::ALL.into_iter().any(|counter| counter.names() && self.has(counter))

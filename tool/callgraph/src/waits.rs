@@ -7,13 +7,15 @@
 //!
 //! Why so, and at what cost: docs/decisions/waits.md.
 
-use headwater_protocol::word::Wait;
+use headwater_protocol::word::{Counting, Wait};
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::{ClassFile, Place, call_sites};
 
 use super::CallGraph;
 use super::handing_out::Selected;
 use super::known::Known;
+use super::mirror::ClassKey;
+use super::record::MethodRecord;
 
 /// What waits in a method.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +103,42 @@ impl Known {
 }
 
 impl CallGraph {
+    /// From now on this is told of as well, as far as probes tell of it; the classes to be retransformed for that: the JDK's, and of instrumented methods those
+    /// that the probes are in. They tell nothing more until the target is told to.
+    pub fn tell(&mut self, what: Counting) -> Vec<ClassId> {
+        let options = &mut self.known.options;
+        let (waits, exceptions) = (what.probed_waits && !options.waits, what.exceptions && !options.exceptions);
+        options.waits |= what.probed_waits;
+        options.loading |= what.classes;
+        options.exceptions |= what.exceptions;
+        self.plan.probe_passages(&self.known);
+        self.instrument_again(|graph, method| exceptions || waits && graph.calls_native_wait(method))
+    }
+
+    /// The classes with instrumented methods, all of which are to get other probes.
+    pub fn probe_again(&mut self) -> Vec<ClassId> {
+        self.instrument_again(|_, _| true)
+    }
+
+    fn instrument_again(&mut self, is_meant: impl Fn(&CallGraph, &MethodRecord) -> bool) -> Vec<ClassId> {
+        let is_instrumented = |method: &&MethodRecord| {
+            method.handed_out && method.refused.is_none() && !method.is_native && !method.is_dropped()
+        };
+        let again = self.methods.all().iter().filter(is_instrumented).filter(|method| is_meant(self, method));
+        let again: Vec<ClassKey> = again.map(|method| method.key).collect();
+        self.plan.to_hotswap.extend(again);
+        self.plan.hotswap(&mut self.known)
+    }
+
+    /// Whether a method calls something that waits and may be native.
+    fn calls_native_wait(&self, method: &MethodRecord) -> bool {
+        let is_one = |owner: &str, name: &str| {
+            NATIVE.iter().any(|(waiting, _)| matches!(waiting, Calls(of, called) if *of == owner && *called == name))
+        };
+        let sites = self.known.code.sites(method.key, &method.name, &method.descriptor);
+        sites.is_some_and(|sites| sites.calls.iter().any(|call| is_one(&call.owner, &call.name)))
+    }
+
     /// The places in a class file where threads may wait: in the JDK's methods, and where selected ones sleep.
     pub fn wait_places(
         &self,

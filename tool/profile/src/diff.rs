@@ -191,8 +191,10 @@ pub fn compare<'a>(before: &[Run<'a>], after: &[Run<'a>], per: Option<Per>) -> C
     let rows = Rows::new([before.len(), after.len()]);
     let all: Vec<Vec<Metric>> = runs().map(|run| run.profile.metrics()).collect();
     let find = |id: &str, metrics: &[Metric]| metrics.iter().find(|metric| metric.id == id).cloned();
+    // What was counted in a part of a run is so much of no root call, and of no run.
+    let is_same = |other: Metric, metric: &Metric| other.unit == metric.unit && !other.is_of_part();
     let is_everywhere = |metric: &Metric| {
-        all.iter().all(|metrics| find(&metric.id, metrics).is_some_and(|other| other.unit == metric.unit))
+        all.iter().all(|metrics| find(&metric.id, metrics).is_some_and(|other| is_same(other, metric)))
     };
     // Time is first in each recording, whatever clock it is by.
     let has_time = all.iter().all(|metrics| metrics.first().is_some_and(Metric::is_time));

@@ -36,6 +36,7 @@ mod metric;
 mod names;
 pub(crate) mod parts;
 mod quantity;
+mod span;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod walk;
@@ -53,6 +54,7 @@ pub use environment::Environment;
 pub use metric::{Amount, Column, Columns, Extent, Metric, OTHER_WAITS, RUNNING, Unit};
 pub use names::tell_apart;
 pub use quantity::{Part, Quantity};
+pub use span::Span;
 
 /// The profiled JVM.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,9 +11,11 @@ use crate::pattern::{ClassPattern, display_name, java_name};
 use crate::profile::{MethodName, tell_apart};
 use crate::request::locks::Waiting;
 use crate::request::output::{Origin, Output};
+use crate::request::sample::Sampling;
+use crate::sampling::{self, SampleError};
 use crate::thread_dump::{self, DumpError, Wanted};
 use crate::threads::Taken;
-use crate::whole_jvm::{Whole, price_of_recorder};
+use crate::whole_jvm::{Recorder, price_of_recorder};
 
 impl Console {
     /// Writes a report of the profile up to now.
@@ -57,11 +59,18 @@ impl Console {
         interrupt: impl Future<Output = ()>,
     ) -> Result<Taken, Failure> {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
-        let mut taking = std::pin::pin!(thread_dump::take_unless(jvm, wanted, interrupt));
+        match self.found_out(thread_dump::take_unless(jvm, wanted, interrupt)).await? {
+            Err(DumpError::Interrupted) => Err(Failure::interrupted()),
+            taken => taken.map_err(|error| Failure::new(error.exit_code(), error.to_string())),
+        }
+    }
+
+    /// What is found out about the target, which is served meanwhile; a profile that ends goes its own way.
+    async fn found_out<T>(&mut self, finding: impl Future<Output = T>) -> Result<T, Failure> {
+        let mut finding = std::pin::pin!(finding);
         loop {
-            match self.serve_until(taking.as_mut()).await {
-                Ok(Err(DumpError::Interrupted)) => return Err(Failure::interrupted()),
-                Ok(taken) => return taken.map_err(|error| Failure::new(error.exit_code(), error.to_string())),
+            match self.serve_until(finding.as_mut()).await {
+                Ok(found) => return Ok(found),
                 Err(Event::Lost(failure)) => return Err(failure),
                 Err(Event::Complete(message)) => self.progress.say(&message),
             }
@@ -77,19 +86,32 @@ impl Console {
         let jvm = self.jvm.clone().ok_or_else(not_attached)?;
         let output = waiting.output();
         price_of_recorder(&jvm).into_iter().for_each(|price| self.progress.say(&price));
-        let mut taking = std::pin::pin!(locks::take(jvm, waiting.wanted(), |_| {}, interrupt));
-        let Whole { profile, .. } = loop {
-            match self.serve_until(taking.as_mut()).await {
-                Ok(Err(LocksError::Interrupted)) => return Err(Failure::interrupted()),
-                Ok(taken) => break taken.map_err(|error| Failure::new(error.exit_code(), error.to_string()))?,
-                Err(Event::Lost(failure)) => return Err(failure),
-                Err(Event::Complete(message)) => self.progress.say(&message),
-            }
+        let taken = match self.found_out(locks::take(jvm, waiting.wanted(), |_| {}, interrupt)).await? {
+            Err(LocksError::Interrupted) => return Err(Failure::interrupted()),
+            taken => taken.map_err(|error| Failure::new(error.exit_code(), error.to_string()))?,
         };
-        output.check_selection(&profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;
-        output.write(&profile, Origin::Recording).or_else(is_broken_pipe)?;
-        self.locks = Some(profile);
-        Ok(())
+        let profile = self.locks.insert(taken.profile);
+        output.check_selection(profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;
+        Ok(output.write(profile, Origin::Recording).or_else(is_broken_pipe)?)
+    }
+
+    /// Samples of all threads of the target, which is served meanwhile. Interrupted, it shows what was sampled.
+    pub(super) async fn sample(
+        &mut self,
+        sampling: &Sampling,
+        interrupt: impl Future<Output = ()>,
+    ) -> Result<(), Failure> {
+        let jvm = self.jvm.clone().ok_or_else(not_attached)?;
+        let wanted = sampling.wanted(None);
+        let price = price_of_recorder(&jvm).filter(|_| wanted.recorder == Recorder::On);
+        price.into_iter().for_each(|price| self.progress.say(&format!("{price}; --recorder off leaves it alone")));
+        let taken = match self.found_out(sampling::take(jvm, wanted, |_| {}, interrupt)).await? {
+            Err(SampleError::Interrupted) => return Err(Failure::interrupted()),
+            taken => taken.map_err(|error| Failure::new(error.exit_code(), error.to_string()))?,
+        };
+        let (profile, output) = (self.sampled.insert(taken.profile), sampling.output());
+        output.check_selection(profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;
+        Ok(output.write(profile, Origin::Recording).or_else(is_broken_pipe)?)
     }
 
     pub(super) async fn methods(&mut self, pattern: Option<ClassPattern>, limit: usize) -> Result<(), Failure> {

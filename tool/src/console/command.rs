@@ -10,9 +10,11 @@ use super::line::{LineError, Variables, Word, split};
 use crate::pattern::{ClassPattern, MethodPattern};
 use crate::report::select::MethodSelector;
 use crate::request::ProfileArgs;
+use crate::request::count::Switching;
 use crate::request::events::Telling;
 use crate::request::locks::Waiting;
 use crate::request::output::Output;
+use crate::request::sample::Sampling;
 use crate::request::threads::Showing;
 use crate::request::timing::Timing;
 
@@ -101,6 +103,14 @@ pub enum Command {
         after_help = "Examples:\n  thread-dump --depth 10\n  thread-dump > threads.json"
     )]
     ThreadDump(Showing),
+    /// Sample all threads of the target, beside a profile: where its CPU time, waits and allocations are
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  sample -d 30s --view flat\n  sample --metric wall,blocked,socket\n  sample -d 1m > samples.hw\n  \
+                      expect sample.cpu.total(com.acme.Shop::checkout) > 20%\n\nWhat it shows is sampled, and of all threads; `tree`, `flat` and `callers` \
+                      show the profile below the roots. Beside one, its probes are among the samples."
+    )]
+    Sample(Box<Sampling>),
     /// Show contended locks of the whole JVM: who waited for which, where and how long, and who held them
     #[command(
         help_template = TEMPLATE,
@@ -113,6 +123,14 @@ pub enum Command {
         after_help = "Examples:\n  events gc threads on\n  events monitors on > waits.jsonl\n  events gc off\n  events          (what has happened)\n  events off"
     )]
     Events(Box<Telling>),
+    /// Switch what the profile counts beside calls, while it is recorded; alone: what is counted, and since when
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  count alloc gc on\n  count waits off\n  count off        (nothing but calls)\n  count            (what was counted when)\n\n\
+                      What is switched on later has been counted since then: reports say so, and no figure a call follows from it. \
+                      `clear` begins anew, with all that is on."
+    )]
+    Count(Switching),
     /// Show the target's methods that match, or those of the profile
     #[command(help_template = TEMPLATE, after_help = "Examples:\n  methods com.acme.Shop\n  methods 'com.acme.*::handle*'")]
     Methods {
@@ -167,7 +185,8 @@ pub enum Command {
     Expect {
         /// A quantity, one of < <= == != >= >, and a number or time. Quantities: root-calls, calls, events, lost, healed,
         /// instrumented, called, skipped, threads, warnings; duration; calls(METHOD), self(METHOD), total(METHOD);
-        /// deadlocks, which needs no profile; contended-locks, lock-waits and lock-blocked, of the last `locks`;
+        /// deadlocks, which needs no profile; sample.METRIC, sample.METRIC(METHOD) and sample.METRIC.total(METHOD), of the last
+        /// `sample`, a value or a share (20%) of all that was sampled; contended-locks, lock-waits and lock-blocked, of the last `locks`;
         /// collections, gc-total, gc-longest, classes-loaded and threads-started, of `events`
         #[arg(trailing_var_arg = true, value_name = "EXPECTATION")]
         expectation: Vec<String>,
@@ -222,7 +241,7 @@ pub enum Statement {
 }
 
 /// The commands whose report can be redirected.
-const REPORTS: [&str; 7] = ["tree", "flat", "callers", "region", "thread-dump", "locks", "events"];
+const REPORTS: [&str; 8] = ["tree", "flat", "callers", "region", "thread-dump", "sample", "locks", "events"];
 
 /// Reads lines. The grammar is built once: a line of its own would take thousands of times its length in memory.
 #[derive(Debug)]
@@ -260,8 +279,10 @@ impl Reader {
                 let checked = match &command {
                     Command::Region(timing) => Some(timing.check()),
                     Command::ThreadDump(showing) => Some(showing.check()),
+                    Command::Sample(sampling) => Some(sampling.output().check()),
                     Command::Locks(waiting) => Some(waiting.output().check()),
                     Command::Events(telling) => Some(telling.check()),
+                    Command::Count(switching) => Some(switching.switch().map(drop)),
                     _ => output.map(Output::check),
                 };
                 if let Some(Err(message)) = checked {
@@ -299,7 +320,7 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
     }
     if at == 0 || !REPORTS.contains(&words[0].text.as_str()) {
         return bad(
-            "only a report (`tree`, `flat`, `callers`, `region`, `thread-dump`, `locks`) or `events` can be written to a file",
+            "only a report (`tree`, `flat`, `callers`, `region`, `thread-dump`, `sample`, `locks`) or `events` can be written to a file",
         );
     }
     if words.len() != at + 2 {

@@ -10,6 +10,7 @@ use crate::events::summary::Summary;
 use crate::pattern::MethodPattern;
 use crate::profile::{Amount, Contention, Metric, NodeIndex, Part, Profile, Quantity, Unit};
 use crate::report::units::{bytes, percent};
+use value::value;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +95,8 @@ enum Subject {
     Calls,
     /// A metric of methods.
     Of(Quantity, Box<MethodPattern>),
+    /// All that there is of a metric.
+    Whole(Quantity),
     Duration,
     Events,
     Lost,
@@ -161,11 +164,16 @@ const COMPARISONS: [(&str, Comparison); 6] = [
     (">", Comparison::More),
 ];
 
+/// Before what is expected of samples and not of a profile below roots.
+const SAMPLED: &str = "sample.";
+
 /// `expect QUANTITY COMPARISON VALUE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
     text: String,
     subject: Subject,
+    /// It is of samples of all threads.
+    is_sampled: bool,
     comparison: Comparison,
     /// In the unit.
     value: f64,
@@ -190,7 +198,13 @@ impl Expectation {
             (depth <= 0).then_some((at, comparison))
         });
         let Some((at, (symbol, comparison))) = found else { return Err(LineError::new(column(0), USAGE)) };
-        let subject = subject(text[..at].trim()).map_err(|message| LineError::new(column(0), message))?;
+        let named = text[..at].trim();
+        let sampled = named.strip_prefix(SAMPLED);
+        let subject = match sampled {
+            Some(named) => of_samples(named),
+            None => subject(named),
+        };
+        let subject = subject.map_err(|message| LineError::new(column(0), message))?;
         let behind = at + symbol.len();
         let value_text = text[behind..].trim();
         let value_at = text.len() - text[behind..].trim_start().len();
@@ -198,6 +212,7 @@ impl Expectation {
             let what = match subject.unit() {
                 Some(Unit::Nanoseconds) => "time (250us, 3ms, 1s)",
                 Some(_) => "number",
+                None if sampled.is_some() => "time (250us, 3ms, 1s), share (20%), number or size (64KiB, 3MiB)",
                 None => "number, time (250us, 3ms, 1s) or size (64KiB, 3MiB)",
             };
             let message = match value_text {
@@ -206,12 +221,14 @@ impl Expectation {
             };
             return Err(LineError::new(column(value_at), message));
         };
-        Ok(Expectation { text, subject, comparison: *comparison, value, unit })
+        let is_sampled = sampled.is_some();
+        Ok(Expectation { text, subject, is_sampled, comparison: *comparison, value, unit })
     }
 
     /// Whether it holds; if not, a sentence.
     pub fn check(&self, profile: &Profile) -> Result<(), String> {
-        if let Subject::Of(quantity, _) = &self.subject {
+        let mut whole = None;
+        if let Subject::Of(quantity, _) | Subject::Whole(quantity) = &self.subject {
             let metrics = all_metrics(profile);
             let metric = quantity.among(&metrics).map(|at| &metrics[at]);
             match metric {
@@ -223,6 +240,10 @@ impl Expectation {
                         ids.join(", ")
                     ));
                 }
+                // Which part of all that was sampled.
+                Some(metric) if self.is_sampled && self.unit == Unit::Share => {
+                    whole = Some(whole_of(profile, metric));
+                }
                 Some(metric) if metric.unit.of_limits() != self.unit => {
                     let unit = metric.unit.name();
                     return Err(format!("expected {}, but {} is in {unit}", self.text, metric.id));
@@ -230,7 +251,8 @@ impl Expectation {
                 Some(_) => {}
             }
         }
-        self.check_value(self.subject.of(profile))
+        let value = self.subject.of(profile);
+        self.check_value(whole.map_or(value, |whole| value / whole.max(1) as f64 * Unit::Share.one()))
     }
 
     /// Whether it is about the target's threads and not about a profile.
@@ -241,6 +263,11 @@ impl Expectation {
     /// Whether it is about contended locks.
     pub fn is_of_locks(&self) -> bool {
         matches!(self.subject, Subject::ContendedLocks | Subject::LockWaits | Subject::LockBlocked)
+    }
+
+    /// Whether it is about samples of all threads.
+    pub fn is_of_samples(&self) -> bool {
+        self.is_sampled
     }
 
     /// Whether it is about events.
@@ -296,30 +323,6 @@ fn joined(words: &[Word]) -> (String, Vec<usize>) {
     (text, columns)
 }
 
-/// A value and its unit; of what is in a certain unit, only such a one.
-fn value(text: &str, unit: Option<Unit>) -> Option<(f64, Unit)> {
-    let number = || text.replace(['_', ','], "").parse().ok().map(|number| (number, Unit::Count));
-    let time = || crate::request::duration(text).ok().map(|time| (time.as_nanos() as f64, Unit::Nanoseconds));
-    let size = || {
-        let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("B", 0)];
-        let (digits, power) =
-            units.iter().find_map(|(unit, power)| text.strip_suffix(unit).map(|digits| (digits, *power)))?;
-        let number: f64 = digits.trim().replace(['_', ','], "").parse().ok()?;
-        Some((number * f64::from(1_u32 << power), Unit::Bytes))
-    };
-    let share = || {
-        let number: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
-        Some((number / 100.0 * Unit::Share.one(), Unit::Share))
-    };
-    match unit {
-        Some(Unit::Share) => share(),
-        Some(Unit::Nanoseconds) => time(),
-        Some(Unit::Bytes) => size(),
-        Some(Unit::Count | Unit::Bytecodes) => number(),
-        None => number().or_else(size).or_else(time).or_else(share),
-    }
-}
-
 fn subject(text: &str) -> Result<Subject, String> {
     if let Some((name, pattern)) = text.split_once('(') {
         let Some(pattern) = pattern.strip_suffix(')') else { return Err("a closing bracket is missing".to_owned()) };
@@ -362,6 +365,17 @@ fn subject(text: &str) -> Result<Subject, String> {
     })
 }
 
+/// What samples have: metrics, of methods or all that there is of one.
+fn of_samples(text: &str) -> Result<Subject, String> {
+    match text {
+        "" => Err(format!("say which metric: {SAMPLED}cpu, {SAMPLED}cpu(METHOD), {SAMPLED}blocked.total(METHOD)")),
+        "duration" => Ok(Subject::Duration),
+        "threads" => Ok(Subject::Threads),
+        of_methods if of_methods.contains('(') => subject(of_methods),
+        metric => Ok(Subject::Whole(Quantity::from(metric))),
+    }
+}
+
 impl Subject {
     /// Its unit; `None` if the profile will tell.
     fn unit(&self) -> Option<Unit> {
@@ -369,7 +383,7 @@ impl Subject {
             Subject::Duration | Subject::LockBlocked | Subject::GcTotal | Subject::GcLongest => Some(Unit::Nanoseconds),
             Subject::Of(quantity, _) if quantity.is_time() => Some(Unit::Nanoseconds),
             Subject::Of(quantity, _) if *quantity == Quantity::CALLS => Some(Unit::Count),
-            Subject::Of(..) => None,
+            Subject::Of(..) | Subject::Whole(_) => None,
             _ => Some(Unit::Count),
         }
     }
@@ -398,6 +412,7 @@ impl Subject {
             Subject::RootCalls => profile.roots.iter().map(|root| root.calls).sum(),
             Subject::Calls => profile.merged.calls(),
             Subject::Of(quantity, pattern) => sum(profile, pattern, quantity),
+            Subject::Whole(quantity) => whole(profile, quantity),
             Subject::Duration => return profile.duration.as_nanos() as f64,
             Subject::Events => profile.events.recorded,
             Subject::Lost => profile.events.lost,
@@ -417,6 +432,17 @@ impl Subject {
         };
         count as f64
     }
+}
+
+/// All that a profile has of a metric.
+fn whole(profile: &Profile, quantity: &Quantity) -> u64 {
+    let metrics = all_metrics(profile);
+    let metric = quantity.among(&metrics).map(|at| &metrics[at]);
+    metric.map_or(0, |metric| whole_of(profile, metric))
+}
+
+fn whole_of(profile: &Profile, metric: &Metric) -> u64 {
+    metric.whole(&profile.merged, &profile.columns(&profile.merged))
 }
 
 /// The sum over the nodes of matching methods. With what they call, what is below another such node is in that one's already.
@@ -455,6 +481,8 @@ pub fn is_meant(pattern: &MethodPattern, machine: &str) -> bool {
     let (name, descriptor) = machine.split_at(machine.find('(').unwrap_or(machine.len()));
     name.rsplit_once('.').is_some_and(|(class, method)| pattern.matches(&class.replace('.', "/"), method, descriptor))
 }
+
+mod value;
 
 #[cfg(test)]
 mod tests;

@@ -39,6 +39,7 @@ impl Console {
         let jvm = jvm::resolve(target).map_err(|error| Failure::new(error.exit_code(), error.to_string()))?;
         self.last = None;
         self.locks = None;
+        self.sampled = None;
         self.happening.forget();
         self.connect(&jvm, &idle()).await?;
         self.jvm = Some(jvm);

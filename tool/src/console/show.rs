@@ -1,13 +1,18 @@
 //! What a session shows beside the reports: roots, status, threads, names.
 
 use std::io::{self, Write};
+use std::time::Duration;
+
+use clap::ValueEnum;
 
 use crate::pattern::ClassPattern;
 use crate::printable::Printable;
-use crate::profile::Profile;
+use crate::profile::{Profile, Span};
+use crate::profiling::History;
 use crate::report::status::{overhead, state};
 use crate::report::text::budget;
 use crate::report::units::{count, plural, time};
+use crate::request::count::Count;
 
 /// `roots`.
 pub(super) fn roots(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
@@ -61,6 +66,19 @@ pub(super) fn threads(profile: &Profile, out: &mut impl Write) -> io::Result<()>
     for thread in &profile.threads {
         let calls = count(thread.tree.calls());
         writeln!(out, "{:>8} {calls:>13} {:>11}  {}", thread.id.0, time(thread.tree.total_ns()), thread.shown_name())?;
+    }
+    Ok(())
+}
+
+/// `count`: when what was counted, of so long a recording.
+pub(super) fn counted(history: &History, recorded: Duration, out: &mut impl Write) -> io::Result<()> {
+    for kind in Count::value_variants() {
+        let when = match history.spans(recorded, |what| kind.is_in(what)) {
+            None => "all the time".to_owned(),
+            Some(spans) if spans.is_empty() => "not".to_owned(),
+            Some(spans) => Span::in_words(&spans, recorded),
+        };
+        writeln!(out, "{:10}  {when}", kind.name())?;
     }
     Ok(())
 }

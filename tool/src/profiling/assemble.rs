@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headwater_protocol::message::Calibration;
-use headwater_protocol::word::{Counting, PauseReason};
+use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId};
 use rustc_hash::FxHashMap;
 
+use super::history::History;
 use super::missing::{at_least, called, unseen, warnings};
 use super::named::Things;
 use super::{Settings, Undisturbed, budget, counters};
@@ -48,7 +49,8 @@ pub(crate) struct Facts {
     pub(super) deadlines_passed: Vec<String>,
     pub(super) remarks: Vec<String>,
     governor: Option<Governor>,
-    counting: Counting,
+    /// What was counted beside calls, and when.
+    history: History,
     /// Names of classes by their numbers, if something is counted by them.
     classes: FxHashMap<u64, Arc<str>>,
     /// When recording began.
@@ -59,7 +61,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// Takes them.
-    pub(crate) fn of(session: &Session, settings: &Settings, step_ns: Option<f64>) -> Facts {
+    pub(crate) fn of(session: &Session, settings: &Settings, history: &History, step_ns: Option<f64>) -> Facts {
         let graph = session.graph();
         let roots_of = |(index, pattern): (usize, String)| {
             let methods = graph.roots_of(PatternIndex(index)).map(|method| MethodIndex(method.id.0 as usize - 1));
@@ -91,8 +93,8 @@ impl Facts {
             deadlines_passed: session.deadlines_passed().to_vec(),
             remarks: session.remarks().to_vec(),
             governor: session.governor().cloned(),
-            counting: settings.counting,
-            classes: match settings.counting.names_classes() {
+            history: history.clone(),
+            classes: match history.ever().names_classes() {
                 true => graph.classes().map(|(id, name)| (id.0, name.clone())).collect(),
                 false => FxHashMap::default(),
             },
@@ -192,8 +194,8 @@ pub(crate) fn profile(
         imported: None,
         contention: None,
         notes: Vec::new(),
-        counted: counters::metrics(facts.counting),
-        collections: facts.counting.gc.then(|| counters::collections(decoder, facts.began_ns)),
+        counted: counters::metrics(&facts.history, duration),
+        collections: facts.history.ever().gc.then(|| counters::collections(decoder, facts.began_ns)),
         target,
         environment: Environment::here(duration),
         roots: roots(&facts, &merged, decoder),
@@ -224,7 +226,7 @@ pub(crate) fn profile(
         skipped: facts.skipped,
     };
     // From here on trees have nodes that are no methods'.
-    counters::count(&mut profile.merged, &all, facts.counting, &mut things);
+    counters::count(&mut profile.merged, &all, &facts.history, &mut things);
     let names = things.into_names();
     profile.methods = facts.methods;
     profile.methods.extend(names);
@@ -400,7 +402,7 @@ fn thread_profiles(
     ids.into_iter()
         .zip(divided(merged, clock, &trees).into_iter().zip(&trees))
         .map(|(id, (mut tree, (cct, _)))| {
-            counters::count(&mut tree, cct, facts.counting, things);
+            counters::count(&mut tree, cct, &facts.history, things);
             let name = facts.threads.get(&id).cloned().unwrap_or_else(|| match id {
                 FOLDED => "virtual threads that are not told apart".to_owned(),
                 // The agent tells of virtual threads only what they are called.

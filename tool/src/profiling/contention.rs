@@ -53,6 +53,11 @@ impl LockWaits {
         LockWaits { watching, times: Times::default() }
     }
 
+    /// Why nothing is recorded, if that is so.
+    pub(crate) fn failed(&self) -> Option<String> {
+        self.watching.as_ref().err().map(ToString::to_string)
+    }
+
     /// The profile records from now on.
     pub(crate) fn begin(&mut self) {
         self.times.since.get_or_insert_with(now_ns);
@@ -96,6 +101,24 @@ pub(super) async fn ended(
     // What is wrong with the conversation is found out by who goes on with it.
     let finished = serve_until(session, finishing).await.ok()?;
     Some(finished.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
+}
+
+/// What recordings have found one after the other; `None` if there were none.
+pub(super) fn joined(
+    parts: impl Iterator<Item = Result<Contention, LocksError>>,
+) -> Option<Result<Contention, LocksError>> {
+    let (mut all, mut failed) = (None::<Contention>, None);
+    for part in parts {
+        match (part, &mut all) {
+            (Ok(part), Some(all)) => all.add(part),
+            (Ok(part), None) => all = Some(part),
+            (Err(error), _) => failed = Some(error),
+        }
+    }
+    let Some(mut all) = all else { return failed.map(Err) };
+    let missing = failed.map(|error| format!("contended locks are not known for a part of the time: {error}"));
+    all.limits.extend(missing);
+    Some(Ok(all))
 }
 
 /// Gives a profile its locks, of those that were recorded.

@@ -1,8 +1,11 @@
 //! What is counted beside calls, as metrics.
 
+use std::time::Duration;
+
 use headwater_protocol::collections::Collection;
 use headwater_protocol::word::{Counter, Counting, PauseReason};
 
+use super::history::History;
 use super::named::Things;
 use crate::cct::{Cct, NodeId};
 use crate::decode::Decoder;
@@ -106,11 +109,20 @@ fn counted(what: Counting) -> impl Iterator<Item = Counter> {
     Counter::ALL.into_iter().filter(move |counter| what.has(*counter))
 }
 
-/// The metrics of what is counted, and of what follows from it.
-pub(super) fn metrics(what: Counting) -> Vec<Metric> {
-    let counted = counted(what).map(metric);
+/// The metrics of what was counted in a recording of that length, and of what follows from it.
+pub(super) fn metrics(history: &History, duration: Duration) -> Vec<Metric> {
+    let what = history.ever();
+    let counted = counted(what).map(|counter| {
+        let spans = history.spans(duration, |what| what.has(counter));
+        metric(counter).during(spans.unwrap_or_default())
+    });
     let initialising = what.classes.then(initialising);
-    counted.chain(initialising).chain(what.probed_waits.then(unwaited).into_iter().flatten()).collect()
+    counted.chain(initialising).chain(are_rests_known(history).then(unwaited).into_iter().flatten()).collect()
+}
+
+/// Whether it is known what waits leave of self times: they were counted all the time.
+fn are_rests_known(history: &History) -> bool {
+    history.always().probed_waits
 }
 
 /// Time in static initialisers.
@@ -141,7 +153,8 @@ fn unwaited() -> [Metric; 2] {
 
 /// Gives a tree the columns of what was counted in it, and nodes for what was counted by names. Its nodes are those of `cct` but for the top, in the
 /// same order.
-pub(super) fn count(tree: &mut Tree, cct: &Cct, what: Counting, things: &mut Things<'_>) {
+pub(super) fn count(tree: &mut Tree, cct: &Cct, history: &History, things: &mut Things<'_>) {
+    let what = history.ever();
     let named = things.hang(tree, cct);
     let column = |counter| {
         let mut own: Vec<(u64, u64)> = cct.nodes().skip(1).map(|(id, _)| (cct.count(id, counter), 0)).collect();
@@ -153,7 +166,7 @@ pub(super) fn count(tree: &mut Tree, cct: &Cct, what: Counting, things: &mut Thi
     if what.classes {
         columns.push(initialisers(tree, |method| things.is_initialiser(method)));
     }
-    if what.probed_waits {
+    if are_rests_known(history) {
         let rests = cct.nodes().skip(1).zip(&tree.nodes).map(|((id, _), node)| Rest::of(node, waited_ns(cct, id)));
         let (running, others) = rests.map(|rest| (rest.running, rest.others)).unzip::<_, _, Vec<_>, Vec<_>>();
         columns.extend([Column::of(&tree.nodes, running), Column::of(&tree.nodes, others)]);

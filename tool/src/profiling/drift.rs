@@ -33,6 +33,19 @@ pub(crate) fn settled(before: Calibration, after: Calibration) -> (Calibration, 
     (before, None)
 }
 
+/// What the probes cost in the mean, if a part of the recording (0 to 1) was made with others.
+pub(crate) fn mixed(usual: Calibration, others: Calibration, part: f64) -> Calibration {
+    let mean = |of: fn(&Calibration) -> f64| of(&usual) * (1.0 - part) + of(&others) * part;
+    Calibration {
+        inner_ns: mean(|timed| timed.inner_ns),
+        outer_ns: mean(|timed| timed.outer_ns),
+        outside_ns: mean(|timed| timed.outside_ns),
+        control_ns: mean(|timed| timed.control_ns),
+        inner_spread_ns: usual.inner_spread_ns.max(others.inner_spread_ns),
+        outer_spread_ns: usual.outer_spread_ns.max(others.outer_spread_ns),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +75,12 @@ mod tests {
         assert_eq!(drift, Some(Drift { before_ns: 49.0, after_ns: 55.0 }));
         assert_eq!((settled.inner_ns, settled.outer_ns, settled.outside_ns), (26.0, 26.0, 3.0));
         assert_eq!((settled.inner_spread_ns, settled.outer_spread_ns), (1.0 + 2.0, 1.0 + 1.0));
+    }
+
+    #[test]
+    fn probes_that_were_others_for_a_part_cost_the_mean_of_both() {
+        let mixed = mixed(timed(20.0, 10.0, 1.0), timed(40.0, 30.0, 2.0), 0.25);
+        assert_eq!((mixed.inner_ns, mixed.outer_ns, mixed.inner_spread_ns), (25.0, 15.0, 1.0));
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use headwater_protocol::message::{Calibration, HotswapResult};
 use headwater_protocol::segment::Segment;
+use headwater_protocol::word::Counting;
 
 use super::bare::{self, RecordingFacts, Undisturbed};
 use super::before::Before;
 use super::contention::{LockWaits, ended};
+use super::history::History;
 use super::settings::BareTiming;
 use super::{Compiling, Ending, Observer, Stage, is_alive};
 use crate::decode::Decoder;
@@ -31,11 +33,13 @@ pub(crate) struct End {
     pub(crate) waits: Option<Result<Contention, LocksError>>,
     /// What the probes cost now, if they could be timed once more.
     pub(crate) calibration: Option<Calibration>,
+    /// What they cost where bytes are counted, if these were switched on meanwhile; where they are not, if they were switched off.
+    pub(crate) otherwise: Option<Calibration>,
     pub(crate) warning: Option<String>,
 }
 
 /// How the roots are timed after a profile.
-pub(crate) struct Afterwards<F> {
+pub(crate) struct Afterwards<'a, F> {
     pub(crate) timing: BareTiming,
     /// What was sampled before the profile.
     pub(super) before: Option<Before>,
@@ -50,6 +54,8 @@ pub(crate) struct Afterwards<F> {
     /// The coarse clock, if there is one.
     pub(crate) ticker: Option<Ticker>,
     pub(crate) waits: Option<LockWaits>,
+    /// What was counted beside calls.
+    pub(crate) history: &'a History,
     /// Ready when somebody waits for the end.
     pub(crate) enough: F,
 }
@@ -60,7 +66,8 @@ pub(crate) async fn finish(
     segment: &Arc<Segment>,
     drain: Drain,
     recorded: Result<Ending, SessionError>,
-    Afterwards { timing, before, duration, calls, mut compiling, pair_ns, ticker, waits, enough }: Afterwards<
+    Afterwards { timing, before, duration, calls, mut compiling, pair_ns, ticker, waits, history, enough }: Afterwards<
+        '_,
         impl Future<Output = ()>,
     >,
     pid: u32,
@@ -73,14 +80,14 @@ pub(crate) async fn finish(
     let mut decoder = drain.finish();
     decoder.finish(stopped.unwrap_or_else(monotonic_ns));
     let mut undisturbed = Undisturbed::default();
-    let mut calibration = None;
+    let (mut calibration, mut otherwise) = (None, None);
     let mut failed = None;
     if stopped.is_some() {
         if let Err(error) = session.acquit_idle().await {
             failed = lost(error);
         }
-        match session.calibrate().await {
-            Ok(again) => calibration = Some(again),
+        match calibrated(session, history).await {
+            Ok((again, other)) => (calibration, otherwise) = (Some(again), other),
             // What was timed before recording has to do.
             Err(error) => failed = lost(error),
         }
@@ -142,7 +149,23 @@ pub(crate) async fn finish(
         (_, Some(Err(error))) => (Ending::Broken, Some(format!("detaching failed: {error}"))),
         (_, None) => (Ending::Broken, None),
     };
-    End { ending, decoder, undisturbed, compiling: compiled, waits, calibration, warning }
+    End { ending, decoder, undisturbed, compiling: compiled, waits, calibration, otherwise, warning }
+}
+
+/// Times the probes as they were at first; and as they were later, if it has been switched whether they tell of bytes.
+async fn calibrated(
+    session: &mut Session,
+    history: &History,
+) -> Result<(Calibration, Option<Calibration>), SessionError> {
+    let at_first = history.at_first().alloc;
+    if history.ever().alloc == at_first && history.always().alloc == at_first {
+        return Ok((session.calibrate().await?, None));
+    }
+    let with = |alloc| Counting { alloc, ..history.now() };
+    session.count(with(at_first)).await?;
+    let calibration = session.calibrate().await?;
+    session.count(with(!at_first)).await?;
+    Ok((calibration, Some(session.calibrate().await?)))
 }
 
 /// An error after which there is nobody to be asked for anything.

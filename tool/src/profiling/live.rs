@@ -13,18 +13,21 @@ use std::time::Duration;
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{Calibration, MethodInfo, Reveal};
 use headwater_protocol::segment::Segment;
+use headwater_protocol::word::Counting;
 
 use crate::budget::Governor;
 use crate::callgraph::{CallGraph, Options, Without};
+use crate::clock_source::ClockSourceError;
 use crate::cpu_share::CpuSampler;
 use crate::drain::{Drain, Progress};
 use crate::link::Link;
-use crate::profile::{ClockMode, Profile, Target};
+use crate::locks::LocksError;
+use crate::profile::{ClockMode, Contention, Profile, Target};
 use crate::profiling::assemble::{self, Facts};
 use crate::profiling::before::{Sampling, Taken};
 use crate::profiling::{
-    self, Afterwards, BareTiming, Compiling, Ending, LockWaits, Observer, Outcome, Prepared, ProfileError, Settings,
-    Stage, Start, Undisturbed,
+    self, Afterwards, BareTiming, Compiling, Ending, History, LockWaits, Observer, Outcome, Prepared, ProfileError,
+    Settings, Stage, Start, Undisturbed,
 };
 use crate::profiling::{contention, drift};
 use crate::pulse::Pulse;
@@ -105,7 +108,7 @@ impl Attached {
         });
         // Its beginning takes a second or two, in which a program that is held cannot be asked.
         let mut waits = match (settings.counting.locks, start) {
-            (true, Start::Running) => Some(self.lock_waits(&settings).await?),
+            (true, Start::Running) => Some(lock_waits(&mut self.session, self.target.pid, &settings).await?),
             _ => None,
         };
         let drain = Drain::start(Arc::clone(&self.segment), decoding, sampler).map_err(ProfileError::Thread)?;
@@ -115,7 +118,7 @@ impl Attached {
         match prepared {
             Ok(Prepared { calibration, before }) => {
                 if settings.counting.locks && waits.is_none() {
-                    waits = Some(self.lock_waits(&settings).await?);
+                    waits = Some(lock_waits(&mut self.session, self.target.pid, &settings).await?);
                 }
                 if let Some(limit) = settings.budget.limit(gentle, settings.counting) {
                     let probes = assemble::probes(settings.clock, self.session.uses_tsc(), calibration);
@@ -126,6 +129,7 @@ impl Attached {
                 ticker.iter().for_each(Ticker::begin);
                 let compiling = Compiling::begun(self.session.peer_pid().unwrap_or(self.target.pid));
                 Ok(Live {
+                    history: History::begun(settings.counting),
                     session: self.session,
                     segment: self.segment,
                     progress: drain.progress(),
@@ -137,6 +141,7 @@ impl Attached {
                     calibration,
                     compiling,
                     waits,
+                    former_waits: Vec::new(),
                     _pulse: self._pulse,
                 })
             }
@@ -153,14 +158,6 @@ impl Attached {
                 })
             }
         }
-    }
-
-    /// Waits for locks, from now on; the target is served until they are recorded.
-    async fn lock_waits(&mut self, settings: &Settings) -> Result<LockWaits, SessionError> {
-        let (pid, planned) = (self.target.pid, settings.duration);
-        let starting = tokio::task::spawn_blocking(move || LockWaits::start(pid, planned));
-        let started = serve_until(&mut self.session, starting).await?;
-        Ok(started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
     }
 
     /// Ends the conversation; there is nothing to be given back.
@@ -182,10 +179,25 @@ pub struct Live {
     /// What was sampled before anything was changed.
     before: Option<Taken>,
     calibration: Calibration,
+    /// What was counted beside calls, and when.
+    history: History,
     compiling: Compiling,
     /// Waits for locks, where they are counted.
     waits: Option<LockWaits>,
+    /// Those that were recorded until locks were switched off.
+    former_waits: Vec<Result<Contention, LocksError>>,
     _pulse: Pulse,
+}
+
+/// What came of switching what is counted.
+#[derive(Debug)]
+pub(crate) enum Switched {
+    /// It is so from now on.
+    Now,
+    /// It is not: somebody wanted an end before.
+    Interrupted,
+    /// It is not, because that cannot be: a sentence.
+    Refused(String),
 }
 
 impl Live {
@@ -241,7 +253,7 @@ impl Live {
                 break (decoder, now_ns);
             }
         };
-        let facts = Facts::of(&self.session, &self.settings, self.step_ns());
+        let facts = Facts::of(&self.session, &self.settings, &self.history, self.step_ns());
         let (target, mode, calibration) = (self.target.clone(), self.settings.clock, self.calibration);
         let duration = self.recorded();
         let assembled = tokio::task::spawn_blocking(move || {
@@ -267,8 +279,10 @@ impl Live {
         let cleared = self.drain.clear(monotonic_ns());
         self.serve_until(cleared).await?;
         self.session.cleared();
+        self.history.clear();
         self.compiling.clear();
         self.waits.iter_mut().for_each(LockWaits::clear);
+        self.former_waits.clear();
         self.ticker.iter().for_each(Ticker::begin);
         Ok(())
     }
@@ -297,6 +311,55 @@ impl Live {
             self.compiling.begin();
             self.waits.iter_mut().for_each(LockWaits::begin);
         }
+        Ok(())
+    }
+
+    /// What is counted beside calls, and when it was.
+    pub(crate) fn counted(&self) -> &History {
+        &self.history
+    }
+
+    /// Counts these beside calls from now on, and nothing else. What code has to have for that it gets before, `announce` is told in how many classes, as
+    /// fast as the limits allow.
+    pub(crate) async fn count(
+        &mut self,
+        what: Counting,
+        interrupt: impl Future<Output = ()>,
+        announce: impl FnOnce(usize),
+    ) -> Result<Switched, SessionError> {
+        if what.gc && self.settings.clock == ClockMode::Cpu {
+            return Ok(Switched::Refused(ClockSourceError::NoCommonTime.to_string()));
+        }
+        // What ends waits for nothing.
+        self.switch(what.among(self.history.now())).await?;
+        let classes = self.session.lacks_probes(what);
+        if classes > 0 {
+            announce(classes);
+            if !self.session.probe_those(interrupt).await? {
+                return Ok(Switched::Interrupted);
+            }
+        }
+        if what.locks && self.waits.is_none() {
+            let mut waits = lock_waits(&mut self.session, self.target.pid, &self.settings).await?;
+            if let Some(why) = waits.failed() {
+                return Ok(Switched::Refused(why));
+            }
+            if !self.is_paused() {
+                waits.begin();
+            }
+            self.waits = Some(waits);
+        }
+        self.switch(what).await?;
+        Ok(Switched::Now)
+    }
+
+    async fn switch(&mut self, what: Counting) -> Result<(), SessionError> {
+        if what != self.history.now() {
+            self.session.recount(what).await?;
+            self.history.switch(self.recorded(), self.progress.events(), what);
+        }
+        let waits = self.waits.take_if(|_| !what.locks);
+        self.former_waits.extend(contention::ended(&mut self.session, waits, false).await);
         Ok(())
     }
 
@@ -331,6 +394,7 @@ impl Live {
             pair_ns,
             ticker,
             waits,
+            history: &self.history,
             enough,
         };
         let (session, pid) = (&mut self.session, self.target.pid);
@@ -339,7 +403,16 @@ impl Live {
             Some(after) => drift::settled(self.calibration, after),
             None => (self.calibration, None),
         };
-        let facts = Facts::of(&self.session, &self.settings, step_ns);
+        let calibration = match end.otherwise {
+            // Bytes make a pair dearer.
+            Some(otherwise) => {
+                let at_first = self.history.at_first().alloc;
+                let part = self.history.part(end.decoder.events(), |what| what.alloc != at_first);
+                drift::mixed(calibration, otherwise, part)
+            }
+            None => calibration,
+        };
+        let facts = Facts::of(&self.session, &self.settings, &self.history, step_ns);
         let unmatched = profiling::unmatched(&self.session, &self.settings);
         let mut decoder = end.decoder;
         let mut profile = assemble::profile(
@@ -352,7 +425,8 @@ impl Live {
             duration,
         );
         profile.clock.drift = drift;
-        end.waits.into_iter().for_each(|waits| contention::add(&mut profile, waits));
+        let waits = contention::joined(self.former_waits.into_iter().chain(end.waits));
+        waits.into_iter().for_each(|waits| contention::add(&mut profile, waits));
         if end.ending == Ending::TargetEnded {
             profile.warnings.push(profiling::TARGET_ENDED.to_owned());
         }
@@ -364,6 +438,14 @@ impl Live {
         profile.warnings.extend(end.warning);
         Outcome { profile, ending: end.ending, unmatched }
     }
+}
+
+/// Waits for locks, from now on; the target is served until they are recorded.
+async fn lock_waits(session: &mut Session, pid: u32, settings: &Settings) -> Result<LockWaits, SessionError> {
+    let planned = settings.duration;
+    let starting = tokio::task::spawn_blocking(move || LockWaits::start(pid, planned));
+    let started = serve_until(session, starting).await?;
+    Ok(started.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())))
 }
 
 /// Serves a conversation until something else is ready.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, ValueEnum};
 use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::Overflow;
-use headwater_protocol::word::Counting;
 
+use super::count::{Count, counting};
 use super::output::{Meanwhile, Output};
 use super::values::{bare_timing, duration, tick_period};
 use crate::callgraph::{JdkMethods, Options};
@@ -97,25 +97,6 @@ enum Jdk {
 enum Follow {
     /// Threads that are started, and tasks that are handed to executors, fork/join pools, CompletableFuture and virtual threads
     Threads,
-}
-
-/// What is counted beside calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Count {
-    /// How long and how often threads wait to enter monitors (synchronized); which locks, and who held them (--view locks)
-    Locks,
-    /// What self times consist of: running, blocked, in Object.wait, parked, asleep, in sockets and files
-    Waits,
-    /// Which classes are loaded and linked, and how long that takes: in class loaders, and in static initialisers
-    Classes,
-    /// Which exceptions are made or thrown, also those that are caught below
-    Exceptions,
-    /// Instructions that the instrumented methods' class files have and that are executed: the same in every run that does the same
-    Bytecodes,
-    /// Bytes that are allocated, by the JVM's own account of each thread
-    Alloc,
-    /// How long and how often the JVM stands still for garbage collections, and each of them by itself
-    Gc,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -235,17 +216,14 @@ impl ProfileArgs {
         Defaults::parse_from([""]).options
     }
 
-    fn counts(&self, what: Count) -> bool {
-        self.count.contains(&what)
-    }
-
-    /// Whether the JDK's methods that wait are probed: not where a clock stands still while threads do.
-    fn are_waits_probed(&self) -> bool {
-        self.counts(Count::Waits) && !matches!(self.clock, Clock::Cpu)
-    }
-
     /// The profile of these roots.
     pub(crate) fn settings(&self, roots: Vec<MethodPattern>) -> Settings {
+        let clock = match self.clock {
+            Clock::Exact => ClockMode::Exact,
+            Clock::Tick => ClockMode::Tick(self.tick_period),
+            Clock::Cpu => ClockMode::Cpu,
+        };
+        let counting = counting(&self.count, clock);
         Settings {
             subgraph: Options {
                 roots,
@@ -264,9 +242,9 @@ impl ProfileArgs {
                 skip_trivial: self.skip_trivial,
                 natives: self.natives,
                 follow_threads: self.follow.contains(&Follow::Threads),
-                waits: self.are_waits_probed(),
-                loading: self.counts(Count::Classes),
-                exceptions: self.counts(Count::Exceptions),
+                waits: counting.probed_waits,
+                loading: counting.classes,
+                exceptions: counting.exceptions,
                 ..Options::default()
             },
             reveal: match self.reveal {
@@ -278,23 +256,10 @@ impl ProfileArgs {
                 GentleName::Off => Gentle::Off,
             },
             statistics: if self.stats { Statistics::Every } else { Statistics::Off },
-            counting: Counting {
-                classes: self.counts(Count::Classes),
-                exceptions: self.counts(Count::Exceptions),
-                locks: self.counts(Count::Locks),
-                waits: self.counts(Count::Waits),
-                probed_waits: self.are_waits_probed(),
-                bytecodes: self.counts(Count::Bytecodes),
-                gc: self.counts(Count::Gc),
-                alloc: self.counts(Count::Alloc),
-            },
+            counting,
             duration: self.duration,
             calls: self.calls,
-            clock: match self.clock {
-                Clock::Exact => ClockMode::Exact,
-                Clock::Tick => ClockMode::Tick(self.tick_period),
-                Clock::Cpu => ClockMode::Cpu,
-            },
+            clock,
             clock_source: self.clock_source.choice(),
             control: self.control.and_then(NonZeroU32::new),
             bare: self.bare,

@@ -97,6 +97,12 @@ impl Session {
         !classes.is_empty() && !self.allowance.as_ref().is_none_or(allows)
     }
 
+    /// When so many classes may be hotswapped at once, if that is not now.
+    pub(super) fn allowed_from(&self, classes: usize) -> Option<Instant> {
+        let due = self.allowance.as_ref()?.due(self.cost.of(classes));
+        (due > Instant::now()).then_some(due)
+    }
+
     /// Has the agent's own thread execute a hotswap, and those that it entails, as far as the limits allow; the rest is left over. Nobody waits for it.
     pub(super) async fn hotswap_in_background(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
         self.nobody_waits_for(&classes);

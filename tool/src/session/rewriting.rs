@@ -110,7 +110,7 @@ impl Session {
         if requests.is_empty() {
             return None;
         }
-        let probes = &probes(self.counting);
+        let probes = &probes(self.probed);
         let mut rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
         // Perhaps there is room without them. Other methods keep theirs: they may be running.
         while let Ok(Rewritten { refused, .. }) = &rewritten

@@ -217,6 +217,7 @@ impl View {
         let prompt = match &self.mode {
             Mode::Search { .. } => format!("search: {}", self.query.text()),
             Mode::File { text, .. } => format!("save to: {text}"),
+            Mode::Count { text } => format!("count (alloc on, waits off, ...): {text}"),
             Mode::Rows | Mode::Help => String::new(),
         };
         if !prompt.is_empty() {

@@ -52,6 +52,8 @@ pub(super) enum Action {
     Pause,
     /// Forget what was recorded.
     Clear,
+    /// Switch what is counted beside calls.
+    Count,
     Save,
     /// Profile a sampled method exactly.
     Exact,
@@ -61,7 +63,7 @@ pub(super) enum Action {
 }
 
 /// The keys and what they do, for the help page: two columns of these.
-pub(super) const HELP: [(&str, &str); 25] = [
+pub(super) const HELP: [(&str, &str); 26] = [
     ("?", "this help; any key leaves it"),
     ("q, Ctrl-C", "quit: detach and leave"),
     ("Up Down, k j", "select a row"),
@@ -84,6 +86,7 @@ pub(super) const HELP: [(&str, &str); 25] = [
     ("f", "freeze what is shown, or go on"),
     ("p", "pause recording, or go on"),
     ("C", "clear: forget what was recorded"),
+    ("o", "count more, or less: alloc on, waits off"),
     ("s", "save what is shown to a file"),
     ("x", "of samples: the method's exact profile"),
     ("Ctrl-L", "draw everything again"),
@@ -129,6 +132,7 @@ impl Action {
             KeyCode::Char('f') => Action::Freeze,
             KeyCode::Char('p') => Action::Pause,
             KeyCode::Char('C') => Action::Clear,
+            KeyCode::Char('o') => Action::Count,
             KeyCode::Char('s') => Action::Save,
             KeyCode::Char('x') => Action::Exact,
             KeyCode::Char('?') | KeyCode::F(1) => Action::Help,

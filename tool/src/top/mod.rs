@@ -16,9 +16,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
 use crate::profile::Profile;
-use crate::profiling::live::Live;
+use crate::profiling::live::{Live, Switched};
 use crate::profiling::{Ending, Observer, Outcome, Stage, TARGET_ENDED};
 use crate::report::Options;
+use crate::request::count::{Switch, counting_in_words, probing_in_words};
 use crate::request::output::{Origin, Output};
 use crate::session::SessionError;
 
@@ -209,12 +210,28 @@ impl Watched {
             Request::Pause => self.live.pause().await?,
             Request::Resume => self.live.resume().await?,
             Request::Clear => self.live.clear().await?,
+            Request::Count(switch) => return self.count(&switch).await,
             // The view's own, and the end.
             Request::Save { .. } | Request::Redraw | Request::Quit | Request::Exact(_) => return Ok(()),
         }
         self.before = None;
         let phase = if self.live.is_paused() { Phase::Paused } else { Phase::Recording };
         self.tell(Input::Phase(phase));
+        Ok(())
+    }
+
+    /// Counts more beside calls, or less, and says so.
+    async fn count(&mut self, switch: &Switch) -> Result<(), SessionError> {
+        let what = switch.of(self.live.counted().now(), self.live.settings().clock);
+        let told = self.screen.clone();
+        let announce = |classes| drop(told.send(Input::Say(probing_in_words(classes))));
+        let said = match self.live.count(what, std::future::pending(), announce).await {
+            Ok(Switched::Refused(why)) => why,
+            Ok(Switched::Now | Switched::Interrupted) => counting_in_words(what),
+            Err(error) if error.is_final() => return Err(error),
+            Err(error) => error.to_string(),
+        };
+        self.tell(Input::Say(said));
         Ok(())
     }
 

@@ -80,6 +80,10 @@ async fn asked(
                 let said = "samples are neither paused nor cleared: f freezes what is shown";
                 let _ = told.send(Input::Say(said.to_owned()));
             }
+            Request::Count(_) => {
+                let said = "of samples all is known: x on a method is its exact profile, in which more can be counted";
+                let _ = told.send(Input::Say(said.to_owned()));
+            }
             // The view's own.
             Request::Save { .. } | Request::Redraw => {}
         }

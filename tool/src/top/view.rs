@@ -19,6 +19,7 @@ use crate::pattern::pattern_of;
 use crate::profile::{Amounts, MethodIndex, Metric, NodeIndex, Profile};
 use crate::report::{Trees, View as Shape};
 
+mod counting;
 mod folding;
 mod look;
 mod naming;
@@ -44,6 +45,10 @@ pub(super) enum Mode {
         text: String,
         /// It is what was suggested: what is typed takes its place.
         is_suggested: bool,
+    },
+    /// What is to be counted is being typed.
+    Count {
+        text: String,
     },
     Help,
 }
@@ -233,6 +238,12 @@ impl View {
                 let profile = Arc::clone(&self.shown.as_ref()?.profile);
                 (done == Typed::Accepted && !file.as_os_str().is_empty()).then_some(Request::Save { file, profile })
             }
+            Mode::Count { text } => {
+                let done = edit(text, key)?;
+                let text = std::mem::take(text);
+                self.mode = Mode::Rows;
+                if done == Typed::Accepted { self.count(&text) } else { None }
+            }
             Mode::Search { .. } => {
                 self.type_search(key);
                 if matches!(self.mode, Mode::Rows) && !self.query.is_empty() {
@@ -306,6 +317,7 @@ impl View {
                 Phase::Recording | Phase::Paused => return Some(Request::Clear),
                 _ => self.say("the profile has ended".to_owned()),
             },
+            Action::Count => self.ask_what_to_count(),
             Action::Save if self.shown.is_some() => {
                 self.mode = Mode::File { text: self.default_file.clone(), is_suggested: true };
             }

@@ -233,6 +233,9 @@ public final class HeadwaterV1 {
      * @param kind what becomes of it: {@link #EXCEPTION_MADE} and what follows
      */
     public static void exceptional(Object exception, int kind) {
+        if (!HeadwaterV1Exceptions.counted) {
+            return;
+        }
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread != null && thread.depth > 0) {
             HeadwaterV1Exceptions.see(thread, exception, kind);

@@ -18,8 +18,10 @@ final class HeadwaterV1Allocation {
     /** Where a platform thread has the JVM's own thread; in a JDK that has no such field nothing is counted. */
     private static final long VM_THREAD = HeadwaterV1Threads.field(Thread.class, "eetop");
 
-    /** Whether threads that come into the call graph from now on tell what they allocate. */
+    /** Whether threads tell what they allocate. */
     static boolean counted;
+    /** How often counting has begun: what threads had allocated before is of no use. */
+    private static int beginnings;
     // Offsets in the JVM's thread: bytes that were allocated but for the present buffer; the buffer's begin, and what is free of it.
     private static long former;
     private static long start;
@@ -32,13 +34,22 @@ final class HeadwaterV1Allocation {
         counted = false;
     }
 
+    /** Threads tell from now on, those that are in the call graph from their next event. The lock is held. */
     static void begin(long formerOffset, long startOffset, long topOffset) {
         former = formerOffset;
         start = startOffset;
         top = topOffset;
-        // Threads that see that it is counted see where.
+        beginnings++;
+        // Threads that see that it is counted see where, and since when.
         U.storeFence();
         counted = true;
+        HeadwaterV1Threads.restamp(HeadwaterV1Clock.source, HeadwaterV1Clock.COUNTED);
+    }
+
+    /** They no longer do. The lock is held. */
+    static void end() {
+        counted = false;
+        HeadwaterV1Threads.restamp(HeadwaterV1Clock.COUNTED, HeadwaterV1Clock.source);
     }
 
     /**
@@ -56,16 +67,19 @@ final class HeadwaterV1Allocation {
 
     /** Tells what the thread has allocated since it told last. */
     static void tell(HeadwaterV1Thread thread) {
+        int beginning = beginnings;
         long now = read(thread);
         long since = now - thread.allocated;
-        if (since > 0) {
+        if (since > 0 && thread.countedIn == beginning) {
             HeadwaterV1Chunks.note(thread, COUNTER_ALLOCATED, since > MAX_PAYLOAD ? MAX_PAYLOAD : since);
         }
+        thread.countedIn = beginning;
         thread.allocated = now;
     }
 
     /** What the thread has allocated up to here has been told, or is not its own. */
     static void goOn(HeadwaterV1Thread thread) {
+        thread.countedIn = beginnings;
         thread.allocated = read(thread);
         // Of what another carrier has allocated nothing follows.
         thread.mark = 0;

@@ -18,6 +18,9 @@ final class HeadwaterV1Exceptions {
     /** It has been caught: if it comes again, it has been thrown again. */
     private static final long IS_CAUGHT = 1L << 33;
 
+    /** Whether exceptions are counted now; probes that tell of them may be there all the same. */
+    static boolean counted;
+
     private HeadwaterV1Exceptions() {}
 
     /** @param kind as in {@link HeadwaterV1} */

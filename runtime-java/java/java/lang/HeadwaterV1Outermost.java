@@ -170,6 +170,7 @@ final class HeadwaterV1Outermost {
 
     /** A thread keeps its chunk for the next time, unless there are too many threads for that. */
     static void outside(HeadwaterV1Thread thread) {
+        HeadwaterV1Waits.outside(thread);
         if (HeadwaterV1.leaving && !thread.virtual) {
             stay();
         }

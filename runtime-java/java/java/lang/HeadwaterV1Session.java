@@ -33,6 +33,9 @@ final class HeadwaterV1Session {
             HeadwaterV1Chunks.attach(segment, chunks, chunkBytes, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
             HeadwaterV1Allocation.attach();
+            HeadwaterV1Waits.attach();
+            HeadwaterV1Exceptions.counted = false;
+            HeadwaterV1Leaving.counted = false;
             letGo();
             HeadwaterV1Revealed.clear();
             HeadwaterV1Receivers.clear();
@@ -146,7 +149,23 @@ final class HeadwaterV1Session {
 
     /** From now on, what is allocated inside the call graph is counted; where the JVM keeps that. */
     private static void countAllocation(long former, long start, long top) {
-        HeadwaterV1Allocation.begin(former, start, top);
+        synchronized (LOCK) {
+            HeadwaterV1Allocation.begin(former, start, top);
+        }
+    }
+
+    /** It no longer is. */
+    private static void countNoAllocation() {
+        synchronized (LOCK) {
+            HeadwaterV1Allocation.end();
+        }
+    }
+
+    /** From now on these are told of, by probes that may be there: waits by a bit for each kind, exceptions, instructions. */
+    private static void tell(int waits, boolean exceptions, boolean instructions) {
+        HeadwaterV1Waits.tell(waits);
+        HeadwaterV1Exceptions.counted = exceptions;
+        HeadwaterV1Leaving.counted = instructions;
     }
 
     /** The current thread, which is virtual, is about to leave its carrier: what that allocates from here on is not its own. */

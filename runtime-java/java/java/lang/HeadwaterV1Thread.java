@@ -33,11 +33,14 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     int run;
     /** How many of {@link #open} have not been recorded to have returned. */
     int openCount;
-    /** Padding: see above. */
-    int padding0;
-    int padding1;
-    int padding2;
-    int padding3;
+    // These four are padding, too: see above. None is written in an event.
+    /** Waits that have begun, of those that the tool has been told of; each of them is told to have ended. */
+    int waitsTold;
+    /** The same of calls of class loaders. */
+    int loadsTold;
+    /** Since which beginning of counting {@link #allocated} holds: see {@link HeadwaterV1Allocation}. */
+    int countedIn;
+    int padding;
     /** Writes into its carriers' chunks, and is forgotten whenever it leaves the call graph: there may be very many of these. */
     final boolean virtual;
     /** The thread has ended, or is virtual and outside the graph: may be dropped from the table. */

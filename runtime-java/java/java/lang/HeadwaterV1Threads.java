@@ -383,6 +383,15 @@ final class HeadwaterV1Threads {
         count++;
     }
 
+    /** Has the threads that read their times from one source read them from another, but for carriers. The lock is held. */
+    static void restamp(int from, int to) {
+        for (HeadwaterV1Thread thread : threads) {
+            if (thread != NOBODY && thread.tid >= 0 && thread.source == from) {
+                thread.source = to;
+            }
+        }
+    }
+
     /** How many threads have a state, but for the one that calibrated; carriers of virtual ones have their own. */
     static long known() {
         long known = 0;

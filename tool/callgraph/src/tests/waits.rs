@@ -1,6 +1,6 @@
 //! Where threads may wait.
 
-use headwater_protocol::word::Wait;
+use headwater_protocol::word::{Counting, Wait};
 use headwater_rewriter::Place;
 
 use super::*;
@@ -29,6 +29,21 @@ fn calls_of_sleep_are_probed_in_selected_methods() {
     jvm.enter("Main.root()V");
     assert_eq!(probed(&mut jvm), [(Wait::Asleep, true); 3]);
     assert_eq!(probed(&mut attached(false)), []);
+}
+
+#[test]
+fn what_is_to_be_told_later_needs_code_once_more() {
+    let mut jvm = PlayedJvm::new(SOURCE, options("Main::root")).attach(&["Main"]);
+    jvm.enter("Main.root()V");
+    assert_eq!(probed(&mut jvm), []);
+    let main = jvm.classes["Main"].id;
+    let waits = Counting { probed_waits: true, ..Counting::default() };
+    assert_eq!(jvm.graph.tell(waits), [main]);
+    assert_eq!(probed(&mut jvm), [(Wait::Asleep, true); 3]);
+    assert_eq!(jvm.graph.tell(waits), [], "it has it already");
+    assert_eq!(jvm.graph.tell(Counting { alloc: true, gc: true, ..waits }), [], "no code tells of that");
+    assert_eq!(jvm.graph.tell(Counting { exceptions: true, ..waits }), [main]);
+    assert_eq!(jvm.graph.probe_again(), [main]);
 }
 
 /// A class file whose methods are called as the JDK's that tell something.

@@ -157,6 +157,14 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
+        for (side, runs) in self.sides() {
+            for run in runs {
+                for it in run.profile.counted_in_part() {
+                    let (metrics, which) = (it.metrics.join(", "), which(side, runs, run));
+                    notes.push(format!("{metrics} {which}: counted {}, and so not compared", it.when));
+                }
+            }
+        }
         if self.per == Per::Run && self.runs().any(|run| run.profile.root_calls() == 0) {
             notes.push("one has no root calls: whole runs are compared".to_owned());
         } else if self.per == Per::RootCall && self.nodes.iter().filter(|node| node.parent.is_none()).count() > 1 {

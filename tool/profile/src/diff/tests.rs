@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::condition::{Condition, Verdict};
 use super::*;
 use crate::profile::testing::{Random, profile_of, random_tree};
-use crate::profile::{AtLeast, MethodIndex, Node, Tree};
+use crate::profile::{AtLeast, Column, Extent, MethodIndex, Node, Span, Tree};
 use crate::report::text::Style;
 
 /// From (parent, method, calls, self time, its deviation); totals and their deviations are sums, but that of roots, which are known.
@@ -334,6 +334,23 @@ fn no_time_is_known_better_than_held_out_calls_confirm() {
     assert!(!own(&after), "200 is not more than twice 29 per cent of 600");
     let note = "times are good to 29 % (2.hw) only: what seems to have changed may not have";
     assert!(compare(&before, &after, None).notes().iter().any(|found| found == note));
+}
+
+#[test]
+fn what_was_counted_for_a_part_of_a_run_is_not_compared() {
+    let (mut before, mut after) = (before(), after());
+    let alloc = Metric::counted("alloc", "allocated", Unit::Bytes, Extent::OwnAndTotal, "");
+    for profile in [&mut before, &mut after] {
+        let column = Column::of(&profile.merged.nodes, profile.merged.nodes.iter().map(|_| (8, 0)));
+        profile.merged.counted = vec![column];
+        profile.counted = vec![alloc.clone()];
+    }
+    let has_it = |after: &Profile| compare(&before, after, None).metrics.iter().any(|metric| metric.id == "alloc");
+    assert!(has_it(&after));
+    after.counted = vec![alloc.during(vec![Span { from_ns: 500_000_000, to_ns: 700_000_000 }])];
+    assert!(!has_it(&after));
+    let notes = compare(&before, &after, None).notes();
+    assert!(notes.iter().any(|note| note.starts_with("alloc after: counted from 0.5 to 0.7 s, 0.2 of ")), "{notes:?}");
 }
 
 #[test]

@@ -196,6 +196,47 @@ impl Contention {
         self.locks.iter().map(ContendedLock::blocked).fold(Blocked::default(), Blocked::and)
     }
 
+    /// Adds what a later recording of the same JVM has found. Threads have other numbers there: those that waited in both count twice.
+    pub fn add(&mut self, later: Contention) {
+        let mut known: FxHashMap<String, usize> =
+            self.methods.iter().enumerate().map(|(at, method)| (method.machine.clone(), at)).collect();
+        let numbers: Vec<usize> = later
+            .methods
+            .into_iter()
+            .map(|method| {
+                *known.entry(method.machine.clone()).or_insert_with(|| {
+                    self.methods.push(method);
+                    self.methods.len() - 1
+                })
+            })
+            .collect();
+        let threads = self.locks.iter().flat_map(|lock| &lock.waits).flat_map(|wait| &wait.threads);
+        let first = threads.max().map_or(0, |last| last + 1);
+        for mut lock in later.locks {
+            for wait in &mut lock.waits {
+                wait.stack.iter_mut().for_each(|method| *method = numbers[*method]);
+                wait.threads = wait.threads.iter().map(|thread| first + thread).collect();
+            }
+            let identity = (lock.kind, &lock.class, lock.address);
+            match self.locks.iter_mut().find(|known| (known.kind, &known.class, known.address) == identity) {
+                Some(known) => {
+                    known.waits.append(&mut lock.waits);
+                    known.join_equal();
+                }
+                None => self.locks.push(lock),
+            }
+        }
+        self.unfinished = later.unfinished;
+        self.looks += later.looks;
+        self.other_parks = self.other_parks.and(later.other_parks);
+        let others = "locks were switched off and on: threads that waited before and afterwards count twice".to_owned();
+        for limit in later.limits.into_iter().chain([others]) {
+            if !self.limits.contains(&limit) {
+                self.limits.push(limit);
+            }
+        }
+    }
+
     /// The longest first, everywhere.
     pub fn sort(&mut self) {
         let longer = |a: Blocked, b: Blocked| (b.total_ns, b.count).cmp(&(a.total_ns, a.count));
@@ -266,5 +307,38 @@ impl Contention {
             wait.stack.iter().all(|method| *method < self.methods.len())
                 && wait.node.is_none_or(|node| node < tree.nodes.len())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A lock with a wait of so long in a method.
+    fn contention(method: &str, address: u64, ns: u64, thread: u32) -> Contention {
+        let mut blocked = Blocked::default();
+        blocked.add(ns);
+        let wait = WaitPlace { stack: vec![0], blocked, threads: BTreeSet::from([thread]), ..WaitPlace::default() };
+        let lock = ContendedLock { kind: LockKind::Monitor, class: "a.Lock".into(), address, waits: vec![wait] };
+        let methods = vec![MethodName { machine: method.into(), display: method.into() }];
+        Contention { methods, locks: vec![lock], looks: 2, limits: vec!["rough".into()], ..Contention::default() }
+    }
+
+    #[test]
+    fn recordings_one_after_the_other_add_up() {
+        let mut all = contention("a.B.m()V", 1, 5, 3);
+        all.add(contention("a.B.n()V", 2, 7, 3));
+        all.add(contention("a.B.m()V", 1, 20, 0));
+        let names: Vec<&str> = all.methods.iter().map(|method| method.machine.as_str()).collect();
+        assert_eq!(names, ["a.B.m()V", "a.B.n()V"]);
+        let waits: Vec<(u64, usize, Blocked, usize)> = all
+            .locks
+            .iter()
+            .flat_map(|lock| lock.waits.iter().map(|wait| (lock.address, wait)))
+            .map(|(address, wait)| (address, wait.stack[0], wait.blocked, wait.threads.len()))
+            .collect();
+        let blocked = |count, total_ns, longest_ns| Blocked { count, total_ns, longest_ns };
+        assert_eq!(waits, [(1, 0, blocked(2, 25, 20), 2), (2, 1, blocked(1, 7, 7), 1)]);
+        assert_eq!((all.looks, all.limits.len()), (6, 2), "what is not known is said once");
     }
 }

@@ -46,17 +46,18 @@ impl Ratio {
     }
 }
 
-/// What follows from these metrics: of each how much a call has, of each time beside the first which part of it it is, and which part was waited.
+/// What follows from these metrics: of each how much a call has, of each time beside the first which part of it it is, and which part was waited. Nothing
+/// follows from one that was counted in a part of the recording: calls and time are of all of it.
 pub(crate) fn derived(metrics: &[Metric]) -> Vec<Metric> {
     let calls = metrics.iter().find(|metric| metric.is_calls());
     let time = metrics.iter().find(|metric| metric.is_time());
     let mut derived = Vec::new();
     if let Some(calls) = calls {
-        let others = metrics.iter().filter(|metric| metric.is_additive && !metric.is_calls());
+        let others = metrics.iter().filter(|metric| metric.is_additive && !metric.is_calls() && !metric.is_of_part());
         derived.extend(others.map(|metric| a_call(metric, calls)));
     }
     if let Some(time) = time {
-        let is_part = |metric: &&Metric| metric.unit == Unit::Nanoseconds && !metric.is_time();
+        let is_part = |metric: &&Metric| metric.unit == Unit::Nanoseconds && !metric.is_time() && !metric.is_of_part();
         derived.extend(metrics.iter().filter(is_part).map(|metric| share(metric, time)));
         derived.extend(metrics.iter().find(|metric| metric.id == RUNNING).map(|running| waited(running, time)));
     }
@@ -86,7 +87,7 @@ fn waited(running: &Metric, time: &Metric) -> Metric {
 mod tests {
     use super::*;
     use crate::profile::testing::profile_of;
-    use crate::profile::{Column, Extent, MethodIndex, Node, NodeAmounts, NodeIndex, Profile, Tree};
+    use crate::profile::{Column, Extent, MethodIndex, Node, NodeAmounts, NodeIndex, Profile, Span, Tree};
 
     /// A method that is called twice and calls another three times; what each has of bytes and of running time.
     fn profile() -> Profile {
@@ -125,6 +126,16 @@ mod tests {
         let calls = ["wall-per-call", "thrown-per-call", "alloc-per-call", "running-per-call"];
         assert_eq!(ids, [&calls[..], &["running-share", "wait-share"]].concat());
         assert!(profile().derived().iter().all(|metric| !metric.is_additive));
+    }
+
+    #[test]
+    fn nothing_follows_from_what_was_counted_for_a_part_of_the_time() {
+        let mut profile = profile();
+        let spans = vec![Span { from_ns: 1, to_ns: 2 }];
+        profile.counted[0] = profile.counted[0].clone().during(spans);
+        let ids: Vec<String> = profile.derived().into_iter().map(|metric| metric.id.into_owned()).collect();
+        assert_eq!(ids, ["wall-per-call", "thrown-per-call", "running-per-call", "running-share", "wait-share"]);
+        assert!(profile.metric("alloc").is_some(), "its own values are there");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::derived::{ONE, Ratio, derived};
-use super::{ClockMode, CpuSamples, Node, NodeIndex, Profile, Tree};
+use super::{ClockMode, CpuSamples, Node, NodeIndex, Profile, Span, Tree};
 use crate::profile::Amounts;
 
 /// Id of the metric of self time that no wait is known of, where waits are counted.
@@ -93,6 +93,9 @@ pub struct Metric {
     pub is_uncertain: bool,
     /// What it means, in one sentence.
     pub about: Cow<'static, str>,
+    /// When it was counted, if not all the time: it was switched on or off while the profile was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<Span>,
     /// Where its values are.
     #[serde(skip)]
     source: Source,
@@ -189,19 +192,49 @@ impl Metric {
     /// A metric whose values are in trees' columns.
     pub fn counted(id: &'static str, title: &'static str, unit: Unit, extent: Extent, about: &'static str) -> Metric {
         let (id, title, about) = (id.into(), title.into(), about.into());
-        Metric { id, title, unit, extent, is_additive: true, is_uncertain: false, about, source: Source::Unknown }
+        Metric {
+            id,
+            title,
+            unit,
+            extent,
+            is_additive: true,
+            is_uncertain: false,
+            about,
+            spans: Vec::new(),
+            source: Source::Unknown,
+        }
     }
 
     /// A metric of another tool's, whose values are in trees' columns.
     pub(crate) fn imported(id: String, title: String, unit: Unit, extent: Extent) -> Metric {
         let about = format!("What the file calls {title}.");
         let (id, title, about) = (id.into(), title.into(), about.into());
-        Metric { id, title, unit, extent, is_additive: true, is_uncertain: false, about, source: Source::Unknown }
+        Metric {
+            id,
+            title,
+            unit,
+            extent,
+            is_additive: true,
+            is_uncertain: false,
+            about,
+            spans: Vec::new(),
+            source: Source::Unknown,
+        }
     }
 
     /// The same, of which each value has an uncertainty.
     pub fn uncertain(self) -> Metric {
         Metric { is_uncertain: true, ..self }
+    }
+
+    /// The same, counted at these times alone.
+    pub fn during(self, spans: Vec<Span>) -> Metric {
+        Metric { spans, ..self }
+    }
+
+    /// Whether it was counted in a part of the recording alone: nothing is to be divided by what all of it has.
+    pub fn is_of_part(&self) -> bool {
+        !self.spans.is_empty()
     }
 
     fn at(self, source: Source) -> Metric {
@@ -212,7 +245,8 @@ impl Metric {
     pub(super) fn ratio(id: String, title: String, unit: Unit, about: String, ratio: Ratio) -> Metric {
         let (extent, is_uncertain) = (ratio.of.extent, ratio.of.is_uncertain || ratio.by.is_uncertain);
         let (id, title, about) = (id.into(), title.into(), about.into());
-        Metric { id, title, unit, extent, is_additive: false, is_uncertain, about, source: Source::Ratio(ratio.into()) }
+        let source = Source::Ratio(ratio.into());
+        Metric { id, title, unit, extent, is_additive: false, is_uncertain, about, spans: Vec::new(), source }
     }
 
     /// Its value, of something that has these of the metrics that add up.

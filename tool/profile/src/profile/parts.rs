@@ -54,7 +54,9 @@ impl Parts {
             return None;
         }
         let metrics = profile.metrics();
-        let of = |part: TimePart| Some((part, metrics.iter().find(|metric| metric.id == part.metric)?.clone()));
+        // What was counted for a part of the time is no part of a self time.
+        let is_one = |metric: &&Metric, part: TimePart| metric.id == part.metric && !metric.is_of_part();
+        let of = |part: TimePart| Some((part, metrics.iter().find(|metric| is_one(metric, part))?.clone()));
         let parts: Option<Vec<(TimePart, Metric)>> = ALL.into_iter().map(of).collect();
         parts.map(Parts)
     }

@@ -371,6 +371,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         writeln!(out, "times     by a clock that moves once in {}: sampled; counts are exact", time(period))?;
     }
     parts::write(profile, out)?;
+    counted_in_part(profile, out)?;
     if let Some(collections) = &profile.collections {
         gc(collections, out)?;
     }
@@ -425,6 +426,15 @@ fn unseen(profile: &Profile, style: &Style, out: &mut impl Write) -> io::Result<
         plural(unseen.len() as u64, "method", "methods"),
         names.collect::<Vec<_>>().join(", ")
     )
+}
+
+/// Which metrics say something of a part of the recording alone.
+fn counted_in_part(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+    for it in profile.counted_in_part() {
+        let metrics = it.metrics.join(", ");
+        writeln!(out, "counted   {metrics}: {}; nothing a call and no share of the time follows", it.when)?;
+    }
+    Ok(())
 }
 
 /// How often and how long the JVM stood still for collections, and why.

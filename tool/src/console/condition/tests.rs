@@ -1,6 +1,6 @@
 use super::super::line::split;
 use super::*;
-use crate::profile::{MethodIndex, MethodName, Node, Tree};
+use crate::profile::{Column, Extent, MethodIndex, MethodName, Node, Tree};
 
 fn words(line: &str) -> Vec<Word> {
     split(line, &|_| None).unwrap()
@@ -74,11 +74,48 @@ fn what_is_wrong_with_an_expectation_is_said_with_its_place() {
         ("expect blocked(a.B::c) > soon", 26, "`soon` is no number, time (250us, 3ms, 1s) or size"),
         ("expect lost ==", 15, "a number is missing"),
         ("expect lost == no", 16, "`no` is no number"),
+        ("expect sample. > 3", 8, "say which metric"),
+        ("expect sample.cpu > much", 21, "`much` is no time (250us, 3ms, 1s), share (20%)"),
         ("expect duration < 5 apples", 19, "`5 apples` is no time"),
     ] {
         let error = expectation(line).expect_err(line);
         assert!(error.column == column && error.message.contains(part), "{line}: {error:?}");
     }
+}
+
+#[test]
+fn samples_have_their_metrics_as_values_and_as_shares() {
+    let read = expectation("expect sample.cpu.total(a.*::b) > 20%").unwrap();
+    assert!(read.is_of_samples() && !read.is_of_locks() && !read.is_of_events());
+    assert!(!expectation("expect cpu.total(a.*::b) > 2ms").unwrap().is_of_samples());
+    assert!(expectation("expect sample.duration > 2ms").unwrap().is_of_samples());
+    let method = |machine: &str| MethodName { machine: machine.into(), display: machine.into() };
+    let node =
+        |method, parent: Option<usize>| Node { parent: parent.map(NodeIndex), ..Node::empty(MethodIndex(method)) };
+    let mut tree = Tree::of(vec![node(0, None), node(1, Some(0)), node(1, None)]);
+    tree.counted = vec![Column::of(&tree.nodes, [(1_000, 0), (3_000, 0), (4_000, 0)])];
+    let cpu = Metric::counted("cpu", "CPU time", Unit::Nanoseconds, Extent::OwnAndTotal, "");
+    let profile = Profile {
+        merged: tree,
+        methods: vec![method("a.B.m()V"), method("a.B.n()V")],
+        imported: Some("samples of all threads".into()),
+        counted: vec![cpu],
+        ..Profile::default()
+    };
+    for (line, holds) in [
+        ("expect sample.cpu == 8us", true),
+        ("expect sample.cpu(a.B::n) == 7us", true),
+        ("expect sample.cpu(a.B::m) == 12.5%", true),
+        ("expect sample.cpu.total(a.B::m) == 50%", true),
+        ("expect sample.cpu.total(a.B::m) > 51%", false),
+        ("expect sample.cpu > 3", false),
+        ("expect sample.wall > 3s", false),
+    ] {
+        let checked = expectation(line).unwrap().check(&profile);
+        assert_eq!(checked.is_ok(), holds, "{line}: {checked:?}");
+    }
+    let failed = expectation("expect sample.cpu(a.B::n) > 90%").unwrap().check(&profile);
+    assert_eq!(failed.unwrap_err(), "expected sample.cpu(a.B::n) > 90%, but it is 87.5%");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::profile::Profile;
 use crate::report::{Trees, View as Shape};
+use crate::request::count::Switch;
 use crate::top::column::Sort;
 
 /// How the view looks to begin with.
@@ -64,6 +65,8 @@ pub enum Request {
     Resume,
     /// To forget what was recorded.
     Clear,
+    /// To count more beside calls, or less.
+    Count(Switch),
     /// To draw everything again.
     Redraw,
     /// To have the exact profile of a method that was sampled, as a pattern.
