@@ -53,7 +53,7 @@ fn a_session_samples_beside_a_profile(jdk: &Jdk) {
     tool.await_error_line("nothing has been sampled; `sample` does that");
     tool.say("profile Burning::compute");
     tool.await_error_line("root Burning::compute");
-    tool.say(&format!("sample -d 1s > {}", json.display()));
+    tool.say(&format!("sample -d 1s --recorder off > {}", json.display()));
     for holds in [
         "sample.cpu.total(Burning::compute) > 1%",
         "sample.cpu > 1ms",
