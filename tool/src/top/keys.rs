@@ -63,7 +63,7 @@ pub(super) enum Action {
 }
 
 /// The keys and what they do, for the help page: two columns of these.
-pub(super) const HELP: [(&str, &str); 26] = [
+pub(super) const HELP: [(&str, &str); 25] = [
     ("?", "this help; any key leaves it"),
     ("q, Ctrl-C", "quit: detach and leave"),
     ("Up Down, k j", "select a row"),
@@ -84,8 +84,7 @@ pub(super) const HELP: [(&str, &str); 26] = [
     ("/", "search as you type"),
     ("n N", "next match, previous match"),
     ("f", "freeze what is shown, or go on"),
-    ("p", "pause recording, or go on"),
-    ("C", "clear: forget what was recorded"),
+    ("p, C", "pause or go on; clear: forget what was recorded"),
     ("o", "count more, or less: alloc on, waits off"),
     ("s", "save what is shown to a file"),
     ("x", "of samples: the method's exact profile"),
