@@ -425,8 +425,7 @@ async fn what_costs_too_much_is_dropped_over_the_limit_too() {
     }
     session.be(Gentle::On, Duration::ZERO);
     session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
-    let called =
-        session.graph().methods().iter().find(|method| method.root_of.is_empty()).expect("what the root calls").id;
+    let called = session.graph().methods().iter().find(|it| it.root_of.is_empty()).expect("what it calls").id;
     session.losing = session.graph.drop_methods(&[called]);
     session.turn().await.unwrap();
     agent.join().expect("the agent's script went as written");
