@@ -31,8 +31,8 @@ const SETTLING: Duration = Duration::from_millis(300);
 /// longer by some time, since how long one takes is known only when it has ended.
 const AIM: f64 = 0.8;
 const AIM_OF_CALLS: f64 = 0.5;
-/// ... and where nobody asked for it, a pair counts so many times what it was calibrated to: in dense code, which this is about, it takes 1.1 to 2.6 times
-/// that, for what is no longer inlined.
+/// ... and where nobody asked for it, a pair counts so many times what it was calibrated to: in dense code, which this is about, much is no longer
+/// inlined.
 const IN_DENSE_CODE: f64 = 2.0;
 /// So much of the limit the pauses of hotswaps may take that are made to keep to it; and such a part of the time, where nobody asked for them.
 const HOTSWAPS: f64 = 0.5;

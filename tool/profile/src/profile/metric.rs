@@ -191,24 +191,22 @@ pub type Columns<'a> = Vec<Cow<'a, Column>>;
 impl Metric {
     /// A metric whose values are in trees' columns.
     pub fn counted(id: &'static str, title: &'static str, unit: Unit, extent: Extent, about: &'static str) -> Metric {
-        let (id, title, about) = (id.into(), title.into(), about.into());
-        Metric {
-            id,
-            title,
-            unit,
-            extent,
-            is_additive: true,
-            is_uncertain: false,
-            about,
-            spans: Vec::new(),
-            source: Source::Unknown,
-        }
+        Metric::told(id.into(), title.into(), unit, extent, about.into())
     }
 
     /// A metric of another tool's, whose values are in trees' columns.
     pub(crate) fn imported(id: String, title: String, unit: Unit, extent: Extent) -> Metric {
         let about = format!("What the file calls {title}.");
-        let (id, title, about) = (id.into(), title.into(), about.into());
+        Metric::told(id.into(), title.into(), unit, extent, about.into())
+    }
+
+    fn told(
+        id: Cow<'static, str>,
+        title: Cow<'static, str>,
+        unit: Unit,
+        extent: Extent,
+        about: Cow<'static, str>,
+    ) -> Metric {
         Metric {
             id,
             title,
