@@ -1,5 +1,5 @@
 //! What is counted beside calls: waiting for monitors and in them, classes, [collections], [bytes](allocation). Each is off unless the tool asks, and costs
-//! nothing then; it may ask at any time. Exceptions, other waits and class loaders are told of by probes, which are told whether to.
+//! nothing then; it may ask at any time. Exceptions, objects, other waits and class loaders are told of by probes, which are told whether to.
 //!
 //! Nothing is counted outside the call graph; the runtime knows whether a thread is in it.
 
@@ -56,6 +56,13 @@ impl Counters {
                 self.bytes.store(false, Ordering::Release);
                 runtime.count_no_allocation(jni).map_err(|thrown| thrown.to_string())?;
             }
+            _ => {}
+        }
+        match (now.objects, what.objects) {
+            (false, true) if !runtime.count_objects(jni).map_err(|thrown| thrown.to_string())? => {
+                return Err("the JVM's arrays are not as large as expected".to_owned());
+            }
+            (true, false) => runtime.count_no_objects(jni).map_err(|thrown| thrown.to_string())?,
             _ => {}
         }
         self.switch_events(jvmti, *now, what).map_err(|error| error.to_string())?;

@@ -408,6 +408,13 @@ impl Jvmti {
         Ok(tag)
     }
 
+    /// How large an object is, in bytes.
+    pub fn object_size(self, object: jobject) -> Result<jlong, Error> {
+        let mut size = 0;
+        call!(self, slot::GET_OBJECT_SIZE, (jobject, *mut jlong), object, &mut size)?;
+        Ok(size)
+    }
+
     /// Tags an object.
     pub fn set_tag(self, object: jobject, tag: jlong) -> Result<(), Error> {
         call!(self, slot::SET_TAG, (jobject, jlong), object, tag)

@@ -20,7 +20,7 @@ use crate::tsc;
 type Receiver = jobject;
 
 /// All of them.
-pub fn all() -> [Native; 12] {
+pub fn all() -> [Native; 13] {
     let native = |name: &'static CStr, signature: &'static CStr, function| Native { name, signature, function };
     [
         native(c"entered", c"(I)V", Java_java_lang_HeadwaterV1_entered as *mut c_void),
@@ -35,6 +35,7 @@ pub fn all() -> [Native; 12] {
         ),
         native(c"revealReceiver", c"(Ljava/lang/Class;I)V", Java_java_lang_HeadwaterV1_revealReceiver as *mut c_void),
         native(c"classNumber", c"(Ljava/lang/Class;)J", Java_java_lang_HeadwaterV1_classNumber as *mut c_void),
+        native(c"objectSize", c"(Ljava/lang/Object;)J", Java_java_lang_HeadwaterV1_objectSize as *mut c_void),
         native(c"openCalls", c"(J)I", Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
         native(c"cpuTime", c"()J", Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
         native(c"readTsc", c"()J", Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
@@ -133,6 +134,19 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_classNumber(
     guard(0, || {
         session::enter().and_then(|session| session.target.classes.id(numbered).ok()).map_or(0, |id| id.0 as jlong)
     })
+}
+
+/// How large an object is, in bytes; 0 without a session.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_objectSize(
+    _env: *mut JNIEnv,
+    _class: Receiver,
+    object: jobject,
+) -> jlong {
+    guard(0, || session::enter().and_then(|session| session.target.jvmti.object_size(object).ok()).unwrap_or_default())
 }
 
 /// Waits for a free chunk.

@@ -32,6 +32,8 @@ pub struct Runtime {
     count_allocation: jmethodID,
     count_no_allocation: jmethodID,
     tell: jmethodID,
+    count_objects: jmethodID,
+    count_no_objects: jmethodID,
     unmounts: jmethodID,
     mounted: jmethodID,
     counted: jmethodID,
@@ -139,6 +141,8 @@ impl Runtime {
             count_allocation: jni.static_method(class, "countAllocation", "(JJJ)V")?,
             count_no_allocation: jni.static_method(class, "countNoAllocation", "()V")?,
             tell: jni.static_method(class, "tell", "(IZZ)V")?,
+            count_objects: jni.static_method(class, "countObjects", "()J")?,
+            count_no_objects: jni.static_method(class, "countNoObjects", "()V")?,
             unmounts: jni.static_method(class, "unmounts", "()V")?,
             mounted: jni.static_method(class, "mounted", "()V")?,
             counted: jni.static_method(class, "counted", "(IJ)V")?,
@@ -192,9 +196,9 @@ impl Runtime {
     /// Times the probes (JFluid 5.3). On the thread that reads what the tool says: it is heard meanwhile, and when it is gone, what has been timed means
     /// nothing.
     pub fn calibrate(&self, jni: Jni) -> Result<Calibration, Thrown> {
-        let [inner_ns, outer_ns, outside_ns, control_ns, inner_spread_ns, outer_spread_ns] =
+        let [inner_ns, outer_ns, outside_ns, control_ns, inner_spread_ns, outer_spread_ns, object_ns] =
             jni.call_static_doubles(self.class, self.calibrate)?;
-        Ok(Calibration { inner_ns, outer_ns, outside_ns, control_ns, inner_spread_ns, outer_spread_ns })
+        Ok(Calibration { inner_ns, outer_ns, outside_ns, control_ns, inner_spread_ns, outer_spread_ns, object_ns })
     }
 
     /// A thread is inside these methods since before recording; the outermost comes first.
@@ -250,6 +254,16 @@ impl Runtime {
         let waits = what.waits_told() as jint;
         let arguments = [jvalue { i: waits }, jvalue { z: what.exceptions }, jvalue { z: what.bytecodes }];
         jni.call_static_void(self.class, self.tell, &arguments)
+    }
+
+    /// From now on objects are counted where they are made; whether the JVM lays them out as expected.
+    pub fn count_objects(&self, jni: Jni) -> Result<bool, Thrown> {
+        jni.call_static_long(self.class, self.count_objects).map(|alignment| alignment != 0)
+    }
+
+    /// They no longer are.
+    pub fn count_no_objects(&self, jni: Jni) -> Result<(), Thrown> {
+        jni.call_static_void(self.class, self.count_no_objects, &[])
     }
 
     /// The current thread, which is virtual, is about to leave its carrier.

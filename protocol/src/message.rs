@@ -352,6 +352,8 @@ pub struct Calibration {
     pub inner_spread_ns: f64,
     /// Standard deviation of the outer time over the rounds.
     pub outer_spread_ns: f64,
+    /// What it takes to tell of an object that is made; 0 where these are not counted.
+    pub object_ns: f64,
 }
 
 /// A loaded class.

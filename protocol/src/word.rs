@@ -22,7 +22,7 @@ use crate::{MethodId, ThreadId};
 
 mod counters;
 
-pub use counters::{Counter, Counting, WAIT_BEGINS, WAIT_ENDS, Wait};
+pub use counters::{Counter, Counting, Made, SITE_BITS, SIZE_BITS, SIZE_UNIT, WAIT_BEGINS, WAIT_ENDS, Wait};
 
 /// Bits of the payload (time in ns since the chunk's base: 36 minutes).
 pub const PAYLOAD_BITS: u32 = 41;

@@ -50,9 +50,6 @@ pub enum Refusal {
     /// The method has no such line, call or allocation.
     #[error("there is no such place in its code")]
     NoSuchPlace,
-    /// No stack slot and no local variable holds the object once it is constructed.
-    #[error("nothing holds the object after its constructor has run")]
-    ObjectDropped,
     /// Allocations are to be probed without a method to call.
     #[error("there is no probe for allocations")]
     NoProbe,
@@ -71,6 +68,19 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Whether something was too large: with fewer probes there may be room.
+    pub fn is_for_room(&self) -> bool {
+        matches!(
+            self,
+            Refusal::CodeTooLarge
+                | Refusal::ConstantPoolFull
+                | Refusal::StackFull
+                | Refusal::LocalsFull
+                | Refusal::ExceptionTableFull
+                | Refusal::StackMapFull
+        )
+    }
+
     /// A stable short name.
     pub fn code(&self) -> &'static str {
         match self {
@@ -84,7 +94,6 @@ impl Refusal {
             Refusal::Subroutines => "subroutines",
             Refusal::RegionsCross => "regions-cross",
             Refusal::NoSuchPlace => "no-such-place",
-            Refusal::ObjectDropped => "object-dropped",
             Refusal::NoProbe => "no-probe",
             Refusal::EmptyFinalizer => "empty-finalizer",
             Refusal::NoCode => "no-code",

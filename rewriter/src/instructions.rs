@@ -44,6 +44,7 @@ pub(crate) const INVOKEDYNAMIC: u8 = 0xba;
 pub(crate) const NEW: u8 = 0xbb;
 pub(crate) const NEWARRAY: u8 = 0xbc;
 pub(crate) const ANEWARRAY: u8 = 0xbd;
+pub(crate) const ARRAYLENGTH: u8 = 0xbe;
 pub(crate) const ATHROW: u8 = 0xbf;
 pub(crate) const CHECKCAST: u8 = 0xc0;
 pub(crate) const INSTANCEOF: u8 = 0xc1;

@@ -207,7 +207,7 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         self.plan.clear();
         let mut places = Places::new(walk, caller, &mut self.appended, &mut self.plan);
         let (mut regions, pieces) = places.find(requests)?;
-        let (allocates, counts) = (!pieces.is_empty(), places.counts());
+        let (inserts, counts) = (!pieces.is_empty(), places.counts());
         let sees = places.caller.exceptions().is_some();
         regions::nest(&mut regions);
         constructor::phases(&walk, &mut self.phases).map_err(all)?;
@@ -224,8 +224,11 @@ impl<'c, 'a> ClassWriter<'c, 'a> {
         let more = match counts {
             // A token, and two longs that are added.
             true => 5,
-            false => 1 + u16::from(allocates || around || !self.plan.held.is_empty()),
+            false => 1 + u16::from(inserts || around || !self.plan.held.is_empty()),
         };
+        // An array, what is told of it, and an id.
+        let allocates = requests.iter().any(|it| matches!(it.place, Place::Allocation { .. }));
+        let more = if allocates { more.max(3) } else { more };
         // What leaves the method is passed on.
         let more = more + u16::from(sees);
         let max_stack = code.max_stack.max(1).checked_add(more).ok_or(all(Refusal::StackFull))?;

@@ -9,6 +9,7 @@
 //! exception table, stack map frames and the tables for debuggers.
 #![forbid(unsafe_code)]
 
+mod allocations;
 mod attributes;
 mod call_sites;
 mod class_file;
@@ -34,6 +35,7 @@ mod type_annotations;
 mod types;
 mod walk;
 
+pub use allocations::{AllocationSite, allocation_sites};
 pub use call_sites::{
     CallKind, CallSite, CallSites, DynamicSite, call_sites, constant_sites, descriptor_classes, parameters, returned,
 };

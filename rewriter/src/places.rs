@@ -1,4 +1,5 @@
-//! Finding in a method's code what is to be probed: the instructions of regions, and where allocated objects can be had.
+//! Finding in a method's code what is to be probed: the instructions of regions, and what is told beside these. Allocations are in
+//! [`crate::allocations`].
 
 use std::collections::BTreeMap;
 
@@ -6,10 +7,9 @@ use crate::Refusal;
 use crate::constant_pool::Appended;
 use crate::executed::{Blocks, Counter, Ranges};
 use crate::instructions::{
-    self, ACONST_NULL, ALOAD, ANEWARRAY, ASTORE, DUP, DUP2, I2L, ICONST_0, ILOAD, INVOKEDYNAMIC, INVOKEINTERFACE,
-    INVOKEVIRTUAL, ISTORE, MULTIANEWARRAY, NEW, NEWARRAY, POP, with_local,
+    self, ACONST_NULL, ALOAD, ASTORE, DUP, DUP2, I2L, ICONST_0, ILOAD, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKEVIRTUAL,
+    ISTORE, POP, with_local,
 };
-
 use crate::layout::{Held, Piece, Plan};
 use crate::paths::Slot;
 use crate::probes::{Caller, Instructions, Place, Probe, Push, Request};
@@ -22,9 +22,6 @@ type Executed = (Vec<u8>, Vec<u8>);
 
 /// Which request is to blame, if one is, and why.
 pub(crate) type Failure = (Option<usize>, Refusal);
-
-/// Allocations by their offsets, each with the requests for it (by their place in the list) and their ids.
-type Wanted = BTreeMap<u32, Vec<(usize, u32)>>;
 
 /// Finds the places that are asked for in a method.
 pub(crate) struct Places<'w, 'c, 'a, 'p> {
@@ -56,11 +53,10 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
         self.blocks.is_some()
     }
 
-    /// Regions, and what is inserted behind allocations.
+    /// Regions, and what is inserted beside their probes.
     pub(crate) fn find(&mut self, requests: &[Request]) -> Result<(Vec<Region>, Pieces), Failure> {
         let mut regions: Vec<Region> = Vec::new();
         let mut lines = 0;
-        let mut allocations = Wanted::new();
         let mut pieces = Pieces::new();
         self.find_blocks(requests)?;
         for (index, request) in requests.iter().enumerate() {
@@ -69,7 +65,8 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
                 Place::Lines { first, last } => self.lines(first, last),
                 Place::Call { offset } => self.call(offset),
                 Place::Allocation { offset } => {
-                    allocations.entry(offset).or_default().push((index, request.id));
+                    let piece = self.allocation(offset, request.id).map_err(|why| (Some(index), why))?;
+                    pieces.push(piece);
                     continue;
                 }
                 Place::Before { offset } => {
@@ -112,9 +109,6 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
                 lines += 1;
             }
             regions.push(region);
-        }
-        if !allocations.is_empty() {
-            pieces.extend(self.allocations(&allocations)?);
         }
         pieces.extend(self.counting().map_err(|why| (None, why))?);
         if requests.iter().any(|request| request.place == Place::Method) {
@@ -331,67 +325,10 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
         if is_call { Ok(vec![(offset, call.end())]) } else { Err(Refusal::NoSuchPlace) }
     }
 
-    fn instruction(&self, offset: u32) -> Result<instructions::Instruction, Refusal> {
+    pub(crate) fn instruction(&self, offset: u32) -> Result<instructions::Instruction, Refusal> {
         let (code, scan) = (self.walk.code, self.walk.scan);
         let begins = offset < code.len() && scan.is_boundary(offset);
         if begins { Ok(instructions::at(code.bytes, offset)) } else { Err(Refusal::NoSuchPlace) }
-    }
-
-    /// What is inserted behind allocations, which are given by their offsets, with request and id.
-    fn allocations(&mut self, wanted: &Wanted) -> Result<Pieces, Failure> {
-        let mut pieces = Vec::new();
-        let mut objects = false;
-        for (&offset, requests) in wanted {
-            for &(request, id) in requests {
-                let one = |refusal| (Some(request), refusal);
-                let instruction = self.instruction(offset).map_err(one)?;
-                match instruction.opcode {
-                    NEW => objects = true,
-                    NEWARRAY | ANEWARRAY | MULTIANEWARRAY => {
-                        let piece = self.allocated(&[DUP], id).map_err(one)?;
-                        pieces.push((instruction.end(), Slot::Behind, piece));
-                    }
-                    _ => return Err(one(Refusal::NoSuchPlace)),
-                }
-            }
-        }
-        if objects {
-            self.objects(wanted, &mut pieces)?;
-        }
-        Ok(pieces)
-    }
-
-    /// Behind every call that constructs one of these objects.
-    fn objects(&mut self, wanted: &Wanted, pieces: &mut Pieces) -> Result<(), Failure> {
-        let machine = self.walk.machine();
-        // The call's end, how to push the object, and for which `new`.
-        let mut found: Vec<(u32, Option<Vec<u8>>, u32)> = Vec::new();
-        let walked = self.walk.run(|instruction, state| {
-            let Some(state) = state else { return Ok(()) };
-            let Some(object @ Type::Uninitialized(new)) = machine.constructed(state, instruction)? else {
-                return Ok(());
-            };
-            if wanted.contains_key(&new) {
-                let mut after = state.clone();
-                machine.step(&mut after, instruction)?;
-                let operand = if state.stack[..after.stack.len()].last() == Some(&object) {
-                    Some(vec![DUP])
-                } else {
-                    state.locals.iter().position(|local| *local == object).map(|local| load(local as u16))
-                };
-                found.push((instruction.end(), operand, new));
-            }
-            Ok(())
-        });
-        walked.map_err(|refusal| (None, refusal))?;
-        for (end, operand, new) in found {
-            for &(request, id) in &wanted[&new] {
-                let one = |refusal| (Some(request), refusal);
-                let operand = operand.as_ref().ok_or(one(Refusal::ObjectDropped))?;
-                pieces.push((end, Slot::Behind, self.allocated(operand, id).map_err(one)?));
-            }
-        }
-        Ok(())
     }
 
     /// What passes the receiver, or a static method's first argument.
@@ -455,11 +392,6 @@ impl<'w, 'c, 'a, 'p> Places<'w, 'c, 'a, 'p> {
     /// Whether a local variable holds an object whose constructor is this method.
     fn is_unconstructed(&self, local: u16) -> bool {
         local == 0 && self.walk.method.name == b"<init>"
-    }
-
-    fn allocated(&mut self, operand: &[u8], id: u32) -> Result<Piece, Refusal> {
-        let push = Push::new(id, self.appended)?;
-        self.caller.call(Probe::Allocate, operand, &push, self.appended, &mut self.plan.arena)
     }
 }
 

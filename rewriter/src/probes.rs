@@ -17,8 +17,10 @@ pub struct Probes<'p> {
     pub exit: &'p str,
     /// Called when an exception leaves it, in the same way.
     pub throw: &'p str,
-    /// Called with an object or array that has just been made, and the id of the place: `(Ljava/lang/Object;I)V`.
-    /// `None` if allocations are not probed.
+    /// Called behind an allocation, with the id of the place. What it is given keeps no object from being none to the compiler: of an object its class
+    /// (`null` in class files that have no constants for classes, before version 49), `(Ljava/lang/Class;I)V`; of an array its length, and its elements'
+    /// type as `newarray` has it, 0 for references, `(III)V`. Of arrays in arrays the outer one and how many dimensions were made,
+    /// `(Ljava/lang/Object;II)V`. `None` if allocations are not probed.
     pub allocate: Option<&'p str>,
     /// Called with the first argument of a method, and the id of the place: `(Ljava/lang/Object;I)V`. `None` if arguments are
     /// not passed.
@@ -111,8 +113,7 @@ pub enum Place {
         /// Of the instruction.
         offset: u32,
     },
-    /// An allocation: the `new`, `newarray`, `anewarray` or `multianewarray` at an offset of the code. An object is passed
-    /// on once its constructor has run.
+    /// An allocation: the `new`, `newarray`, `anewarray` or `multianewarray` at an offset of the code. An object's constructor has not been called then.
     Allocation {
         /// Of the instruction.
         offset: u32,
@@ -200,7 +201,9 @@ pub(crate) enum Probe {
     ThrowSeen,
     ThrowSeenCounted,
     Seen,
-    Allocate,
+    Allocated,
+    AllocatedArray,
+    AllocatedArrays,
     Receive,
     Argument,
     Begin,
@@ -250,6 +253,7 @@ impl<'p> Caller<'p> {
                 let around = self.probes.around.ok_or(Refusal::NoProbe);
                 let waiting = self.probes.waiting.ok_or(Refusal::NoProbe);
                 let exceptions = self.probes.exceptions.ok_or(Refusal::NoProbe);
+                let allocated = self.probes.allocate.ok_or(Refusal::NoProbe);
                 let (name, descriptor) = match probe {
                     Probe::Enter => (self.probes.enter, "(I)Ljava/lang/Object;"),
                     Probe::Exit => (self.probes.exit, WITH_OBJECT),
@@ -264,7 +268,9 @@ impl<'p> Caller<'p> {
                     Probe::ThrowSeenCounted => (self.probes.throw, "(Ljava/lang/Object;Ljava/lang/Object;JI)V"),
                     Probe::Seen => (exceptions?.seen, WITH_OBJECT),
                     Probe::Receive => (self.probes.receive.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
-                    Probe::Allocate => (self.probes.allocate.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
+                    Probe::Allocated => (allocated?, "(Ljava/lang/Class;I)V"),
+                    Probe::AllocatedArray => (allocated?, "(III)V"),
+                    Probe::AllocatedArrays => (allocated?, "(Ljava/lang/Object;II)V"),
                     Probe::Argument => (self.probes.argument.ok_or(Refusal::NoProbe)?, WITH_OBJECT),
                     Probe::Begin => (around?.begin, WITH_OBJECT),
                     Probe::End => (around?.end, WITH_OBJECT),

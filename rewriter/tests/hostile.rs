@@ -187,10 +187,10 @@ fn a_class_with_a_full_constant_pool_is_refused_by_method() {
 #[test]
 fn states_of_too_many_variables_at_too_many_places_are_not_kept() {
     // Each branch's target would keep 65,535 slots.
-    let branches: String = (0..100).map(|n| format!("    iload_0\n    ifeq L{n}\nL{n}:\n")).collect();
+    let branches: String = (0..100).map(|n| format!("    iload_1\n    ifeq L{n}\nL{n}:\n")).collect();
     let text = format!(
-        ".version 49 0\n.class public super C\n.super java/lang/Object\n.method public static m : (I)V\n.code stack 2 locals 65535\n    \
-         iconst_0\n    wide istore 65534\n    new java/lang/Object\n    dup\n    invokespecial Method java/lang/Object <init> ()V\n    pop\n\
+        ".version 49 0\n.class public super C\n.super java/lang/Object\n.method public <init> : (I)V\n.code stack 2 locals 65535\n    \
+         iconst_0\n    wide istore 65534\n    aload_0\n    invokespecial Method java/lang/Object <init> ()V\n\
          {branches}    return\n.end code\n.end method\n.end class\n"
     );
     let (_, bytes) = assembled("too many", &text).remove(0);
@@ -202,9 +202,8 @@ fn states_of_too_many_variables_at_too_many_places_are_not_kept() {
 
 #[test]
 fn a_variable_that_the_method_does_not_have_is_an_error() {
-    let text = ".version 52 0\n.class public super C\n.super java/lang/Object\n.method public static m : ()V\n.code stack 2 locals 1\n    \
-                iconst_0\n    wide istore 65534\n    new java/lang/Object\n    dup\n    invokespecial Method java/lang/Object <init> ()V\n    \
-                pop\n    return\n.end code\n.end method\n.end class\n";
+    let text = ".version 52 0\n.class public super C\n.super java/lang/Object\n.method public <init> : ()V\n.code stack 2 locals 1\n    \
+                iconst_0\n    wide istore 65534\n    aload_0\n    invokespecial Method java/lang/Object <init> ()V\n    return\n.end code\n.end method\n.end class\n";
     let (_, bytes) = assembled("none", text).remove(0);
     let class = ClassFile::parse(&bytes).expect("it can be read");
     let rewritten = instrument(&bytes, &PROBES, &all_places(&class)).expect("it can be read");

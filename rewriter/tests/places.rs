@@ -1,4 +1,4 @@
-//! Probes elsewhere than at a method's entry and exits: around lines, around calls, behind allocations. A program's trace
+//! Probes elsewhere than at a method's entry and exits: around lines, around calls, with arguments. A program's trace
 //! shows that a region is entered and left by every way there is, on every JDK, verified.
 
 use std::path::Path;
@@ -8,13 +8,13 @@ use headwater_rewriter::{Around, ClassFile, Place, Probes, Refusal, Request, Rew
 use headwater_tests::{Jdk, Scratch, compile_text, jdks};
 
 const PROBES: Probes<'static> = Probes {
-    allocate: Some("allocated"),
-    receive: Some("allocated"),
-    argument: Some("allocated"),
+    allocate: Some("made"),
+    receive: Some("passed"),
+    argument: Some("passed"),
     around: Some(Around { begin: "begin", end: "ended" }),
     waiting: Some(Around { begin: "waits", end: "waited" }),
     before: Some("before"),
-    receiver: Some("allocated"),
+    receiver: Some("passed"),
     ..Probes::of_methods("Trace")
 };
 
@@ -27,10 +27,6 @@ class Trace {
     static void thrown(int id) { trace.append(\" !\").append(id); }
     static void exit(Object token, int id) { trace.append(\" -\").append(token); }
     static void thrown(Object token, int id) { trace.append(\" !\").append(token); }
-    static void allocated(Object object, int id) {
-        trace.append(' ').append(id).append('=').append(object.getClass().getName());
-        if (object instanceof Base) trace.append(((Base) object).value);
-    }
     static void say(String text) { trace.append(' ').append(text); }
     static void end(String name) {
         System.out.println(name + ':' + trace);
@@ -93,21 +89,6 @@ class Places {
         return text;
     }
 
-    static Object allocations(int n) {
-        int[] one = new int[n];
-        String[] two = new String[2];
-        long[][] three = new long[2][n];
-        Object[][] four = new Object[1][];
-        new Base(\"dropped\");
-        Base nested = new Base(new Base(n > 1 ? \"yes\" : \"no\").value + one.length + two.length + three.length + four.length);
-        try {
-            new Base(\"bad\");
-        } catch (IllegalStateException e) {
-            Trace.say(\"caught\");
-        }
-        return n > 1 ? nested : new StringBuilder(nested.value);
-    }
-
     public static void main(String[] arguments) {
         for (int how = 0; how < 10; how++) {
             int result;
@@ -120,8 +101,6 @@ class Places {
         }
         Trace.end(\"loop \" + loop(3));
         for (int n : new int[] {0, 2, 6}) Trace.end(\"calls \" + calls(n));
-        Trace.end(\"allocations \" + (allocations(2) != null));
-        Trace.end(\"allocations \" + (allocations(1) != null));
         for (int n : new int[] {1, 2, 6}) {
             String value;
             try {
@@ -143,16 +122,14 @@ fn method_index(class: &ClassFile<'_>, name: &str) -> usize {
     class.methods().iter().find(|method| method.name() == name).expect("it is there").index
 }
 
-/// Requests for every instruction of a kind, with ids from `first` on, in the order of the code.
+/// Requests for every call of a kind, with ids from `first` on, in the order of the code.
 fn at_opcodes(class: &ClassFile<'_>, name: &str, opcodes: &[u8], first: u32) -> Vec<Request> {
     let method_index = method_index(class, name);
     let code = class.code(&class.methods()[method_index]).expect("javac's").expect("it has code");
     let found = code.instructions().filter(|instruction| opcodes.contains(&instruction.opcode));
     let requests = found.zip(first..).map(|(instruction, id)| {
         let offset = instruction.offset;
-        let is_call = (0xb6..=0xba).contains(&instruction.opcode);
-        let place = if is_call { Place::Call { offset } } else { Place::Allocation { offset } };
-        Request { method_index, id, place }
+        Request { method_index, id, place: Place::Call { offset } }
     });
     requests.collect()
 }
@@ -259,45 +236,6 @@ fn calls_in_a_constructor_before_this_is_constructed() {
 }
 
 #[test]
-fn allocations_are_reported_once_the_object_is_constructed() {
-    const ALLOCATIONS: [u8; 4] = [0xbb, 0xbc, 0xbd, 0xc5];
-    for jdk in jdks() {
-        let classes = compile_text(&jdk, SOURCE);
-        let rewritten = rewrite(&classes, "Places.class", |class| {
-            let mut requests = at_opcodes(class, "allocations", &ALLOCATIONS, 1);
-            requests.push(Request::method(method_index(class, "allocations"), 20));
-            requests
-        });
-        assert_eq!(rewritten.refused, []);
-        let rewritten = rewrite(&classes, "Derived.class", |class| at_opcodes(class, "<init>", &ALLOCATIONS, 1));
-        assert_eq!(rewritten.refused, []);
-        let lines = run(&jdk, classes.path());
-        let arrays = "true: +20 1=[I 2=[Ljava.lang.String; 3=[[J 4=[[Ljava.lang.Object; 5=Basedropped";
-        let allocations: Vec<&str> = lines_starting(&lines, "allocations ");
-        let [first, second] = allocations[..] else { panic!("{lines:?}") };
-        assert!(first.starts_with(arrays) && second.starts_with(arrays), "{first}, {second}");
-        assert!(first.contains("7=Baseyes 6=Baseyes2221") && first.ends_with(" caught -20"), "{first}");
-        assert!(second.contains("7=Baseno 6=Baseno1221") && second.contains(" caught 9=java.lang.StringBuilder -20"));
-        let expected = ["small: 1=java.lang.String derived", "n2: 1=java.lang.String derived", "none:"];
-        assert_eq!(lines_starting(&lines, "derived "), expected, "JDK {}", jdk.version);
-    }
-}
-
-#[test]
-fn two_requests_for_one_allocation_are_both_served() {
-    const NEW: u8 = 0xbb;
-    let jdk = &jdks()[0];
-    let classes = compile_text(jdk, SOURCE);
-    let rewritten = rewrite(&classes, "Derived.class", |class| {
-        let [one] = at_opcodes(class, "<init>", &[NEW], 1)[..] else { panic!("one allocation") };
-        vec![one, Request { id: 2, ..one }]
-    });
-    assert_eq!(rewritten.refused, []);
-    let lines = run(jdk, classes.path());
-    assert_eq!(lines_starting(&lines, "derived small"), [": 1=java.lang.String 2=java.lang.String derived"]);
-}
-
-#[test]
 fn what_is_not_there_is_refused_and_the_rest_is_done() {
     let jdk = &jdks()[0];
     let classes = compile_text(jdk, SOURCE);
@@ -345,7 +283,7 @@ fn a_first_argument_is_handed_out_when_its_method_is_entered() {
     let text = "
         class Handed {
             static int seen;
-            static void allocated(Object object, int id) { System.out.println(id + \" \" + (object == Main.it)); }
+            static void passed(Object object, int id) { System.out.println(id + \" \" + (object == Main.it)); }
         }
         class Main {
             static Main it = new Main();
@@ -378,7 +316,7 @@ fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_and_of_w
     for jdk in jdks() {
         let text = "
             class Told {
-                static void allocated(Object object, int id) { say(\"=\", object, id); }
+                static void passed(Object object, int id) { say(\"=\", object, id); }
                 static void begin(Object object, int id) { say(\"+\", object, id); }
                 static void ended(Object object, int id) { say(\"-\", object, id); }
                 static void waits(int id) { System.out.print(\"<\" + id + ' '); }

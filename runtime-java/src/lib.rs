@@ -57,8 +57,12 @@ pub mod exception {
     pub const CAUGHT: u32 = 2;
 }
 
+/// Behind an allocation: `(Ljava/lang/Class;I)V` with an object's class, `(III)V` with an array's length and its elements' type as `newarray` has it,
+/// `(Ljava/lang/Object;II)V` with an array and how many dimensions were made; last the number of the site.
+pub const ALLOCATED: &str = "allocated";
+
 /// All that instrumented methods call, by name and descriptor.
-pub const PROBES: [(&str, &str); 20] = [
+pub const PROBES: [(&str, &str); 23] = [
     (ENTER, "(I)Ljava/lang/Object;"),
     (EXIT, "(Ljava/lang/Object;I)V"),
     (THROWN, "(Ljava/lang/Object;I)V"),
@@ -71,6 +75,9 @@ pub const PROBES: [(&str, &str); 20] = [
     (THROWN, "(Ljava/lang/Object;Ljava/lang/Object;I)V"),
     (THROWN, "(Ljava/lang/Object;Ljava/lang/Object;JI)V"),
     (EXCEPTIONAL, "(Ljava/lang/Object;I)V"),
+    (ALLOCATED, "(Ljava/lang/Class;I)V"),
+    (ALLOCATED, "(III)V"),
+    (ALLOCATED, "(Ljava/lang/Object;II)V"),
     (APPROACHED, "(I)V"),
     (RECEIVED, "(Ljava/lang/Object;I)V"),
     (REFLECTED, "(Ljava/lang/Object;I)V"),
@@ -134,7 +141,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 22] = [
+pub const CLASSES: [RuntimeClass; 23] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -151,6 +158,7 @@ pub const CLASSES: [RuntimeClass; 22] = [
     class!("HeadwaterV1Allocation"),
     class!("HeadwaterV1Waits"),
     class!("HeadwaterV1Exceptions"),
+    class!("HeadwaterV1Sites"),
     class!("HeadwaterV1HandedOver"),
     class!("HeadwaterV1Handover"),
     class!("HeadwaterV1Outermost"),

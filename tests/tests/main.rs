@@ -38,6 +38,7 @@ mod regions;
 mod roots;
 mod sampling;
 mod scripts;
+mod sites;
 mod snapshots;
 mod stopped_tool;
 mod storm;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         roots::trials(),
         sampling::trials(),
         scripts::trials(),
+        sites::trials(),
         snapshots::trials(),
         stopped_tool::trials(),
         storm::trials(),

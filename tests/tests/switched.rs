@@ -76,6 +76,8 @@ fn calls(report: &Value, name: &str) -> u64 {
 fn check(report: &Value, times: u64) {
     for (name, metric, each) in [
         ("Switched.allocate()", "alloc", TIMES * ARRAY),
+        ("byte[]@Switched:", "objects", TIMES),
+        ("byte[]@Switched:", "object-bytes", TIMES * ARRAY),
         // Each time round three instructions for the condition, five for the array and the loop; three around it, and the condition once more.
         ("Switched.allocate()", "bytecodes", TIMES * 8 + 6),
         ("java.lang.IllegalStateException", "exceptions", TIMES),
@@ -93,8 +95,8 @@ fn each_metric_counts_what_happens_while_it_is_on_and_nothing_else(jdk: &Jdk) {
     let scratch = Scratch::new("switched");
     let mut session = Session::start(jdk);
     session.says(
-        "count waits classes exceptions bytecodes alloc gc on",
-        "counting waits, classes, exceptions, bytecodes, alloc, gc",
+        "count waits classes exceptions bytecodes alloc alloc-sites gc on",
+        "counting waits, classes, exceptions, bytecodes, alloc, alloc-sites, gc",
     );
     session.works(2);
     session.says("count off", "counting nothing but calls");
@@ -103,7 +105,7 @@ fn each_metric_counts_what_happens_while_it_is_on_and_nothing_else(jdk: &Jdk) {
     assert_eq!(calls(&report, "Switched.work()"), 6);
     check(&report, 2);
     let metrics = report["metrics"].as_array().expect("metrics");
-    for id in ["alloc", "exceptions", "parks", "blocks", "loads", "bytecodes", "gc"] {
+    for id in ["alloc", "objects", "exceptions", "parks", "blocks", "loads", "bytecodes", "gc"] {
         let metric = metrics.iter().find(|metric| metric["id"] == id).unwrap_or_else(|| panic!("no {id}"));
         let spans = metric["spans"].as_array().unwrap_or_else(|| panic!("{metric:#}"));
         let ns = |end: &str| spans[0][end].as_u64().expect("a time");

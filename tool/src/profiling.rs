@@ -31,6 +31,7 @@ mod jit;
 pub mod live;
 mod missing;
 mod named;
+mod objects;
 mod recorder;
 mod settings;
 pub(crate) mod settle;

@@ -4,14 +4,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use headwater_rewriter::{
-    CallKind, ClassFile, Instructions, Method, Place, Probes, Request, call_sites, instrument, reassemble,
+    CallKind, ClassFile, Instructions, Method, Place, Probes, Request, allocation_sites, call_sites, instrument,
+    reassemble,
 };
 
 /// Of `rewriter/tests/java/java/lang/HwProbe.java`.
 const PROBES: Probes<'static> = Probes::of_methods("java/lang/HwProbe");
 
-/// The same, where instructions are counted.
-const COUNTING: Probes<'static> = Probes { instructions: Instructions::Counted, ..PROBES };
+/// The same, where instructions and objects are counted.
+const COUNTING: Probes<'static> = Probes { allocate: Some("allocated"), instructions: Instructions::Counted, ..PROBES };
+
+/// Methods with more allocations are left without probes at them: these alone could make one too large.
+const MOST_ALLOCATIONS: usize = 500;
 
 /// What HwProbe knows the constructors of `java.lang.Thread` by.
 const THREAD_INIT: u32 = 1;
@@ -32,7 +36,7 @@ pub(crate) struct ClassBytes {
 pub(crate) enum Pass {
     /// Every method with code gets its probes, and so does every call of a native method that is known.
     Instrument,
-    /// The same, and instructions are counted.
+    /// The same, and instructions and objects are counted.
     Count,
     /// Everything is taken apart and put together again.
     Identity,
@@ -208,6 +212,15 @@ fn instrument_class(
         for offset in natives.calls(&parsed, method)? {
             requests.push(Request { method_index: method.index, id: NATIVE_CALL, place: Place::Call { offset } });
             figures.calls += 1;
+        }
+        if probes.allocate.is_some() {
+            let sites = allocation_sites(&parsed, method.index)?;
+            let sites = if sites.len() > MOST_ALLOCATIONS { Vec::new() } else { sites };
+            requests.extend(sites.into_iter().zip(0..).map(|(site, id)| Request {
+                method_index: method.index,
+                id,
+                place: Place::Allocation { offset: site.offset },
+            }));
         }
     }
     let start = Instant::now();

@@ -383,6 +383,7 @@ pub mod slot {
     pub const RELINQUISH_CAPABILITIES: usize = 143;
     pub const GET_CONSTANT_POOL: usize = 146;
     pub const RETRANSFORM_CLASSES: usize = 152;
+    pub const GET_OBJECT_SIZE: usize = 154;
 
     /// For the test against `jvmti.h`.
     #[cfg(test)]
@@ -424,6 +425,7 @@ pub mod slot {
         (RELINQUISH_CAPABILITIES, "RelinquishCapabilities"),
         (GET_CONSTANT_POOL, "GetConstantPool"),
         (RETRANSFORM_CLASSES, "RetransformClasses"),
+        (GET_OBJECT_SIZE, "GetObjectSize"),
     ];
 }
 

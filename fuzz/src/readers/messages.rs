@@ -178,6 +178,7 @@ pub(crate) fn replies() -> Vec<Reply> {
         control_ns: 50.0,
         inner_spread_ns: 1.0,
         outer_spread_ns: f64::NAN,
+        object_ns: f64::INFINITY,
     };
     let unlinked = UnlinkedClass {
         id: ClassId(8),

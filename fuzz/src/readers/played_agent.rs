@@ -229,6 +229,7 @@ impl<'a> Agent<'a> {
                 control_ns: 40.0,
                 inner_spread_ns: 1.0,
                 outer_spread_ns: 1.0,
+                object_ns: 0.0,
             }),
             Command::ListClasses { .. } => {
                 let (linked, unlinked): (Vec<&Class>, Vec<&Class>) = all.iter().partition(|_| !self.random.once_in(4));

@@ -158,6 +158,7 @@ impl Reader for Sessions {
             control_ns: random.choose(&[40.0, f64::NEG_INFINITY]),
             inner_spread_ns: random.choose(&[1.0, f64::NAN]),
             outer_spread_ns: random.choose(&[1.0, -1e9]),
+            object_ns: random.choose(&[0.0, 3.0, 1e300]),
         };
         let Sessions { runtime, listener, path, classes, segment, file, .. } = self;
         let played = async { Agent::connect(path, classes, random).await.expect("it is let in").play().await };

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::PAYLOAD_BITS;
+
 /// Id of the `PAUSE` word with which a [`Wait`] begins, less its number; the payload is the time in ns since the chunk's base.
 pub const WAIT_BEGINS: u32 = 64;
 /// The same when it ends.
@@ -103,11 +105,22 @@ pub enum Counter {
     Loaded,
     /// How long it was in class loaders' code, in ns. In no word, as those of waits.
     LoadingNs,
+    /// An object or array that was made. The word has the number of its site and its size, as [`Counter::made`] says.
+    Objects,
+    /// Bytes of such. In a word of its own, only what the object's has no room for.
+    ObjectBytes,
 }
+
+/// Bits of the site's number in a word of [`Counter::Objects`] or [`Counter::ObjectBytes`]. Above it is the size.
+pub const SITE_BITS: u32 = 20;
+/// Sizes are in units of so many bytes: JVMs align objects to that, or to more.
+pub const SIZE_UNIT: u64 = 8;
+/// Bits of a size. In a word of [`Counter::ObjectBytes`] there are those above.
+pub const SIZE_BITS: u32 = PAYLOAD_BITS - SITE_BITS;
 
 impl Counter {
     /// All of them.
-    pub const ALL: [Counter; 20] = [
+    pub const ALL: [Counter; 22] = [
         Counter::Classes,
         Counter::BlockedNs,
         Counter::Blocked,
@@ -128,6 +141,8 @@ impl Counter {
         Counter::Exceptions,
         Counter::Loaded,
         Counter::LoadingNs,
+        Counter::Objects,
+        Counter::ObjectBytes,
     ];
 
     /// Those of times that are parts of methods' own: in no two of them at once.
@@ -163,6 +178,8 @@ impl Counter {
             Counter::Exceptions => 49,
             Counter::Loaded => 50,
             Counter::LoadingNs => 51,
+            Counter::Objects => 52,
+            Counter::ObjectBytes => 53,
         }
     }
 
@@ -178,10 +195,22 @@ impl Counter {
         by_number
     };
 
-    /// Whether a word tells of one thing, and of which: its payload is the number of a class, 0 for one that is not known.
+    /// Whether a word tells of one class, and of which: its payload is the class's number, 0 for one that is not known.
     #[inline]
-    pub const fn names(self) -> bool {
+    pub const fn names_classes(self) -> bool {
         matches!(self, Counter::Classes | Counter::Loaded | Counter::Exceptions)
+    }
+
+    /// What a word tells of that is about an object that was made, by its payload.
+    #[inline]
+    pub const fn made(self, payload: u64) -> Option<Made> {
+        let site = payload & ((1 << SITE_BITS) - 1);
+        let size = payload >> SITE_BITS;
+        match self {
+            Counter::Objects => Some(Made { site, objects: 1, bytes: SIZE_UNIT * size }),
+            Counter::ObjectBytes => Some(Made { site, objects: 0, bytes: SIZE_UNIT * (size << SIZE_BITS) }),
+            _ => None,
+        }
     }
 
     /// The counter of a number.
@@ -189,6 +218,17 @@ impl Counter {
     pub fn of(number: u32) -> Option<Counter> {
         Counter::BY_NUMBER.get(number.wrapping_sub(Counter::FIRST) as usize).copied().flatten()
     }
+}
+
+/// Of an object that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// Where: the number of the place in the code.
+    pub site: u64,
+    /// How many; none, if the word only has more of its size.
+    pub objects: u64,
+    /// Its size; 0 if that is not known.
+    pub bytes: u64,
 }
 
 /// What is counted beside calls.
@@ -210,6 +250,8 @@ pub struct Counting {
     pub gc: bool,
     /// Bytes that are allocated.
     pub alloc: bool,
+    /// Objects that are made, by the places that make them.
+    pub objects: bool,
 }
 
 impl Counting {
@@ -223,6 +265,7 @@ impl Counting {
             Counter::Bytecodes => self.bytecodes,
             Counter::CollectedNs | Counter::Collected => self.gc,
             Counter::Allocated => self.alloc,
+            Counter::Objects | Counter::ObjectBytes => self.objects,
             Counter::ParkedNs
             | Counter::Parked
             | Counter::SleptNs
@@ -259,6 +302,7 @@ impl Counting {
             bytecodes: is_on(self.bytecodes, others.bytecodes),
             gc: is_on(self.gc, others.gc),
             alloc: is_on(self.alloc, others.alloc),
+            objects: is_on(self.objects, others.objects),
         }
     }
 
@@ -272,11 +316,28 @@ impl Counting {
 
     /// Whether something is that has classes' names.
     pub fn names_classes(self) -> bool {
-        Counter::ALL.into_iter().any(|counter| counter.names() && self.has(counter))
+        Counter::ALL.into_iter().any(|counter| counter.names_classes() && self.has(counter))
     }
 
     /// Whether nothing is.
     pub fn is_nothing(self) -> bool {
         self == Counting::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_object_is_told_of_in_two_words() {
+        let units: u64 = (3 << SIZE_BITS) + 5;
+        let site = (1 << SITE_BITS) - 1;
+        let [low, high] = [units & ((1 << SIZE_BITS) - 1), units >> SIZE_BITS].map(|part| part << SITE_BITS | site);
+        let first = Counter::Objects.made(low).expect("an object");
+        let second = Counter::ObjectBytes.made(high).expect("more of it");
+        assert_eq!((first.site, first.objects, second.site, second.objects), (site, 1, site, 0));
+        assert_eq!(first.bytes + second.bytes, SIZE_UNIT * units);
+        assert_eq!(Counter::Allocated.made(low), None);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Of each of a node's n calls, the inner time t_I of its probe pair lies between its own two timestamps; of each of the m calls that
 //! it makes, the outer time t_O lies between its timestamps and its callee's. JFluid takes `n * t_I + m * t_O` out of what was measured.
+//! So is what telling of an object takes, where these are counted.
 //! But a probe does not cost the same everywhere: in dense code it costs less than in code that it keeps from being inlined, or more, and what is
 //! left of millions of calls is then anything. So here the recording with all probes says who calls whom and how often, and how long calls
 //! *wait*; how long they *run* is divided by samples of the undisturbed code:
@@ -98,11 +99,12 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     pub(crate) fn of(cct: &Cct, clock: &Clock) -> Recorded {
-        let calls_made = calls_made(cct);
+        let (calls_made, objects) = (calls_made(cct), cct.objects());
         let (step_ns, queue_ns) = (clock.step_or_period_ns(), clock.queue_ns());
         let own = |(id, node): (NodeId, &crate::cct::Node)| {
             let measured = node.self_measured_ns as f64;
-            let probes = node.calls as f64 * clock.inner_ns + calls_made[id.index()] as f64 * clock.outer_ns;
+            let pairs = node.calls as f64 * clock.inner_ns + calls_made[id.index()] as f64 * clock.outer_ns;
+            let probes = pairs + objects[id.index()] as f64 * clock.object_ns;
             let without = (measured - probes).max(LEAST * measured);
             let cpu = cct.cpu(id);
             let waiting = f64::from(cpu.samples - cpu.running) / f64::from(cpu.samples + 1);

@@ -55,6 +55,8 @@ pub struct Options {
     pub loading: bool,
     /// Exceptions tell that they are made.
     pub exceptions: bool,
+    /// Methods tell of the objects that they make.
+    pub objects: bool,
 }
 
 /// Who reaches a method.

@@ -52,6 +52,7 @@ mod reflection;
 mod resolve;
 mod roots;
 mod select;
+mod sites;
 mod suggestions;
 #[cfg(test)]
 mod tests;
@@ -71,6 +72,7 @@ pub use policy::{Mechanism, NoMechanism, Without};
 pub use record::{MethodRecord, Missed, PatternIndex};
 pub use reflection::Invoker;
 pub use roots::{LeftAlone, RootMatch};
+pub use sites::ObjectSite;
 pub use waits::WaitPlace;
 
 use escape::Escape;
@@ -203,7 +205,7 @@ impl CallGraph {
         };
         let others = self.methods.all().iter().filter(is_other).map(|method| method.key);
         let others = others.chain(self.plan.reflection.probed.iter().copied()).chain(self.plan.natives.probed());
-        let others = others.chain(self.plan.passed());
+        let others = others.chain(self.plan.passed()).chain(self.plan.sites.probed());
         let mut classes: Vec<ClassId> = others.filter_map(|key| self.known.mirrors.get(key).id).collect();
         classes.sort_unstable();
         classes.dedup();

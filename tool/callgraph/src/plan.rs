@@ -10,6 +10,7 @@ use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
 use super::natives::Natives;
 use super::reflection::Reflection;
+use super::sites::Sites;
 
 /// The order of the day.
 #[derive(Debug, Default)]
@@ -27,6 +28,7 @@ pub(super) struct Plan {
     pub(super) guards: Guards,
     pub(super) reflection: Reflection,
     pub(super) natives: Natives,
+    pub(super) sites: Sites,
     /// The classes in which work passes from thread to thread, or threads wait, as far as they are probed.
     pub(super) passed: FxHashSet<ClassKey>,
 }

@@ -19,6 +19,7 @@ mod natives;
 mod opaque;
 mod played_jvm;
 mod receivers;
+mod sites;
 mod waits;
 mod watched;
 

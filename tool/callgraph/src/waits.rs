@@ -111,6 +111,7 @@ impl CallGraph {
         options.waits |= what.probed_waits;
         options.loading |= what.classes;
         options.exceptions |= what.exceptions;
+        options.objects = what.objects;
         self.plan.probe_passages(&self.known);
         self.instrument_again(|graph, method| exceptions || waits && graph.calls_native_wait(method))
     }

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::history::History;
 use super::missing::{at_least, called, unseen, warnings};
 use super::named::Things;
-use super::{Settings, Undisturbed, budget, counters};
+use super::{Settings, Undisturbed, budget, counters, objects};
 use crate::budget::{Governor, Limit, Probes, in_place};
 use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
 use crate::cct::{Cct, NodeId};
@@ -53,6 +53,8 @@ pub(crate) struct Facts {
     history: History,
     /// Names of classes by their numbers, if something is counted by them.
     classes: FxHashMap<u64, Arc<str>>,
+    /// What objects are called by the numbers of the sites that make them, if they are counted.
+    sites: Vec<Arc<str>>,
     /// When recording began.
     began_ns: i64,
     /// How long the steps of the coarse clock were, if there is one.
@@ -98,6 +100,7 @@ impl Facts {
                 true => graph.classes().map(|(id, name)| (id.0, name.clone())).collect(),
                 false => FxHashMap::default(),
             },
+            sites: graph.objects().to_vec(),
             began_ns: session.recorded().began_ns(),
             step_ns,
         }
@@ -123,6 +126,7 @@ pub(crate) fn probes(mode: ClockMode, uses_tsc: bool, calibration: Calibration) 
         inner_spread_ns: calibration.inner_spread_ns,
         outer_ns: calibration.outer_ns.max(0.0),
         outer_spread_ns: calibration.outer_spread_ns,
+        object_ns: calibration.object_ns.max(0.0),
         step_ns: None,
         queued: None,
         drift: None,
@@ -188,7 +192,7 @@ pub(crate) fn profile(
     // Nobody asked for the limit that did not matter.
     let budget = budget.filter(|budget| budget.limit != Limit::UNASKED || !budget.dropped.is_empty());
     warnings.extend(budget.iter().flat_map(|budget| budget::warnings(budget, &clock, &facts.methods)));
-    let mut things = Things::new(&facts.methods, &facts.classes);
+    let mut things = Things::new(&facts.methods, &facts.classes, &facts.sites);
     let threads = thread_profiles(&facts, decoder, &merged, &clock, threads, &mut things);
     let mut profile = Profile {
         imported: None,
@@ -227,6 +231,7 @@ pub(crate) fn profile(
     };
     // From here on trees have nodes that are no methods'.
     counters::count(&mut profile.merged, &all, &facts.history, &mut things);
+    objects::describe(&mut profile);
     let names = things.into_names();
     profile.methods = facts.methods;
     profile.methods.extend(names);

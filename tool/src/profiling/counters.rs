@@ -13,6 +13,11 @@ use crate::profile::{
     Collections, Column, CpuSamples, Extent, MethodIndex, Metric, Node, OTHER_WAITS, Pause, RUNNING, Tree, Unit, Wait,
 };
 
+// Ids of metrics.
+pub(super) const ALLOCATED: &str = "alloc";
+pub(super) const OBJECTS: &str = "objects";
+pub(super) const OBJECT_BYTES: &str = "object-bytes";
+
 /// A counter's metric.
 fn metric(counter: Counter) -> Metric {
     let time = |id, title, about| Metric::counted(id, title, Unit::Nanoseconds, Extent::OwnAndTotal, about);
@@ -84,12 +89,25 @@ fn metric(counter: Counter) -> Metric {
              counts nowhere.",
         ),
         Counter::Allocated => Metric::counted(
-            "alloc",
+            ALLOCATED,
             "allocated",
             Unit::Bytes,
             Extent::OwnAndTotal,
             "Bytes of the heap that the method, or what it calls that is not instrumented, has allocated, as the JVM accounts for them: with \
              what the JVM allocates for itself on the thread (string constants, some KB a class), without what the profile does.",
+        ),
+        Counter::Objects => times(
+            OBJECTS,
+            "objects made",
+            "Objects and arrays that the code of instrumented methods makes, whether the JIT compiler has them allocated or not: those of a class and line \
+             are a line of their own below the method.",
+        ),
+        Counter::ObjectBytes => Metric::counted(
+            OBJECT_BYTES,
+            "bytes of objects made",
+            Unit::Bytes,
+            Extent::OwnAndTotal,
+            "How large these objects are, by the JVM's own account, headers and alignment included.",
         ),
         Counter::CollectedNs => time(
             "gc",

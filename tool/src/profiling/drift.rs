@@ -27,10 +27,18 @@ pub(crate) fn settled(before: Calibration, after: Calibration) -> (Calibration, 
             control_ns: mean(|timed| timed.control_ns),
             inner_spread_ns: spread(|timed| timed.inner_ns, |timed| timed.inner_spread_ns),
             outer_spread_ns: spread(|timed| timed.outer_ns, |timed| timed.outer_spread_ns),
+            object_ns: object_ns(&before, &after),
         };
         return (settled, Some(drift));
     }
-    (before, None)
+    let object_ns = if before.object_ns > 0.0 { before.object_ns } else { after.object_ns };
+    (Calibration { object_ns, ..before }, None)
+}
+
+/// What telling of an object costs, by both timings or by the one of a time when objects were counted.
+fn object_ns(one: &Calibration, other: &Calibration) -> f64 {
+    let timed: Vec<f64> = [one, other].iter().map(|timed| timed.object_ns).filter(|ns| *ns > 0.0).collect();
+    timed.iter().sum::<f64>() / timed.len().max(1) as f64
 }
 
 /// What the probes cost in the mean, if a part of the recording (0 to 1) was made with others.
@@ -43,6 +51,7 @@ pub(crate) fn mixed(usual: Calibration, others: Calibration, part: f64) -> Calib
         control_ns: mean(|timed| timed.control_ns),
         inner_spread_ns: usual.inner_spread_ns.max(others.inner_spread_ns),
         outer_spread_ns: usual.outer_spread_ns.max(others.outer_spread_ns),
+        object_ns: object_ns(&usual, &others),
     }
 }
 
@@ -59,6 +68,7 @@ mod tests {
             control_ns: 30.0,
             inner_spread_ns: spread_ns,
             outer_spread_ns: spread_ns,
+            object_ns: spread_ns,
         }
     }
 
@@ -75,12 +85,23 @@ mod tests {
         assert_eq!(drift, Some(Drift { before_ns: 49.0, after_ns: 55.0 }));
         assert_eq!((settled.inner_ns, settled.outer_ns, settled.outside_ns), (26.0, 26.0, 3.0));
         assert_eq!((settled.inner_spread_ns, settled.outer_spread_ns), (1.0 + 2.0, 1.0 + 1.0));
+        assert_eq!(settled.object_ns, 0.75);
     }
 
     #[test]
     fn probes_that_were_others_for_a_part_cost_the_mean_of_both() {
         let mixed = mixed(timed(20.0, 10.0, 1.0), timed(40.0, 30.0, 2.0), 0.25);
         assert_eq!((mixed.inner_ns, mixed.outer_ns, mixed.inner_spread_ns), (25.0, 15.0, 1.0));
+    }
+
+    #[test]
+    fn what_an_object_costs_is_known_from_when_objects_were_counted() {
+        let of = |object_ns| Calibration { object_ns, ..timed(24.0, 25.0, 1.0) };
+        for (before, after) in [(0.0, 4.0), (4.0, 0.0)] {
+            assert_eq!(settled(of(before), of(after)).0.object_ns, 4.0);
+            assert_eq!(mixed(of(before), of(after), 0.1).object_ns, 4.0);
+        }
+        assert_eq!(mixed(of(3.0), of(4.0), 0.1).object_ns, 3.5);
     }
 
     #[test]

@@ -158,10 +158,13 @@ async fn calibrated(
     history: &History,
 ) -> Result<(Calibration, Option<Calibration>), SessionError> {
     let at_first = history.at_first().alloc;
+    let with = |alloc| Counting { alloc, objects: history.ever().objects, ..history.now() };
     if history.ever().alloc == at_first && history.always().alloc == at_first {
+        if with(at_first) != history.now() {
+            session.count(with(at_first)).await?;
+        }
         return Ok((session.calibrate().await?, None));
     }
-    let with = |alloc| Counting { alloc, ..history.now() };
     session.count(with(at_first)).await?;
     let calibration = session.calibrate().await?;
     session.count(with(!at_first)).await?;

@@ -105,6 +105,7 @@ mod tests {
         bytecodes: false,
         gc: false,
         alloc: false,
+        objects: false,
     };
 
     fn seconds(history: &History, is_on: impl Fn(Counting) -> bool) -> Option<Vec<(u64, u64)>> {

@@ -10,6 +10,8 @@ use crate::profile::{MethodIndex, MethodName, Node, NodeIndex, Tree, tell_apart}
 
 /// A class that was loaded, and nothing more.
 const UNLINKED: &str = "(unlinked classes)";
+/// Made in a place that nobody knows.
+const NOWHERE: &str = "(objects)";
 /// A class that nobody knows any more.
 const GONE: &str = "(unloaded classes)";
 
@@ -19,6 +21,8 @@ pub(super) struct Things<'a> {
     methods: &'a [MethodName],
     /// Names of classes by their numbers, as the JVM has them.
     classes: &'a FxHashMap<u64, Arc<str>>,
+    /// Objects by the numbers of the sites that make them.
+    sites: &'a [Arc<str>],
     names: Vec<MethodName>,
     known: FxHashMap<String, MethodIndex>,
 }
@@ -33,8 +37,12 @@ pub(super) struct Times {
 
 impl<'a> Things<'a> {
     /// None yet.
-    pub(super) fn new(methods: &'a [MethodName], classes: &'a FxHashMap<u64, Arc<str>>) -> Things<'a> {
-        Things { methods, classes, names: Vec::new(), known: FxHashMap::default() }
+    pub(super) fn new(
+        methods: &'a [MethodName],
+        classes: &'a FxHashMap<u64, Arc<str>>,
+        sites: &'a [Arc<str>],
+    ) -> Things<'a> {
+        Things { methods, classes, sites, names: Vec::new(), known: FxHashMap::default() }
     }
 
     /// The names, in the order of their numbers.
@@ -67,6 +75,9 @@ impl<'a> Things<'a> {
     }
 
     fn name(&self, what: Named) -> String {
+        if !what.counter.names_classes() {
+            return self.sites.get(what.number as usize).map_or(NOWHERE, |made| &**made).to_owned();
+        }
         match self.classes.get(&what.number) {
             Some(name) => name.replace('/', "."),
             None if what.counter == Counter::Loaded => UNLINKED.to_owned(),
@@ -103,6 +114,7 @@ impl<'a> Things<'a> {
 #[cfg(test)]
 mod tests {
     use headwater_protocol::MethodId;
+    use headwater_protocol::word::SITE_BITS;
 
     use super::*;
 
@@ -121,7 +133,8 @@ mod tests {
         for (counter, number) in counted {
             cct.add_counted(at, *counter, *number);
         }
-        let mut things = Things::new(&methods, &classes);
+        let sites = [Arc::from("int[]@C:12")];
+        let mut things = Things::new(&methods, &classes, &sites);
         let times = things.hang(&mut tree, &cct);
         let names: Vec<String> = methods.iter().map(|method| method.machine.clone()).collect();
         let names = [names, things.into_names().into_iter().map(|name| name.display).collect()].concat();
@@ -137,6 +150,19 @@ mod tests {
     fn a_name_is_a_node_for_all_that_is_counted_by_it() {
         let counted = [(Counter::Loaded, 7), (Counter::Classes, 7), (Counter::Classes, 8), (Counter::Classes, 7)];
         let expected = ["a.C.m()V a.Bad Classes 2", "a.C.m()V a.Good Classes 1", "a.C.m()V a.Bad Loaded 1"];
+        assert_eq!(hung(&["a.C.m()V"], &[1], &counted), expected);
+    }
+
+    #[test]
+    fn objects_are_nodes_by_class_and_line_with_their_bytes() {
+        let word = |units: u64, site: u64| units << SITE_BITS | site;
+        let counted = [(Counter::Objects, word(3, 0)), (Counter::Objects, word(9, 0)), (Counter::Objects, word(1, 1))];
+        let expected = [
+            "a.C.m()V int[]@C:12 Objects 2",
+            "a.C.m()V (objects) Objects 1",
+            "a.C.m()V int[]@C:12 ObjectBytes 96",
+            "a.C.m()V (objects) ObjectBytes 8",
+        ];
         assert_eq!(hung(&["a.C.m()V"], &[1], &counted), expected);
     }
 

@@ -22,6 +22,8 @@ pub enum Count {
     Bytecodes,
     /// Bytes that are allocated, by the JVM's own account of each thread
     Alloc,
+    /// Objects that instrumented methods make, and how large they are, by class and line; those too that the JIT compiler then does without
+    AllocSites,
     /// How long and how often the JVM stands still for garbage collections, and each of them by itself
     Gc,
 }
@@ -38,6 +40,7 @@ pub(crate) fn counting(kinds: &[Count], clock: ClockMode) -> Counting {
         bytecodes: has(Count::Bytecodes),
         gc: has(Count::Gc),
         alloc: has(Count::Alloc),
+        objects: has(Count::AllocSites),
     }
 }
 
@@ -79,7 +82,7 @@ pub enum Word {
 
 impl ValueEnum for Word {
     fn value_variants<'a>() -> &'a [Word] {
-        use Count::{Alloc, Bytecodes, Classes, Exceptions, Gc, Locks, Waits};
+        use Count::{Alloc, AllocSites, Bytecodes, Classes, Exceptions, Gc, Locks, Waits};
         &[
             Word::Kind(Locks),
             Word::Kind(Waits),
@@ -87,6 +90,7 @@ impl ValueEnum for Word {
             Word::Kind(Exceptions),
             Word::Kind(Bytecodes),
             Word::Kind(Alloc),
+            Word::Kind(AllocSites),
             Word::Kind(Gc),
             Word::On,
             Word::Off,
@@ -110,8 +114,7 @@ pub struct Switching {
     words: Vec<Word>,
 }
 
-const SHAPE: &str =
-    "name what is to be counted (locks, waits, classes, exceptions, bytecodes, alloc, gc), then `on` or `off`";
+const SHAPE: &str = "name what is to be counted (locks, waits, classes, exceptions, bytecodes, alloc, alloc-sites, gc), then `on` or `off`";
 
 /// A change of what is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -245,6 +245,7 @@ impl ProfileArgs {
                 waits: counting.probed_waits,
                 loading: counting.classes,
                 exceptions: counting.exceptions,
+                objects: counting.objects,
                 ..Options::default()
             },
             reveal: match self.reveal {

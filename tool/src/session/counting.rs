@@ -32,10 +32,10 @@ impl Session {
     }
 
     /// Code that is instrumented from now on has probes for these, too; how many classes have code without, which [`Session::probe_those`] changes. Probes for
-    /// what is no longer counted stay, but for code that counts instructions: that costs something wherever it runs.
+    /// what is no longer counted stay, but for code that counts instructions or objects: that costs something wherever it runs.
     pub fn lacks_probes(&mut self, what: Counting) -> usize {
-        let is_code_other = what.bytecodes != self.probed.bytecodes;
-        self.probed = Counting { bytecodes: what.bytecodes, ..self.probed.and(what) };
+        let is_code_other = what.bytecodes != self.probed.bytecodes || what.objects != self.probed.objects;
+        self.probed = Counting { bytecodes: what.bytecodes, objects: what.objects, ..self.probed.and(what) };
         let classes = self.graph.tell(what);
         self.unprobed.extend(classes);
         if is_code_other {

@@ -15,7 +15,7 @@ const PROBES: Probes<'static> = Probes {
     enter: headwater_runtime_java::ENTER,
     exit: headwater_runtime_java::EXIT,
     throw: headwater_runtime_java::THROWN,
-    allocate: None,
+    allocate: Some(headwater_runtime_java::ALLOCATED),
     receive: Some(headwater_runtime_java::REFLECTED),
     argument: Some(headwater_runtime_java::HANDED_OVER),
     around: Some(Around { begin: headwater_runtime_java::BEGUN, end: headwater_runtime_java::DONE }),
@@ -102,16 +102,31 @@ impl Session {
             id: headwater_runtime_java::exception::MADE,
             place: Place::Constructed,
         });
-        let others = arguments.chain(passages).chain(native_calls).chain(waits).chain(made);
+        let objects = self.graph.object_sites(class, loader, name, bytes, &selected).into_iter().map(|site| Request {
+            method_index: site.method_index,
+            id: site.number,
+            place: Place::Allocation { offset: site.offset },
+        });
+        let others = arguments.chain(passages).chain(native_calls).chain(waits).chain(made).chain(objects);
         let mut requests: Vec<Request> = methods.chain(others).collect();
         let mut guards = self.graph.guards(class, loader, name, bytes);
-        let without_guards = requests.len();
+        let mut without_guards = requests.len();
         requests.extend(guards.iter().map(guard_request));
         if requests.is_empty() {
             return None;
         }
         let probes = &probes(self.probed);
         let mut rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
+        // What is only counted gives way first.
+        if let Ok(Rewritten { refused, .. }) = &rewritten
+            && let (crowding, others) = requests.iter().partition::<Vec<Request>, _>(|it| takes_room(it, refused))
+            && !crowding.is_empty()
+        {
+            self.graph.objects_refused(name, "their probes would make methods too large");
+            without_guards -= crowding.len();
+            requests = others;
+            rewritten = headwater_rewriter::instrument(bytes, probes, &requests);
+        }
         // Perhaps there is room without them. Other methods keep theirs: they may be running.
         while let Ok(Rewritten { refused, .. }) = &rewritten
             && let (crowded, fit) = guards.iter().partition::<Vec<Guarded>, _>(|guard| is_in_the_way(guard, refused))
@@ -147,6 +162,7 @@ impl Session {
                         Place::Call { .. } => self.graph.native_call_refused(MethodId(id), &reason),
                         Place::Argument { .. } | Place::Around { .. } => self.graph.passage_refused(name, &reason),
                         Place::Wait { .. } | Place::Constructed => self.graph.wait_refused(name, &reason),
+                        Place::Allocation { .. } => self.graph.objects_refused(name, &reason),
                         _ if refused.refusal == Refusal::NoSuchPlace => self.graph.no_such_lines(MethodId(id)),
                         _ => self.graph.refused(MethodId(id), reason),
                     }
@@ -193,6 +209,15 @@ fn guard_request(guard: &Guarded) -> Request {
         Told::Passed(guard) => Request { method_index, id: guard.0, place: Place::Before { offset } },
         Told::Receiver(call) => Request { method_index, id: call, place: Place::Receiver { offset } },
     }
+}
+
+/// Whether an object that is told of takes room that something has been refused for.
+fn takes_room(request: &Request, refused: &[Refused]) -> bool {
+    let is_in_the_way = |it: &Refused| {
+        let in_method = it.request.method_index == request.method_index && it.refusal.is_for_room();
+        in_method || it.refusal == Refusal::ConstantPoolFull
+    };
+    matches!(request.place, Place::Allocation { .. }) && refused.iter().any(is_in_the_way)
 }
 
 /// Whether something was refused that might not be without a guard.

@@ -179,6 +179,43 @@ public final class HeadwaterV1 {
         HeadwaterV1Handover.end(object, kind);
     }
 
+    /**
+     * An object has been made; its constructor has not been called.
+     *
+     * @param type its class; {@code null} in class files that are too old to name classes
+     * @param site where, as the tool numbers them
+     */
+    public static void allocated(Class<?> type, int site) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.currentOrNobody();
+        if (thread.depth > 0) {
+            HeadwaterV1Sites.object(thread, type, site);
+        }
+    }
+
+    /**
+     * An array has been made.
+     *
+     * @param type of its elements, as in {@link HeadwaterV1Sites}
+     */
+    public static void allocated(int length, int type, int site) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.currentOrNobody();
+        if (thread.depth > 0) {
+            HeadwaterV1Sites.array(thread, length, type, site);
+        }
+    }
+
+    /**
+     * An array has been made with arrays in it.
+     *
+     * @param site of the outer one; those of the other dimensions follow
+     */
+    public static void allocated(Object array, int dimensions, int site) {
+        HeadwaterV1Thread thread = HeadwaterV1Threads.currentOrNobody();
+        if (thread.depth > 0) {
+            HeadwaterV1Sites.arrays(thread, array, dimensions, site);
+        }
+    }
+
     /** Before what may wait. */
     public static void waitBegins(int kind) {
         HeadwaterV1Waits.begin(kind);
@@ -378,6 +415,9 @@ public final class HeadwaterV1 {
 
     /** The agent's number of a class; 0 if it has none any more. */
     static native long classNumber(Class<?> type);
+
+    /** How large an object is, in bytes; 0 if that is not known. */
+    static native long objectSize(Object object);
 
     /** CPU time of the current thread, or of its carrier, in ns. */
     static native long cpuTime();

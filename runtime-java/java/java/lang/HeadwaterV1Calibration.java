@@ -21,8 +21,8 @@ final class HeadwaterV1Calibration {
      *
      * <p>Ends early, with figures that mean nothing, when nobody waits for them any more.
      *
-     * @return inner, outer, what a pair costs outside the root's context, what a control invocation of it takes, and the standard
-     *     deviations of the first two, in ns
+     * @return inner, outer, what a pair costs outside the root's context, what a control invocation of it takes, the standard
+     *     deviations of the first two, and what it takes to tell of an object, if these are counted; in ns
      */
     static double[] calibrate() {
         final int rounds = 64;
@@ -47,6 +47,7 @@ final class HeadwaterV1Calibration {
         double[] outer = new double[rounds];
         double[] outside = new double[rounds];
         double[] control = new double[rounds];
+        double[] object = new double[rounds];
         if (HeadwaterV1Allocation.counted) {
             HeadwaterV1Allocation.goOn(self);
         }
@@ -93,13 +94,17 @@ final class HeadwaterV1Calibration {
             self.root = NO_METHOD;
             self.depth = 1;
             control[slot] = (double) durations(words, self.position) / controls;
+            if (HeadwaterV1Sites.areCounted()) {
+                object[slot] = (double) objects(self, words, pairs) / pairs;
+            }
         }
         self.owner = null;
         self.dead = true;
         self.depth = 0;
         HeadwaterV1Chunks.show(hidden);
         return new double[] {
-            quietMean(inner), quietMean(outer), quietMean(outside), quietMean(control), quietDeviation(inner), quietDeviation(outer)
+            quietMean(inner), quietMean(outer), quietMean(outside), quietMean(control), quietDeviation(inner), quietDeviation(outer),
+            quietMean(object)
         };
     }
 
@@ -119,6 +124,24 @@ final class HeadwaterV1Calibration {
             sum += U.getLong(at) & MAX_PAYLOAD;
         }
         return sum;
+    }
+
+    /** Nanoseconds that it takes to tell of so many objects. */
+    private static long objects(HeadwaterV1Thread self, long words, int count) {
+        self.position = words;
+        // What has no chunk tells nothing.
+        self.head = words;
+        long start = HeadwaterV1Clock.stopwatch();
+        madeRound(count);
+        long end = HeadwaterV1Clock.stopwatch();
+        self.head = 0;
+        return end - start;
+    }
+
+    private static void madeRound(int count) {
+        for (int i = 0; i < count; i++) {
+            HeadwaterV1.allocated(i, HeadwaterV1Sites.BYTE, 0);
+        }
     }
 
     private static void probedRound(int pairs) {

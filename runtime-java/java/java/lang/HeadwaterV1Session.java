@@ -16,7 +16,7 @@ final class HeadwaterV1Session {
     private static final Class<?>[] USED_BY_PROBES = {
         HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class,
         HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Leaving.class, HeadwaterV1Waits.class,
-        HeadwaterV1Exceptions.class
+        HeadwaterV1Exceptions.class, HeadwaterV1Sites.class
     };
 
     private HeadwaterV1Session() {}
@@ -36,6 +36,7 @@ final class HeadwaterV1Session {
             HeadwaterV1Waits.attach();
             HeadwaterV1Exceptions.counted = false;
             HeadwaterV1Leaving.counted = false;
+            HeadwaterV1Sites.end();
             letGo();
             HeadwaterV1Revealed.clear();
             HeadwaterV1Receivers.clear();
@@ -166,6 +167,24 @@ final class HeadwaterV1Session {
         HeadwaterV1Waits.tell(waits);
         HeadwaterV1Exceptions.counted = exceptions;
         HeadwaterV1Leaving.counted = instructions;
+    }
+
+    /**
+     * From now on objects are counted where they are made.
+     *
+     * @return 0 if the JVM does not lay them out as expected
+     */
+    private static long countObjects() {
+        synchronized (LOCK) {
+            return HeadwaterV1Sites.begin();
+        }
+    }
+
+    /** They no longer are. */
+    private static void countNoObjects() {
+        synchronized (LOCK) {
+            HeadwaterV1Sites.end();
+        }
     }
 
     /** The current thread, which is virtual, is about to leave its carrier: what that allocates from here on is not its own. */

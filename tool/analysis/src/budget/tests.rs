@@ -20,6 +20,7 @@ const CLOCK: Clock = Clock {
     inner_spread_ns: 0.0,
     outer_ns: 25.0,
     outer_spread_ns: 0.0,
+    object_ns: 0.0,
     step_ns: None,
     queued: None,
     drift: None,

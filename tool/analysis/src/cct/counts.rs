@@ -14,14 +14,22 @@ pub struct Named {
     pub number: u64,
 }
 
+/// How often something happened, and how many bytes that was, if it has some.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    times: u64,
+    bytes: u64,
+}
+
 /// How often what happened where.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NamedCounts(FxHashMap<(NodeId, Named), u64>);
+pub(super) struct NamedCounts(FxHashMap<(NodeId, Named), Times>);
 
 impl NamedCounts {
-    fn add(&mut self, node: NodeId, what: Named, times: u64) {
+    fn add(&mut self, node: NodeId, what: Named, more: Times) {
         let sum = self.0.entry((node, what)).or_default();
-        *sum = sum.saturating_add(times);
+        sum.times = sum.times.saturating_add(more.times);
+        sum.bytes = sum.bytes.saturating_add(more.bytes);
     }
 
     /// Adds all of it to another tree's, in which nodes are elsewhere, if they are there.
@@ -31,6 +39,15 @@ impl NamedCounts {
                 others.add(place, *what, *times);
             }
         }
+    }
+
+    /// How many objects were made at each node, of so many nodes.
+    pub(super) fn objects(&self, nodes: usize) -> Vec<u64> {
+        let mut objects = vec![0_u64; nodes];
+        for ((node, _), sum) in self.0.iter().filter(|((_, what), _)| what.counter == Counter::Objects) {
+            objects[node.index()] = objects[node.index()].saturating_add(sum.times);
+        }
+        objects
     }
 }
 
@@ -63,17 +80,31 @@ impl Cct {
     /// A word tells of something that was counted in a node's method.
     #[inline]
     pub fn add_counted(&mut self, id: NodeId, counter: Counter, payload: u64) {
-        if counter.names() {
-            self.named.add(id, Named { counter, number: payload }, 1);
+        if let Some(made) = counter.made(payload) {
+            let what = Named { counter: Counter::Objects, number: made.site };
+            self.named.add(id, what, Times { times: made.objects, bytes: made.bytes });
+        } else if counter.names_classes() {
+            self.named.add(id, Named { counter, number: payload }, Times { times: 1, bytes: 0 });
         } else {
             self.add_count(id, counter, payload);
         }
     }
 
-    /// All that was counted by names: where, what, how often; by nodes, in the order of their numbers.
+    /// All that was counted by names: where, what, how often; by nodes, in the order of their numbers. Bytes of objects are something counted, too.
     pub fn named(&self) -> Vec<(NodeId, Named, u64)> {
-        let mut all: Vec<_> = self.named.0.iter().map(|((node, what), times)| (*node, *what, *times)).collect();
+        let mut all = Vec::with_capacity(self.named.0.len());
+        for ((node, what), sum) in &self.named.0 {
+            all.push((*node, *what, sum.times));
+            if what.counter == Counter::Objects {
+                all.push((*node, Named { counter: Counter::ObjectBytes, ..*what }, sum.bytes));
+            }
+        }
         all.sort_unstable();
         all
+    }
+
+    /// How many objects were made at each node, by nodes' indices.
+    pub fn objects(&self) -> Vec<u64> {
+        self.named.objects(self.nodes.len())
     }
 }

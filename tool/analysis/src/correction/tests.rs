@@ -1,6 +1,7 @@
 //! Played recordings, and what becomes of them.
 
 use headwater_protocol::MethodId;
+use headwater_protocol::word::SITE_BITS;
 
 use rustc_hash::FxHashMap;
 
@@ -16,6 +17,7 @@ pub(crate) const CLOCK: Clock = Clock {
     inner_spread_ns: 1.0,
     outer_ns: 20.0,
     outer_spread_ns: 0.5,
+    object_ns: 0.0,
     step_ns: None,
     queued: None,
     drift: None,
@@ -65,6 +67,17 @@ fn of_what_was_measured_a_part_is_left_however_many_probes_there_were() {
     let tree = measured(&called((1, 100), &[(1_000_000, 9_000_000)]));
     assert_eq!(selfs(&tree), [20, 1_800_000]);
     assert!(tree.nodes[1].total_error_ns > tree.nodes[1].total_ns, "and is not known: {tree:?}");
+}
+
+#[test]
+fn what_telling_of_objects_takes_is_not_the_programs() {
+    let mut cct = called((1, 1_000), &[(5, 500)]);
+    let root = cct.roots()[0].0;
+    (0..20).for_each(|_| cct.add_counted(root, Counter::Objects, 3 << SITE_BITS));
+    let told = Clock { object_ns: 5.0, ..CLOCK };
+    let [before, after] = [CLOCK, told].map(|clock| correct(&cct, &clock, &Wholes::default(), None, None));
+    assert_eq!((selfs(&before), selfs(&after)), (vec![890, 450], vec![790, 450]));
+    assert!(after.nodes[0].error_ns > before.nodes[0].error_ns, "and may be wrong: {after:?}");
 }
 
 /// Two callees that take the same. In one of them probes cost 30 ns, as calibrated; in the other, which is not inlined any more, 90.

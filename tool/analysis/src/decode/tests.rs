@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headwater_protocol::collections::Collection;
-use headwater_protocol::word::{Counter, Handover, Wait};
+use headwater_protocol::word::{Counter, Handover, SITE_BITS, Wait};
 
 use super::*;
 use crate::cct::Named;
@@ -17,7 +17,8 @@ mod waits;
 /// Events of one thread by a short notation: `+1@100` enters method 1 at 100 ns, `*1` enters it as a root, `-1` leaves it, `!1`
 /// leaves it by an exception, `p@30` is a pause of 30 ns, `t@7` a change to thread 7, `2@7` to its run 2. `s@5` hands over under number
 /// 5, `r@5` runs that (`r@0` something that was not handed over), `e@0` ends it, `d@5` drops it. `w@8` begins to park, `i@8` to read, `x@9` ends
-/// that, `m@7` are 7 ns in `Object.wait`. `l@8` begins to load a class, `k@9` ends that; `n@7` is an exception of class 7.
+/// that, `m@7` are 7 ns in `Object.wait`. `l@8` begins to load a class, `k@9` ends that; `n@7` is an exception of class 7,
+/// `o@...` an object that is made.
 fn words(text: &str) -> Vec<u64> {
     text.split_whitespace()
         .map(|event| {
@@ -38,6 +39,7 @@ fn words(text: &str) -> Vec<u64> {
                 b'l' => Event::Wait { wait: Wait::Loading, begins: true, time_ns: number },
                 b'k' => Event::Wait { wait: Wait::Loading, begins: false, time_ns: number },
                 b'n' => Event::Count { counter: Counter::Exceptions, value: number },
+                b'o' => Event::Count { counter: Counter::Objects, value: number },
                 b'm' => Event::Count { counter: Counter::WaitedNs, value: number },
                 b's' => Event::Handover { what: Handover::Submit, link: number },
                 b'r' => Event::Handover { what: Handover::Run, link: number },
@@ -321,6 +323,19 @@ fn what_has_a_name_is_counted_by_it() {
     assert_eq!(named(&only), [(1, 7, 2), (1, 8, 2)]);
     decoder.clear(60);
     assert_eq!(decoder.threads().count(), 0, "forgotten");
+}
+
+#[test]
+fn objects_are_counted_by_their_sites_with_their_sizes() {
+    let made = |units: u64, site: u64| format!("o@{}", units << SITE_BITS | site);
+    let [three, five, other] = [made(3, 7), made(5, 7), made(2, 8)];
+    let decoder = decoded(&format!("{three} *1@0 {three} {five} +2@10 {other} -2@20 {three} -1@30 {other}"));
+    let (_, tree) = decoder.threads().next().expect("a thread");
+    let named: Vec<_> =
+        tree.named().into_iter().map(|(id, what, sum)| (id.index(), what.counter, what.number, sum)).collect();
+    let (objects, bytes) = (Counter::Objects, Counter::ObjectBytes);
+    assert_eq!(named, [(1, objects, 7, 3), (1, bytes, 7, 8 * 11), (2, objects, 8, 1), (2, bytes, 8, 16)]);
+    assert_eq!(tree.objects(), [0, 3, 1]);
 }
 
 /// `b@7` are seven instructions of the call that is left next.

@@ -76,6 +76,9 @@ pub struct Clock {
     pub outer_ns: f64,
     /// Its standard deviation.
     pub outer_spread_ns: f64,
+    /// What it takes to tell of an object, where these are counted as they are made; else 0.
+    #[serde(default)]
+    pub object_ns: f64,
     /// Of a coarse clock: how long the step took, in the mean of all moments, that a moment fell into.
     #[serde(default)]
     pub step_ns: Option<f64>,

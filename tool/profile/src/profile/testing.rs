@@ -127,6 +127,7 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
             inner_spread_ns: 0.1,
             outer_ns: f64::MIN_POSITIVE,
             outer_spread_ns: f64::INFINITY,
+            object_ns: 3.5,
             step_ns: Some(117_000.5),
             queued: Some(0.1 + 0.2),
             drift: Some(Drift { before_ns: 48.5, after_ns: 1.0 / 3.0 }),

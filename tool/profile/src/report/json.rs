@@ -124,6 +124,8 @@ struct Clock {
     inner_spread_ns: f64,
     outer_spread_ns: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    object_ns: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     drift: Option<Drift>,
 }
 
@@ -315,6 +317,7 @@ fn report<'a>(profile: &'a Profile, derived: Vec<Metric>, calls: Option<Arranged
             outer_ns: clock.outer_ns,
             inner_spread_ns: clock.inner_spread_ns,
             outer_spread_ns: clock.outer_spread_ns,
+            object_ns: Some(clock.object_ns).filter(|ns| *ns > 0.0),
             drift: clock.drift,
         }),
         times: is_recording.then(|| Times::of(profile)),

@@ -51,18 +51,22 @@ impl MethodSelector {
     }
 
     fn is_read(&self, machine: &str, counts: impl Fn(&MethodPattern) -> bool) -> bool {
-        let machine = without_line(machine);
+        let machine = without_place(machine);
         let (name, descriptor) = machine.split_at(machine.find('(').unwrap_or(machine.len()));
         let Some((class, method)) = name.rsplit_once('.') else { return false };
         self.readings.iter().any(|reading| counts(reading) && reading.matches(class, method, descriptor))
     }
 }
 
-/// Of `a.b.C.m(I)V:12`, as methods are called that are told apart by lines: the method.
-fn without_line(machine: &str) -> &str {
-    match machine.rsplit_once(':') {
-        Some((method, line)) if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) => method,
+/// Of `a.b.C.m(I)V:12`, as methods are called that are told apart by lines: the method. Of `a.b.Item@C:12`, an object that is made there: its class.
+fn without_place(machine: &str) -> &str {
+    let named = match machine.rsplit_once(':') {
+        Some((named, line)) if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) => named,
         _ => machine,
+    };
+    match named.split_once('@') {
+        Some((class, _)) if !named.contains('(') => class,
+        _ => named,
     }
 }
 
@@ -122,6 +126,12 @@ mod tests {
     fn a_line_is_a_part_of_its_method() {
         let checkout: MethodSelector = "com.acme.Shop.checkout(Cart)".parse().expect("a selector");
         assert!(checkout.matches("com.acme.Shop.checkout(Lcom/acme/Cart;)Z:41"));
+        let item: MethodSelector = "com.acme.Item".parse().expect("a selector");
+        assert!(
+            item.matches("com.acme.Item@Shop:41")
+                && item.matches("com.acme.Item@Shop")
+                && !item.matches("com.acme.Items@Shop:41")
+        );
         let checkout: MethodSelector = "checkout".parse().expect("a selector");
         assert!(checkout.matches("com.acme.Shop.checkout:41") && !checkout.matches("com.acme.Shop.checkouts:41"));
     }

@@ -328,6 +328,7 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
     skipped(profile, out)?;
     unseen(profile, style, out)?;
     budget::write(profile, out)?;
+    profile.notes.iter().try_for_each(|note| writeln!(out, "note      {note}"))?;
     if let Some(contention) = &profile.contention {
         writeln!(out, "locks     {}: --view locks", locks::summary(contention))?;
     }
@@ -337,6 +338,9 @@ pub(crate) fn footer(profile: &Profile, style: &Style, out: &mut impl Write) -> 
         "probes    {:.1} ns (±{:.1}) in the method and {:.1} ns (±{:.1}) in its caller, for each call",
         clock.inner_ns, clock.inner_spread_ns, clock.outer_ns, clock.outer_spread_ns
     )?;
+    if clock.object_ns > 0.0 {
+        writeln!(out, "          {:.1} ns for each object that is counted", clock.object_ns)?;
+    }
     if let Some(Drift { before_ns, after_ns }) = clock.drift {
         writeln!(
             out,

@@ -286,6 +286,7 @@ fn whole_profile() -> Profile {
     profile.counted = vec![bytes.uncertain(), things];
     // Facts that came after this layout's file was written.
     (profile.unseen, profile.lengthened, profile.collections) = (Vec::new(), Vec::new(), None);
+    profile.clock.object_ns = 0.0;
     profile
 }
 

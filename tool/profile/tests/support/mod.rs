@@ -77,6 +77,7 @@ pub fn profile() -> Profile {
             inner_spread_ns: 0.125,
             outer_ns: 26.5,
             outer_spread_ns: 0.25,
+            object_ns: 0.0,
             step_ns: None,
             queued: None,
             drift: Some(Drift { before_ns: 49.5, after_ns: 52.0 }),
