@@ -37,6 +37,7 @@ const SOURCE: &str = "
             int sum = pool.submit(() -> map.values().stream().mapToInt(Integer::intValue).sum()).get();
             pool.shutdown();
             pool.awaitTermination(10, TimeUnit.SECONDS);
+            java.util.concurrent.locks.LockSupport.parkNanos(1);
             Object made = Class.forName(\"java.util.ArrayList\").getDeclaredConstructor().newInstance();
             String text = System.getProperty(\"java.vm.name\").length() + made.toString() + new Object().equals(made);
             return map.size() + \" \" + sum + \" \" + text + String.format(\" %05.2f\", Math.floor(2.5));
@@ -97,7 +98,8 @@ fn check(jdk: &Jdk, source: &str, root: &str, tool_options: &[&str]) -> BTreeMap
     let profile = Profile::start(&target, &[&["--root", root, "--jdk", "all"], tool_options].concat());
     assert_eq!(run(target), expected, "{root}");
     let report = profile.of_the_end();
-    assert!(!report["warnings"].to_string().contains("without waiting"), "JDK {}, {root}: {report:#}", jdk.version);
+    let warnings = report["warnings"].to_string();
+    assert!(!warnings.contains("without waiting"), "JDK {}, {root}: {warnings}", jdk.version);
     calls_by_method(&report)
 }
 
