@@ -12,6 +12,7 @@ headwater_tests::trials! {
     }
     first_jdk {
         a_script_that_awaits_a_root_in_vain_fails_by_its_end_at_the_latest,
+        of_a_program_that_does_nothing_no_root_is_proposed_and_it_is_said_why,
     }
 }
 
@@ -79,6 +80,15 @@ fn a_script_that_awaits_a_root_in_vain_fails_by_its_end_at_the_latest(jdk: &Jdk)
         assert_said(&tool.stderr, &[place, "  Steps::root"]);
         assert!(tool.stdout.is_empty(), "{text}: {:#?}", tool.stdout);
     }
+    quit(target);
+}
+
+fn of_a_program_that_does_nothing_no_root_is_proposed_and_it_is_said_why(jdk: &Jdk) {
+    let (_classes, target) = waiting(jdk);
+    let pid = target.pid().to_string();
+    let tool = Process::spawn(headwater().args(["roots", &pid, "-d", "1s", "--recorder", "off"])).finish();
+    assert_eq!(tool.status.code(), Some(1), "{:#?}", tool.stderr);
+    assert_said(&tool.stderr, &["no method outside the JDK was seen at work in 1 s: "]);
     quit(target);
 }
 

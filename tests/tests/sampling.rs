@@ -125,6 +125,9 @@ fn what_burns_is_found_and_all_of_it_is_accounted_for(jdk: &Jdk) {
     let first = &roots["candidates"][0];
     assert_eq!(first["root"], "Burning::compute(int)", "JDK {version}: {roots:#}");
     assert!(first["calls"].as_u64().is_some_and(|calls| calls > 1), "JDK {version}: {roots:#}");
+    for share in ["cpu_share", "allocated_share"] {
+        assert!(first[share].as_f64().is_some_and(|share| share > 0.0), "JDK {version}, {share}: {roots:#}");
+    }
     // When the target ends before the time is over, what was seen is told all the same, by lines, say.
     let mut command = headwater();
     command.args(["sample", &pid, "-d", "1h", "--lines", "-o"]).arg(&json);

@@ -19,6 +19,7 @@ use crate::locks;
 use crate::profile::Profile;
 use crate::thread_dump;
 use crate::thread_dump::cpu::Reading;
+use crate::threads::activity::Activity;
 use crate::whole_jvm::{Recorder, Whole};
 use looks::{Looking, Looks};
 
@@ -98,6 +99,11 @@ impl SampleError {
             SampleError::Interrupted => 130,
         }
     }
+}
+
+/// Ids of the metrics of waiting for anything but work.
+pub(crate) fn ids_of_waits() -> impl Iterator<Item = &'static str> {
+    Activity::WAITS.into_iter().map(|activity| metrics::named(activity).0)
 }
 
 /// What is heard of samples while they are taken.

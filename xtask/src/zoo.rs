@@ -37,6 +37,7 @@ use program::{Program, Root};
 use result::Record;
 use run::{Pace, Setting};
 use truth::Truth;
+use which::Costs;
 
 /// What `--short` runs, unless programs are named: quick ones, with a client and without.
 const SHORT: [&str; 2] = ["hsqldb", "jetty"];
@@ -61,7 +62,8 @@ pub(crate) struct Arguments {
     /// Compare the shares of the largest methods with samples of the undisturbed program
     #[arg(long)]
     truth: bool,
-    /// Profile nothing: ask `headwater roots` of each program which method to name, and compare with those that it is known for
+    /// Ask `headwater roots` of each program which method to name, and compare with those that it is known for; with --truth, profile the
+    /// first, and compare what that costs with what it said
     #[arg(long)]
     which: bool,
     /// Profile each root so many times, each in a JVM of its own, and compare every two of them
@@ -123,10 +125,11 @@ impl Arguments {
 
     /// Asks which method to name, of every program on every JDK.
     fn ask(&self, programs: &[Program], compiler: &Jdk, binary: &Path) -> Result<(), String> {
+        let costs = if self.truth { Costs::Compared } else { Costs::Believed };
         let mut all = Vec::new();
         let asked = self.each(programs, compiler, "which", |setting, directory| {
             let of = format!("{}, {}", setting.program.name, setting.jdk.version);
-            all.push(which::ask(setting, binary, directory, of)?);
+            all.push(which::ask(setting, binary, directory, of, costs)?);
             Ok(())
         });
         println!("{}", which::table(&all));

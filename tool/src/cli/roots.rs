@@ -13,6 +13,7 @@ use crate::profiling::Stage;
 use crate::request::destination::{Destination, Shape};
 use crate::request::duration;
 use crate::request::progress::{Progress, Shown};
+use crate::roots::held::By;
 use crate::roots::{self, Looking, show};
 use crate::whole_jvm::Recorder;
 
@@ -20,9 +21,11 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   headwater roots 4711
   headwater roots shop.jar -d 30s
+  headwater roots shop.jar --by wait
+  headwater roots shop.jar --try 1
   headwater roots shop.jar -o roots.json
 
-Exit codes: 0 done, 1 failed, or nothing was seen running, 2 usage, 3 no such target or no permission, 5 the target ended,
+Exit codes: 0 done, 1 failed, or nothing was seen at work, 2 usage, 3 no such target or no permission, 5 the target ended,
 130 Ctrl-C before anything was known.";
 
 /// Which JVM, and how long it is looked at.
@@ -33,9 +36,15 @@ pub(super) struct RootsArgs {
     /// Sample all threads for so long
     #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     duration: Duration,
-    /// Then time the calls of some methods for so long
+    /// Then time the calls of some methods for so long, or up to five times as long where they are long
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
     timing: Duration,
+    /// What methods are to hold much of
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::All)]
+    by: By,
+    /// Profile the first N exactly, for a second each, to say what that costs rather than what it is likely to
+    #[arg(long = "try", value_name = "N", default_value_t = 0)]
+    tried: usize,
     /// Use the JVM's flight recorder; in a JVM up to 22 its first start discards compiled code
     #[arg(long, value_enum, default_value_t = Recorder::On)]
     recorder: Recorder,
@@ -44,7 +53,7 @@ pub(super) struct RootsArgs {
 }
 
 pub(super) async fn run(arguments: &RootsArgs, interrupt: impl Future<Output = ()>) -> ExitCode {
-    let RootsArgs { target, duration, timing, recorder, destination } = arguments;
+    let RootsArgs { target, duration, timing, by, tried, recorder, destination } = arguments;
     let jvm = match jvm::resolve(target) {
         Ok(jvm) => jvm,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
@@ -58,7 +67,7 @@ pub(super) async fn run(arguments: &RootsArgs, interrupt: impl Future<Output = (
         Stage::RootsInstrumented(_) => {}
         other => progress.show(other),
     };
-    let looking = Looking { sampling: *duration, timing: *timing, recorder: *recorder };
+    let looking = Looking { sampling: *duration, timing: *timing, by: *by, tried: *tried, recorder: *recorder };
     say_price(&jvm, *recorder);
     progress.live("sampling all threads");
     let found = roots::find(&jvm, looking, pin!(interrupt), &observer).await;

@@ -1,40 +1,49 @@
-//! What samples say of methods: how much of the CPU time each holds, and which hold the same.
+//! What samples say of methods: how much each holds, and which hold the same.
 
 use rustc_hash::FxHashMap;
 
-use crate::pattern::{JDK_PACKAGES, pattern_of};
-use crate::profile::{MethodName, NodeIndex, Profile};
+use super::held::{By, Columns, Held, OfThread, Weights};
+use super::names::{Names, Whose, could_be_named, gets_probes, is_generic, worth};
+use crate::pattern::pattern_of;
+use crate::profile::{MethodName, Profile, Tree};
 
 /// What holds less is no candidate.
 const LEAST_SHARE: f64 = 0.05;
 /// So many are looked at; a bit each.
 const MOST: usize = 512;
 const WORDS: usize = MOST / 64;
+/// What holds less of the CPU time than this part does less than work while threads wait in it: its waits count as much less.
+const WORKS: f64 = 0.02;
 /// Methods that share so much of what either holds are a chain of calls.
 const SAME: f64 = 0.95;
-/// Of a chain of calls so many are timed, from its outermost to its innermost.
+/// Of a chain of calls so many are timed, from its outermost to its innermost, each worth less than the one before.
 const OF_A_CHAIN: usize = 4;
+const NEXT: f64 = 0.75;
 /// What runs so much of its time itself is mostly called so often that its probes would cost the program more than they tell: such methods are
 /// timed only where there are so few others.
 const LEAF: f64 = 0.5;
 const FEW: usize = 4;
 
-/// A method that was seen running, or waiting for one that did.
+/// A method that was seen running or waiting, or having called one that did.
 #[derive(Clone, Debug)]
 pub struct Method {
     /// Its names.
     pub name: MethodName,
-    /// CPU time with what it calls; of a recursion the outermost call's.
-    pub cpu_ns: u64,
-    /// Without.
+    /// What it holds with what it calls; of a recursion the outermost call.
+    pub held: Held,
+    /// CPU time without what it calls.
     pub own_ns: u64,
-    /// How many calls are above it, in the mean of that time.
+    /// The part of its CPU time in code that an exact profile has probes in.
+    pub probed_ns: u64,
+    /// How much it is of all that is looked for.
+    pub share: f64,
+    /// How many calls are above it, in the mean of that.
     pub depth: f64,
 }
 
 impl Method {
     fn is_leaf(&self) -> bool {
-        self.own_ns as f64 >= LEAF * self.cpu_ns as f64
+        self.held.cpu_ns > 0 && self.own_ns as f64 >= LEAF * self.held.cpu_ns as f64
     }
 
     /// As a pattern names it: `a.b.C::m(int, String)`.
@@ -48,116 +57,100 @@ pub(super) struct Seen {
     /// Those that could be roots, the largest first.
     pub(super) methods: Vec<Method>,
     /// What was seen in Java code.
-    pub(super) whole_ns: u64,
-    /// What the process took.
+    pub(super) whole: Held,
+    /// CPU time of the process, and of the JVM's own threads.
     pub(super) process_ns: u64,
-    /// Of each pair the CPU time that has both, `a * n + b`.
-    pairs: Vec<u64>,
+    pub(super) jvms_ns: u64,
+    /// Threads that only waited.
+    pub(super) still: usize,
+    /// Whether anything is known of allocations.
+    pub(super) has_allocations: bool,
+    /// Of each pair what both hold, as a part of all, `a * n + b`.
+    pairs: Vec<f64>,
 }
 
+/// A thread's tree, and what its nodes hold themselves.
+type Course<'p> = (&'p Tree, OfThread);
+
 impl Seen {
-    pub(super) fn of(profile: &Profile) -> Seen {
-        let tree = &profile.merged;
-        let column = profile.counted.iter().position(|metric| metric.id == "cpu").and_then(|at| tree.counted.get(at));
-        let own = |at: usize| column.map_or(0, |column| column.at(NodeIndex(at)).own);
-        let process_ns = (0..tree.nodes.len()).map(own).sum();
-        // Classes of the same name, of different loaders, are one.
-        let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
-        let number: Vec<usize> = profile
-            .methods
-            .iter()
-            .map(|name| {
-                let next = numbers.len();
-                *numbers.entry(&name.machine).or_insert(next)
+    pub(super) fn of(profile: &Profile, by: By) -> Seen {
+        let columns = Columns::of(profile);
+        let has_threads = !profile.threads.is_empty();
+        let trees = profile.threads.iter().map(|thread| &thread.tree);
+        let courses: Vec<Course<'_>> = trees
+            .chain((!has_threads).then_some(&profile.merged))
+            .map(|tree| (tree, columns.of_thread(tree)))
+            .collect();
+        let (mut whole, mut process_ns, mut jvms_ns) = (Held::default(), 0, 0);
+        for (node, held) in courses.iter().flat_map(|(tree, course)| tree.nodes.iter().zip(&course.own)) {
+            let machine = &profile.methods[node.method.0].machine;
+            process_ns += held.cpu_ns;
+            jvms_ns += if machine.starts_with("[JVM:") { held.cpu_ns } else { 0 };
+            if !machine.starts_with('[') {
+                whole.add(held);
+            }
+        }
+        let weights = Weights::of(by, &whole);
+        let mut methods: Vec<Method> = sums(profile, &courses, &weights)
+            .into_iter()
+            .filter(|method| could_be_named(&method.name.machine))
+            .filter_map(|mut method| {
+                method.depth /= weights.share(&method.held, 1.0).max(f64::MIN_POSITIVE);
+                let works = method.held.cpu_ns as f64 / whole.cpu_ns.max(1) as f64 / WORKS;
+                method.share = weights.share(&method.held, if whole.cpu_ns > 0 { works.min(1.0) } else { 1.0 });
+                (method.share >= LEAST_SHARE).then_some(method)
             })
             .collect();
-        let mut all: Vec<Option<Method>> = vec![None; numbers.len()];
-        let mut whole_ns = 0;
-        let mut path = Vec::new();
-        for (at, node) in tree.nodes.iter().enumerate() {
-            let own_ns = own(at);
-            if own_ns == 0 {
-                continue;
-            }
-            path.clear();
-            path.extend(std::iter::successors(Some(at), |at| tree.nodes[*at].caller().map(|above| above.0)));
-            let names = path.iter().rev().map(|at| tree.nodes[*at].method.0).enumerate();
-            let is_java = !profile.methods[node.method.0].machine.starts_with('[');
-            whole_ns += if is_java { own_ns } else { 0 };
-            let mut met: Vec<usize> = Vec::with_capacity(path.len());
-            for (depth, method) in names {
-                if met.contains(&number[method]) {
-                    continue;
-                }
-                met.push(number[method]);
-                let new = || Method { name: profile.methods[method].clone(), cpu_ns: 0, own_ns: 0, depth: 0.0 };
-                let known = all[number[method]].get_or_insert_with(new);
-                known.cpu_ns += own_ns;
-                known.depth += depth as f64 * own_ns as f64;
-            }
-            if let Some(known) = &mut all[number[node.method.0]] {
-                known.own_ns += own_ns;
-            }
-        }
-        let is_large = |method: &Method| method.cpu_ns as f64 >= LEAST_SHARE * whole_ns as f64;
-        let mut methods: Vec<Method> = all
-            .into_iter()
-            .flatten()
-            .filter(|method| is_large(method) && could_be_named(&method.name.machine))
-            .collect();
-        methods.iter_mut().for_each(|method| method.depth /= method.cpu_ns.max(1) as f64);
-        methods.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.depth.total_cmp(&b.depth)));
+        methods.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.depth.total_cmp(&b.depth)));
         methods.truncate(MOST);
-        let places: FxHashMap<&str, usize> =
-            methods.iter().enumerate().map(|(at, method)| (method.name.machine.as_str(), at)).collect();
-        let mut pairs = vec![0; methods.len() * methods.len()];
-        let mut on_path: Vec<[u64; WORDS]> = Vec::with_capacity(tree.nodes.len());
-        for (at, node) in tree.nodes.iter().enumerate() {
-            let mut bits = node.caller().map_or([0; WORDS], |above| on_path[above.0]);
-            if let Some(place) = places.get(profile.methods[node.method.0].machine.as_str()) {
-                bits[place / 64] |= 1 << (place % 64);
-            }
-            on_path.push(bits);
-            let own_ns = own(at);
-            if own_ns > 0 {
-                let set: Vec<usize> = (0..methods.len()).filter(|bit| bits[bit / 64] >> (bit % 64) & 1 == 1).collect();
-                for a in &set {
-                    set.iter().for_each(|b| pairs[a * methods.len() + b] += own_ns);
-                }
-            }
-        }
-        Seen { methods, whole_ns, process_ns, pairs }
+        let pairs = pairs(profile, &courses, &weights, &methods);
+        let still = courses.iter().filter(|(_, course)| course.is_still).count();
+        let has_allocations = columns.has_allocations();
+        Seen { methods, whole, process_ns, jvms_ns, still, has_allocations, pairs }
     }
 
-    /// The CPU time that two methods hold both.
-    pub(super) fn together(&self, a: usize, b: usize) -> u64 {
+    /// What two methods hold both, as a part of all; of one and the same, what it holds.
+    pub(super) fn together(&self, a: usize, b: usize) -> f64 {
         self.pairs[a * self.methods.len() + b]
     }
 
-    /// The methods that are worth timing, at most so many: some of each chain of calls, the largest chains first.
-    pub(super) fn to_time(&self, most: usize) -> Vec<usize> {
+    /// The methods that are worth timing, at most so many: some of each chain of calls, what is most likely to be chosen first.
+    pub(super) fn to_time(&self, names: &Names, most: usize) -> Vec<usize> {
         let mut chains: Vec<Vec<usize>> = Vec::new();
         for method in 0..self.methods.len() {
             let is_same = |chain: &&mut Vec<usize>| {
-                let larger = self.methods[chain[0]].cpu_ns.max(self.methods[method].cpu_ns);
-                self.together(chain[0], method) as f64 >= SAME * larger as f64
+                let larger = self.together(chain[0], chain[0]).max(self.together(method, method));
+                self.together(chain[0], method) >= SAME * larger
             };
             match chains.iter_mut().find(is_same) {
                 Some(chain) => chain.push(method),
                 None => chains.push(vec![method]),
             }
         }
-        let mut chosen = Vec::new();
+        let mut ranked: Vec<(f64, usize)> = Vec::new();
         for chain in &mut chains {
             chain.sort_by(|a, b| self.methods[*a].depth.total_cmp(&self.methods[*b].depth));
-            let (own, others): (Vec<usize>, Vec<usize>) = chain
+            let machine = |method: &usize| self.methods[*method].name.machine.as_str();
+            let (generic, named): (Vec<usize>, Vec<usize>) = chain
                 .iter()
                 .filter(|method| !self.methods[**method].is_leaf())
-                .partition(|method| !super::choice::is_library(&self.methods[**method].name.machine));
+                .partition(|method| is_generic(machine(method)));
             // The program's own first: who reads the list knows them.
-            chosen.extend(spread(&own, OF_A_CHAIN));
-            chosen.extend(spread(&others, OF_A_CHAIN.saturating_sub(own.len()).max(1)));
+            let (libraries, own): (Vec<usize>, Vec<usize>) =
+                named.iter().partition(|method| names.whose(machine(method)) == Whose::Library);
+            let mut of_chain = spread(&own, OF_A_CHAIN);
+            of_chain.extend(spread(&libraries, OF_A_CHAIN.saturating_sub(own.len()).max(1)));
+            if of_chain.is_empty() {
+                of_chain = spread(&generic, OF_A_CHAIN / 2);
+            }
+            let ranks = std::iter::successors(Some(1.0), |worth| Some(worth * NEXT));
+            ranked.extend(of_chain.into_iter().zip(ranks).map(|(method, rank)| {
+                let it = &self.methods[method];
+                (rank * it.share * worth(names, &it.name.machine, &it.held), method)
+            }));
         }
+        ranked.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let mut chosen: Vec<usize> = ranked.into_iter().map(|(_, method)| method).collect();
         if chosen.len() < FEW {
             let leaves = (0..self.methods.len()).filter(|method| self.methods[*method].is_leaf());
             chosen.extend(leaves.take(FEW));
@@ -165,6 +158,79 @@ impl Seen {
         chosen.truncate(most);
         chosen
     }
+}
+
+/// What each method holds. Classes of the same name, of different loaders, are one.
+fn sums(profile: &Profile, courses: &[Course<'_>], weights: &Weights) -> Vec<Method> {
+    let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
+    let number: Vec<usize> = profile
+        .methods
+        .iter()
+        .map(|name| {
+            let next = numbers.len();
+            *numbers.entry(&name.machine).or_insert(next)
+        })
+        .collect();
+    let mut all: Vec<Option<Method>> = vec![None; numbers.len()];
+    let mut path = Vec::new();
+    for (tree, course) in courses {
+        for (at, held) in course.own.iter().enumerate().filter(|(_, held)| **held != Held::default()) {
+            path.clear();
+            path.extend(std::iter::successors(Some(at), |at| tree.nodes[*at].caller().map(|above| above.0)));
+            let innermost = tree.nodes[at].method.0;
+            let is_probed = gets_probes(&profile.methods[innermost].machine);
+            let share = weights.share(held, 1.0);
+            let mut met: Vec<usize> = Vec::with_capacity(path.len());
+            for (depth, method) in path.iter().rev().map(|at| tree.nodes[*at].method.0).enumerate() {
+                if met.contains(&number[method]) {
+                    continue;
+                }
+                met.push(number[method]);
+                let new = || Method {
+                    name: profile.methods[method].clone(),
+                    held: Held::default(),
+                    own_ns: 0,
+                    probed_ns: 0,
+                    share: 0.0,
+                    depth: 0.0,
+                };
+                let known = all[number[method]].get_or_insert_with(new);
+                known.held.add(held);
+                known.probed_ns += if is_probed { held.cpu_ns } else { 0 };
+                known.depth += depth as f64 * share;
+            }
+            if let Some(known) = &mut all[number[innermost]] {
+                known.own_ns += held.cpu_ns;
+            }
+        }
+    }
+    all.into_iter().flatten().collect()
+}
+
+fn pairs(profile: &Profile, courses: &[Course<'_>], weights: &Weights, methods: &[Method]) -> Vec<f64> {
+    let places: FxHashMap<&str, usize> =
+        methods.iter().enumerate().map(|(at, method)| (method.name.machine.as_str(), at)).collect();
+    let place: Vec<Option<usize>> =
+        profile.methods.iter().map(|name| places.get(name.machine.as_str()).copied()).collect();
+    let mut pairs = vec![0.0; methods.len() * methods.len()];
+    for (tree, course) in courses {
+        let mut on_path: Vec<[u64; WORDS]> = Vec::with_capacity(tree.nodes.len());
+        for (node, held) in tree.nodes.iter().zip(&course.own) {
+            let mut bits = node.caller().map_or([0; WORDS], |above| on_path[above.0]);
+            if let Some(place) = place[node.method.0] {
+                bits[place / 64] |= 1 << (place % 64);
+            }
+            on_path.push(bits);
+            let share = weights.share(held, 1.0);
+            if share > 0.0 {
+                let set: Vec<usize> = (0..methods.len()).filter(|bit| bits[bit / 64] >> (bit % 64) & 1 == 1).collect();
+                for a in &set {
+                    set.iter().for_each(|b| pairs[a * methods.len() + b] += share);
+                }
+            }
+        }
+    }
+    pairs
 }
 
 /// So many of them, from the first to the last.
@@ -175,16 +241,36 @@ fn spread(all: &[usize], most: usize) -> Vec<usize> {
     (0..most).map(|at| all[at * (all.len() - 1) / (most - 1).max(1)]).collect()
 }
 
-/// Whether a method can be a root that people would name: not the JDK's, nor of a class that is made up while the program runs.
-fn could_be_named(machine: &str) -> bool {
-    const MADE_UP: [&str; 7] =
-        ["$$Lambda", "$Proxy", "LambdaForm", "$$SpringCGLIB", "$$EnhancerBy", "$ByteBuddy", "GeneratedMethodAccessor"];
-    let name = machine.split('(').next().unwrap_or(machine);
-    !name.starts_with('[')
-        && !JDK_PACKAGES.iter().any(|package| name.starts_with(package))
-        && !MADE_UP.iter().any(|part| name.contains(part))
-        && !name.contains('/')
-        && !name.ends_with("<clinit>")
+/// What was seen of made-up programs.
+#[cfg(test)]
+pub(super) mod testing {
+    use headwater_profile::build::Builder;
+
+    use super::*;
+    use crate::profile::{Extent, Metric, Unit};
+
+    /// A stack of methods, the outermost first, and what its innermost holds: CPU time, waits, waits for work, bytes.
+    pub(in crate::roots) type Stack<'s> = (&'s [&'s str], [u64; 4]);
+
+    pub(in crate::roots) fn seen(by: By, stacks: &[Stack<'_>]) -> Seen {
+        let mut builder = Builder::default();
+        let metric = |id, unit| Metric::counted(id, id, unit, Extent::OwnAndTotal, "");
+        let times = ["cpu", "parked", "idle"].map(|id| builder.described(metric(id, Unit::Nanoseconds)));
+        let allocated = builder.described(metric("allocated", Unit::Bytes));
+        let thread = builder.thread(Some("worker"));
+        for (stack, values) in stacks {
+            let methods: Vec<_> = stack
+                .iter()
+                .map(|name| match name.starts_with('[') {
+                    true => builder.method(name, name),
+                    false => builder.method(&format!("{name}()V"), &format!("{name}()")),
+                })
+                .collect();
+            let values = times.into_iter().chain([allocated]).zip(*values).filter(|(_, value)| *value > 0);
+            builder.add_stack(thread, methods, values);
+        }
+        Seen::of(&builder.finish("com.acme.Main", ""), by)
+    }
 }
 
 #[cfg(test)]
@@ -192,25 +278,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_up_at_run_time_is_no_root() {
-        for name in ["com.acme.Shop.main([Ljava/lang/String;)V", "a.B$C.lambda$x$0()V", "org.x.Y.<init>()V"] {
-            assert!(could_be_named(name), "{name}");
-        }
-        for name in [
-            "java.lang.Thread.run()V",
-            "a.B$$Lambda.0x0000/123.run()V",
-            "jdk.proxy2.$Proxy7.m()V",
-            "[JVM: GC Thread]",
-            "a.B.<clinit>()V",
-        ] {
-            assert!(!could_be_named(name), "{name}");
-        }
-    }
-
-    #[test]
     fn a_long_chain_is_looked_at_from_end_to_end() {
         assert_eq!(spread(&[1, 2, 3], 8), [1, 2, 3]);
         assert_eq!(spread(&(0..100).collect::<Vec<_>>(), 4), [0, 33, 66, 99]);
         assert_eq!(spread(&[1, 2], 1), [1]);
+    }
+
+    #[test]
+    fn of_each_chain_some_are_timed_the_programs_own_first_and_no_leaves() {
+        let (pool, run, dispatch) =
+            ("org.apache.Pool.process", "com.acme.Worker.run", "org.springframework.Mvc.doDispatch");
+        let (handle, row) = ("com.acme.Api.handle", "com.acme.Row.value");
+        let seen = testing::seen(
+            By::Cpu,
+            &[
+                (&[pool, run, dispatch, handle], [35, 0, 0, 0]),
+                (&[pool, run, dispatch, handle, row], [25, 0, 0, 0]),
+                (&[pool, run, dispatch], [40, 0, 0, 0]),
+            ],
+        );
+        let timed = |most| -> Vec<String> {
+            let chosen = seen.to_time(&Names::of("com.acme.Main"), most);
+            chosen.into_iter().map(|method| seen.methods[method].name.display.clone()).collect()
+        };
+        let all = timed(16);
+        assert!(!all.contains(&format!("{run}()")), "its name says nothing: {all:?}");
+        assert_eq!(all[..2], [format!("{pool}()"), format!("{handle}()")], "{all:?}");
+        assert_eq!(timed(1).len(), 1);
     }
 }
