@@ -6,6 +6,7 @@
 
 use super::seen::Method;
 use super::timed::Timed;
+use crate::profile::Limit;
 
 /// CPU time of code with probes for each call in it: of the densest programs, of most, of the least dense.
 const NS_A_CALL: [f64; 3] = [2.0, 5.0, 25.0];
@@ -81,7 +82,9 @@ pub(super) fn cost(method: &Method, timed: &Timed, below: f64, pair_ns: f64, sec
     let calls_a_second = [sparse, usual, dense].map(|ns| (probed / ns).max(below));
     // In the same time as they were seen in, running or waiting.
     let taken = (timed.per_second * timed.mean_ns).max(method.held.cpu_ns as f64 / seconds.max(1e-3));
-    let longer = |calls: f64, in_place: f64| 1.0 + calls * pair_ns * in_place / taken.max(1.0);
+    // Nobody has asked for more than that.
+    let limit = Limit::UNASKED.part_of(timed.mean_ns);
+    let longer = |calls: f64, in_place: f64| 1.0 + (calls * pair_ns * in_place / taken.max(1.0)).min(limit);
     let times_as_long = [longer(calls_a_second[0], IN_PLACE[0]), longer(calls_a_second[2], IN_PLACE[1])];
     Ok(Cost { calls_a_second, pair_ns, times_as_long, basis: Basis::Estimated })
 }

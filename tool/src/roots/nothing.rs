@@ -4,8 +4,10 @@ use super::held::By;
 use super::seen::Seen;
 use crate::report::units::{plural, time};
 
-/// Of a processor: a program that takes less does nothing worth a profile.
+/// Of a processor: a program whose Java code takes less does nothing worth a profile, where the JVM takes no more than that for itself: looking at it
+/// takes some.
 const IDLE: f64 = 0.01;
+const JVMS: f64 = 0.1;
 /// And so little Java code says nothing.
 const STILL: f64 = 0.001;
 /// So much of its CPU time in one place is the reason.
@@ -49,7 +51,7 @@ pub(super) fn is_still(seen: &Seen, seconds: f64) -> bool {
 
 /// Whether hardly anything ran.
 pub(super) fn is_idle(seen: &Seen, seconds: f64) -> bool {
-    (seen.process_ns as f64) < IDLE * seconds * 1e9
+    (seen.whole.cpu_ns as f64) < IDLE * seconds * 1e9 && (seen.process_ns as f64) < JVMS * seconds * 1e9
 }
 
 #[cfg(test)]

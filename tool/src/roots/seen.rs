@@ -292,8 +292,8 @@ mod tests {
         let seen = testing::seen(
             By::Cpu,
             &[
-                (&[pool, run, dispatch, handle], [35, 0, 0, 0]),
-                (&[pool, run, dispatch, handle, row], [25, 0, 0, 0]),
+                (&[pool, run, dispatch, handle], [25, 0, 0, 0]),
+                (&[pool, run, dispatch, handle, row], [35, 0, 0, 0]),
                 (&[pool, run, dispatch], [40, 0, 0, 0]),
             ],
         );

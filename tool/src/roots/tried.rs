@@ -67,7 +67,8 @@ mod tests {
         let tree = Tree::of(vec![node(None, 0, 4), node(Some(0), 1, 40), node(Some(1), 2, 360)]);
         let lengthened = Lengthened { root: MethodIndex(0), recorded_ns: 3e6, bare_ns: 1e6, error_ns: 0.0, calls: 9 };
         let clock = Clock { inner_ns: 15.0, outer_ns: 25.0, ..Clock::default() };
-        let profile = Profile { clock, lengthened: vec![lengthened], ..profile_of(tree, Vec::new(), 3) };
+        let whole = Profile { at_least: Vec::new(), unseen: Vec::new(), ..profile_of(tree, Vec::new(), 3) };
+        let profile = Profile { clock, lengthened: vec![lengthened], ..whole };
         let cost = of(&profile, 50.0).expect("a cost");
         assert_eq!((cost.calls_a_second, cost.pair_ns, cost.times_as_long), ([5_000.0; 3], 40.0, [3.0; 2]));
         // Nothing to compare with.
