@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use crate::jvm::Jvm;
 use crate::pattern::MethodPattern;
 use crate::profile::{Profile, Target};
+use crate::profiling::settle::UNSETTLED;
 use crate::profiling::{self, Observer, ProfileError, Settings, Stage};
 use crate::report::units::plural;
 use crate::sampling::{self, Classes, SampleError, Waits, Wanted};
@@ -139,7 +140,11 @@ pub(crate) async fn find(
     }
     let profile = time(jvm, (&seen, &chosen), looking.timing, &mut interrupt, observer).await?;
     let calls = timed(&seen, &chosen, &profile);
-    let looked = Looked { pair_ns: profile.clock.inner_ns + profile.clock.outer_ns, seconds };
+    let looked = Looked {
+        pair_ns: profile.clock.inner_ns + profile.clock.outer_ns,
+        seconds,
+        is_compiled: !profile.warnings.iter().any(|warning| warning == UNSETTLED),
+    };
     let mut candidates = candidates(&seen, &names, &calls, looked);
     let (timed, mut warnings) = (profile.duration, profile.warnings);
     for candidate in candidates.iter_mut().take(looking.tried) {

@@ -40,6 +40,8 @@ pub(super) struct Looked {
     pub(super) pair_ns: f64,
     /// How long was sampled.
     pub(super) seconds: f64,
+    /// Whether the program's code was compiled by then.
+    pub(super) is_compiled: bool,
 }
 
 /// The best roots first.
@@ -78,7 +80,7 @@ pub(super) fn candidates(seen: &Seen, names: &Names, timed: &[Timed], looked: Lo
                 held: method.held,
                 timed: *best,
                 same: others.map(|it| methods[it.method].name.display.clone()).collect(),
-                cost: cost::cost(method, best, below, looked.pair_ns, looked.seconds),
+                cost: cost::cost(method, best, below, looked),
             };
             (method.share * worth(names, &method.name.machine, &method.held) * as_step(best), candidate)
         })
@@ -119,7 +121,7 @@ mod tests {
             Some(Timed { method, calls: *calls, per_second: *calls as f64, mean_ns: *mean_ns, p99_ns })
         });
         let timed: Vec<Timed> = timed.collect();
-        candidates(seen, &Names::of("com.acme.Main"), &timed, Looked { pair_ns: 40.0, seconds: 5.0 })
+        candidates(seen, &Names::of("com.acme.Main"), &timed, Looked { pair_ns: 40.0, seconds: 5.0, is_compiled: true })
     }
 
     fn named(found: &[Candidate]) -> Vec<&str> {

@@ -4,6 +4,7 @@
 //! for the CPU time that this one takes in code that would have probes; what was timed below the candidate is a bound. Where these figures are from:
 //! docs/ZOO.md.
 
+use super::choice::Looked;
 use super::seen::Method;
 use super::timed::Timed;
 use crate::profile::Limit;
@@ -57,6 +58,8 @@ pub enum Unknown {
     FewSamples,
     /// It runs in the JDK's code and native code, which has no probes; how often that calls back is not known.
     NotProbed,
+    /// The JIT compilers were at work on the program: soon it will call more in the same time.
+    NotCompiled,
 }
 
 impl Unknown {
@@ -65,12 +68,17 @@ impl Unknown {
         match self {
             Unknown::FewSamples => "it was hardly seen running",
             Unknown::NotProbed => "it runs in code of the JDK's, and nothing tells how often that calls back",
+            Unknown::NotCompiled => "the JIT compilers were at work on the program",
         }
     }
 }
 
-/// By `seconds` of samples; `below` are the calls a second of methods that were timed within it.
-pub(super) fn cost(method: &Method, timed: &Timed, below: f64, pair_ns: f64, seconds: f64) -> Result<Cost, Unknown> {
+/// `below` are the calls a second of methods that were timed within it.
+pub(super) fn cost(method: &Method, timed: &Timed, below: f64, looked: Looked) -> Result<Cost, Unknown> {
+    let Looked { pair_ns, seconds, is_compiled } = looked;
+    if !is_compiled {
+        return Err(Unknown::NotCompiled);
+    }
     if method.held.samples < LEAST_SAMPLES {
         return Err(Unknown::FewSamples);
     }
@@ -96,12 +104,16 @@ mod tests {
     use crate::roots::held::Held;
 
     /// A method that is entered a hundred times a second, takes 5 ms each time, and was seen for two seconds.
-    fn of(cpu_ns: u64, probed_ns: u64, samples: u64, below: f64) -> Result<Cost, Unknown> {
+    fn seen(cpu_ns: u64, probed_ns: u64, samples: u64, below: f64, is_compiled: bool) -> Result<Cost, Unknown> {
         let name = MethodName { machine: "a.B.m()V".to_owned(), display: "a.B.m()".to_owned() };
         let held = Held { cpu_ns, samples, ..Held::default() };
         let method = Method { name, held, own_ns: 0, probed_ns, share: 1.0, depth: 1.0 };
         let timed = Timed { method: 0, calls: 200, per_second: 100.0, mean_ns: 5e6, p99_ns: 6_000_000 };
-        cost(&method, &timed, below, 40.0, 2.0)
+        cost(&method, &timed, below, Looked { pair_ns: 40.0, seconds: 2.0, is_compiled })
+    }
+
+    fn of(cpu_ns: u64, probed_ns: u64, samples: u64, below: f64) -> Result<Cost, Unknown> {
+        seen(cpu_ns, probed_ns, samples, below, true)
     }
 
     #[test]
@@ -123,5 +135,6 @@ mod tests {
     fn what_was_hardly_seen_and_what_has_no_probes_is_not_known() {
         assert_eq!(of(1_000_000_000, 1_000_000_000, 3, 0.0), Err(Unknown::FewSamples));
         assert_eq!(of(1_000_000_000, 10_000_000, 100, 0.0), Err(Unknown::NotProbed));
+        assert_eq!(seen(1_000_000_000, 1_000_000_000, 100, 0.0, false), Err(Unknown::NotCompiled));
     }
 }

@@ -104,7 +104,7 @@ fn cost(candidate: &Candidate) -> String {
             let (calls, times) = match basis {
                 Basis::Estimated => (
                     format!("about {} ({} to {})", rounded(*likely), rounded(*low), rounded(*high)),
-                    format!("{} to {}", factor(*least), factor(*most)),
+                    between(*least, *most),
                 ),
                 Basis::Tried => (format!("tried, {}", rounded(*likely)), factor(*least)),
             };
@@ -124,6 +124,12 @@ fn rounded(number: f64) -> String {
         _ => (number / 1e9, " billion"),
     };
     if value < 9.5 && !unit.is_empty() { format!("{value:.1}{unit}") } else { format!("{value:.0}{unit}") }
+}
+
+/// Both bounds, where they are told apart.
+fn between(least: f64, most: f64) -> String {
+    let (least, most) = (factor(least), factor(most));
+    if least == most { least } else { format!("{least} to {most}") }
 }
 
 fn factor(factor: f64) -> String {
