@@ -15,6 +15,7 @@ mod endings;
 mod events;
 mod exactness;
 mod exceptions;
+mod explaining;
 mod exports;
 mod footprint;
 mod gentle;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         events::trials(),
         exceptions::trials(),
         exactness::trials(),
+        explaining::trials(),
         exports::trials(),
         footprint::trials(),
         gentle::trials(),

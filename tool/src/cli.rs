@@ -16,6 +16,7 @@ mod detach;
 mod diff;
 mod doctor;
 mod events;
+mod explain;
 mod list;
 mod locks;
 mod profile;
@@ -108,6 +109,7 @@ async fn execute(command: Command) -> ExitCode {
         Command::Analyse(arguments) => analyse::run(&arguments, interrupted()).await,
         Command::Watch(arguments) => watch::run(&arguments, interrupted()).await,
         Command::Report(arguments) => report::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Detach { target } => detach::run(&target).await,
     }

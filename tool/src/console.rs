@@ -197,6 +197,7 @@ impl Console {
             Command::Tree(output) => self.report(&output).await?,
             Command::Flat(output) => self.report(&output.showing(View::Flat, None)).await?,
             Command::Callers { method, output } => self.report(&output.showing(View::Callers, method)).await?,
+            Command::Explain(explaining) => self.explain(&explaining).await?,
             Command::Snapshot { file } => {
                 let profile = self.profile_so_far().await?;
                 Output::to_file(file.clone()).write(&profile, Origin::Recording)?;

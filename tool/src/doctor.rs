@@ -324,13 +324,17 @@ fn other_agents(options: &[String], files: &[String]) -> Check {
 
 fn session(jvm: &Jvm) -> Check {
     const NAME: &str = "other sessions";
-    let busy = agent::loaded_directory(jvm.pid).is_some() && has_live_segment(jvm.pid);
-    if busy {
+    if is_profiled(jvm) {
         let remedy = format!("end it, or, if its process is gone, `headwater detach {}`", jvm.pid);
         failure(NAME, "a headwater is attached to this JVM", remedy)
     } else {
         ok(NAME, "none")
     }
+}
+
+/// Whether a tool is attached to a JVM.
+pub(crate) fn is_profiled(jvm: &Jvm) -> bool {
+    agent::loaded_directory(jvm.pid).is_some() && has_live_segment(jvm.pid)
 }
 
 /// The event buffer is mapped as long as a session lasts.

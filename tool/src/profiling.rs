@@ -32,6 +32,7 @@ pub mod live;
 mod missing;
 mod named;
 mod objects;
+mod reach;
 mod recorder;
 mod settings;
 pub(crate) mod settle;

@@ -4,6 +4,7 @@
 pub(crate) mod count;
 pub(crate) mod destination;
 pub(crate) mod events;
+pub(crate) mod explain;
 pub(crate) mod locks;
 pub(crate) mod output;
 pub(crate) mod profile;

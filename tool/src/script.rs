@@ -219,6 +219,7 @@ fn check(statement: &Statement, before: Expected) -> Result<Expected, String> {
             Command::Tree(_)
             | Command::Flat(_)
             | Command::Callers { .. }
+            | Command::Explain(_)
             | Command::Threads
             | Command::Roots
             | Command::Snapshot { .. }

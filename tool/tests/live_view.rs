@@ -490,3 +490,10 @@ fn of_a_large_tree_only_what_is_on_the_screen_is_put_into_words() {
         assert!((1..24).contains(&screen.view.worded_rows()), "{keys}: {}", screen.view.worded_rows());
     }
 }
+
+#[test]
+fn why_a_method_is_there_has_a_page() {
+    let mut screen = Screen::showing(profile(), (80, 24));
+    screen.press("w");
+    assert!(screen.text().contains("how it was reached is not known"), "{}", screen.text());
+}

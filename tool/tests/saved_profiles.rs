@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use headwater::profile::{Profile, Root};
+use headwater::profile::reach::{Cause, Moment, Reach, Reached};
+use headwater::profile::{MethodIndex, Profile, Root};
 use headwater::snapshot;
+use headwater_terms::reach::Way;
 use headwater_tests::Scratch;
 
 #[path = "../profile/tests/support/mod.rs"]
@@ -257,6 +259,33 @@ fn several_files_a_side() {
     );
     let failed = saved.failure(&[&["diff", "--fail-if", "calls(refund) > 0"], &sides[..]].concat(), 1);
     assert!(failed.starts_with("headwater: FAILED calls(refund) > 0: 0 before, 1 after per root call"), "{failed}");
+}
+
+#[test]
+fn a_saved_profile_explains_its_methods() {
+    let saved = Saved::new();
+    let cause = |by: Option<usize>, way| Cause { by: by.map(MethodIndex), way, through: None };
+    let reached = |cause| Reached { cause, probed: Some(Moment::default()), ..Reached::default() };
+    let methods = vec![reached(cause(None, Way::Root)), reached(cause(Some(0), Way::Direct))];
+    saved.save("whole.hw", &Profile { reach: Some(Reach { methods, ..Reach::default() }), ..recursive() });
+    let text = saved.result(&["explain", "whole.hw", "com.acme.Cart.total"]);
+    assert!(text.starts_with("com.acme.Cart.total(): has probes, was called 140 times\n"), "{text}");
+    assert!(
+        text.contains("checkout(Cart): named by the root\n          > com.acme.Cart.total(): called directly\n"),
+        "{text}"
+    );
+    assert_eq!(saved.result(&["explain", "whole.hw", "com.acme.Cart.total", "-o", "why.json"]), "");
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(saved.0.file("why.json")).expect("the file")).expect("JSON");
+    assert_eq!((&json["schema"], &json["methods"][0]["calls"]), (&"headwater-explain/1".into(), &140.into()));
+
+    let older = saved.result(&["explain", "before.hw", "com.acme.Cart.total"]);
+    assert!(older.contains("how it was reached is not known"), "{older}");
+    let unknown = saved.failure(&["explain", "whole.hw", "com.acme.Crat.total"], 1);
+    assert!(unknown.contains("nothing that matches com.acme.Crat.total was reached"), "{unknown}");
+    assert!(unknown.contains("Did you mean com.acme.Cart.total()?"), "{unknown}");
+    assert!(saved.failure(&["explain", "nobody.hw", "total"], 1).starts_with("headwater: cannot open nobody.hw"));
+    assert!(saved.failure(&["explain", "whole.hw", "a b.c"], 2).contains("column 2"));
 }
 
 #[test]

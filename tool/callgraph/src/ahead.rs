@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{MethodInfo, MethodRef};
+use headwater_terms::reach::Trigger;
 
 use super::CallGraph;
 use super::policy::Mechanism;
@@ -80,6 +81,7 @@ impl CallGraph {
         }
         let pace = self.likely.pace_of_guesses(&self.known);
         let threshold = self.likely.threshold(pace);
+        let before = self.methods.set_trigger(Trigger::Ahead);
         loop {
             let mut expanded = false;
             for method in self.likely.take_frontier(&self.methods) {
@@ -103,6 +105,7 @@ impl CallGraph {
                 self.likely.push(method);
             }
             if !expanded {
+                self.methods.set_trigger(before);
                 return;
             }
         }

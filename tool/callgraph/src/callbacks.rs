@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::{CallSites, descriptor_classes, parameters, returned};
+use headwater_terms::reach::Way;
 use rustc_hash::FxHashSet;
 
 use super::CallGraph;
-use super::filter::Caller;
 use super::known::Known;
 use super::methods::Methods;
 use super::mirror::{ClassKey, OBJECT, Signature};
@@ -34,6 +34,7 @@ use super::outward::{Leaving, calls_what_it_is_given};
 use super::policy::{CALLED_BACK, HANDED_OVER, Mechanism, Probability};
 use super::reachable::Applied;
 use super::record::Callee;
+use super::source::Source;
 
 /// Types outside the filter that are mentioned everywhere and say nothing about who may be called.
 const SAY_NOTHING: [&str; 10] = [
@@ -85,17 +86,17 @@ impl CallGraph {
         sites: &CallSites,
         method: (ClassKey, Signature),
         loader: LoaderId,
-        caller: Caller,
+        from: Source,
         callees: &mut Vec<Callee>,
     ) {
-        self.expose_loaders(caller);
-        let Some(ways) = self.ways_out(sites, method, loader, caller) else { return };
+        self.expose_loaders(from);
+        let Some(ways) = self.ways_out(sites, method, loader, from) else { return };
         if self.known.options.without.has(Mechanism::Expected) {
             return;
         }
         let mut selected = Vec::new();
-        self.hand_out_type(method.0, &ways, caller, &mut selected);
-        let what = Applied::HandedOut(caller, ways.key());
+        self.hand_out_type(method.0, &ways, from, &mut selected);
+        let what = Applied::HandedOut(from.caller, ways.key());
         for name in &sites.types {
             if SAY_NOTHING.contains(&name.as_str()) {
                 continue;
@@ -103,11 +104,11 @@ impl CallGraph {
             let types = self.still_to_apply(name, loader, &what);
             let may_come = self.known.mirrors.may_come(&types, loader);
             if may_come {
-                self.escape.handed_out_pending.insert(name.as_str().into(), caller);
+                self.escape.handed_out_pending.insert(name.as_str().into(), from);
             }
             let needs_before = self.known.needs;
             for key in types {
-                self.hand_out_type(key, &ways, caller, &mut selected);
+                self.hand_out_type(key, &ways, from, &mut selected);
             }
             if may_come && self.known.needs == needs_before {
                 self.has_applied(name, loader, what.clone());
@@ -126,8 +127,9 @@ impl CallGraph {
         sites: &CallSites,
         (key, signature): (ClassKey, Signature),
         loader: LoaderId,
-        caller: Caller,
+        from: Source,
     ) -> Option<WaysOut> {
+        let caller = from.caller;
         let mut any = sites.dynamic.iter().any(calls_what_it_is_given);
         // Of these only what the filter does not admit.
         let mut passed_on: FxHashSet<&str> = sites.kept.iter().map(String::as_str).collect();
@@ -141,7 +143,7 @@ impl CallGraph {
             passed_on.extend(descriptor_classes(parameters(&call.descriptor)));
         }
         if opens {
-            self.open_up(caller);
+            self.open_up(from.via(Way::Unnamed));
         } else {
             for call in &sites.calls {
                 let called = self.known.mirrors.intern_signature(&call.name, &call.descriptor);
@@ -166,7 +168,7 @@ impl CallGraph {
         (!types.is_empty()).then_some(WaysOut { any, types })
     }
 
-    fn hand_out_type(&mut self, key: ClassKey, ways: &WaysOut, caller: Caller, selected: &mut Vec<MethodId>) {
+    fn hand_out_type(&mut self, key: ClassKey, ways: &WaysOut, from: Source, selected: &mut Vec<MethodId>) {
         self.escape.mentioned.insert(key);
         let leaves = |key: &ClassKey| ways.any || ways.types.contains(key);
         if self.escape.handed_out.contains_key(&key) || !self.known.mirrors.supertypes(key).iter().any(leaves) {
@@ -175,11 +177,11 @@ impl CallGraph {
         let needs_before = self.known.needs;
         for subtype in self.known.mirrors.subtypes(key) {
             if !self.known.mirrors.get(subtype).is_abstract_class() {
-                self.expose(subtype, key, caller, selected);
+                self.expose(subtype, key, from, selected);
             }
         }
         if self.known.needs == needs_before {
-            self.escape.handed_out.insert(key, caller);
+            self.escape.handed_out.insert(key, from);
         }
     }
 
@@ -187,9 +189,9 @@ impl CallGraph {
     pub(super) fn hand_out_again(&mut self, class: ClassKey, supertype: ClassKey) {
         let name = &self.known.mirrors.get(supertype).name;
         let pending = self.escape.handed_out_pending.get(name).copied();
-        if let Some(caller) = self.escape.handed_out.get(&supertype).copied().or(pending) {
+        if let Some(from) = self.escape.handed_out.get(&supertype).copied().or(pending) {
             let mut selected = Vec::new();
-            self.expose(class, supertype, caller, &mut selected);
+            self.expose(class, supertype, from, &mut selected);
             selected
                 .into_iter()
                 .for_each(|method| self.methods.raise(method, self.methods.of_callback(&self.known, method)));
@@ -197,7 +199,8 @@ impl CallGraph {
     }
 
     /// Objects of `class` are called from outside the filter, by way of the type that was handed out.
-    fn expose(&mut self, class: ClassKey, handed_out: ClassKey, caller: Caller, selected: &mut Vec<MethodId>) {
+    fn expose(&mut self, class: ClassKey, handed_out: ClassKey, from: Source, selected: &mut Vec<MethodId>) {
+        let (caller, from) = (from.caller, from.through(handed_out));
         if !self.known.is_inside(class, caller) {
             return;
         }
@@ -223,33 +226,33 @@ impl CallGraph {
                 if !matches!(&**name, "<init>" | "finalize")
                     && !self.escape.mentions.withholds(
                         &mut self.known,
-                        &self.methods,
+                        &mut self.methods,
                         &self.likely,
                         class,
                         signature,
-                        caller,
+                        from,
                     )
                 {
-                    self.select_exposed(class, signature, caller, selected);
+                    self.select_exposed(class, signature, from, selected);
                 }
             }
         }
     }
 
-    fn select_exposed(&mut self, class: ClassKey, signature: Signature, caller: Caller, selected: &mut Vec<MethodId>) {
+    fn select_exposed(&mut self, class: ClassKey, signature: Signature, from: Source, selected: &mut Vec<MethodId>) {
         self.reachable.hidden.set_exposing(true);
-        let mut places = self.known.places_of(class, signature, caller);
+        let mut places = self.known.places_of(class, signature, from.caller);
         places.retain(|place| {
-            !self.reachable.watched.is_watched(&self.known, &self.methods, &self.likely, *place, signature, caller)
+            !self.reachable.watched.is_watched(&self.known, &self.methods, &self.likely, *place, signature, from)
         });
-        self.select_at(places, signature, caller, selected);
+        self.select_at(places, signature, from, selected);
         self.reachable.hidden.set_exposing(false);
     }
 
     /// Code outside the filter can call a method on objects of a class after all.
-    pub(super) fn expose_method(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
+    pub(super) fn expose_method(&mut self, class: ClassKey, signature: Signature, from: Source) {
         let mut selected = Vec::new();
-        self.select_exposed(class, signature, caller, &mut selected);
+        self.select_exposed(class, signature, from, &mut selected);
         selected
             .into_iter()
             .for_each(|method| self.methods.raise(method, self.methods.of_callback(&self.known, method)));

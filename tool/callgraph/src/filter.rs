@@ -72,7 +72,7 @@ pub(super) enum Caller {
 
 /// Classes that must not contain probes, also when the user names them, beside the probes' own. Each has its reason; a test runs
 /// with all others instrumented.
-const NEVER: [&str; 3] = [
+pub(super) const NEVER: [&str; 3] = [
     // The probes run it: Java methods, until the JIT compiler replaces them.
     "jdk/internal/misc/Unsafe",
     // Once it has been redefined, HotSpot adjusts every class's method tables at each later redefinition.

@@ -11,20 +11,21 @@
 //! a second time, what it overrides: visitors are, again and again, for each class that is visited.
 
 use headwater_rewriter::{CallKind, CallSite};
+use headwater_terms::reach::{Trigger, Way};
 
-use super::filter::Caller;
 use super::known::Known;
 use super::mirror::{ClassKey, Signature};
 use super::policy::{HOTSWAPPED_AGAIN, INITIALIZER, LOADED_FOR_USE, Mechanism, Probability, REMEMBERED};
 use super::reachable::Reachable;
 use super::receivers::Spare;
 use super::record::Callee;
+use super::source::{Source, way_of};
 use super::{CallGraph, likely};
 
 impl Reachable {
-    pub(super) fn foresee_initializer(&mut self, known: &Known, initialized: &str, class: ClassKey, caller: Caller) {
+    pub(super) fn foresee_initializer(&mut self, known: &Known, initialized: &str, class: ClassKey, from: Source) {
         if known.is_still_to_come(initialized, class) {
-            self.initializers.insert(initialized.into(), caller);
+            self.initializers.insert(initialized.into(), from);
         }
     }
 }
@@ -85,7 +86,7 @@ impl CallGraph {
             if has_code
                 && is_used
                 && self.known.options.shows(&mirror.name, mirror.loader, name, caller)
-                && let Some(method) = self.select(class, signature, caller)
+                && let Some(method) = self.select(class, signature, Source::new(caller, None, Way::Override))
             {
                 self.methods.raise(method, LOADED_FOR_USE);
             }
@@ -100,6 +101,7 @@ impl CallGraph {
             return;
         }
         let least = self.likely.threshold_within(&self.known);
+        self.methods.set_trigger(Trigger::Foreseen);
         let mut at = 0;
         while let Some(method) = self.methods.in_class(class).get(at).copied() {
             at += 1;
@@ -113,11 +115,13 @@ impl CallGraph {
             let caller = self.known.options.caller(self.known.mirrors.get(class).loader);
             for call in &sites.calls {
                 let from_here = probability * likely::of_call(call.likelihood);
-                self.foresee(call, class, caller, from_here, least);
+                let from = Source::new(caller, Some(method), way_of(call.kind));
+                self.foresee(call, class, from, from_here, least);
             }
             if probability * INITIALIZER >= REMEMBERED {
+                let from = Source::new(caller, Some(method), Way::Initializer);
                 for initialized in &sites.initialized {
-                    self.reachable.foresee_initializer(&self.known, initialized, class, caller);
+                    self.reachable.foresee_initializer(&self.known, initialized, class, from);
                 }
             }
         }
@@ -125,14 +129,7 @@ impl CallGraph {
         self.known.needed.clear();
     }
 
-    fn foresee(
-        &mut self,
-        call: &CallSite,
-        class: ClassKey,
-        caller: Caller,
-        from_here: Probability,
-        least: Probability,
-    ) {
+    fn foresee(&mut self, call: &CallSite, class: ClassKey, from: Source, from_here: Probability, least: Probability) {
         let signature = self.known.mirrors.intern_signature(&call.name, &call.descriptor);
         let mirror = self.known.mirrors.get(class);
         let loader = mirror.loader;
@@ -145,13 +142,13 @@ impl CallGraph {
             let probability = from_here * likely::of_target(1, classes);
             if probability >= least
                 && self.likely.has_run(&self.known, class, signature) != Some(false)
-                && let Some(method) = self.select(class, signature, caller)
+                && let Some(method) = self.select(class, signature, from.through(class))
             {
                 self.methods.raise(method, probability);
             }
         } else if from_here >= REMEMBERED && self.known.is_still_to_come(&call.owner, class) {
             // It is only remembered: there is no class that it could be selected in.
-            self.reach_call(call, loader, caller, Spare::Nothing, &mut Vec::<Callee>::new());
+            self.reach_call(call, loader, from, Spare::Nothing, &mut Vec::<Callee>::new());
         }
     }
 }

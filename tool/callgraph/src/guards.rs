@@ -20,6 +20,7 @@ use std::sync::Arc;
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_rewriter::{CallSite, CallSites, ClassFile, Likelihood, call_sites};
 use headwater_terms::Scheme;
+use headwater_terms::reach::Way;
 use rustc_hash::FxHashMap;
 
 use super::CallGraph;
@@ -31,6 +32,7 @@ use super::policy::{HUGE, MANY_BEHIND, MOST_GUARDS, Mechanism, RECEIVER_BYTES};
 use super::reachable::Reachable;
 use super::receivers::Receivers;
 use super::record::Callee;
+use super::source::Source;
 
 /// A probe before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +58,10 @@ pub enum Told {
 
 /// The calls of a target in a method.
 #[derive(Clone, Debug)]
-struct Called {
-    owner: Arc<str>,
-    name: Arc<str>,
-    descriptor: Arc<str>,
+pub(super) struct Called {
+    pub(super) owner: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) descriptor: Arc<str>,
 }
 
 impl Called {
@@ -131,6 +133,12 @@ impl Guards {
     fn get_mut(&mut self, id: MethodId) -> Option<&mut Guard> {
         let method = self.methods.get(&id)?;
         self.of.get_mut(method)?.guards.iter_mut().find(|guard| guard.id == id)
+    }
+
+    /// What is behind guards that nobody has come to, and the methods that they are in.
+    pub(super) fn up(&self) -> impl Iterator<Item = (MethodId, &Called)> {
+        let in_methods = self.of.iter().flat_map(|(method, here)| here.guards.iter().map(|guard| (*method, guard)));
+        in_methods.filter(|(_, guard)| guard.state == State::Up).map(|(method, guard)| (method, &guard.called))
     }
 
     fn is_full(&self) -> bool {
@@ -263,7 +271,8 @@ impl CallGraph {
                 let longer = length + same.count() as u32 * RECEIVER_BYTES;
                 // Without these it may still be compiled.
                 let fits = longer <= HUGE;
-                let number = if fits { self.number_of_receiving(call, loader, caller, least) } else { None };
+                let from = Source::new(caller, Some(method), Way::Received);
+                let number = if fits { self.number_of_receiving(call, loader, from, least) } else { None };
                 if let Some(number) = number {
                     length = longer;
                     here.receivers.push((number, Called::by(call)));

@@ -3,6 +3,7 @@
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_rewriter::ClassFile;
 use headwater_terms::Scheme;
+use headwater_terms::reach::Trigger;
 
 use super::CallGraph;
 use super::known::Known;
@@ -73,6 +74,7 @@ impl CallGraph {
         let Some(key) = self.known.mirrors.by_id(id) else { return Vec::new() };
         self.known.code.add(key, Some(bytes.to_vec()));
         let is_due = self.plan.to_hotswap.contains(&key);
+        self.methods.set_trigger(Trigger::Foreseen);
         self.foresee_overrides(key);
         self.foresee_in(key);
         if !is_due {
@@ -93,6 +95,7 @@ impl CallGraph {
         bytes: &[u8],
         file: &ClassFile<'_>,
     ) -> Vec<Selected> {
+        self.methods.set_trigger(Trigger::Loaded);
         let key = self.known.mirrors.loading(loader, name, file);
         if loader.is_jdk() {
             self.escape.mentions.jdk_class_comes(&self.known, file);
@@ -123,11 +126,9 @@ impl CallGraph {
             self.plan.to_hotswap.insert(key);
         }
         for id in handed_out {
-            let Some(record) = self.methods.record_mut(id) else { continue };
             if probed {
-                record.in_place = true;
-                self.methods.no_longer_missed(id);
-            } else {
+                self.methods.is_in_place(id);
+            } else if let Some(record) = self.methods.record_mut(id) {
                 // Whoever links a class is about to call it.
                 (record.handed_out, record.called_next) = (false, true);
             }

@@ -6,10 +6,13 @@
 //!
 //! So are lambdas' classes: see [`lambdas`](super::lambdas).
 
+use std::collections::hash_map::Entry;
+
 use headwater_protocol::MethodId;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
+use super::cause::Cause;
 use super::mirror::{ClassKey, Signature};
 use super::policy::{LOADED_LATER, Probability, UNNAMED};
 use super::record::Callee;
@@ -19,8 +22,8 @@ use super::record::Callee;
 pub(super) enum Code {
     /// In that of the method that makes them: it has that method's guards.
     Own,
-    /// In that of a hidden one, which it comes to.
-    Hidden,
+    /// In that of a hidden one, which it comes to for this reason.
+    Hidden(Cause),
 }
 
 /// A hidden method that shown code comes to.
@@ -32,13 +35,15 @@ pub(super) struct Due {
     pub(super) by: Option<MethodId>,
     /// Of being called when that is.
     pub(super) probability: Probability,
+    pub(super) cause: Cause,
 }
 
 /// The hidden methods that are reachable.
 #[derive(Debug, Default)]
 pub(super) struct Hidden {
     due: Vec<Due>,
-    seen: FxHashSet<(ClassKey, Signature)>,
+    /// Those that were, with their causes.
+    seen: FxHashMap<(ClassKey, Signature), Cause>,
     /// Those that may be called on objects that nobody names; who names one of them is likelier to call it.
     seen_unnamed: FxHashSet<(ClassKey, Signature)>,
     by: Option<MethodId>,
@@ -76,28 +81,29 @@ impl Hidden {
     }
 
     /// A hidden method is reachable.
-    pub(super) fn push(&mut self, key: ClassKey, signature: Signature) {
-        if self.seen.insert((key, signature)) {
-            self.due.push(Due { key, signature, by: self.by, probability: self.probability });
+    pub(super) fn push(&mut self, key: ClassKey, signature: Signature, cause: Cause) {
+        if let Entry::Vacant(seen) = self.seen.entry((key, signature)) {
+            seen.insert(cause);
+            self.due.push(Due { key, signature, by: self.by, probability: self.probability, cause });
         }
     }
 
     /// A lambda's method may be called on an object that nobody names.
-    pub(super) fn push_unnamed(&mut self, key: ClassKey, signature: Signature) {
-        if !self.seen.contains(&(key, signature)) && self.seen_unnamed.insert((key, signature)) {
-            self.due.push(Due { key, signature, by: None, probability: UNNAMED });
+    pub(super) fn push_unnamed(&mut self, key: ClassKey, signature: Signature, cause: Cause) {
+        if !self.seen.contains_key(&(key, signature)) && self.seen_unnamed.insert((key, signature)) {
+            self.due.push(Due { key, signature, by: None, probability: UNNAMED, cause });
         }
     }
 
     /// Of which classes a method has been looked through.
     pub(super) fn declarers(&self, signature: Signature) -> impl Iterator<Item = ClassKey> {
-        self.seen.iter().filter(move |seen| seen.1 == signature).map(|seen| seen.0)
+        self.seen.keys().filter(move |seen| seen.1 == signature).map(|seen| seen.0)
     }
 
     /// What it calls is to be selected once more.
     pub(super) fn push_again(&mut self, key: ClassKey, signature: Signature) {
-        if self.seen.remove(&(key, signature)) {
-            self.push(key, signature);
+        if let Some(cause) = self.seen.remove(&(key, signature)) {
+            self.push(key, signature, cause);
         }
     }
 }
@@ -118,7 +124,7 @@ impl CallGraph {
             let callees = if home == due.key {
                 let (name, descriptor) = self.known.mirrors.signature(due.signature).clone();
                 let Some(sites) = self.known.code.sites(home, &name, &descriptor) else { continue };
-                self.select_callees(&sites, (home, due.signature), due.by, Code::Hidden, due.probability)
+                self.select_callees(&sites, (home, due.signature), due.by, Code::Hidden(due.cause), due.probability)
             } else {
                 self.select_lambdas(&due, home)
             };

@@ -13,8 +13,10 @@
 
 use headwater_rewriter::Lambda;
 use headwater_terms::Scheme;
+use headwater_terms::reach::Way;
 use rustc_hash::FxHashSet;
 
+use super::cause::Cause;
 use super::hidden::Due;
 use super::known::Known;
 use super::methods::Methods;
@@ -22,6 +24,7 @@ use super::mirror::{ClassKey, Signature};
 use super::outward::Leaving;
 use super::receivers::Spare;
 use super::record::Callee;
+use super::source::Source;
 use super::{CallGraph, likely};
 
 impl Known {
@@ -74,7 +77,7 @@ impl Methods {
 
 impl CallGraph {
     /// A lambda's method may be called.
-    pub(super) fn reach_lambda(&mut self, lambda: ClassKey, signature: Signature) {
+    pub(super) fn reach_lambda(&mut self, lambda: ClassKey, signature: Signature, cause: Cause) {
         let Some(host) = self.known.lambda_host(lambda) else { return };
         // In total, the filters decide what is instrumented, not the calls.
         if self.known.options.scheme == Scheme::Total {
@@ -82,7 +85,7 @@ impl CallGraph {
         }
         let is_known = !self.methods.in_class(host).is_empty() || self.escape.mentioned.contains(&host);
         if is_known || !self.reachable.hidden.is_exposing() {
-            self.reachable.hidden.push(lambda, signature);
+            self.reachable.hidden.push(lambda, signature, cause);
         }
     }
 
@@ -104,15 +107,18 @@ impl CallGraph {
                 != Leaving::Nothing
         };
         if lambdas.iter().any(leaves) {
-            self.open_up(caller);
+            self.open_up(Source { caller, cause: due.cause }.via(Way::Unnamed));
         }
         // The class stands for one of them.
         let share = likely::of_target(1, lambdas.len());
         let mut callees: Vec<Callee> = Vec::new();
         self.reachable.hidden.begin(due.by, due.probability);
         self.reachable.hidden.set_probability(share);
+        // By whom the lambda is called says more than that it is one.
+        let is_called_back = matches!(due.cause.way, Way::Callback | Way::Unnamed | Way::Mentioned);
+        let cause = if is_called_back { due.cause } else { Cause { way: Way::Lambda, ..due.cause } };
         for lambda in &lambdas {
-            self.reach_call(&lambda.body, loader, caller, Spare::Watched, &mut callees);
+            self.reach_call(&lambda.body, loader, Source { caller, cause }, Spare::Watched, &mut callees);
         }
         self.reachable.hidden.end();
         callees.iter_mut().for_each(|callee| callee.probability *= share);

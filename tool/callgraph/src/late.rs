@@ -6,12 +6,11 @@
 //!
 //! Why so, and at what cost: docs/decisions/limits.md.
 
-use std::time::Duration;
-
 use headwater_protocol::{ClassId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
+use super::cause::Moment;
 use super::record::{MethodRecord, Missed};
 
 /// A method that may have been called and is not instrumented.
@@ -91,9 +90,9 @@ impl CallGraph {
         }
     }
 
-    /// How long has been recorded.
-    pub fn set_time(&mut self, recorded: Duration) {
-        self.methods.set_time(recorded);
+    /// How long has been recorded, and how many hotswaps there have been.
+    pub fn set_time(&mut self, now: Moment) {
+        self.methods.set_time(now);
     }
 
     /// Nobody waits until these classes are hotswapped, from now on.

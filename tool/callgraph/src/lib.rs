@@ -18,9 +18,11 @@ use std::sync::Arc;
 use headwater_protocol::message::{ClassInfo, MethodInfo};
 use headwater_protocol::{ClassId, MethodId};
 use headwater_terms::Scheme;
+use headwater_terms::reach::Trigger;
 
 mod ahead;
 mod callbacks;
+mod cause;
 mod code_store;
 mod dropping;
 mod escape;
@@ -42,7 +44,9 @@ mod mirror;
 mod natives;
 mod opaque;
 mod open_calls;
+mod origins;
 mod outward;
+mod passed_over;
 mod plan;
 mod policy;
 mod reachable;
@@ -53,6 +57,7 @@ mod resolve;
 mod roots;
 mod select;
 mod sites;
+mod source;
 mod suggestions;
 #[cfg(test)]
 mod tests;
@@ -60,6 +65,7 @@ mod unlinked;
 mod waits;
 mod watched;
 
+pub use cause::Moment;
 pub use filter::{JdkMethods, Options};
 pub use guards::{Guarded, Told};
 pub use handing_out::{Occasion, Selected};
@@ -68,6 +74,7 @@ pub use late::Unseen;
 pub use lines::Lines;
 pub use natives::NativeCall;
 pub use open_calls::OpenThread;
+pub use origins::{Fate, Origin, Unselected};
 pub use policy::{Mechanism, NoMechanism, Without};
 pub use record::{MethodRecord, Missed, PatternIndex};
 pub use reflection::Invoker;
@@ -76,13 +83,14 @@ pub use sites::ObjectSite;
 pub use waits::WaitPlace;
 
 use escape::Escape;
-use filter::Caller;
 use known::Known;
 use likely::Likely;
 use methods::Methods;
 use mirror::{ClassKey, Signature};
+use open_calls::OnStack;
 use plan::Plan;
 use reachable::Reachable;
+use source::Source;
 
 /// What the call graph wants next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,13 +117,13 @@ enum Work {
     FirstCall(MethodId),
     Linked(ClassKey),
     /// Methods that are being executed.
-    Open(Vec<(ClassKey, Signature, Caller)>),
+    Open(Vec<OnStack>),
     /// A method that is called by reflection.
     Reflected(ClassKey, Signature),
     /// A virtual call is made on an object of a class, for the first time.
     Received(u32, ClassKey),
     /// Methods that were watched.
-    HaveRun(Vec<(ClassKey, Signature, Caller)>),
+    HaveRun(Vec<(ClassKey, Signature, Source)>),
     Rest,
 }
 
@@ -235,10 +243,7 @@ impl CallGraph {
     /// A hotswap is over, and what HotSpot refused has been told: the code of what was instrumented by it is known now.
     pub fn hotswapped(&mut self) -> Step {
         for id in std::mem::take(&mut self.plan.handed_out) {
-            if let Some(record) = self.methods.record_mut(id) {
-                record.in_place = true;
-            }
-            self.methods.no_longer_missed(id);
+            self.methods.is_in_place(id);
         }
         self.drops_accepted();
         self.begin(Work::Rest)
@@ -254,6 +259,7 @@ impl CallGraph {
 
     fn begin(&mut self, work: Work) -> Step {
         let known = self.methods.all().len();
+        self.methods.set_trigger(self.trigger_of(&work));
         self.escape.opaque.asked.clear();
         match &work {
             Work::Roots => {
@@ -328,6 +334,20 @@ impl CallGraph {
             self.likely.link_batches += 1;
         }
         Step::Hotswap(classes)
+    }
+
+    /// What methods are found upon by a piece of work.
+    fn trigger_of(&self, work: &Work) -> Trigger {
+        match work {
+            Work::Roots => Trigger::Start,
+            Work::FirstCall(guard) if self.plan.guards.is_guard(*guard) => Trigger::Passed,
+            Work::FirstCall(_) => Trigger::Entered,
+            Work::Linked(_) => Trigger::Loaded,
+            Work::Reflected(..) | Work::Received(..) => Trigger::Used,
+            Work::Open(_) => Trigger::Open,
+            Work::HaveRun(_) => Trigger::Seen,
+            Work::Rest => Trigger::Later,
+        }
     }
 
     /// A method is entered for the first time: under scheme B its callees are to be selected now.

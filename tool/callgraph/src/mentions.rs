@@ -11,18 +11,20 @@
 
 use headwater_protocol::message::{mention, mention_by_text};
 use headwater_rewriter::ClassFile;
+use headwater_terms::reach::{Obstacle, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
-use super::filter::{Caller, JdkMethods};
+use super::filter::JdkMethods;
 use super::known::Known;
 use super::likely::Likely;
 use super::methods::Methods;
 use super::mirror::{ClassKey, Declared, Signature};
 use super::policy::Mechanism;
+use super::source::Source;
 
 /// A method that objects of a class have.
-type Exposed = (ClassKey, Signature, Caller);
+type Exposed = (ClassKey, Signature, Source);
 
 /// The names and descriptors, and the texts, in the constant pools of the JDK's classes.
 #[derive(Debug, Default)]
@@ -79,12 +81,13 @@ impl Mentions {
     pub(super) fn withholds(
         &mut self,
         known: &mut Known,
-        methods: &Methods,
+        methods: &mut Methods,
         likely: &Likely,
         class: ClassKey,
         signature: Signature,
-        caller: Caller,
+        from: Source,
     ) -> bool {
+        let caller = from.caller;
         let may_wait = likely.knows_what_is_idle() && !known.nobody_waits && !self.blind;
         if !known.asks_for_mentions() || !may_wait {
             return false;
@@ -109,11 +112,14 @@ impl Mentions {
         if mentions.clone().any(|mention| self.mentioned.contains(&mention)) {
             return false;
         }
-        let exposed = (class, signature, caller);
+        for place in places {
+            methods.passed_over.add(place, signature, Obstacle::Withheld, from.cause);
+        }
+        let is_known = |it: &Exposed| (it.0, it.1, it.2.caller) == (class, signature, caller);
         for mention in mentions {
             let withheld = self.withheld.entry(mention).or_default();
-            if !withheld.contains(&exposed) {
-                withheld.push(exposed);
+            if !withheld.iter().any(is_known) {
+                withheld.push((class, signature, from));
             }
         }
         true
@@ -136,13 +142,13 @@ impl CallGraph {
     /// Selects what is no longer withheld, and says whether there was any. That for which more has to be known stays.
     pub(super) fn expose_released(&mut self) -> bool {
         let mut has_exposed = false;
-        for (class, signature, caller) in std::mem::take(&mut self.escape.mentions.released) {
+        for (class, signature, from) in std::mem::take(&mut self.escape.mentions.released) {
             let needs_before = self.known.needs;
-            self.expose_method(class, signature, caller);
+            self.expose_method(class, signature, from.via(Way::Mentioned));
             if self.known.needs == needs_before {
                 has_exposed = true;
             } else {
-                self.escape.mentions.released.push((class, signature, caller));
+                self.escape.mentions.released.push((class, signature, from));
             }
         }
         has_exposed

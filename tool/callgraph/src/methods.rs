@@ -1,14 +1,15 @@
 //! The methods that were selected.
 
-use std::time::Duration;
-
 use headwater_protocol::MethodId;
 use headwater_terms::pattern::java_name;
+use headwater_terms::reach::Trigger;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::cause::{Cause, History, Moment};
 use super::known::Known;
 use super::lines::Lines;
 use super::mirror::{ClassKey, Signature};
+use super::passed_over::PassedOver;
 use super::policy::Probability;
 use super::record::{Drop, Guess, MethodRecord, Missed};
 
@@ -27,8 +28,11 @@ pub(super) struct Methods {
     skipped_before: FxHashSet<(ClassKey, Signature)>,
     /// Methods that are too trivial to be instrumented, if the user wants that.
     trivial: FxHashSet<(ClassKey, Signature)>,
-    /// How long has been recorded.
-    now: Duration,
+    /// Methods that are reached and not selected.
+    pub(super) passed_over: PassedOver,
+    now: Moment,
+    /// What methods are found upon just now.
+    trigger: Trigger,
 }
 
 impl Methods {
@@ -64,8 +68,9 @@ impl Methods {
         class: ClassKey,
         signature: Signature,
         lines: Option<Lines>,
+        cause: Cause,
     ) -> MethodId {
-        let id = self.new_record(known, class, signature, lines);
+        let id = self.new_record(known, class, signature, lines, cause);
         self.by_class.entry(class).or_default().push(id);
         id
     }
@@ -108,9 +113,14 @@ impl Methods {
         std::mem::take(&mut self.new_roots)
     }
 
-    /// How long has been recorded.
-    pub(super) fn set_time(&mut self, recorded: Duration) {
-        self.now = recorded;
+    /// How long has been recorded, and how many hotswaps there have been.
+    pub(super) fn set_time(&mut self, now: Moment) {
+        self.now = now;
+    }
+
+    /// What methods are found upon from now on; what before.
+    pub(super) fn set_trigger(&mut self, trigger: Trigger) -> Trigger {
+        std::mem::replace(&mut self.trigger, trigger)
     }
 
     /// A method's probability is at least so large; its callees' follow.
@@ -157,6 +167,7 @@ impl Methods {
         key: ClassKey,
         signature: Signature,
         lines: Option<Lines>,
+        cause: Cause,
     ) -> MethodId {
         let id = MethodId(self.all.len() as u32 + 1);
         let (name, descriptor) = known.mirrors.signature(signature).clone();
@@ -181,6 +192,7 @@ impl Methods {
             handed_out: false,
             in_place: false,
             drop: Drop::No,
+            history: History { cause, trigger: self.trigger, found: self.now, probed: None, was_unnamed: false },
         });
         match lines {
             None => drop(self.by_signature.insert((key, signature), id)),
@@ -197,7 +209,7 @@ impl Methods {
 
     /// Calls of these methods, and of what they call, are not seen from now on, as far as they are not instrumented.
     pub(super) fn miss(&mut self, methods: Vec<MethodId>) {
-        let (now, mut pending) = (self.now, methods);
+        let (now, mut pending) = (self.now.recorded, methods);
         while let Some(method) = pending.pop() {
             let Some(record) = self.record_mut(method).filter(|it| !it.in_place && it.missed.is_none()) else {
                 continue;
@@ -229,11 +241,30 @@ impl Methods {
         self.all[known..].iter_mut().for_each(|method| method.called_next = true);
     }
 
-    /// A method is instrumented.
-    pub(super) fn no_longer_missed(&mut self, method: MethodId) {
+    /// A method is reached once more.
+    pub(super) fn is_reached_again(&mut self, method: MethodId, cause: Cause) {
+        let known = self.record(method).map(|record| record.history.cause);
+        if !known.is_some_and(|known| cause.says_more_than(known)) {
+            return;
+        }
+        // A way must not lead to itself.
+        let callers = std::iter::successors(cause.by, |by| self.record(*by)?.history.cause.by);
+        if callers.into_iter().any(|by| by == method) {
+            return;
+        }
+        if let Some(record) = self.record_mut(method) {
+            (record.history.cause, record.history.was_unnamed) = (cause, true);
+        }
+    }
+
+    /// HotSpot has accepted a method's instrumented code.
+    pub(super) fn is_in_place(&mut self, method: MethodId) {
         let now = self.now;
-        if let Some(missed) = self.record_mut(method).and_then(|record| record.missed.as_mut()) {
-            missed.until.get_or_insert(now);
+        let Some(record) = self.record_mut(method) else { return };
+        record.in_place = true;
+        record.history.probed.get_or_insert(now);
+        if let Some(missed) = &mut record.missed {
+            missed.until.get_or_insert(now.recorded);
         }
     }
 }

@@ -201,6 +201,11 @@ impl Mirrors {
         self.by_id.get(&id).copied()
     }
 
+    /// All names, each with its classes.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&Arc<str>, &[ClassKey])> {
+        self.by_name.iter().map(|(name, classes)| (name, classes.all()))
+    }
+
     /// All classes of a name.
     pub(super) fn named(&self, name: &str) -> &[ClassKey] {
         self.by_name.get(name).map_or(&[], Namesakes::all)

@@ -13,9 +13,11 @@ use std::sync::Arc;
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_rewriter::{CallKind, CallSite, ClassFile, call_sites};
+use headwater_terms::reach::Way;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
+use super::cause::Cause;
 use super::filter::Caller;
 use super::known::Known;
 use super::methods::Methods;
@@ -143,8 +145,9 @@ impl Natives {
             if seen.contains(&call) {
                 continue;
             }
+            let cause = Cause { by: methods.of(key, signature), way: Way::Native, through: None };
             if let Some(native) = self.target(known, (key, signature), &call, caller)
-                && let Some(id) = methods.native_record(known, native)
+                && let Some(id) = methods.native_record(known, native, cause)
             {
                 found.push((call.clone(), id));
             }
@@ -263,14 +266,14 @@ impl Known {
 
 impl Methods {
     /// A native method's number.
-    fn native_record(&mut self, known: &Known, (key, signature): Member) -> Option<MethodId> {
+    fn native_record(&mut self, known: &Known, (key, signature): Member, cause: Cause) -> Option<MethodId> {
         if let Some(id) = self.of(key, signature) {
             return Some(id);
         }
         if self.are_full() {
             return None;
         }
-        let id = self.new_record(known, key, signature, None);
+        let id = self.new_record(known, key, signature, None, cause);
         let record = self.record_mut(id)?;
         record.is_native = true;
         // It has no callees that could be found, and no code to be replaced.

@@ -15,6 +15,7 @@
 
 use headwater_protocol::{ClassId, LoaderId, MethodId};
 use headwater_terms::Scheme;
+use headwater_terms::reach::{Obstacle, Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
@@ -23,18 +24,19 @@ use super::known::Known;
 use super::methods::Methods;
 use super::mirror::{ClassKey, OBJECT, Signature};
 use super::policy::{MOST_CLASSES, Mechanism, UNNAMED};
+use super::source::Source;
 
 /// Whose objects are called from outside the filter.
 #[derive(Debug, Default)]
 pub(super) struct Opaque {
     /// By whom they leave it, if any do.
-    callers: Vec<Caller>,
+    callers: Vec<Source>,
     /// The classes that have what may be called, by its signature.
     having: FxHashMap<Signature, FxHashSet<ClassKey>>,
     /// But for what has never run, of some.
     pub(super) spares_idle: bool,
     /// The class loaders' are, at least.
-    loaders: bool,
+    loaders: Option<Source>,
     /// Who leaves the filter, too, once classes' methods have been told that were asked for on that account.
     pub(super) asked: Vec<Caller>,
 }
@@ -44,9 +46,9 @@ const LOAD_CLASS: (&str, &str) = ("loadClass", "(Ljava/lang/String;)Ljava/lang/C
 
 impl Opaque {
     /// Whether code outside the filter may call a method by its signature, as far as it is known.
-    pub(super) fn is_called_from_outside(&self, signature: Signature) -> Option<Caller> {
-        let caller = self.callers.first().copied()?;
-        self.having.get(&signature).filter(|classes| classes.len() <= MOST_CLASSES).map(|_| caller)
+    pub(super) fn is_called_from_outside(&self, signature: Signature) -> Option<Source> {
+        let from = self.callers.first().copied()?;
+        self.having.get(&signature).filter(|classes| classes.len() <= MOST_CLASSES).map(|_| from)
     }
 }
 
@@ -112,33 +114,35 @@ impl Methods {
 
 impl CallGraph {
     /// The JVM has the application's class loaders load what code of the graph names.
-    pub(super) fn expose_loaders(&mut self, caller: Caller) {
-        if self.escape.opaque.loaders {
+    pub(super) fn expose_loaders(&mut self, from: Source) {
+        if self.escape.opaque.loaders.is_some() {
             return;
         }
+        let from = from.via(Way::Loader);
         let needs_before = self.known.needs;
         let loaders = self.known.mirrors.visible(CLASS_LOADER, LoaderId::BOOT);
         let classes: Vec<ClassKey> =
             loaders.into_iter().flat_map(|loader| self.known.mirrors.subtypes(loader)).collect();
-        classes.into_iter().for_each(|class| self.expose_loader(class, caller));
-        self.escape.opaque.loaders = self.known.needs == needs_before;
+        classes.into_iter().for_each(|class| self.expose_loader(class, from));
+        self.escape.opaque.loaders = (self.known.needs == needs_before).then_some(from);
     }
 
-    fn expose_loader(&mut self, class: ClassKey, caller: Caller) {
-        self.expose_unnamed([class], caller);
+    fn expose_loader(&mut self, class: ClassKey, from: Source) {
+        self.expose_unnamed([class], from);
         let mirror = self.known.mirrors.get(class);
         if mirror.linked && !mirror.is_abstract_class() && !mirror.loader.is_jdk() {
             // The JVM calls it, also where the JDK's code is instrumented.
             let signature = self.known.mirrors.intern_signature(LOAD_CLASS.0, LOAD_CLASS.1);
             let mut selected = Vec::new();
-            self.select_for(class, signature, caller, &mut selected);
+            self.select_for(class, signature, from, &mut selected);
             selected.into_iter().for_each(|method| self.methods.raise(method, UNNAMED));
         }
     }
 
     /// The thread leaves the filter, and comes to any objects there.
-    pub(super) fn open_up(&mut self, caller: Caller) {
-        if self.escape.opaque.callers.contains(&caller) {
+    pub(super) fn open_up(&mut self, from: Source) {
+        let caller = from.caller;
+        if self.escape.opaque.callers.iter().any(|known| known.caller == caller) {
             return;
         }
         if self.escape.opaque.asked.contains(&caller) {
@@ -152,9 +156,13 @@ impl CallGraph {
         }
         let needs_before = self.known.needs;
         self.escape.opaque.spares_idle = self.likely.knows_what_is_idle();
-        self.expose_unnamed(self.known.mirrors.keys(), caller);
+        self.expose_unnamed(self.known.mirrors.keys(), from);
         let opaque = &mut self.escape.opaque;
-        if self.known.needs == needs_before { &mut opaque.callers } else { &mut opaque.asked }.push(caller);
+        if self.known.needs == needs_before {
+            opaque.callers.push(from);
+        } else {
+            opaque.asked.push(caller);
+        }
     }
 
     /// What never ran may run now, if the program does something new.
@@ -163,8 +171,8 @@ impl CallGraph {
             return;
         }
         let needs_before = self.known.needs;
-        for caller in self.escape.opaque.callers.clone() {
-            self.expose_unnamed(self.known.mirrors.keys(), caller);
+        for from in self.escape.opaque.callers.clone() {
+            self.expose_unnamed(self.known.mirrors.keys(), from);
         }
         self.escape.opaque.spares_idle = self.known.needs != needs_before;
     }
@@ -173,18 +181,20 @@ impl CallGraph {
     pub(super) fn expose_if_open(&mut self, class: ClassKey) {
         let is_loader = |key: &ClassKey| &*self.known.mirrors.get(*key).name == CLASS_LOADER;
         let callers = self.escape.opaque.callers.clone();
-        if self.escape.opaque.loaders && self.known.mirrors.supertypes(class).iter().any(is_loader) {
-            self.expose_loader(class, Caller::Application);
+        if let Some(from) = self.escape.opaque.loaders
+            && self.known.mirrors.supertypes(class).iter().any(is_loader)
+        {
+            self.expose_loader(class, from.from(Caller::Application));
         }
-        callers.into_iter().for_each(|caller| self.expose_unnamed([class], caller));
+        callers.into_iter().for_each(|from| self.expose_unnamed([class], from));
     }
 
     /// Selects what classes have of what types outside the filter declare.
-    fn expose_unnamed(&mut self, classes: impl IntoIterator<Item = ClassKey>, caller: Caller) {
+    fn expose_unnamed(&mut self, classes: impl IntoIterator<Item = ClassKey>, from: Source) {
         let mut found = Vec::new();
         for class in classes {
-            for signature in self.known.declared_outside(class, caller) {
-                if !self.escape.is_spared(&mut self.known, &self.methods, &self.likely, class, signature, caller) {
+            for signature in self.known.declared_outside(class, from.caller) {
+                if !self.escape.is_spared(&mut self.known, &mut self.methods, &self.likely, class, signature, from) {
                     found.push((class, signature));
                     self.escape.opaque.having.entry(signature).or_default().insert(class);
                 }
@@ -192,22 +202,27 @@ impl CallGraph {
         }
         for (class, signature) in found {
             if self.escape.opaque.having[&signature].len() <= MOST_CLASSES {
-                self.expose_method_of_unnamed(class, signature, caller);
+                self.expose_method_of_unnamed(class, signature, from);
             }
         }
     }
 
-    fn expose_method_of_unnamed(&mut self, class: ClassKey, signature: Signature, caller: Caller) {
+    fn expose_method_of_unnamed(&mut self, class: ClassKey, signature: Signature, from: Source) {
         if self.known.mirrors.get(class).lambda_host().is_some() {
-            self.reachable.hidden.push_unnamed(class, signature);
+            self.reachable.hidden.push_unnamed(class, signature, from.cause);
             return;
         }
-        let mut places = self.methods.places_of_unnamed(&mut self.known, class, signature, caller);
+        let mut places = self.known.places_of(class, signature, from.caller);
         places.retain(|place| {
-            !self.reachable.watched.is_watched(&self.known, &self.methods, &self.likely, *place, signature, caller)
+            let is_left = self.methods.is_left_running(&self.known, *place);
+            if is_left {
+                self.methods.passed_over.add(*place, signature, Obstacle::Running, from.cause);
+            }
+            !is_left
+                && !self.reachable.watched.is_watched(&self.known, &self.methods, &self.likely, *place, signature, from)
         });
         let mut selected: Vec<MethodId> = Vec::new();
-        self.select_at(places, signature, caller, &mut selected);
+        self.select_at(places, signature, from, &mut selected);
         selected.into_iter().for_each(|method| self.methods.raise(method, UNNAMED));
     }
 

@@ -5,9 +5,12 @@
 
 use headwater_protocol::message::{MethodRef, ThreadStack};
 use headwater_protocol::{MethodId, ThreadId};
+use headwater_terms::reach::{Trigger, Way};
+use rustc_hash::FxHashMap;
 
 use super::filter::Caller;
 use super::mirror::{ClassKey, Signature};
+use super::source::Source;
 use super::{CallGraph, Step, Work};
 
 /// A thread that was in a root when recording began.
@@ -19,6 +22,16 @@ pub struct OpenThread {
     pub name: String,
     /// The instrumented methods that it was in, the outermost first.
     pub calls: Vec<MethodId>,
+}
+
+/// A method that is being executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OnStack {
+    class: ClassKey,
+    signature: Signature,
+    caller: Caller,
+    /// The one below it on the first such stack: its place among them, before this one's.
+    below: Option<usize>,
 }
 
 impl CallGraph {
@@ -37,25 +50,29 @@ impl CallGraph {
 
     /// These threads are inside roots already.
     pub fn open_calls(&mut self, stacks: &[ThreadStack]) -> Step {
-        let mut methods: Vec<(ClassKey, Signature, Caller)> = Vec::new();
+        // As they lie on the stacks: what leads to a method is selected before it.
+        let mut methods: Vec<OnStack> = Vec::new();
+        let mut known = FxHashMap::default();
         for stack in stacks {
             // The outermost is a root.
-            let mut caller = Caller::Root;
+            let (mut caller, mut below) = (Caller::Root, None);
             for frame in &stack.frames {
-                let Some(key) = self.known.mirrors.by_id(frame.method.class) else { continue };
+                let Some(class) = self.known.mirrors.by_id(frame.method.class) else { continue };
                 let signature = self.known.mirrors.intern_signature(&frame.method.name, &frame.method.descriptor);
-                methods.push((key, signature, caller));
-                caller = self.known.options.caller(self.known.mirrors.get(key).loader);
+                let place = *known.entry((class, signature, caller)).or_insert_with(|| {
+                    methods.push(OnStack { class, signature, caller, below });
+                    methods.len() - 1
+                });
+                caller = self.known.options.caller(self.known.mirrors.get(class).loader);
+                below = Some(place);
             }
         }
-        methods.sort_unstable_by_key(|(key, signature, _)| (*key, *signature));
-        methods.dedup();
         self.begin(Work::Open(methods))
     }
 
     /// Selects methods that are being executed, and takes them for entered.
-    pub(super) fn enter_open(&mut self, methods: &[(ClassKey, Signature, Caller)]) {
-        for &(key, signature, caller) in methods {
+    pub(super) fn enter_open(&mut self, methods: &[OnStack]) {
+        for &OnStack { class: key, signature, caller, below } in methods {
             let mirror = self.known.mirrors.get(key);
             if !self.known.options.admits_class(&mirror.name, mirror.loader, caller) {
                 continue;
@@ -63,7 +80,13 @@ impl CallGraph {
             match self.known.mirrors.method(key, signature) {
                 None if self.known.mirrors.methods(key).is_none() => self.known.need(key),
                 Some(method) if method.has_code() => {
-                    if let Some(id) = self.select(key, signature, caller) {
+                    // What is between them is not in the graph: the JDK's, or hidden.
+                    let mut below = std::iter::successors(below, |at| methods[*at].below).map(|at| methods[at]);
+                    let by = below.find_map(|it| self.methods.of(it.class, it.signature));
+                    self.methods.set_trigger(Trigger::Seen);
+                    let selected = self.select(key, signature, Source::new(caller, by, Way::Open));
+                    self.methods.set_trigger(Trigger::Open);
+                    if let Some(id) = selected {
                         self.enter(id);
                         // The code that is being executed has none.
                         self.plan.guards.unguard(&mut self.reachable.due, id);

@@ -3,6 +3,7 @@
 use headwater_protocol::{ClassId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::cause::Cause;
 use super::guards::Guards;
 use super::known::Known;
 use super::lines::Lines;
@@ -69,8 +70,9 @@ impl Plan {
         key: ClassKey,
         signature: Signature,
         lines: Option<Lines>,
+        cause: Cause,
     ) -> MethodId {
-        let id = methods.add(known, key, signature, lines);
+        let id = methods.add(known, key, signature, lines, cause);
         self.to_hotswap.insert(key);
         self.natives.want(known, key, signature);
         id

@@ -6,12 +6,14 @@ use headwater_protocol::{LoaderId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
+use super::cause::Cause;
 use super::filter::Caller;
 use super::hidden::Hidden;
 use super::known::Target;
 use super::mirror::{ClassKey, Meant, Signature};
 use super::receivers::Spare;
 use super::record::{Callee, PatternIndex};
+use super::source::Source;
 use super::unlinked::Unlinked;
 use super::watched::Watched;
 
@@ -24,6 +26,8 @@ pub(super) struct Reached {
     pub(super) spared: Spare,
     /// On objects of some class it runs what a superclass outside the filter has.
     pub(super) leaves: bool,
+    /// Why it was reached first.
+    pub(super) cause: Cause,
 }
 
 /// What is done to each class that a name may mean.
@@ -45,17 +49,17 @@ pub(super) struct Reachable {
     /// Virtual calls, by the type that they are made on.
     pub(super) virtual_on: FxHashMap<ClassKey, FxHashMap<Target, Reached>>,
     /// The same, whatever the type: for classes whose supertypes are not known yet.
-    pub(super) virtual_anywhere: FxHashMap<Signature, Caller>,
+    pub(super) virtual_anywhere: FxHashMap<Signature, Source>,
     /// Calls on classes that are not loaded, by name.
-    pub(super) virtual_pending: FxHashMap<Arc<str>, FxHashSet<Target>>,
+    pub(super) virtual_pending: FxHashMap<Arc<str>, FxHashMap<Target, Cause>>,
     /// Static and special calls on classes that are not loaded.
-    pub(super) direct_pending: FxHashMap<Arc<str>, FxHashSet<Target>>,
+    pub(super) direct_pending: FxHashMap<Arc<str>, FxHashMap<Target, Cause>>,
     /// Static and special calls that have been resolved, with the method that they run if it is instrumented.
     pub(super) direct_done: FxHashMap<(ClassKey, Signature, Caller), Option<MethodId>>,
     /// Abstract methods that are roots.
     pub(super) abstract_roots: FxHashMap<ClassKey, FxHashSet<(Signature, PatternIndex)>>,
     /// Classes that code in the graph may initialise.
-    pub(super) initializers: FxHashMap<Arc<str>, Caller>,
+    pub(super) initializers: FxHashMap<Arc<str>, Source>,
     /// To how many classes of a name, of which there are very many, something has been applied: those that come are told of it when they do.
     applied: FxHashMap<Arc<str>, FxHashMap<Applied, usize>>,
     /// Virtual calls on classes of a name that [leave](Reached::leaves) the filter on some of them.

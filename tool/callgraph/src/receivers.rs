@@ -17,10 +17,10 @@ use headwater_rewriter::CallSite;
 use headwater_runtime_java::RECEIVING_CALLS;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::filter::Caller;
 use super::known::Target;
 use super::mirror::ClassKey;
 use super::policy::{MOST_SEEN, Mechanism};
+use super::source::{Called, Source, target};
 use super::{CallGraph, Step, Work};
 
 /// What of a virtual call's methods is not selected.
@@ -37,8 +37,8 @@ pub(super) enum Spare {
 #[derive(Debug, Default)]
 pub(super) struct Receivers {
     numbers: FxHashMap<Target, u32>,
-    /// In the order of the numbers.
-    targets: Vec<Target>,
+    /// In the order of the numbers, with who makes them first.
+    targets: Vec<Called>,
     /// How many idle methods a call on a type can run.
     idle: FxHashMap<(ClassKey, Target), usize>,
     /// The pairs of a call and a class that have been asked for.
@@ -47,7 +47,8 @@ pub(super) struct Receivers {
 
 impl Receivers {
     /// A target's number; `None` when there are no more.
-    fn number(&mut self, target: Target) -> Option<u32> {
+    fn number(&mut self, called: Called) -> Option<u32> {
+        let target = target(called);
         if let Some(known) = self.numbers.get(&target) {
             return Some(*known);
         }
@@ -56,7 +57,7 @@ impl Receivers {
             return None;
         }
         self.numbers.insert(target, number);
-        self.targets.push(target);
+        self.targets.push(called);
         Some(number)
     }
 }
@@ -75,9 +76,9 @@ impl CallGraph {
 
     /// Selects what a call runs on objects of a class.
     pub(super) fn receive(&mut self, call: u32, class: ClassKey) {
-        let Some((signature, caller)) = self.plan.guards.receivers.targets.get(call as usize).copied() else { return };
+        let Some((signature, from)) = self.plan.guards.receivers.targets.get(call as usize).copied() else { return };
         let mut selected = Vec::new();
-        self.select_for(class, signature, caller, &mut selected);
+        self.select_for(class, signature, from.through(class), &mut selected);
         selected.into_iter().for_each(|method| self.methods.raise(method, 1.0));
     }
 
@@ -86,18 +87,18 @@ impl CallGraph {
         &mut self,
         call: &CallSite,
         loader: LoaderId,
-        caller: Caller,
+        from: Source,
         least: usize,
     ) -> Option<u32> {
         let is_virtual = call.kind.is_virtual() && !call.kind.is_handle();
         if !is_virtual || !self.likely.knows_what_is_idle() || self.known.options.without.has(Mechanism::Receivers) {
             return None;
         }
-        let target = (self.known.mirrors.known_signature(&call.name, &call.descriptor)?, caller);
+        let called = (self.known.mirrors.known_signature(&call.name, &call.descriptor)?, from);
         let owners = self.known.mirrors.visible(&call.owner, loader);
         let all_linked = owners.iter().all(|owner| self.known.mirrors.get(*owner).linked);
-        let spares = all_linked && owners.into_iter().any(|owner| self.idle_on(owner, target) >= least);
-        if spares { self.plan.guards.receivers.number(target) } else { None }
+        let spares = all_linked && owners.into_iter().any(|owner| self.idle_on(owner, target(called)) >= least);
+        if spares { self.plan.guards.receivers.number(called) } else { None }
     }
 
     /// How many idle methods a call on a type can run.

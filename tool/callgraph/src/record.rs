@@ -6,6 +6,7 @@ use std::time::Duration;
 use headwater_protocol::MethodId;
 use headwater_terms::pattern;
 
+use super::cause::History;
 use super::lines::Lines;
 use super::mirror::{ClassKey, Signature};
 use super::policy::Probability;
@@ -98,6 +99,7 @@ pub struct MethodRecord {
     /// HotSpot has accepted its instrumented code.
     pub(super) in_place: bool,
     pub(super) drop: Drop,
+    pub(super) history: History,
 }
 
 impl MethodRecord {

@@ -15,6 +15,7 @@ use headwater_protocol::message::MethodRef;
 use headwater_protocol::{ClassId, LoaderId};
 use headwater_rewriter::ClassFile;
 use headwater_runtime_java::{OF_CONSTRUCTOR, OF_HANDLE, OF_JDK_TOO};
+use headwater_terms::reach;
 use rustc_hash::FxHashSet;
 
 use super::filter::{Caller, JdkMethods};
@@ -22,6 +23,7 @@ use super::known::Known;
 use super::mirror::{ClassKey, Signature};
 use super::policy::BY_NAME;
 use super::receivers::Spare;
+use super::source::Source;
 use super::{CallGraph, Step, Work};
 
 /// A way of running what an object stands for.
@@ -116,7 +118,7 @@ pub(super) struct Reflection {
     reflection_used: bool,
     handles_used: bool,
     /// The graph may initialise classes that its code does not name.
-    pub(super) initializes: bool,
+    pub(super) initializes: Option<Source>,
     /// The classes whose invokers are probed.
     pub(super) probed: FxHashSet<ClassKey>,
 }
@@ -169,10 +171,10 @@ fn names(pattern: &str, name: &str) -> bool {
 
 impl CallGraph {
     /// A call in the graph: if it leads to reflection or handles, these are probed from now on.
-    pub(super) fn watch_reflection(&mut self, owner: &str, name: &str, caller: Caller) {
+    pub(super) fn watch_reflection(&mut self, owner: &str, name: &str, from: Source) {
         let is_it = |class: &str, method: &str| class == owner && names(method, name);
         if INITIALIZE.iter().any(|(class, method)| is_it(class, method)) {
-            self.initialize_any(caller);
+            self.initialize_any(from);
         }
         for (way, class, method) in ENTRANCES {
             if is_it(class, method) {
@@ -182,15 +184,16 @@ impl CallGraph {
     }
 
     /// Code of the graph may initialise classes that it does not name: those that are loaded already, and those that come.
-    fn initialize_any(&mut self, caller: Caller) {
-        if self.plan.reflection.initializes {
+    fn initialize_any(&mut self, from: Source) {
+        if self.plan.reflection.initializes.is_some() {
             return;
         }
         let needs_before = self.known.needs;
         let mut callees = Vec::new();
-        self.known.mirrors.keys().for_each(|key| self.select_initializers(key, caller, &mut callees));
+        self.known.mirrors.keys().for_each(|key| self.select_initializers(key, from, &mut callees));
         callees.into_iter().for_each(|callee| self.methods.raise(callee.method, BY_NAME));
-        self.plan.reflection.initializes = self.known.needs == needs_before;
+        let of_later = from.from(Caller::Application);
+        self.plan.reflection.initializes = (self.known.needs == needs_before).then_some(of_later);
     }
 
     /// The invokers in a class file that are to be probed.
@@ -238,13 +241,14 @@ impl CallGraph {
         let is_virtual = self.known.mirrors.method(key, signature).is_none_or(|method| method.is_virtual());
         let is_constructor = &*self.known.mirrors.signature(signature).0 == "<init>";
         let (class, loader) = (self.known.mirrors.get(key).name.clone(), self.known.mirrors.get(key).loader);
+        let from = Source::new(Caller::Application, None, reach::Way::Reflected);
         let mut callees = Vec::new();
         if is_virtual && !is_constructor {
-            self.reach_virtual(&class, loader, (signature, Caller::Application), Spare::Nothing, &mut callees);
+            self.reach_virtual(&class, loader, (signature, from), Spare::Nothing, &mut callees);
         }
         // A handle of an overridden method calls just that, if a lookup by `findSpecial` made it.
-        self.reach_direct(&class, loader, (signature, Caller::Application), Spare::Nothing, &mut callees);
-        self.reach_initializer(&class, loader, Caller::Application, &mut callees);
+        self.reach_direct(&class, loader, (signature, from), Spare::Nothing, &mut callees);
+        self.reach_initializer(&class, loader, from, &mut callees);
         callees.into_iter().for_each(|callee| self.methods.raise(callee.method, callee.probability));
     }
 }

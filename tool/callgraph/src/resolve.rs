@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use headwater_protocol::{LoaderId, MethodId};
 use headwater_terms::Scheme;
-use rustc_hash::FxHashSet;
+use headwater_terms::reach::Obstacle;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
+use super::cause::Cause;
 use super::filter::Caller;
 use super::known::{Known, Target};
 use super::likely::of_target;
@@ -16,6 +18,7 @@ use super::policy::{INITIALIZER, LEAST_SHARE, LOADED_LATER};
 use super::reachable::{Applied, Reachable, Reached};
 use super::receivers::Spare;
 use super::record::{Callee, PatternIndex};
+use super::source::{Called, Source, target};
 
 impl Known {
     /// The classes that declare what a virtual call runs on objects of a class.
@@ -102,8 +105,9 @@ impl Known {
 }
 
 impl Reachable {
-    pub(super) fn virtual_calls_on(&self, owner: ClassKey) -> Vec<Target> {
-        self.virtual_on.get(&owner).into_iter().flat_map(|on| on.keys().copied()).collect()
+    pub(super) fn virtual_calls_on(&self, owner: ClassKey) -> Vec<Called> {
+        let reached = self.virtual_on.get(&owner).into_iter().flatten();
+        reached.map(|((signature, caller), reached)| called(*signature, *caller, reached.cause)).collect()
     }
 }
 
@@ -114,16 +118,18 @@ impl CallGraph {
         &mut self,
         owner: &str,
         loader: LoaderId,
-        (signature, caller): Target,
+        (signature, from): Called,
         spare: Spare,
         callees: &mut Vec<Callee>,
     ) {
-        self.reachable.virtual_anywhere.insert(signature, caller);
+        let caller = from.caller;
+        self.reachable.virtual_anywhere.insert(signature, from);
         let what = Applied::Virtual((signature, caller), spare);
         let owners = self.still_to_apply(owner, loader, &what);
         let may_come = self.known.mirrors.may_come(&owners, loader);
         if may_come {
-            self.reachable.virtual_pending.entry(owner.into()).or_default().insert((signature, caller));
+            let pending = self.reachable.virtual_pending.entry(owner.into()).or_default();
+            pending.entry((signature, caller)).or_insert(from.cause);
         }
         let (name, needs_at_first) = (owner, self.known.needs);
         for owner in owners {
@@ -132,22 +138,21 @@ impl CallGraph {
                 callees.extend(known.methods.iter());
                 continue;
             }
+            let from = from.through(owner);
             let needs_before = self.known.needs;
             let (mut selected, mut leaves) = (Vec::new(), false);
             // A private method is the one that runs, whatever the object's class declares (JVMS 5.4.6).
             let runs_own =
                 self.known.mirrors.method(owner, signature).is_some_and(|it| it.is_private() && !it.is_static());
             if runs_own {
-                self.select_at(vec![owner], signature, caller, &mut selected);
+                self.select_at(vec![owner], signature, from, &mut selected);
             }
             for subtype in self.known.mirrors.subtypes(owner).into_iter().filter(|_| !runs_own) {
                 if !self.known.mirrors.get(subtype).is_abstract_class() {
                     let mut places = self.known.places_of(subtype, signature, caller);
                     match spare {
                         Spare::Nothing => {}
-                        Spare::Idle => {
-                            places.retain(|place| !self.likely.is_idle(&self.known, &self.methods, *place, signature))
-                        }
+                        Spare::Idle => self.spare_idle(&mut places, signature, from),
                         Spare::Watched => places.retain(|place| {
                             !self.reachable.watched.is_watched(
                                 &self.known,
@@ -155,11 +160,11 @@ impl CallGraph {
                                 &self.likely,
                                 *place,
                                 signature,
-                                caller,
+                                from,
                             )
                         }),
                     }
-                    self.select_at(places, signature, caller, &mut selected);
+                    self.select_at(places, signature, from, &mut selected);
                     leaves = leaves || self.known.inherits_from_outside(subtype, signature, caller);
                 }
             }
@@ -174,7 +179,8 @@ impl CallGraph {
                 if leaves {
                     self.reachable.leaving.entry(name.into()).or_default().insert((signature, caller));
                 }
-                let reached = Reached { methods, spared: spare, leaves };
+                let reached = Reached { methods, spared: spare, leaves, cause: from.cause };
+                self.pass_over_named(owner, signature, from);
                 self.reachable.virtual_on.entry(owner).or_default().insert((signature, caller), reached);
             }
         }
@@ -183,26 +189,37 @@ impl CallGraph {
         }
     }
 
+    /// Leaves out what has never run: the call is told what it is made on.
+    fn spare_idle(&mut self, places: &mut Vec<ClassKey>, signature: Signature, from: Source) {
+        places.retain(|place| {
+            let is_idle = self.likely.is_idle(&self.known, &self.methods, *place, signature);
+            if is_idle {
+                self.methods.passed_over.add(*place, signature, Obstacle::Spared, from.cause);
+            }
+            !is_idle
+        });
+    }
+
     /// Selects what a virtual call runs on objects of a class.
     pub(super) fn select_for(
         &mut self,
         class: ClassKey,
         signature: Signature,
-        caller: Caller,
+        from: Source,
         selected: &mut Vec<MethodId>,
     ) {
-        let places = self.known.places_of(class, signature, caller);
-        self.select_at(places, signature, caller, selected);
+        let places = self.known.places_of(class, signature, from.caller);
+        self.select_at(places, signature, from, selected);
     }
 
     pub(super) fn select_at(
         &mut self,
         places: Vec<ClassKey>,
         signature: Signature,
-        caller: Caller,
+        from: Source,
         selected: &mut Vec<MethodId>,
     ) {
-        selected.extend(places.into_iter().filter_map(|place| self.select(place, signature, caller)));
+        selected.extend(places.into_iter().filter_map(|place| self.select(place, signature, from)));
     }
 
     /// A static or special call: the method that the name resolves to (JVMS 5.4.3.3).
@@ -210,17 +227,19 @@ impl CallGraph {
         &mut self,
         owner: &str,
         loader: LoaderId,
-        (signature, caller): Target,
+        (signature, from): Called,
         spare: Spare,
         callees: &mut Vec<Callee>,
     ) {
+        let caller = from.caller;
         let what = Applied::Direct((signature, caller), spare);
         let owners = self.still_to_apply(owner, loader, &what);
         let may_come = self.known.mirrors.may_come(&owners, loader);
         if may_come {
-            self.reachable.direct_pending.entry(owner.into()).or_default().insert((signature, caller));
+            let pending = self.reachable.direct_pending.entry(owner.into()).or_default();
+            pending.entry((signature, caller)).or_insert(from.cause);
             // It may be here already, and extend what is above it.
-            self.reach_inherited(owner, (signature, caller), callees);
+            self.reach_inherited(owner, (signature, from), callees);
         }
         let (name, needs_at_first, mut spares) = (owner, self.known.needs, false);
         for owner in owners {
@@ -246,9 +265,9 @@ impl CallGraph {
                                 &self.likely,
                                 key,
                                 signature,
-                                caller,
+                                from,
                             );
-                        selected = if spared { None } else { self.select(key, signature, caller) };
+                        selected = if spared { None } else { self.select(key, signature, from) };
                         break;
                     }
                     Some(_) => {}
@@ -261,6 +280,7 @@ impl CallGraph {
             callees.extend(selected.map(|method| Callee { method, probability: 1.0 }));
             // Before it is linked, what is above it is not known.
             if self.known.needs == needs_before && self.known.mirrors.get(owner).linked && !spared {
+                self.pass_over_named(owner, signature, from);
                 self.reachable.direct_done.insert((owner, signature, caller), selected);
             }
             spares |= spared;
@@ -271,29 +291,24 @@ impl CallGraph {
     }
 
     /// Code in the graph may initialise a class, and with it its supertypes (JVMS 5.5).
-    pub(super) fn reach_initializer(
-        &mut self,
-        class: &str,
-        loader: LoaderId,
-        caller: Caller,
-        callees: &mut Vec<Callee>,
-    ) {
-        let what = Applied::Initializer(caller);
+    pub(super) fn reach_initializer(&mut self, class: &str, loader: LoaderId, from: Source, callees: &mut Vec<Callee>) {
+        let what = Applied::Initializer(from.caller);
         let classes = self.still_to_apply(class, loader, &what);
         let may_come = self.known.mirrors.may_come(&classes, loader);
         if may_come {
-            self.reachable.initializers.insert(class.into(), caller);
+            self.reachable.initializers.insert(class.into(), from);
         }
         let needs_before = self.known.needs;
         for class in classes {
-            self.select_initializers(class, caller, callees);
+            self.select_initializers(class, from, callees);
         }
         if may_come && self.known.needs == needs_before {
             self.has_applied(class, loader, what);
         }
     }
 
-    pub(super) fn select_initializers(&mut self, class: ClassKey, caller: Caller, callees: &mut Vec<Callee>) {
+    pub(super) fn select_initializers(&mut self, class: ClassKey, from: Source, callees: &mut Vec<Callee>) {
+        let caller = from.caller;
         let signature = self.known.mirrors.intern_signature(CLINIT.0, CLINIT.1);
         for key in self.known.mirrors.supertypes(class) {
             let mirror = self.known.mirrors.get(key);
@@ -305,7 +320,7 @@ impl CallGraph {
                     self.known.need(key);
                 }
                 Some(methods) if methods.contains_key(&signature) => {
-                    let selected = self.select(key, signature, caller);
+                    let selected = self.select(key, signature, from);
                     callees.extend(selected.map(|method| Callee { method, probability: INITIALIZER }));
                 }
                 Some(_) => {}
@@ -317,7 +332,8 @@ impl CallGraph {
     pub(super) fn apply_to(&mut self, class: ClassKey) {
         self.select_roots_in(class);
         for supertype in self.known.mirrors.supertypes(class) {
-            for (signature, pattern) in pending(self.reachable.abstract_roots.get(&supertype)) {
+            let abstract_roots = self.reachable.abstract_roots.get(&supertype).cloned();
+            for (signature, pattern) in abstract_roots.into_iter().flatten() {
                 self.select_implementation(class, signature, pattern);
             }
         }
@@ -334,27 +350,27 @@ impl CallGraph {
             self.select_all_in(class);
         }
         let mut callees = Vec::new();
-        for (signature, caller) in pending(self.reachable.direct_pending.get(&name)) {
-            self.reach_direct(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
-            self.begin_to_leave_if_inherited(class, (signature, caller));
+        for called in pending(self.reachable.direct_pending.get(&name)) {
+            self.reach_direct(&name, loader, called, Spare::Nothing, &mut callees);
+            self.begin_to_leave_if_inherited(class, target(called));
         }
-        for (signature, caller) in pending(self.reachable.virtual_pending.get(&name)) {
-            self.reach_virtual(&name, loader, (signature, caller), Spare::Nothing, &mut callees);
-            self.begin_to_leave_if_inherited(class, (signature, caller));
+        for called in pending(self.reachable.virtual_pending.get(&name)) {
+            self.reach_virtual(&name, loader, called, Spare::Nothing, &mut callees);
+            self.begin_to_leave_if_inherited(class, target(called));
         }
-        let by_reflection = self.plan.reflection.initializes.then_some(Caller::Application);
-        if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
-            self.select_initializers(class, caller, &mut callees);
+        let by_reflection = self.plan.reflection.initializes;
+        if let Some(from) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
+            self.select_initializers(class, from, &mut callees);
         }
         callees.into_iter().for_each(|callee| self.methods.raise(callee.method, callee.probability * LOADED_LATER));
         let is_abstract = self.known.mirrors.get(class).is_abstract_class();
         for supertype in self.known.mirrors.supertypes(class) {
-            for (signature, caller) in self.reachable.virtual_calls_on(supertype) {
+            for (signature, from) in self.reachable.virtual_calls_on(supertype) {
                 let mut selected = Vec::new();
-                self.select_for(class, signature, caller, &mut selected);
+                self.select_for(class, signature, from, &mut selected);
                 selected.into_iter().for_each(|method| self.methods.raise(method, LEAST_SHARE));
-                if !is_abstract && self.known.inherits_from_outside(class, signature, caller) {
-                    self.begin_to_leave(supertype, (signature, caller));
+                if !is_abstract && self.known.inherits_from_outside(class, signature, from.caller) {
+                    self.begin_to_leave(supertype, (signature, from.caller));
                 }
             }
             self.hand_out_again(class, supertype);
@@ -374,7 +390,7 @@ impl CallGraph {
             } else if pattern.matches_class(name) {
                 let roots = self.select_declared(class, |graph, signature| {
                     let (name, descriptor) = graph.known.mirrors.signature(signature);
-                    pattern.matches_method(name, descriptor).then_some(Caller::Root)
+                    pattern.matches_method(name, descriptor).then_some(Source::ROOT)
                 });
                 roots.into_iter().for_each(|root| self.mark_root(root, PatternIndex(index)));
             }
@@ -387,15 +403,15 @@ impl CallGraph {
         let mut direct = pending(self.reachable.direct_pending.get(&name));
         direct.extend(pending(self.reachable.virtual_pending.get(&name)));
         self.select_declared(class, |_, signature| {
-            direct.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
+            direct.iter().find(|(wanted, _)| *wanted == signature).map(|(_, from)| *from)
         });
-        let by_reflection = self.plan.reflection.initializes.then_some(Caller::Application);
-        if let Some(caller) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
+        let by_reflection = self.plan.reflection.initializes;
+        if let Some(from) = self.reachable.initializers.get(&name).copied().or(by_reflection) {
             let initializer = self.known.mirrors.intern_signature(CLINIT.0, CLINIT.1);
-            self.select_declared(class, |_, signature| (signature == initializer).then_some(caller));
+            self.select_declared(class, |_, signature| (signature == initializer).then_some(from));
             // Loaded next, if they are not loaded yet, and initialised with it.
             for supertype in self.known.mirrors.get(class).super_names.clone() {
-                self.reachable.initializers.insert(supertype, caller);
+                self.reachable.initializers.insert(supertype, from);
             }
         }
         match self.known.known_supertypes(class) {
@@ -403,7 +419,7 @@ impl CallGraph {
                 for supertype in supertypes {
                     let targets = self.reachable.virtual_calls_on(supertype);
                     self.select_declared(class, |_, signature| {
-                        targets.iter().find(|(wanted, _)| *wanted == signature).map(|(_, caller)| *caller)
+                        targets.iter().find(|(wanted, _)| *wanted == signature).map(|(_, from)| *from)
                     });
                     self.hand_out_again(class, supertype);
                 }
@@ -423,21 +439,25 @@ impl CallGraph {
         }
     }
 
-    /// Selects declared methods with code, for whom `wanted` names a caller; their ids.
+    /// Selects declared methods with code, for whom `wanted` says who reaches them; their ids.
     fn select_declared(
         &mut self,
         class: ClassKey,
-        wanted: impl Fn(&CallGraph, Signature) -> Option<Caller>,
+        wanted: impl Fn(&CallGraph, Signature) -> Option<Source>,
     ) -> Vec<MethodId> {
         let declared: Vec<Signature> =
             self.known.mirrors.methods(class).into_iter().flat_map(|m| m.keys().copied()).collect();
-        let select = |signature| wanted(self, signature).and_then(|caller| self.select(class, signature, caller));
+        let select = |signature| wanted(self, signature).and_then(|from| self.select(class, signature, from));
         let selected: Vec<MethodId> = declared.into_iter().filter_map(select).collect();
         selected.iter().for_each(|method| self.methods.raise(*method, LOADED_LATER));
         selected
     }
 }
 
-fn pending<T: Copy>(targets: Option<&FxHashSet<T>>) -> Vec<T> {
-    targets.into_iter().flatten().copied().collect()
+fn called(signature: Signature, caller: Caller, cause: Cause) -> Called {
+    (signature, Source { caller, cause })
+}
+
+fn pending(targets: Option<&FxHashMap<Target, Cause>>) -> Vec<Called> {
+    targets.into_iter().flatten().map(|((signature, caller), cause)| called(*signature, *caller, *cause)).collect()
 }

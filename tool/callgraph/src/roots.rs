@@ -12,6 +12,7 @@ use super::lines::Lines;
 use super::mirror::{ClassKey, Signature};
 use super::policy::{MOST_LISTED, OFTEN};
 use super::record::{MethodRecord, PatternIndex};
+use super::source::Source;
 
 /// What a root pattern matches among the loaded classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,7 +146,7 @@ impl CallGraph {
             for (signature, is_abstract) in matching {
                 if is_abstract {
                     self.select_implementations(key, signature, PatternIndex(index));
-                } else if let Some(id) = self.select(key, signature, Caller::Root) {
+                } else if let Some(id) = self.select(key, signature, Source::ROOT) {
                     self.mark_root(id, PatternIndex(index));
                     self.methods.raise(id, self.likely.of_root(&self.known));
                 }
@@ -164,7 +165,7 @@ impl CallGraph {
     pub(super) fn select_implementation(&mut self, class: ClassKey, signature: Signature, pattern: PatternIndex) {
         let places = self.known.places_of(class, signature, Caller::Root);
         for place in places {
-            if let Some(id) = self.select(place, signature, Caller::Root) {
+            if let Some(id) = self.select(place, signature, Source::ROOT) {
                 self.mark_root(id, pattern);
             }
         }
@@ -228,7 +229,8 @@ impl CallGraph {
             if known.any(|it| it.lines == Some(lines)) || self.methods.are_full() {
                 continue;
             }
-            let id = self.plan.add_record(&self.known, &mut self.methods, key, signature, Some(lines));
+            let cause = Source::ROOT.cause;
+            let id = self.plan.add_record(&self.known, &mut self.methods, key, signature, Some(lines), cause);
             self.mark_root(id, pattern);
         }
     }

@@ -3,6 +3,7 @@
 use headwater_protocol::{LoaderId, MethodId};
 use headwater_rewriter::{CallSite, CallSites};
 use headwater_terms::Scheme;
+use headwater_terms::reach::{Obstacle, Way};
 
 use super::filter::Caller;
 use super::hidden::Code;
@@ -10,15 +11,18 @@ use super::mirror::{ClassKey, Signature};
 use super::policy::{CALLED_BACK, INITIALIZER, Probability};
 use super::receivers::Spare;
 use super::record::Callee;
+use super::source::{Source, way_of};
 use super::{CallGraph, likely};
 
 impl CallGraph {
     /// Has a method with code instrumented; its id, if it can be.
-    pub(super) fn select(&mut self, key: ClassKey, signature: Signature, caller: Caller) -> Option<MethodId> {
+    pub(super) fn select(&mut self, key: ClassKey, signature: Signature, from: Source) -> Option<MethodId> {
+        let (caller, cause) = (from.caller, from.cause);
         if let Some(id) = self.methods.of(key, signature) {
             // A native root would be seen where the graph calls it, and nowhere else.
             let is_native = self.methods.record(id).is_some_and(|record| record.is_native);
             if caller != Caller::Root || !is_native {
+                self.methods.is_reached_again(id, cause);
                 return Some(id);
             }
         }
@@ -28,14 +32,15 @@ impl CallGraph {
             return None;
         }
         if mirror.lambda_host().is_some() {
-            self.reach_lambda(key, signature);
+            self.reach_lambda(key, signature, cause);
             return None;
         }
         if !self.known.options.shows(&mirror.name, mirror.loader, name, caller) {
             let has_code = self.known.mirrors.method(key, signature).is_some_and(|method| method.has_code());
             if has_code && self.known.options.scheme != Scheme::Total {
-                self.reachable.hidden.push(key, signature);
+                self.reachable.hidden.push(key, signature, cause);
             }
+            self.methods.passed_over.add(key, signature, Obstacle::Filtered, cause);
             return None;
         }
         if self.known.options.skip_trivial && caller != Caller::Root {
@@ -47,35 +52,38 @@ impl CallGraph {
             }
             if self.known.code.is_trivial(key, &name, &descriptor) {
                 self.methods.leave_trivial(key, signature);
+                self.methods.passed_over.add(key, signature, Obstacle::Trivial, cause);
                 return None;
             }
         }
         let mirror = self.known.mirrors.get(key);
         let refusal = if self.known.mirrors.method(key, signature).is_some_and(|method| method.is_native()) {
             if self.known.options.natives && caller != Caller::Root {
+                self.methods.passed_over.add(key, signature, Obstacle::Native, cause);
                 return None;
             }
-            Some("it is native (--natives shows the calls of it)")
+            Some((Obstacle::Native, "it is native (--natives shows the calls of it)"))
         } else if self.known.mirrors.method(key, signature).is_some_and(|method| !method.has_code()) {
             return None;
         } else if !mirror.modifiable {
             // A hidden class: it calls others all the same.
-            self.reachable.hidden.push(key, signature);
-            Some("the JVM does not let its class be changed")
+            self.reachable.hidden.push(key, signature, cause);
+            Some((Obstacle::Unmodifiable, "the JVM does not let its class be changed"))
         } else if mirror.refused {
-            Some("its class was refused before")
+            Some((Obstacle::Refused, "its class was refused before"))
         } else if self.methods.are_full() {
-            Some("there are no more method numbers")
+            Some((Obstacle::Numbers, "there are no more method numbers"))
         } else {
             None
         };
-        if let Some(reason) = refusal {
+        if let Some((why, reason)) = refusal {
+            self.methods.passed_over.add(key, signature, why, cause);
             if !mirror.is_made_for_code() {
                 self.methods.skip_once(&self.known, key, signature, reason);
             }
             return None;
         }
-        let id = self.plan.add_record(&self.known, &mut self.methods, key, signature, None);
+        let id = self.plan.add_record(&self.known, &mut self.methods, key, signature, None, cause);
         match self.known.options.scheme {
             Scheme::Lazy => self.likely.push(id),
             Scheme::Eager => self.reachable.due.push(id),
@@ -96,7 +104,7 @@ impl CallGraph {
             return;
         };
         for signature in methods.keys().copied().collect::<Vec<_>>() {
-            self.select(key, signature, Caller::Application);
+            self.select(key, signature, Source::new(Caller::Application, None, Way::Total));
         }
     }
 
@@ -112,12 +120,17 @@ impl CallGraph {
         let mut callees = Vec::new();
         let loader = self.known.mirrors.get(key).loader;
         let caller = self.known.options.caller(loader);
+        let from = |way| match code {
+            Code::Own => Source::new(caller, by, way),
+            Code::Hidden(cause) => Source::new(caller, cause.by, Way::Hidden).through(key),
+        };
         self.reachable.hidden.begin(by, base);
         if !sites.bootstraps.is_empty() {
             self.plan.reflection.watch_bootstraps(&self.known, &mut self.plan.to_hotswap);
         }
-        for call in sites.calls.iter().chain(&sites.bootstraps) {
-            self.watch_reflection(&call.owner, &call.name, caller);
+        let calls = sites.calls.iter().map(|call| (call, way_of(call.kind)));
+        for (call, way) in calls.chain(sites.bootstraps.iter().map(|call| (call, Way::Bootstrap))) {
+            self.watch_reflection(&call.owner, &call.name, from(Way::Initializer));
             let first = callees.len();
             self.reachable.hidden.set_probability(likely::of_call(call.likelihood));
             let is_guarded = code == Code::Own && by.is_some_and(|by| self.plan.guards.has_receiver_guard(by, call));
@@ -127,17 +140,17 @@ impl CallGraph {
                 false if call.kind.is_handle() => Spare::Watched,
                 false => Spare::Nothing,
             };
-            self.reach_call(call, loader, caller, spare, &mut callees);
+            self.reach_call(call, loader, from(way), spare, &mut callees);
             for callee in &mut callees[first..] {
                 callee.probability *= likely::of_call(call.likelihood);
             }
         }
         self.reachable.hidden.set_probability(INITIALIZER);
         for class in &sites.initialized {
-            self.reach_initializer(class, loader, caller, &mut callees);
+            self.reach_initializer(class, loader, from(Way::Initializer), &mut callees);
         }
         self.reachable.hidden.set_probability(CALLED_BACK);
-        self.hand_out(sites, (key, signature), loader, caller, &mut callees);
+        self.hand_out(sites, (key, signature), loader, from(Way::Callback), &mut callees);
         self.reachable.hidden.end();
         callees
     }
@@ -147,7 +160,7 @@ impl CallGraph {
         &mut self,
         call: &CallSite,
         loader: LoaderId,
-        caller: Caller,
+        from: Source,
         spare: Spare,
         callees: &mut Vec<Callee>,
     ) {
@@ -156,9 +169,9 @@ impl CallGraph {
             self.give_results_out(signature);
         }
         if call.kind.is_virtual() {
-            self.reach_virtual(&call.owner, loader, (signature, caller), spare, callees);
+            self.reach_virtual(&call.owner, loader, (signature, from), spare, callees);
         } else {
-            self.reach_direct(&call.owner, loader, (signature, caller), spare, callees);
+            self.reach_direct(&call.owner, loader, (signature, from), spare, callees);
         }
     }
 }

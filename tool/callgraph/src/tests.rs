@@ -17,6 +17,7 @@ mod mentions;
 mod namesakes;
 mod natives;
 mod opaque;
+mod origins;
 mod played_jvm;
 mod receivers;
 mod sites;

@@ -20,11 +20,12 @@ use headwater_rewriter::CallSites;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::JdkMethods;
-use super::known::{Known, Target};
+use super::known::Known;
 use super::mirror::ClassKey;
 use super::policy::{LINKED_AHEAD, LOADED_LATER, Mechanism, Probability};
 use super::receivers::Spare;
 use super::record::Callee;
+use super::source::{Called, Source};
 use super::{CallGraph, Step, likely};
 
 /// What is known of them.
@@ -39,7 +40,7 @@ pub(super) struct Unlinked {
     /// Those of them that are probably used soon.
     wanted: FxHashSet<ClassId>,
     /// Static calls that may be of what such classes inherit, by their names.
-    inherited: Vec<(Arc<str>, Target)>,
+    inherited: Vec<(Arc<str>, Called)>,
     /// Those that were linked for the current work.
     linked: Vec<ClassKey>,
     /// ... and are not instrumented yet.
@@ -116,7 +117,7 @@ impl CallGraph {
     }
 
     /// A static method that a class inherits, which may never be linked: it is looked for from its superclass on.
-    pub(super) fn reach_inherited(&mut self, owner: &str, (signature, caller): Target, callees: &mut Vec<Callee>) {
+    pub(super) fn reach_inherited(&mut self, owner: &str, called: Called, callees: &mut Vec<Callee>) {
         for super_class in self.reachable.unlinked.extends.get(owner).cloned().unwrap_or_default() {
             let (name, loader) = match super_class {
                 Super::Named(name, loader) => (name, loader),
@@ -132,7 +133,7 @@ impl CallGraph {
                     }
                 }
             };
-            self.reach_direct(&name, loader, (signature, caller), Spare::Nothing, callees);
+            self.reach_direct(&name, loader, called, Spare::Nothing, callees);
         }
     }
 
@@ -142,16 +143,17 @@ impl CallGraph {
         let (Some(super_name), loader) = (mirror.super_names.first().cloned(), mirror.loader) else { return };
         let name: Arc<str> = name.into();
         let targets = self.reachable.direct_pending.get(&name).into_iter().flatten();
-        let inherited = targets.filter(|(signature, _)| self.known.mirrors.method(class, *signature).is_none());
-        self.reachable.unlinked.inherited.extend(inherited.map(|target| (name.clone(), *target)));
+        let inherited = targets.filter(|((signature, _), _)| self.known.mirrors.method(class, *signature).is_none());
+        let called = inherited.map(|(&(signature, caller), &cause)| (signature, Source { caller, cause }));
+        self.reachable.unlinked.inherited.extend(called.map(|called| (name.clone(), called)));
         self.reachable.unlinked.loading(name, super_name, loader);
     }
 
     /// Goes on with what has been called by inheritance, until the current work is done.
     pub(super) fn reach_inherited_later(&mut self) {
         let mut callees = Vec::new();
-        for (name, target) in self.reachable.unlinked.inherited.clone() {
-            self.reach_inherited(&name, target, &mut callees);
+        for (name, called) in self.reachable.unlinked.inherited.clone() {
+            self.reach_inherited(&name, called, &mut callees);
         }
         callees.into_iter().for_each(|callee| self.methods.raise(callee.method, callee.probability * LOADED_LATER));
     }

@@ -12,19 +12,19 @@
 use headwater_protocol::message::MethodRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::filter::Caller;
 use super::known::Known;
 use super::likely::Likely;
 use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
 use super::policy::{CALLED_BACK, MOST_IDLE};
+use super::source::Source;
 use super::{CallGraph, Step, Work};
 
 /// What is watched.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     /// By whom each may be called.
-    callers: FxHashMap<(ClassKey, Signature), Caller>,
+    callers: FxHashMap<(ClassKey, Signature), Source>,
     /// Those that the agent has not been told yet.
     new: Vec<(ClassKey, Signature)>,
     /// Methods of this kind that are instrumented.
@@ -32,6 +32,11 @@ pub(super) struct Watched {
 }
 
 impl Watched {
+    /// All that are, with who may call them.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&(ClassKey, Signature), &Source)> {
+        self.callers.iter()
+    }
+
     /// Whether a method that code outside the filter may call is watched, and not to be selected.
     pub(super) fn is_watched(
         &mut self,
@@ -40,7 +45,7 @@ impl Watched {
         likely: &Likely,
         class: ClassKey,
         signature: Signature,
-        caller: Caller,
+        from: Source,
     ) -> bool {
         let method = (class, signature);
         if methods.of(class, signature).is_some()
@@ -60,7 +65,7 @@ impl Watched {
             self.idle.insert(method);
             return false;
         }
-        self.callers.insert(method, caller);
+        self.callers.insert(method, from);
         self.new.push(method);
         true
     }
@@ -84,19 +89,19 @@ impl CallGraph {
         for method in methods {
             let Some(key) = self.known.mirrors.by_id(method.class) else { continue };
             let signature = self.known.mirrors.intern_signature(&method.name, &method.descriptor);
-            if let Some(caller) = self.reachable.watched.callers.remove(&(key, signature)) {
+            if let Some(from) = self.reachable.watched.callers.remove(&(key, signature)) {
                 self.known.mirrors.has_run(key, signature);
-                run.push((key, signature, caller));
+                run.push((key, signature, from));
             }
         }
         self.begin(Work::HaveRun(run))
     }
 
     /// Selects them: calls of them may be missing.
-    pub(super) fn select_run(&mut self, methods: &[(ClassKey, Signature, Caller)]) {
+    pub(super) fn select_run(&mut self, methods: &[(ClassKey, Signature, Source)]) {
         let mut selected = Vec::new();
-        for (key, signature, caller) in methods {
-            selected.extend(self.select(*key, *signature, *caller));
+        for (key, signature, from) in methods {
+            selected.extend(self.select(*key, *signature, *from));
         }
         selected.iter().for_each(|method| self.methods.raise(*method, CALLED_BACK));
         self.methods.miss(selected);

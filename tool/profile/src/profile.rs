@@ -36,6 +36,7 @@ mod metric;
 mod names;
 pub(crate) mod parts;
 mod quantity;
+pub mod reach;
 mod span;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -418,6 +419,9 @@ pub struct Profile {
     pub unseen: Vec<Unseen>,
     /// Those that were not instrumented.
     pub skipped: Vec<Skipped>,
+    /// How methods were reached, and why others have no probes; `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<reach::Reach>,
     /// How complete the record is.
     pub events: Events,
     /// How much longer the roots' calls were for the profile, the most lengthened first; of those of which calls without it were timed.

@@ -11,6 +11,7 @@ use headwater_terms::pattern::near_misses;
 pub mod arcs;
 pub(crate) mod belief;
 pub(crate) mod chosen;
+pub mod explain;
 pub mod flat;
 pub mod json;
 pub mod least;

@@ -227,6 +227,9 @@ fn indices_hold(profile: &Profile) -> bool {
         .flat_map(|unseen| std::iter::once(&unseen.method).chain(unseen.callers.iter().map(|(caller, _)| caller)));
     let of_lengthened = profile.lengthened.iter().map(|lengthened| &lengthened.root);
     let of_completeness = of_missed.chain(of_unseen).chain(of_lengthened);
+    if profile.reach.as_ref().is_some_and(|reach| !reach.holds(profile.methods.len())) {
+        return false;
+    }
     let mut all = of_roots.chain(of_controls).chain(of_statistics).chain(of_budget).chain(of_completeness);
     all.all(|method| method.0 < profile.methods.len())
 }

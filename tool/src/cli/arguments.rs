@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::{analyse, diff, events, locks, region, report, roots, sample, threads, top, watch};
+use super::{analyse, diff, events, explain, locks, region, report, roots, sample, threads, top, watch};
 use crate::request::profile::OneProfile;
 use crate::script::Setting;
 
@@ -18,6 +18,7 @@ Examples:
   headwater run --root com.acme.Main::main -o run.hw -- java -jar shop.jar
   headwater report run.hw --view callers --focus com.acme.Cart
   headwater diff before.hw after.hw --fail-if 'self(com.acme.*) > +5%'
+  headwater explain run.hw com.acme.Cart::total
   headwater attach shop.jar
   headwater sample shop.jar -d 30s
   headwater threads shop.jar
@@ -176,6 +177,9 @@ pub(super) enum Command {
     /// Look at a saved profile again, in any view and format
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),
+    /// Say why a method has probes, or none: how it was reached from the root, when, and what to do about it
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::ExplainArgs),
     /// Compare two saved profiles, or several a side
     #[command(override_usage = diff::USAGE, after_help = diff::EXAMPLES)]
     Diff(diff::DiffArgs),

@@ -9,6 +9,7 @@ use super::{Console, Event, Failure, State, is_broken_pipe, not_attached, show};
 use crate::locks::{self, LocksError};
 use crate::pattern::{ClassPattern, display_name, java_name};
 use crate::profile::{MethodName, tell_apart};
+use crate::request::explain::Explaining;
 use crate::request::locks::Waiting;
 use crate::request::output::{Origin, Output};
 use crate::request::sample::Sampling;
@@ -23,6 +24,13 @@ impl Console {
         let profile = self.profile_so_far().await?;
         output.check_selection(&profile).map_err(|nothing| Failure::new(1, nothing.to_string()))?;
         Ok(output.write(&profile, Origin::Recording).or_else(is_broken_pipe)?)
+    }
+
+    /// Says why methods have probes, or none.
+    pub(super) async fn explain(&mut self, explaining: &Explaining) -> Result<(), Failure> {
+        let profile = self.profile_so_far().await?;
+        let explained = explaining.explain(&profile).map_err(|unexplained| Failure::new(1, unexplained.to_string()))?;
+        Ok(explaining.write(&explained).or_else(is_broken_pipe)?)
     }
 
     pub(super) async fn roots(&mut self) -> Result<(), Failure> {

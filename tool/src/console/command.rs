@@ -12,6 +12,7 @@ use crate::report::select::MethodSelector;
 use crate::request::ProfileArgs;
 use crate::request::count::Switching;
 use crate::request::events::Telling;
+use crate::request::explain::Explaining;
 use crate::request::locks::Waiting;
 use crate::request::output::Output;
 use crate::request::sample::Sampling;
@@ -94,6 +95,12 @@ pub enum Command {
         #[command(flatten)]
         output: Box<Output>,
     },
+    /// Say why a method has probes, or none: how it was reached from the root, when, and what to do about it
+    #[command(
+        help_template = TEMPLATE,
+        after_help = "Examples:\n  explain com.acme.Cart::total\n  explain com.acme.Cart > why.json"
+    )]
+    Explain(Explaining),
     /// Show the threads that were inside a root
     #[command(help_template = TEMPLATE)]
     Threads,
@@ -241,7 +248,7 @@ pub enum Statement {
 }
 
 /// The commands whose report can be redirected.
-const REPORTS: [&str; 8] = ["tree", "flat", "callers", "region", "thread-dump", "sample", "locks", "events"];
+const REPORTS: [&str; 9] = ["tree", "flat", "callers", "explain", "region", "thread-dump", "sample", "locks", "events"];
 
 /// Reads lines. The grammar is built once: a line of its own would take thousands of times its length in memory.
 #[derive(Debug)]
@@ -280,6 +287,7 @@ impl Reader {
                     Command::Region(timing) => Some(timing.check()),
                     Command::ThreadDump(showing) => Some(showing.check()),
                     Command::Sample(sampling) => Some(sampling.output().check()),
+                    Command::Explain(explaining) => Some(explaining.check()),
                     Command::Locks(waiting) => Some(waiting.output().check()),
                     Command::Events(telling) => Some(telling.check()),
                     Command::Count(switching) => Some(switching.switch().map(drop)),
@@ -320,7 +328,7 @@ fn redirected(mut words: Vec<Word>) -> Result<Vec<Word>, LineError> {
     }
     if at == 0 || !REPORTS.contains(&words[0].text.as_str()) {
         return bad(
-            "only a report (`tree`, `flat`, `callers`, `region`, `thread-dump`, `sample`, `locks`) or `events` can be written to a file",
+            "only a report (`tree`, `flat`, `callers`, `explain`, `region`, `thread-dump`, `sample`, `locks`) or `events` can be written to a file",
         );
     }
     if words.len() != at + 2 {

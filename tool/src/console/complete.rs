@@ -121,7 +121,7 @@ fn wanted(line: &str) -> (usize, Wanted) {
         "attach" => Wanted::Target,
         "count" => words(&["locks", "waits", "classes", "exceptions", "bytecodes", "alloc", "gc", "on", "off"]),
         "events" => words(&["gc", "classes", "threads", "monitors", "compile", "on", "off"]),
-        "profile" | "region" | "callers" => Wanted::Method,
+        "profile" | "region" | "callers" | "explain" => Wanted::Method,
         "expect" if word.starts_with("sample.") => words(&["sample.cpu", "sample.wall", "sample.allocated"]),
         "methods" => Wanted::Class,
         "filter" if before.len() > 1 => Wanted::Class,

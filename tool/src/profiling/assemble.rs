@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use super::history::History;
 use super::missing::{at_least, called, unseen, warnings};
 use super::named::Things;
+use super::reach::Remembered;
 use super::{Settings, Undisturbed, budget, counters, objects};
 use crate::budget::{Governor, Limit, Probes, in_place};
 use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
@@ -42,6 +43,7 @@ pub(crate) struct Facts {
     pub(super) missed: Vec<(MethodIndex, Missed)>,
     pub(super) unseen: Vec<Unseen>,
     skipped: Vec<Skipped>,
+    remembered: Remembered,
     hotswap: HotswapTotals,
     pub(super) lost: u64,
     uses_tsc: bool,
@@ -87,6 +89,7 @@ impl Facts {
             missed: graph.missed().map(|(id, missed)| (MethodIndex(id.0 as usize - 1), missed)).collect(),
             unseen: graph.unseen(),
             skipped: graph.skipped().iter().map(skipped).collect(),
+            remembered: Remembered::of(graph, settings),
             hotswap: session.hotswap_totals(),
             lost: session.lost(),
             uses_tsc: session.uses_tsc(),
@@ -228,6 +231,7 @@ pub(crate) fn profile(
         warnings,
         methods: Vec::new(),
         skipped: facts.skipped,
+        reach: Some(facts.remembered.reach()),
     };
     // From here on trees have nodes that are no methods'.
     counters::count(&mut profile.merged, &all, &facts.history, &mut things);

@@ -119,7 +119,7 @@ impl Session {
 
     /// What is called next in these classes is not seen until they are instrumented.
     pub(super) fn nobody_waits_for(&mut self, classes: &[ClassId]) {
-        self.graph.set_time(self.recorded.elapsed());
+        self.tell_time();
         self.graph.went_on(classes);
     }
 

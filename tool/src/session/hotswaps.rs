@@ -8,7 +8,7 @@ use headwater_protocol::{ClassId, ThreadId};
 
 use super::questions::Pending;
 use super::{COMMAND_DEADLINE, Running, Session, SessionError, unexpected};
-use crate::callgraph::Step;
+use crate::callgraph::{Moment, Step};
 
 /// Class files that are asked for in one message: what happens meanwhile is seen to afterwards.
 const READ_AT_ONCE: usize = 64;
@@ -104,9 +104,15 @@ impl Session {
         Ok(classes)
     }
 
+    /// Tells the call graph how far it is.
+    pub(super) fn tell_time(&mut self) {
+        let batches = u32::try_from(self.totals.batches).unwrap_or(u32::MAX);
+        self.graph.set_time(Moment { recorded: self.recorded.elapsed(), batches });
+    }
+
     pub(super) fn account(&mut self, result: &HotswapResult) {
         self.totals.add(result);
-        self.graph.set_time(self.recorded.elapsed());
+        self.tell_time();
         let is_dropping = self.graph.is_dropping();
         if let Some(governor) = self.governor_mut().filter(|_| is_dropping) {
             governor.paused(result.pause_ns);

@@ -41,6 +41,7 @@ impl Session {
     /// The queue's turn, as long as no hotswap is running.
     pub(super) async fn turn(&mut self) -> Result<(), SessionError> {
         while self.running.is_none() {
+            self.tell_time();
             self.drop_due().await?;
             let classes = self.settle_after_hotswap().await?;
             self.hotswap_in_background(classes).await?;

@@ -50,6 +50,7 @@ impl Session {
         bytes: &[u8],
     ) -> Option<Vec<u8>> {
         let begun = Instant::now();
+        self.tell_time();
         let rewritten = self.rewritten(thread, class, loader, name, bytes);
         self.spent.add(REWRITING, begun.elapsed());
         rewritten

@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::column::{Column, Columns, Lead};
 use super::keys::HELP;
 use super::rows::{Role, Row, Shown, What};
+use super::view::explaining::wrapped;
 use super::view::{Glyphs, Mode, Palette, Phase, View};
 use crate::printable::printable;
 use crate::profile::Unit;
@@ -33,6 +34,12 @@ impl View {
         }
         if matches!(self.mode, Mode::Help) {
             self.draw_help(area, buffer);
+            return None;
+        }
+        if let Mode::Why(text) = &self.mode {
+            for (line, y) in wrapped(text, area.width.into()).iter().zip(area.y..area.bottom()) {
+                put(buffer, area.x, y, &cut(line, area.width.into()), Style::new());
+            }
             return None;
         }
         let mut rest = self.draw_status(area, buffer);
@@ -218,7 +225,7 @@ impl View {
             Mode::Search { .. } => format!("search: {}", self.query.text()),
             Mode::File { text, .. } => format!("save to: {text}"),
             Mode::Count { text } => format!("count (alloc on, waits off, ...): {text}"),
-            Mode::Rows | Mode::Help => String::new(),
+            Mode::Rows | Mode::Help | Mode::Why(_) => String::new(),
         };
         if !prompt.is_empty() {
             // The end is what is being typed.

@@ -20,6 +20,7 @@ use crate::profile::{Amounts, MethodIndex, Metric, NodeIndex, Profile};
 use crate::report::{Trees, View as Shape};
 
 mod counting;
+pub(super) mod explaining;
 mod folding;
 mod look;
 mod naming;
@@ -51,6 +52,8 @@ pub(super) enum Mode {
         text: String,
     },
     Help,
+    /// Why a method is there.
+    Why(String),
 }
 
 /// A place in a list of rows.
@@ -222,7 +225,7 @@ impl View {
     pub fn press(&mut self, key: KeyEvent) -> Option<Request> {
         let message = self.message.take();
         match &mut self.mode {
-            Mode::Help => {
+            Mode::Help | Mode::Why(_) => {
                 self.mode = Mode::Rows;
                 let leaves = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
                 leaves.then_some(Request::Quit)
@@ -326,6 +329,7 @@ impl View {
                 Ok(pattern) => return Some(Request::Exact(pattern)),
                 Err(why) => self.say(why.to_owned()),
             },
+            Action::Why => self.explain_selected(),
             Action::Help => self.mode = Mode::Help,
             Action::Redraw => return Some(Request::Redraw),
             Action::Quit => return Some(Request::Quit),

@@ -1,7 +1,9 @@
-//! What people and the tool name things by: method patterns and names, how text of others is shown, the schemes of discovery.
+//! What people and the tool name things by: method patterns and names, how text of others is shown, the schemes of discovery, how methods
+//! are reached.
 
 pub mod pattern;
 pub mod printable;
+pub mod reach;
 mod scheme;
 
 pub use scheme::Scheme;

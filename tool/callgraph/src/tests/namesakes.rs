@@ -1,7 +1,9 @@
 //! Programs that reload, run scripts or make proxies: very many classes have one name, each its own loader.
 
 use headwater_protocol::LoaderId;
+use headwater_terms::reach::Way;
 
+use super::super::filter::Caller;
 use super::super::receivers::Spare;
 use super::super::*;
 use super::options;
@@ -47,8 +49,8 @@ impl Graph {
     fn call_from(&mut self, loader: u64) -> usize {
         let signature = self.0.known.mirrors.intern_signature(CALLED.0, CALLED.1);
         let mut callees = Vec::new();
-        let target = (signature, Caller::Application);
-        self.0.reach_direct("Named", LoaderId(loader), target, Spare::Nothing, &mut callees);
+        let called = (signature, Source::new(Caller::Application, None, Way::Direct));
+        self.0.reach_direct("Named", LoaderId(loader), called, Spare::Nothing, &mut callees);
         callees.len()
     }
 
@@ -79,9 +81,10 @@ fn of_very_many_classes_of_a_name_each_is_gone_through_once() {
 fn what_a_class_outside_the_filter_does_with_a_virtual_call_is_known_of_very_many_too() {
     let mut graph = Graph::with(3);
     let signature = graph.0.known.mirrors.intern_signature("toString", "()Ljava/lang/String;");
-    let target = (signature, Caller::Application);
+    let called = (signature, Source::new(Caller::Application, None, Way::Virtual));
+    let target = source::target(called);
     let mut callees = Vec::new();
-    graph.0.reach_virtual("Named", LoaderId(7), target, Spare::Nothing, &mut callees);
+    graph.0.reach_virtual("Named", LoaderId(7), called, Spare::Nothing, &mut callees);
     let first = graph.0.known.mirrors.visible("Named", LoaderId(7))[0];
     graph.0.begin_to_leave(first, target);
     for number in 3..100 {

@@ -1,5 +1,7 @@
 //! Methods that are watched instead of being instrumented.
 
+use headwater_terms::reach::Obstacle;
+
 use super::*;
 use crate::policy::MOST_IDLE;
 
@@ -42,6 +44,9 @@ fn comparators(jvm: &PlayedJvm) -> usize {
 fn of_many_that_never_ran_a_few_are_instrumented_and_the_others_watched() {
     let mut jvm = sorting(true, 1_000);
     assert_eq!((comparators(&jvm), jvm.graph.take_watched().len()), (MOST_IDLE, CLASSES - MOST_IDLE));
+    let passed_over = jvm.graph.passed_over();
+    let watched = passed_over.iter().filter(|method| method.why == Obstacle::Watched);
+    assert_eq!(watched.count(), CLASSES - MOST_IDLE);
     assert_eq!(jvm.graph.take_watched(), [], "the agent is told once");
 }
 
@@ -57,7 +62,7 @@ fn nothing_is_watched_where_all_is_to_be_exact_or_the_root_has_hardly_run() {
 fn what_has_run_after_all_is_instrumented_and_its_calls_may_be_missing() {
     let mut jvm = sorting(true, 1_000);
     let run = jvm.graph.take_watched().remove(0);
-    jvm.graph.set_time(Duration::from_secs(3));
+    jvm.graph.set_time(Moment { recorded: Duration::from_secs(3), batches: 0 });
     let step = jvm.graph.have_run(std::slice::from_ref(&run));
     jvm.settle(step);
     assert_eq!(comparators(&jvm), MOST_IDLE + 1);

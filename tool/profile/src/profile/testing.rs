@@ -164,6 +164,16 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
             until: Duration::from_secs(1),
         }],
         unseen: vec![Unseen { method: MethodIndex(methods - 1), callers: vec![(MethodIndex(0), 0.25)] }],
+        reach: Some(reach::Reach {
+            types: vec!["com.acme.Old".into()],
+            methods: vec![reach::Reached { probed: Some(reach::Moment::default()), ..reach::Reached::default() }],
+            others: vec![reach::Unprobed {
+                machine: "com.acme.Old.run()V".into(),
+                cause: reach::Cause { by: Some(MethodIndex(0)), through: Some(0), ..reach::Cause::default() },
+                ..reach::Unprobed::default()
+            }],
+            ..reach::Reach::default()
+        }),
         skipped: vec![Skipped { method: "com.acme.Old.run()V".into(), reason: "it is too large".into() }],
         events: Events { recorded: u64::MAX, lost: 1, healed: 2 },
         lengthened: vec![Lengthened {

@@ -50,6 +50,18 @@ impl MethodSelector {
         self.is_read(machine, |reading| !reading.method_text().contains('*'))
     }
 
+    /// Whether methods of a class may be meant, given by its name with dots, and not only because those of any class are.
+    pub fn means_class(&self, class: &str) -> bool {
+        self.readings.iter().any(|reading| reading.class_text() != "*" && reading.matches_class(class))
+    }
+
+    /// Whether methods of this name may be meant if their class does not matter.
+    pub fn means_method(&self, machine: &str) -> bool {
+        let method = without_place(machine).split('(').next().and_then(|name| name.rsplit('.').next());
+        let is_named = |reading: &MethodPattern| method.is_some_and(|method| reading.method_text() == method);
+        self.readings.iter().any(is_named)
+    }
+
     fn is_read(&self, machine: &str, counts: impl Fn(&MethodPattern) -> bool) -> bool {
         let machine = without_place(machine);
         let (name, descriptor) = machine.split_at(machine.find('(').unwrap_or(machine.len()));

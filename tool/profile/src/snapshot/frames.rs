@@ -33,7 +33,10 @@ const CRC_BYTES: usize = 4;
 pub(super) struct FrameWriter<'a, W> {
     out: &'a mut W,
     crc: crc32fast::Hasher,
-    compress: Compress,
+    /// Of nodes: they are many.
+    fast: Compress,
+    /// Of facts: they are names, for the most part.
+    thorough: Compress,
     packed: Vec<u8>,
 }
 
@@ -48,23 +51,24 @@ impl<'a, W: Write> FrameWriter<'a, W> {
         let mut crc = crc32fast::Hasher::new();
         crc.update(&head);
         out.write_all(&head)?;
-        Ok(FrameWriter { out, crc, compress: Compress::new(Compression::fast(), false), packed: Vec::new() })
+        let [fast, thorough] = [Compression::fast(), Compression::default()].map(|level| Compress::new(level, false));
+        Ok(FrameWriter { out, crc, fast, thorough, packed: Vec::new() })
     }
 
     pub(super) fn write(&mut self, tag: Tag, content: &[u8]) -> io::Result<()> {
         if content.len() > tag.limit() {
             return Err(io::Error::other(format!("{} bytes are too many for a snapshot's frame", content.len())));
         }
-        self.compress.reset();
+        let compress = if tag == Tag::Facts { &mut self.thorough } else { &mut self.fast };
+        compress.reset();
         self.packed.clear();
         self.packed.resize(HEAD_BYTES, 0);
         // Deflate stores what it cannot compress: five bytes a block of at most 65,535, and some at the end.
         self.packed.reserve(content.len() + content.len() / 1_000 + 128);
-        let start = self.compress.total_in();
+        let start = compress.total_in();
         loop {
-            let taken = (self.compress.total_in() - start) as usize;
-            let status = self
-                .compress
+            let taken = (compress.total_in() - start) as usize;
+            let status = compress
                 .compress_vec(&content[taken..], &mut self.packed, FlushCompress::Finish)
                 .map_err(io::Error::other)?;
             if status == Status::StreamEnd {

@@ -200,12 +200,15 @@ fn what_is_intact_and_makes_no_sense_is_not_called_damaged() {
             env!("CARGO_PKG_VERSION")
         )
     );
-    let unknown: [fn(&mut Profile) -> &mut usize; 5] = [
+    let unknown: [fn(&mut Profile) -> &mut usize; 6] = [
         |profile| &mut profile.roots[0].methods[0].0,
         |profile| &mut profile.at_least[0].method.0,
         |profile| &mut profile.unseen[0].method.0,
         |profile| &mut profile.unseen[0].callers[0].0.0,
         |profile| &mut profile.lengthened[0].root.0,
+        |profile| {
+            &mut profile.reach.as_mut().expect("it has all parts").others[0].cause.by.as_mut().expect("so has this").0
+        },
     ];
     for method in unknown {
         let mut profile = random_profile(4);
@@ -285,7 +288,7 @@ fn whole_profile() -> Profile {
     let things = Metric::counted("odd-things", "odd things", Unit::Count, Extent::Own, "What a test counts.");
     profile.counted = vec![bytes.uncertain(), things];
     // Facts that came after this layout's file was written.
-    (profile.unseen, profile.lengthened, profile.collections) = (Vec::new(), Vec::new(), None);
+    (profile.unseen, profile.lengthened, profile.collections, profile.reach) = (Vec::new(), Vec::new(), None, None);
     profile.clock.object_ns = 0.0;
     profile
 }

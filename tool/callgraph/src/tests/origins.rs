@@ -1,0 +1,174 @@
+//! Why methods are reached, and why others are not selected.
+
+use headwater_terms::reach::{Obstacle, Trigger, Way};
+
+use super::*;
+
+const ROOT: &str = "Main.root(LShape;)I";
+
+impl PlayedJvm {
+    /// What became of a method that was selected.
+    #[track_caller]
+    fn fate(&self, method: &str) -> Fate {
+        let record = self.graph.methods().iter().find(|record| record.java_name() == method);
+        self.graph.fate(record.unwrap_or_else(|| panic!("{method} was not selected")))
+    }
+
+    fn name(&self, method: Option<MethodId>) -> String {
+        method.and_then(|id| self.graph.methods.record(id)).map_or(String::new(), MethodRecord::java_name)
+    }
+
+    /// Who leads to a method, in which way, and by which type.
+    #[track_caller]
+    fn check_origin(&self, method: &str, by: &str, way: Way, through: &str) {
+        let origin = self.fate(method).origin;
+        let named = origin.through.as_deref().unwrap_or_default();
+        assert_eq!((&*self.name(origin.by), origin.way, named), (by, way, through), "{method}");
+    }
+
+    /// Why a method was not selected, and who leads to it.
+    #[track_caller]
+    pub(super) fn check_passed_over(&self, method: &str, why: Obstacle, by: &str) {
+        let passed_over = self.graph.passed_over();
+        let name = |it: &Unselected| headwater_terms::pattern::java_name(&it.class, &it.name, &it.descriptor);
+        let found = passed_over.iter().find(|it| name(it) == method);
+        let found = found.unwrap_or_else(|| panic!("{method} was not passed over: {passed_over:#?}"));
+        assert_eq!((found.why, &*self.name(found.origin.by)), (why, by), "{method}");
+    }
+}
+
+#[test]
+fn calls_are_told_apart_by_how_they_find_what_they_run() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square", "Disc"]);
+    jvm.check_origin(ROOT, "", Way::Root, "");
+    assert_eq!(jvm.fate(ROOT).trigger, Trigger::Start);
+    jvm.graph.set_time(Moment { recorded: Duration::from_millis(70), batches: 1 });
+    jvm.enter(ROOT);
+    jvm.check_origin("Main.helper()I", ROOT, Way::Direct, "");
+    jvm.check_origin("Square.area()I", ROOT, Way::Virtual, "Shape");
+    let area = jvm.fate("Square.area()I");
+    let found = Moment { recorded: Duration::from_millis(70), batches: 1 };
+    assert_eq!((area.trigger, area.found, area.probed, area.lacks), (Trigger::Entered, found, Some(found), None));
+    jvm.check_passed_over("Shape.area()I", Obstacle::Abstract, ROOT);
+    jvm.load("Hole");
+    jvm.check_origin("Hole.area()I", ROOT, Way::Virtual, "Shape");
+    assert_eq!(jvm.fate("Hole.area()I").trigger, Trigger::Loaded);
+    let hole = jvm.fate("Hole.area()I");
+    // In its load hook, when it was found.
+    assert_eq!((hole.found, hole.probed, hole.lacks), (found, Some(found), None));
+}
+
+#[test]
+fn what_has_no_probes_has_a_reason() {
+    let source = "
+        class Main {
+            static void root(Object[] all, java.util.Comparator<Object> by) {
+                Hidden.pass(); Gone.call(); Natively.call(); java.util.Arrays.sort(all, by);
+            }
+            static void behind() { }
+        }
+        class Hidden { static void pass() { Main.behind(); } }
+        class Gone { static void call() { } }
+        class Natively { static native void call(); }
+        class Order implements java.util.Comparator<Object> { public int compare(Object a, Object b) { return 0; } }";
+    const SORTING: &str = "Main.root([Ljava/lang/Object;Ljava/util/Comparator;)V";
+    let exclude = vec!["Hidden".parse().expect("a pattern")];
+    let mut jvm = PlayedJvm::new(source, Options { exclude, ..options("Main::root") })
+        .attach(&["Main", "Hidden", "Natively", "Order"]);
+    jvm.enter(SORTING);
+    for (method, why) in [
+        ("Hidden.pass()V", Obstacle::Filtered),
+        ("Gone.call()V", Obstacle::NotLoaded),
+        ("Natively.call()V", Obstacle::Native),
+        ("java.util.Arrays.sort([Ljava/lang/Object;Ljava/util/Comparator;)V", Obstacle::Jdk),
+    ] {
+        jvm.check_passed_over(method, why, SORTING);
+    }
+    jvm.check_origin("Main.behind()V", SORTING, Way::Hidden, "Hidden");
+    // Objects of any class may be called back, and a comparator is named.
+    jvm.check_origin(
+        "Order.compare(Ljava/lang/Object;Ljava/lang/Object;)I",
+        SORTING,
+        Way::Callback,
+        "java/util/Comparator",
+    );
+    let classes: Vec<&str> = jvm.graph.application_classes().map(|name| &**name).collect();
+    assert!(classes.contains(&"Order") && !classes.contains(&"Gone") && !classes.contains(&"java/util/Arrays"));
+}
+
+#[test]
+fn lambdas_initialisers_and_hidden_classes_lead_on() {
+    let source = "
+        class Main {
+            static int root(Runnable it) { it.run(); Runnable made = () -> helper(); return Fresh.value; }
+            static void helper() { }
+            static void called() { }
+        }
+        class Fresh { static int value = 1 + Main.class.hashCode(); }
+        class Main$$Hidden implements Runnable { public void run() { Main.called(); } }";
+    const RUNS: &str = "Main.root(Ljava/lang/Runnable;)I";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Main$$Hidden"]);
+    jvm.enter(RUNS);
+    jvm.load("Fresh");
+    jvm.check_origin("Main.lambda$root$0()V", RUNS, Way::Handle, "");
+    jvm.check_origin("Fresh.<clinit>()V", RUNS, Way::Initializer, "");
+    jvm.check_origin("Main.called()V", RUNS, Way::Hidden, "Main$$Hidden");
+    jvm.check_passed_over("Main$$Hidden.run()V", Obstacle::Unmodifiable, RUNS);
+}
+
+#[test]
+fn what_is_found_ahead_or_behind_a_guard_says_so() {
+    let mut jvm = PlayedJvm::new(CHAIN, ahead()).attach(&["Main", "Shape", "Square", "Parts"]);
+    let guards = jvm.guards("Main");
+    jvm.enter(ROOT);
+    assert_eq!(jvm.fate("Main.third()I").trigger, Trigger::Foreseen);
+    assert_eq!(jvm.fate("Parts.side()I").trigger, Trigger::Ahead);
+    jvm.check_passed_over("Main.message()Ljava/lang/String;", Obstacle::Guarded, "Main.second()I");
+    let (_, passed) = guards.iter().find(|(method, _)| method == "second").expect("an exception is thrown there");
+    jvm.pass(*passed);
+    jvm.check_origin("Main.message()Ljava/lang/String;", "Main.second()I", Way::Direct, "");
+    assert_eq!(jvm.fate("Main.message()Ljava/lang/String;").trigger, Trigger::Passed);
+}
+
+#[test]
+fn what_is_on_a_stack_hangs_on_the_nearest_of_the_graph_below_it() {
+    let exclude = vec!["Disc".parse().expect("a pattern")];
+    let mut jvm = PlayedJvm::new(SHAPES, Options { exclude, ..options("Main::root") })
+        .attach(&["Main", "Shape", "Square", "Disc"]);
+    let frame = |class: &str, name: &str, descriptor: &str| Frame {
+        method: MethodRef { class: jvm.classes[class].id, name: name.into(), descriptor: descriptor.into() },
+        replaced: true,
+    };
+    let frames =
+        vec![frame("Main", "root", "(LShape;)I"), frame("Disc", "area", "()I"), frame("Square", "other", "()I")];
+    let stack = ThreadStack { thread: ThreadId(1), name: "main".into(), frames };
+    let step = jvm.graph.open_calls(&[stack]);
+    jvm.settle(step);
+    jvm.check_origin("Square.other()I", ROOT, Way::Open, "");
+    assert_eq!(jvm.fate("Square.other()I").trigger, Trigger::Seen);
+    jvm.check_origin("Main.helper()I", ROOT, Way::Direct, "");
+    assert_eq!(jvm.fate("Main.helper()I").trigger, Trigger::Open, "its caller was seen");
+}
+
+#[test]
+fn methods_that_were_refused_or_dropped_or_whose_turn_did_not_come_lack_probes() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square"]);
+    let mut step = jvm.graph.first_call(jvm.ids[ROOT]);
+    while let Step::NeedMethods(classes) = step {
+        for id in classes {
+            let class = jvm.classes.values().find(|class| class.id == id).expect("a class we told of");
+            jvm.graph.add_methods(id, class.methods.clone());
+        }
+        step = jvm.graph.resume();
+    }
+    assert_eq!(jvm.fate("Square.area()I").lacks, Some(Obstacle::Limits), "{step:?}");
+    jvm.settle(step);
+    let area = jvm.ids["Square.area()I"];
+    assert_eq!(jvm.fate("Square.area()I").lacks, None);
+    let classes = jvm.graph.drop_methods(&[area]);
+    assert_eq!(jvm.fate("Square.area()I").lacks, None, "it has its probes until it is hotswapped");
+    jvm.settle(Step::Hotswap(classes));
+    assert_eq!(jvm.fate("Square.area()I").lacks, Some(Obstacle::Dropped));
+    jvm.graph.refused(area, "no room".into());
+    assert_eq!(jvm.fate("Square.area()I").lacks, Some(Obstacle::Refused));
+}
