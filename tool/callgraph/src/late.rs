@@ -6,20 +6,28 @@
 //!
 //! Why so, and at what cost: docs/decisions/limits.md.
 
+use std::collections::BinaryHeap;
+
 use headwater_protocol::{ClassId, MethodId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
 use super::cause::Moment;
-use super::record::{MethodRecord, Missed};
+use super::record::{Callee, MethodRecord, Missed};
+
+/// What a call makes less often, through methods that are not instrumented, it is not told of. Where ten thousand are not, nearly every one leads to
+/// nearly every other somehow.
+const LEAST_LIKELY: f64 = 0.01;
+/// Nor is it told of more through them than that.
+const MOST_REACHED: usize = 1_000;
 
 /// A method that may have been called and is not instrumented.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unseen {
     /// The method.
     pub method: MethodId,
-    /// Instrumented methods that call it, be it through others that are not, and how often a call of theirs is expected to. None where other code
-    /// calls it.
+    /// Instrumented methods that call it, and how often a call of theirs is expected to; be it through others that are not, where that is likely. None
+    /// where other code calls it.
     pub callers: Vec<(MethodId, f64)>,
 }
 
@@ -46,19 +54,12 @@ impl CallGraph {
         if callers.is_empty() {
             return Vec::new();
         }
+        let without_probes = |method| self.methods.record(method).filter(|it| !it.in_place).map(|it| &it.callees[..]);
         for caller in self.methods.all().iter().filter(|record| record.in_place) {
-            let mut reached = FxHashSet::default();
-            let mut pending: Vec<(MethodId, f64)> =
-                caller.callees.iter().map(|it| (it.method, it.probability.into())).collect();
-            while let Some((method, calls)) = pending.pop() {
-                let Some(callee) = self.methods.record(method).filter(|it| !it.in_place && reached.insert(it.id))
-                else {
-                    continue;
-                };
+            for (method, calls) in reached(&caller.callees, without_probes) {
                 if let Some(callers) = callers.get_mut(&method) {
                     callers.push((caller.id, calls));
                 }
-                pending.extend(callee.callees.iter().map(|it| (it.method, calls * f64::from(it.probability))));
             }
         }
         let mut unseen: Vec<Unseen> = callers.into_iter().map(|(method, callers)| Unseen { method, callers }).collect();
@@ -129,5 +130,43 @@ impl CallGraph {
             (is_root, seen, is_next, probability)
         };
         classes.sort_by_cached_key(|class| std::cmp::Reverse(urgency(class)));
+    }
+}
+
+/// The methods without probes that a call makes, be it through others of them, with how often; what those call, `callees` knows.
+fn reached<'g>(first: &[Callee], callees: impl Fn(MethodId) -> Option<&'g [Callee]>) -> Vec<(MethodId, f64)> {
+    // The likeliest comes first, so that each is reached in its likeliest way. Floats of one sign are ordered as their bits are.
+    let to = |callee: &Callee, calls: f64| ((calls * f64::from(callee.probability)).to_bits(), callee.method);
+    let mut pending: BinaryHeap<(u64, MethodId)> = first.iter().map(|callee| to(callee, 1.0)).collect();
+    let (mut known, mut reached) = (FxHashSet::default(), Vec::new());
+    while let Some((calls, method)) = pending.pop() {
+        let Some(callees) = callees(method).filter(|_| known.insert(method)) else { continue };
+        let calls = f64::from_bits(calls);
+        reached.push((method, calls));
+        if reached.len() < MOST_REACHED {
+            let likely = callees.iter().map(|callee| to(callee, calls));
+            pending.extend(likely.filter(|(calls, _)| f64::from_bits(*calls) >= LEAST_LIKELY));
+        }
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn callee(method: usize, probability: f32) -> Callee {
+        Callee { method: MethodId(method as u32), probability }
+    }
+
+    #[test]
+    fn what_is_unlikely_or_far_is_not_told() {
+        let chain: Vec<Vec<Callee>> = (0..5_000).map(|at| vec![callee(at + 1, 1.0)]).collect();
+        let certain = reached(&[callee(0, 0.5)], |method| chain.get(method.0 as usize).map(|callees| &callees[..]));
+        assert_eq!((certain.len(), certain[999]), (MOST_REACHED, (MethodId(999), 0.5)));
+        let halves: Vec<Vec<Callee>> = (0..100).map(|at| vec![callee(at + 1, 0.5), callee(99, 0.001)]).collect();
+        let likely =
+            reached(&[callee(0, 1.0), callee(99, 0.001)], |method| halves.get(method.0 as usize).map(|it| &it[..]));
+        assert_eq!(likely.len(), 8, "seven of them above a hundredth, and one that is called itself: {likely:?}");
     }
 }

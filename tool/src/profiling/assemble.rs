@@ -291,7 +291,7 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, O
             let dropped = facts.governor.iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
             let missed = missed.chain(dropped).collect();
             let recorded = grow(all, &names, &missed);
-            placed(all, &names, recorded)
+            placed(all, &names, recorded, &missed)
         }
     };
     (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut);

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 pub(super) use self::timing::{RootsTimed, time_roots};
 use super::recorder::{PERIOD, Recorder};
 use super::{BareTiming, Settings, Start};
+use crate::budget::Governor;
 use crate::callgraph::CallGraph;
 use crate::cct::Cct;
 use crate::clock_source::feature;
@@ -173,9 +174,10 @@ impl Before {
         decoder.threads().for_each(|(_, tree)| drop(tree.merge_into(&mut all)));
         let names: Vec<String> = session.graph().methods().iter().map(|method| method.java_name()).collect();
         let names = Names::of(names.iter().map(String::as_str), &self.samples, self.taken);
-        let missed = session.graph().missed().map(|(method, _)| method).collect();
+        let dropped = session.governor().into_iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
+        let missed = session.graph().missed().map(|(method, _)| method).chain(dropped).collect();
         let recorded = grow(&mut all, &names, &missed);
-        let placed = placed(&all, &names, recorded);
+        let placed = placed(&all, &names, recorded, &missed);
         is_enough(placed.inside, placed.unseen)
     }
 }

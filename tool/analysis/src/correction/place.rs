@@ -87,8 +87,8 @@ impl<'s> Names<'s> {
     }
 }
 
-/// Adds nodes, without calls, for what was sampled below methods that were `missed`, because they were instrumented too late or never. How many there
-/// were before.
+/// Adds nodes, without calls, for what was sampled below methods that were `missed`, because they were instrumented too late or never, or have lost their
+/// probes: what these call was recorded below their callers. How many there were before.
 pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> usize {
     /// What was sampled less often, its caller's node has: a tree that samples make has as many leaves as there are samples.
     const LEAST: u32 = 3;
@@ -100,13 +100,18 @@ pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> u
     let is_known = |method: &MethodId| called.contains(method) || missed.contains(method);
     // The way of a sample beyond the nodes that are there.
     let beyond = |cct: &Cct, sample: &Sample| {
-        let (mut at, mut way) = (NodeId::TOP, Vec::new());
+        let (mut at, mut way, mut is_below_missed) = (NodeId::TOP, Vec::new(), false);
         for frame in sample.frames.iter() {
             let methods = names.methods(*frame);
             match names.callee(cct, at, *frame).filter(|_| way.is_empty()) {
-                Some(callee) => at = callee,
+                Some(callee) => {
+                    at = callee;
+                    is_below_missed |= missed.contains(&cct.node(at).method());
+                }
                 None if at == NodeId::TOP => {}
-                None if !way.is_empty() => way.extend(methods.iter().find(|method| is_known(method))),
+                None if is_below_missed || !way.is_empty() => {
+                    way.extend(methods.iter().find(|method| is_known(method)))
+                }
                 None => match methods.iter().find(|method| missed.contains(method)) {
                     Some(missed) => way.push(*missed),
                     None if methods.iter().any(|method| called.contains(method)) => break,
@@ -142,8 +147,8 @@ pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> u
     before
 }
 
-/// Places samples on a tree, of which so many nodes were there before it was grown.
-pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize) -> Placed {
+/// Places samples on a tree, of which so many nodes were there before it was [grown](grow).
+pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<MethodId>) -> Placed {
     let recorded_nodes = cct.nodes().take(recorded).skip(1);
     let called: FxHashSet<MethodId> = recorded_nodes.map(|(_, node)| node.method()).collect();
     let has_probes = |frame: &FrameIndex| names.methods(*frame).iter().any(|method| called.contains(method));
@@ -151,12 +156,15 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize) -> Placed {
     let (from_ns, to_ns) = names.window;
     let middle = from_ns + (to_ns - from_ns) / 2;
     for sample in names.stacks() {
-        let (mut at, mut is_seen) = (NodeId::TOP, true);
+        let (mut at, mut is_seen, mut is_below_missed) = (NodeId::TOP, true, false);
         for frame in sample.frames.iter() {
             match names.callee(cct, at, *frame) {
-                Some(callee) => at = callee,
+                Some(callee) => {
+                    at = callee;
+                    is_below_missed |= missed.contains(&cct.node(at).method());
+                }
                 // Of what has no calls nothing is known but what was sampled often.
-                None if at != NodeId::TOP && at.index() < recorded && has_probes(frame) => {
+                None if at != NodeId::TOP && at.index() < recorded && !is_below_missed && has_probes(frame) => {
                     is_seen = false;
                     break;
                 }
@@ -208,7 +216,12 @@ mod tests {
                 sample(12, &[3, 0, 0, 1], false),
             ],
         };
-        let placed = placed(&cct, &Names::of(methods[..2].iter().copied(), &samples, (10, 20)), cct.len());
+        let placed = placed(
+            &cct,
+            &Names::of(methods[..2].iter().copied(), &samples, (10, 20)),
+            cct.len(),
+            &FxHashSet::default(),
+        );
         assert_eq!((placed.inside, placed.unseen, placed.cut), (4, 1, 1));
         assert_eq!(placed.threads, FxHashMap::from_iter([(77, (4, 6))]));
         assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[2, 0], [1, 0], [0, 1]]);
@@ -239,10 +252,29 @@ mod tests {
         let below = cct.callee(late, MethodId(2)).expect("what is trivial is passed");
         let never = cct.callee(callee, MethodId(4)).expect("it was sampled");
         assert!([late, below, never].iter().all(|node| cct.node(*node).calls == 0));
-        let placed = placed(&cct, &names, recorded);
+        let placed = placed(&cct, &names, recorded, &missed);
         let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
         assert_eq!([root, callee, late, below, never].map(own), [2, 1, 0, 4, 3]);
         assert_eq!((placed.inside, placed.unseen), (10, 2), "a root in a root was never seen");
+    }
+
+    #[test]
+    fn what_was_dropped_calls_what_was_recorded_below_its_caller() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        let dropped = cct.call(root, MethodId(2), 0);
+        let early = cct.call(dropped, MethodId(3), 0);
+        let late = cct.call(root, MethodId(3), 0);
+        cct.call(late, MethodId(4), 0);
+        let names = ["C.root()V", "C.dropped()V", "C.callee()V", "C.last()V"];
+        let sample = Sample { at_ns: 1, thread: 7, frames: [0, 1, 2, 3].map(FrameIndex).into(), is_cut: false };
+        let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: vec![sample; 3] };
+        let names = Names::of(names.into_iter(), &samples, (0, 9));
+        let missed = FxHashSet::from_iter([MethodId(2)]);
+        let recorded = grow(&mut cct, &names, &missed);
+        let last = cct.callee(early, MethodId(4)).expect("it was sampled");
+        let seen = placed(&cct, &names, recorded, &missed);
+        assert_eq!((seen.inside, seen.unseen, seen.own()[last.index()][0]), (3, 0, 3));
     }
 
     #[test]
