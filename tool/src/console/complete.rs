@@ -9,6 +9,7 @@ use super::command::{Value, names, options, value};
 use crate::jvm;
 use crate::pattern::JDK_PACKAGES;
 use crate::printable::printable;
+use crate::request::count::Word;
 
 /// Names of classes that fit by their simple name are offered only as long as they are so few.
 const FEW: usize = 50;
@@ -119,7 +120,7 @@ fn wanted(line: &str) -> (usize, Wanted) {
             wanted
         }
         "attach" => Wanted::Target,
-        "count" => words(&["locks", "waits", "classes", "exceptions", "bytecodes", "alloc", "gc", "on", "off"]),
+        "count" => Wanted::OneOf(Word::all().iter().map(|word| word.name()).collect()),
         "events" => words(&["gc", "classes", "threads", "monitors", "compile", "on", "off"]),
         "profile" | "region" | "callers" | "explain" => Wanted::Method,
         "expect" if word.starts_with("sample.") => words(&["sample.cpu", "sample.wall", "sample.allocated"]),
@@ -280,6 +281,22 @@ mod tests {
         let words = |words: &[&str]| Wanted::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
         for (line, start, expected) in [
             ("profile Sho", 8, Wanted::Method),
+            (
+                "count alloc-",
+                6,
+                words(&[
+                    "locks",
+                    "waits",
+                    "classes",
+                    "exceptions",
+                    "bytecodes",
+                    "alloc",
+                    "alloc-sites",
+                    "gc",
+                    "on",
+                    "off",
+                ]),
+            ),
             ("profile com.acme.Shop::checkout --include com.", 42, Wanted::Class),
             ("profile com.acme.Shop::checkout --clock ", 40, words(&["exact", "tick", "cpu"])),
             ("profile com.acme.Shop::checkout --clock=t", 40, words(&["exact", "tick", "cpu"])),

@@ -1,5 +1,7 @@
 //! What is counted beside calls: from the beginning, by an option, and switched on and off while a profile is recorded.
 
+use std::sync::LazyLock;
+
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use headwater_protocol::word::Counting;
@@ -80,21 +82,25 @@ pub enum Word {
     Off,
 }
 
+impl Word {
+    /// All of them.
+    pub(crate) fn all() -> &'static [Word] {
+        static ALL: LazyLock<Vec<Word>> = LazyLock::new(|| {
+            let kinds = Count::value_variants().iter().copied().map(Word::Kind);
+            kinds.chain([Word::On, Word::Off]).collect()
+        });
+        &ALL
+    }
+
+    /// As users write it.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
 impl ValueEnum for Word {
     fn value_variants<'a>() -> &'a [Word] {
-        use Count::{Alloc, AllocSites, Bytecodes, Classes, Exceptions, Gc, Locks, Waits};
-        &[
-            Word::Kind(Locks),
-            Word::Kind(Waits),
-            Word::Kind(Classes),
-            Word::Kind(Exceptions),
-            Word::Kind(Bytecodes),
-            Word::Kind(Alloc),
-            Word::Kind(AllocSites),
-            Word::Kind(Gc),
-            Word::On,
-            Word::Off,
-        ]
+        Word::all()
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -114,7 +120,11 @@ pub struct Switching {
     words: Vec<Word>,
 }
 
-const SHAPE: &str = "name what is to be counted (locks, waits, classes, exceptions, bytecodes, alloc, alloc-sites, gc), then `on` or `off`";
+/// What the command is to look like.
+fn shape() -> String {
+    let kinds: Vec<String> = Count::value_variants().iter().map(|kind| kind.name()).collect();
+    format!("name what is to be counted ({}), then `on` or `off`", kinds.join(", "))
+}
 
 /// A change of what is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +146,7 @@ impl Switch {
 
     /// Reads what follows the command, as it is typed where there is no command line.
     pub(crate) fn of_text(text: &str) -> Result<Option<Switch>, String> {
-        let word = |word| Word::from_str(word, false).map_err(|_| format!("`{word}` is nothing to count; {SHAPE}"));
+        let word = |word| Word::from_str(word, false).map_err(|_| format!("`{word}` is nothing to count; {}", shape()));
         let words: Result<Vec<Word>, String> = text.split_whitespace().map(word).collect();
         Switch::read(&words?)
     }
@@ -149,12 +159,12 @@ impl Switch {
             Word::On | Word::Off => None,
         };
         let kinds: Option<Vec<Count>> = kinds.iter().map(kind).collect();
-        let kinds = kinds.ok_or(SHAPE)?;
+        let kinds = kinds.ok_or_else(shape)?;
         match (last, kinds.is_empty()) {
             (Word::On, false) => Ok(Some(Switch::On(kinds))),
             (Word::Off, false) => Ok(Some(Switch::Off(kinds))),
             (Word::Off, true) => Ok(Some(Switch::Off(Count::value_variants().to_vec()))),
-            _ => Err(SHAPE.to_owned()),
+            _ => Err(shape()),
         }
     }
 }
