@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use headwater_protocol::MethodId;
 use headwater_protocol::message::{Calibration, HotswapResult};
 
+use crate::budget::Governor;
 use crate::callgraph::{PatternIndex, RootMatch};
 use crate::clock_source::{ClockChoice, ClockSourceError};
 use crate::drain::Drain;
@@ -41,7 +42,7 @@ mod unmatched;
 mod wanted;
 
 pub(crate) use bare::Undisturbed;
-use before::{Sampling, Taken};
+use before::{Sampling, Taken, TimedBefore};
 pub(crate) use connecting::{Connected, connect_for_events};
 pub use connecting::{connect, detach};
 pub(crate) use contention::LockWaits;
@@ -309,14 +310,18 @@ pub(crate) async fn prepare(
         observer(Stage::Estimated(estimate));
     };
     let first = session.select_roots(announce).await?;
-    let roots = match &sampling {
+    let timed = match &sampling {
         // Who has asked for an undisturbed phase gets times from it.
         Some(sampling) if settings.bare == BareTiming::Auto && sampling.may_be_enough() => {
             before::time_roots(session, drain, pid, &first, settings.control).await?
         }
-        _ => None,
+        _ => TimedBefore::default(),
     };
-    let before = sampling.map(|sampling| sampling.end(roots));
+    let before = sampling.map(|sampling| sampling.end(timed.settled));
+    if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
+        let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
+        session.keep_to(Governor::new(limit, probes, timed.roughly), drain.tallies());
+    }
     session.instrument(first).await?;
     let matches = session.graph().root_matches();
     if !settings.await_roots

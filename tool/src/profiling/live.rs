@@ -15,7 +15,6 @@ use headwater_protocol::message::{Calibration, MethodInfo, Reveal};
 use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Counting;
 
-use crate::budget::Governor;
 use crate::callgraph::{CallGraph, Options, Without};
 use crate::clock_source::ClockSourceError;
 use crate::cpu_share::CpuSampler;
@@ -88,7 +87,7 @@ impl Attached {
         std::mem::take(&mut self.notes).into_iter().for_each(|note| observer(Stage::Note(note)));
         observer(Stage::Preparing);
         // A program that was started for the profile's sake may be held up by it.
-        let gentle = if start == Start::Held { Gentle::Off } else { settings.gentle };
+        let gentle = settings.gentle(start);
         let watch_idle = gentle == Gentle::On;
         let without = Without::by_environment()?;
         if !without.is_nothing() {
@@ -119,10 +118,6 @@ impl Attached {
             Ok(Prepared { calibration, before }) => {
                 if settings.counting.locks && waits.is_none() {
                     waits = Some(lock_waits(&mut self.session, self.target.pid, &settings).await?);
-                }
-                if let Some(limit) = settings.budget.limit(gentle, settings.counting) {
-                    let probes = assemble::probes(settings.clock, self.session.uses_tsc(), calibration);
-                    self.session.keep_to(Governor::new(limit, probes), drain.tallies());
                 }
                 self.session.begin_time();
                 waits.iter_mut().for_each(LockWaits::begin);

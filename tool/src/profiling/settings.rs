@@ -8,6 +8,7 @@ use headwater_protocol::message::Reveal;
 use headwater_protocol::segment::{Overflow, Recording, TimeSource};
 use headwater_protocol::word::Counting;
 
+use super::Start;
 use crate::budget::{Limit, LimitError};
 use crate::callgraph::{Lines, Options, PatternIndex};
 use crate::clock_source::{self, ClockChoice, ClockSourceError};
@@ -57,6 +58,11 @@ pub struct Settings {
 const REGIONS_BUFFER_BYTES: usize = 16 << 20;
 
 impl Settings {
+    /// Whether the target's time is spared: one that is held at its start waits for everything anyway.
+    pub(crate) fn gentle(&self, start: Start) -> Gentle {
+        if start == Start::Held { Gentle::Off } else { self.gentle }
+    }
+
     /// Calls of these methods, or of lines of a class, are timed as wholes, and nothing below them.
     pub fn of_regions(roots: Vec<MethodPattern>, lines: Vec<Option<Lines>>) -> Settings {
         Settings {

@@ -26,6 +26,13 @@ pub(super) async fn tallied(budget: Option<&mut Budget>) {
     std::future::pending().await
 }
 
+impl Budget {
+    /// Whether there is a tally that nobody has looked at.
+    fn is_told_more(&self) -> bool {
+        self.tallies.as_ref().is_some_and(|tallies| tallies.has_changed().unwrap_or(false))
+    }
+}
+
 impl Session {
     /// From now on methods are dropped as the governor says.
     pub fn keep_to(&mut self, governor: Governor, tallies: watch::Receiver<Tally>) {
@@ -54,12 +61,19 @@ impl Session {
         let now = self.recorded.elapsed();
         let Some(Budget { governor, tallies: Some(tallies) }) = &mut self.budget else { return };
         governor.observe(tallies.borrow_and_update().clone(), now);
-        if self.stopping || !self.recorded.is_running() {
+        if self.stopping || self.recorded.is_interrupted() {
             return;
         }
         let graph = &self.graph;
         let methods = governor.decide(now, self.cost.fixed(), |method| graph.can_drop(method));
         self.losing.extend(self.graph.drop_methods(&methods));
+    }
+
+    /// Looks whether something is to be dropped, in the midst of other work.
+    pub(super) fn look_at_tally(&mut self) {
+        if self.budget.as_ref().is_some_and(Budget::is_told_more) {
+            self.tallied();
+        }
     }
 
     /// Restores what is to be dropped: whatever pauses are allowed, for that takes less of the target's time than what it ends.

@@ -42,6 +42,7 @@ impl Session {
     pub(super) async fn turn(&mut self) -> Result<(), SessionError> {
         while self.running.is_none() {
             self.tell_time();
+            self.look_at_tally();
             self.drop_due().await?;
             let classes = self.settle_after_hotswap().await?;
             self.hotswap_in_background(classes).await?;

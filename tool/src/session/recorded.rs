@@ -50,4 +50,9 @@ impl Recorded {
     pub fn is_running(&self) -> bool {
         self.since.is_some()
     }
+
+    /// Whether recording had begun, and does not go on.
+    pub fn is_interrupted(&self) -> bool {
+        self.since.is_none() && !self.before.is_zero()
+    }
 }

@@ -8,7 +8,6 @@ use unicode_width::UnicodeWidthStr;
 use super::column::{Column, Columns, Lead};
 use super::keys::HELP;
 use super::rows::{Role, Row, Shown, What};
-use super::view::explaining::wrapped;
 use super::view::{Glyphs, Mode, Palette, Phase, View};
 use crate::printable::printable;
 use crate::profile::Unit;
@@ -36,8 +35,8 @@ impl View {
             self.draw_help(area, buffer);
             return None;
         }
-        if let Mode::Why(text) = &self.mode {
-            for (line, y) in wrapped(text, area.width.into()).iter().zip(area.y..area.bottom()) {
+        if let Mode::Why(page) = &mut self.mode {
+            for (line, y) in page.lines(area.width.into(), area.height.into()).iter().zip(area.y..area.bottom()) {
                 put(buffer, area.x, y, &cut(line, area.width.into()), Style::new());
             }
             return None;

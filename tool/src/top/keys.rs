@@ -78,7 +78,7 @@ pub(super) const HELP: [(&str, &str); 25] = [
     ("Tab", "tree, flat table"),
     ("c", "callers and callees of the method"),
     ("Backspace, Esc", "back from there"),
-    ("w", "why the method is there; any key leaves that"),
+    ("w", "why the method is there; arrows and pages move the text"),
     ("t", "threads apart, or all in one"),
     ("m", "the next metric: time, calls, exceptions, ..."),
     ("< >, 1 2 3 ...", "sort by a column; again: reverse"),

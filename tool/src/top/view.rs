@@ -29,6 +29,7 @@ pub(crate) mod typing;
 
 pub use look::{Glyphs, Look, Palette, Phase, Request};
 
+use explaining::Page;
 use typing::{Typed, edit};
 
 /// What a key is for at the moment.
@@ -53,7 +54,7 @@ pub(super) enum Mode {
     },
     Help,
     /// Why a method is there.
-    Why(String),
+    Why(Page),
 }
 
 /// A place in a list of rows.
@@ -226,6 +227,11 @@ impl View {
         let message = self.message.take();
         match &mut self.mode {
             Mode::Help | Mode::Why(_) => {
+                if let Mode::Why(page) = &mut self.mode
+                    && page.scroll(key)
+                {
+                    return None;
+                }
                 self.mode = Mode::Rows;
                 let leaves = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
                 leaves.then_some(Request::Quit)

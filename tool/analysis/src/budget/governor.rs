@@ -23,7 +23,7 @@ const EVIDENCE_NS: f64 = 50e6;
 /// own, and each drop is a hotswap.
 const EVIDENCE_OF_CALLS_NS: f64 = 3e9;
 const WHOLE_CALLS: f64 = 2.0;
-/// What is older than so much of a root's time counts half.
+/// What is older than so much of a root's time counts half, if that leaves whole calls.
 const WINDOW_NS: f64 = 500e6;
 /// For so long after a drop nothing is judged.
 const SETTLING: Duration = Duration::from_millis(300);
@@ -31,14 +31,23 @@ const SETTLING: Duration = Duration::from_millis(300);
 /// longer by some time, since how long one takes is known only when it has ended.
 const AIM: f64 = 0.8;
 const AIM_OF_CALLS: f64 = 0.5;
-/// ... and where nobody asked for it, a pair counts so many times what it was calibrated to: in dense code, which this is about, much is no longer
-/// inlined.
+/// ... and further below it when a call has not ended by then, for what comes in the rest of it is not known.
+const AIM_OF_OPEN_CALLS: f64 = 0.2;
+/// Where nobody asked for it, a pair counts so many times what it was calibrated to, and so much at least: in dense code, which this is about, much is
+/// no longer inlined, and what a call of nine real programs took longer for was 70 to 160 ns for each pair, whatever that was calibrated to.
 const IN_DENSE_CODE: f64 = 2.0;
+const LEAST_IN_DENSE_CODE_NS: f64 = 100.0;
 /// So much of the limit the pauses of hotswaps may take that are made to keep to it; and such a part of the time, where nobody asked for them.
 const HOTSWAPS: f64 = 0.5;
 const HOTSWAPS_UNASKED: f64 = 0.05;
-/// A method whose probes take less than this part of the limit brings nothing.
+/// ... of this time even where less has passed: a drop takes least from the target while the code is not compiled yet that it discards.
+const HOTSWAPS_AT_ONCE: Duration = Duration::from_secs(4);
+/// A method whose probes take less than this part of the limit brings nothing; unasked a call may have so many pairs that hundreds of methods
+/// have each a little of them.
 const LEAST_COST: f64 = 0.01;
+const LEAST_COST_UNASKED: f64 = 0.001;
+/// ... and a drop that brings less than this part of it is not worth the code that is discarded for it.
+const LEAST_GAIN_UNASKED: f64 = 0.25;
 /// However little time a method takes, it tells as much as this part of its root's.
 const LEAST_TOLD: f64 = 1e-3;
 /// The root's time without probes is taken for at least this part of the measured time: probes may cost less in their place than they
@@ -73,6 +82,8 @@ pub struct RootSum {
     pub waited_ns: f64,
     /// What a call has taken since recording began, probes included; one that goes on, so far.
     pub call_ns: f64,
+    /// What one took before anything below the root was changed, if that is known and counts.
+    pub undisturbed_ns: Option<f64>,
     /// Nothing that is left below it could be dropped.
     pub exhausted: bool,
 }
@@ -80,13 +91,24 @@ pub struct RootSum {
 impl RootSum {
     /// What the root's calls take without probes, in ns.
     fn bare_ns(&self, clock: &Clock) -> f64 {
+        if let Some(call_ns) = self.undisturbed_ns {
+            return self.spanned() * call_ns;
+        }
         let pair_ns = clock.inner_ns + clock.outer_ns;
         let inside_ns = self.pairs * pair_ns - self.calls * clock.outer_ns;
         (self.measured_ns - inside_ns).max(LEAST_BARE * self.measured_ns)
     }
 
+    /// How many whole calls there may have been in all: one may have begun before.
+    fn spanned(&self) -> f64 {
+        if self.calls < WHOLE_CALLS { self.calls + 1.0 } else { self.calls }
+    }
+
     /// What a call takes without probes, in ns.
     pub fn bare_call_ns(&self, clock: &Clock) -> f64 {
+        if let Some(call_ns) = self.undisturbed_ns {
+            return call_ns;
+        }
         if self.measured_ns > 0.0 { self.call_ns * self.bare_ns(clock) / self.measured_ns } else { 0.0 }
     }
 
@@ -130,6 +152,8 @@ struct Due {
 pub struct Governor {
     limit: Limit,
     probes: Probes,
+    /// What calls of the roots took before anything below them was changed.
+    undisturbed_ns: FxHashMap<MethodId, f64>,
     /// As far as it was added to the windows.
     seen: Tally,
     windows: FxHashMap<MethodId, RootTally>,
@@ -142,11 +166,12 @@ pub struct Governor {
 }
 
 impl Governor {
-    /// Nothing recorded yet.
-    pub fn new(limit: Limit, probes: Probes) -> Governor {
+    /// Nothing recorded yet; calls of some roots took so many ns before anything below them was changed.
+    pub fn new(limit: Limit, probes: Probes, undisturbed_ns: FxHashMap<MethodId, f64>) -> Governor {
         Governor {
             limit,
             probes,
+            undisturbed_ns,
             seen: Tally::default(),
             windows: FxHashMap::default(),
             exhausted: Vec::new(),
@@ -184,8 +209,11 @@ impl Governor {
             latest.waited_ns = if pairs > 0.0 { waited_ns * latest.pairs / pairs } else { 0.0 };
             let window = self.windows.entry(root).or_default();
             window.add(&latest, 1.0);
-            let is_by_part = matches!(self.limit, Limit::Part(_));
-            if is_by_part && window.measured_ns > 2.0 * WINDOW_NS {
+            let is_whole = match self.limit {
+                Limit::Part(_) => true,
+                Limit::Call { .. } => window.calls >= 2.0 * WHOLE_CALLS,
+            };
+            if is_whole && window.measured_ns > 2.0 * WINDOW_NS {
                 window.scale(0.5);
             }
         }
@@ -207,29 +235,38 @@ impl Governor {
     }
 
     fn clock_of_decisions(&self) -> Clock {
+        let clock = self.clock();
         let times = match self.limit {
             Limit::Part(_) => 1.0,
-            Limit::Call { .. } => IN_DENSE_CODE,
+            Limit::Call { .. } => {
+                IN_DENSE_CODE.max(LEAST_IN_DENSE_CODE_NS / (clock.inner_ns + clock.outer_ns).max(1.0))
+            }
         };
-        let clock = self.clock();
         Clock { inner_ns: times * clock.inner_ns, outer_ns: times * clock.outer_ns, ..clock }
     }
 
     /// The roots that have run for long enough since the last drop, the dearest first.
     pub fn roots(&self) -> Vec<RootSum> {
-        let known = self.windows.iter().filter(|(_, window)| self.is_evidence(window));
-        let mut roots: Vec<RootSum> = known.map(|(root, window)| self.sum(*root, window)).collect();
         let clock = self.clock_of_decisions();
+        let sums = self.windows.iter().map(|(root, window)| self.sum(*root, window));
+        let mut roots: Vec<RootSum> = sums.filter(|sum| self.is_evidence(sum, &clock)).collect();
         roots.sort_by(|a, b| b.overhead(&clock).total_cmp(&a.overhead(&clock)).then(a.root.cmp(&b.root)));
         roots
     }
 
-    fn is_evidence(&self, window: &RootTally) -> bool {
+    fn is_evidence(&self, sum: &RootSum, clock: &Clock) -> bool {
         let is_enough = match self.limit {
             Limit::Part(_) => true,
-            Limit::Call { .. } => window.calls >= WHOLE_CALLS || window.measured_ns >= EVIDENCE_OF_CALLS_NS,
+            Limit::Call { .. } => {
+                sum.calls >= WHOLE_CALLS || sum.measured_ns >= EVIDENCE_OF_CALLS_NS || self.is_over_already(sum, clock)
+            }
         };
-        is_enough && window.measured_ns >= EVIDENCE_NS
+        is_enough && sum.measured_ns >= EVIDENCE_NS
+    }
+
+    /// Whether a call is too long by its probes whatever is still to come of it.
+    fn is_over_already(&self, sum: &RootSum, clock: &Clock) -> bool {
+        sum.undisturbed_ns.is_some_and(|call_ns| sum.overhead(clock) > self.limit.part_of(call_ns))
     }
 
     fn sum(&self, root: MethodId, window: &RootTally) -> RootSum {
@@ -242,6 +279,11 @@ impl Governor {
             measured_ns: window.measured_ns,
             waited_ns: window.waited_ns,
             call_ns: all.map_or(0.0, |all| all.measured_ns / all.calls.max(1.0)),
+            undisturbed_ns: self
+                .undisturbed_ns
+                .get(&root)
+                .copied()
+                .filter(|_| matches!(self.limit, Limit::Call { .. })),
             exhausted: self.exhausted.contains(&root),
         }
     }
@@ -251,13 +293,13 @@ impl Governor {
         if !self.due.is_empty() || now < self.settled {
             return Vec::new();
         }
-        let part_of_now = |ns: f64| ns / now.as_nanos().max(1) as f64;
+        let (most, at_once) = match self.limit {
+            Limit::Part(part) => (HOTSWAPS * part, Duration::ZERO),
+            Limit::Call { .. } => (HOTSWAPS_UNASKED, HOTSWAPS_AT_ONCE),
+        };
+        let part_of_now = |ns: f64| ns / now.max(at_once).as_nanos().max(1) as f64;
         let hotswaps = part_of_now(self.paused_ns as f64);
         let with_another = part_of_now(self.paused_ns as f64 + batch.as_nanos() as f64);
-        let most = match self.limit {
-            Limit::Part(part) => HOTSWAPS * part,
-            Limit::Call { .. } => HOTSWAPS_UNASKED,
-        };
         if with_another > most {
             return Vec::new();
         }
@@ -270,6 +312,7 @@ impl Governor {
             }
             let aim = match self.limit {
                 Limit::Part(_) => AIM,
+                Limit::Call { .. } if root.calls < WHOLE_CALLS => AIM_OF_OPEN_CALLS,
                 Limit::Call { .. } => AIM_OF_CALLS,
             };
             let aimed = aim * limit - with_another;
@@ -297,7 +340,12 @@ impl Governor {
             score: f64,
         }
         let Some(window) = self.windows.get(&root.root) else { return (Vec::new(), 0.0) };
-        let bare_ns = root.bare_ns(clock);
+        // Of code that is not compiled yet, all parts take longer.
+        let told_ns = root.bare_ns(clock).max(RootSum { undisturbed_ns: None, ..root }.bare_ns(clock));
+        let (least_cost, least_gain) = match self.limit {
+            Limit::Part(_) => (LEAST_COST, 0.0),
+            Limit::Call { .. } => (LEAST_COST_UNASKED, LEAST_GAIN_UNASKED),
+        };
         let goes = |method: MethodId| going.iter().any(|due| due.method == method);
         let mut excess = root.overhead(clock) - aim;
         let mut candidates: Vec<Candidate> = Vec::new();
@@ -305,9 +353,9 @@ impl Governor {
             let overhead = root.overhead_of(tally.calls, clock);
             if goes(*method) {
                 excess -= overhead;
-            } else if *method != root.root && overhead >= LEAST_COST * limit && can_go(*method) {
+            } else if *method != root.root && overhead >= least_cost * limit && can_go(*method) {
                 let own_ns = tally.self_ns - tally.calls * clock.inner_ns - tally.calls_made * clock.outer_ns;
-                let told = own_ns.max(0.0) / bare_ns + LEAST_TOLD;
+                let told = own_ns.max(0.0) / told_ns + LEAST_TOLD;
                 candidates.push(Candidate { due: Due { method: *method, overhead }, score: overhead / told });
             }
         }
@@ -331,6 +379,9 @@ impl Governor {
                 chosen.remove(index);
             }
         }
+        if chosen.iter().map(|due| due.overhead).sum::<f64>() < least_gain * limit {
+            chosen.clear();
+        }
         (chosen, excess)
     }
 
@@ -338,7 +389,8 @@ impl Governor {
     pub fn dropped(&mut self, method: MethodId, now: Duration) {
         let Some(index) = self.due.iter().position(|due| due.method == method) else { return };
         let Due { method, overhead } = self.due.remove(index);
-        self.dropped.push(Dropped { method, overhead, at: now });
+        // Its calls until then are there, also where recording has not begun.
+        self.dropped.push(Dropped { method, overhead, at: now.max(Duration::from_nanos(1)) });
         // What was measured with it says nothing any more.
         self.windows.clear();
         self.exhausted.clear();

@@ -32,17 +32,17 @@ type Below = (u32, u64, u64);
 
 /// So much of one root, called a thousand times; everything else is called by it.
 fn tally_of(root: MethodId, own_ms: u64, below: &[Below]) -> Tally {
-    tally_of_calls(1_000.0, root, own_ms, below)
+    tally_of_calls(1_000.0, root, own_ms, below, &CLOCK)
 }
 
-fn tally_of_calls(root_calls: f64, root: MethodId, own_ms: u64, below: &[Below]) -> Tally {
+fn tally_of_calls(root_calls: f64, root: MethodId, own_ms: u64, below: &[Below], clock: &Clock) -> Tally {
     let made: f64 = below.iter().map(|(_, calls, _)| *calls as f64).sum();
     let mut methods = FxHashMap::default();
-    let own = own_ms as f64 * 1e6 + root_calls * CLOCK.inner_ns + made * CLOCK.outer_ns;
+    let own = own_ms as f64 * 1e6 + root_calls * clock.inner_ns + made * clock.outer_ns;
     methods.insert(root, MethodTally { calls: root_calls, calls_made: made, self_ns: own });
     for &(method, calls, own_ms) in below {
         let calls = calls as f64;
-        let self_ns = own_ms as f64 * 1e6 + calls * CLOCK.inner_ns;
+        let self_ns = own_ms as f64 * 1e6 + calls * clock.inner_ns;
         methods.insert(MethodId(method), MethodTally { calls, calls_made: 0.0, self_ns });
     }
     let measured_ns = methods.values().map(|method| method.self_ns).sum();
@@ -55,7 +55,7 @@ fn tally(own_ms: u64, below: &[Below]) -> Tally {
 }
 
 fn governor(limit: &str) -> Governor {
-    Governor::new(limit.parse().expect("a limit"), PROBES)
+    Governor::new(limit.parse().expect("a limit"), PROBES, FxHashMap::default())
 }
 
 const fn s(seconds: u64) -> Duration {
@@ -91,37 +91,97 @@ fn a_budget_is_a_percentage() {
     assert_eq!("1001%".parse::<Limit>(), Err(LimitError::TooLarge));
 }
 
-/// What is dropped, unless something else is asked for, after a second with so many calls like this together.
+/// In its place a pair costs 100 ns, whatever it was calibrated to.
+const IN_PLACE: Clock = Clock { inner_ns: 50.0, outer_ns: 50.0, ..CLOCK };
+
+/// What is dropped, unless something else is asked for, after a second with so many calls like this together, one of which took so long before.
+fn decided_unasked_knowing(
+    undisturbed_ms: Option<u64>,
+    root_calls: f64,
+    own_ms: u64,
+    below: &[Below],
+) -> (Vec<u32>, Governor) {
+    let clock = Clock { inner_ns: 12.0, outer_ns: 13.0, ..CLOCK };
+    let undisturbed_ns = undisturbed_ms.map(|ms| (ROOT, ms as f64 * 1e6)).into_iter().collect();
+    let mut governor = Governor::new(Limit::UNASKED, Probes { clock, ..PROBES }, undisturbed_ns);
+    governor.observe(tally_of_calls(root_calls, ROOT, own_ms, below, &IN_PLACE), s(1));
+    (ids(&governor.decide(s(1), BATCH, all)), governor)
+}
+
 fn decided_unasked(root_calls: f64, own_ms: u64, below: &[Below]) -> Vec<u32> {
-    // In their place probes cost twice as much.
-    let clock = Clock { inner_ns: CLOCK.inner_ns / 2.0, outer_ns: CLOCK.outer_ns / 2.0, ..CLOCK };
-    let mut governor = Governor::new(Limit::UNASKED, Probes { clock, ..PROBES });
-    governor.observe(tally_of_calls(root_calls, ROOT, own_ms, below), s(1));
-    ids(&governor.decide(s(1), BATCH, all))
+    decided_unasked_knowing(None, root_calls, own_ms, below).0
 }
 
 #[test]
 fn unasked_a_call_is_made_longer_by_a_tenth_of_a_second_at_most() {
-    // 3 million calls of 50 ns are 150 ms, where 18 ms would do.
-    let below = [(2, 3_000_000, 0), (3, 1_000, 8)];
-    assert_eq!(decided_unasked(2.0, 20, &[(2, 6_000_000, 0), (3, 1_000, 16)]), [2]);
+    // 1.5 million calls of 100 ns are 150 ms, where 18 ms would do.
+    let below = [(2, 1_500_000, 0), (3, 1_000, 8)];
+    assert_eq!(decided_unasked(2.0, 20, &[(2, 3_000_000, 0), (3, 1_000, 16)]), [2]);
     assert_eq!(decided_unasked(2.0, 10, &below), Vec::<u32>::new(), "75 ms a call");
     assert_eq!(decided_unasked(1.0, 10, &below), Vec::<u32>::new(), "it goes on");
-    assert_eq!(decided_unasked(1.0, 100, &[(2, 70_000_000, 0)]), [2], "for too long");
+    assert_eq!(decided_unasked(1.0, 100, &[(2, 35_000_000, 0)]), [2], "for too long");
     assert_eq!(decided_unasked(10_000.0, 10, &below), Vec::<u32>::new(), "however many times as long that is");
 }
 
 #[test]
 fn unasked_a_long_call_is_made_as_long_again_at_most() {
-    assert_eq!(decided_unasked(2.0, 800, &[(2, 14_000_000, 0)]), Vec::<u32>::new(), "350 ms a call");
-    assert_eq!(decided_unasked(2.0, 800, &[(2, 18_000_000, 0)]), [2], "450 ms a call");
+    assert_eq!(decided_unasked(2.0, 800, &[(2, 7_000_000, 0)]), Vec::<u32>::new(), "350 ms a call");
+    assert_eq!(decided_unasked(2.0, 800, &[(2, 9_000_000, 0)]), [2], "450 ms a call");
 }
 
 #[test]
 fn unasked_half_of_what_is_allowed_is_left_for_a_call_that_goes_on() {
-    let below: Vec<Below> = (2..12).map(|method| (method, 800_000, 0)).collect();
+    let below: Vec<Below> = (2..12).map(|method| (method, 400_000, 0)).collect();
     // 200 ms a call, of which 100 are too much.
     assert_eq!(decided_unasked(2.0, 20, &below).len(), 8, "of ten");
+}
+
+#[test]
+fn what_a_call_took_before_counts_and_not_what_it_takes_while_its_code_is_interpreted() {
+    // 10 ms took a second each, with 150 ms of probes.
+    let below: [Below; 2] = [(2, 3_000_000, 0), (3, 1_000, 1_600)];
+    assert_eq!(decided_unasked(2.0, 100, &below), Vec::<u32>::new(), "a call may take as long again");
+    assert_eq!(decided_unasked_knowing(Some(10), 2.0, 100, &below).0, [2]);
+    assert_eq!(decided_unasked_knowing(Some(400), 2.0, 100, &below).0, Vec::<u32>::new());
+}
+
+#[test]
+fn a_call_that_is_too_long_already_is_not_waited_for() {
+    // A call may take 100 ms more, and another may have begun before: 240 and 180 ms of probes.
+    let below = |calls| [(2, calls, 0), (3, 200_000, 0)];
+    let call = |calls| decided_unasked_knowing(Some(50), 1.0, 10, &below(calls)).0;
+    assert_eq!(call(2_200_000), [2], "of the rest of it nothing is known");
+    assert_eq!(call(1_600_000), Vec::<u32>::new());
+    assert_eq!(decided_unasked(1.0, 10, &below(2_200_000)), Vec::<u32>::new(), "nor of what it took before");
+}
+
+#[test]
+fn calls_from_when_little_had_probes_do_not_hide_later_ones() {
+    let undisturbed_ns = FxHashMap::from_iter([(ROOT, 10e6)]);
+    let mut governor = Governor::new(Limit::UNASKED, PROBES, undisturbed_ns);
+    let few = [(2, 100_000, 0)];
+    let mut so_far = tally_of_calls(20.0, ROOT, 2_000, &few, &IN_PLACE);
+    governor.observe(so_far.clone(), s(1));
+    assert_eq!(governor.decide(s(1), BATCH, all), []);
+    let many = tally_of_calls(1.0, ROOT, 100, &[(2, 2_000_000, 0)], &IN_PLACE);
+    let late = (2..12).find(|second| {
+        so_far.roots.values_mut().for_each(|root| root.add(&many.roots[&ROOT], 1.0));
+        governor.observe(so_far.clone(), s(*second));
+        !governor.decide(s(*second), BATCH, all).is_empty()
+    });
+    assert!(late.is_some_and(|second| second < 8), "200 ms a call, of which 100 are allowed: {late:?}");
+}
+
+#[test]
+fn what_is_too_dear_goes_at_once() {
+    let (dropped, mut governor) = decided_unasked_knowing(Some(10), 2.0, 100, &[(2, 3_000_000, 0)]);
+    assert_eq!(dropped, [2]);
+    governor.stays(MethodId(2));
+    let ms = Duration::from_millis;
+    assert_eq!(ids(&governor.decide(Duration::ZERO, ms(1), all)), [2], "before recording begins");
+    governor.stays(MethodId(2));
+    assert_eq!(governor.decide(ms(400), ms(201), all), [], "for a twentieth of four seconds");
+    assert_eq!(ids(&governor.decide(ms(400), ms(199), all)), [2]);
 }
 
 #[test]

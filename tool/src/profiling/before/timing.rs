@@ -59,20 +59,29 @@ impl RootsTimed {
     }
 }
 
-/// Times calls of the roots among these classes, nothing below which is instrumented yet; `None` where that tells nothing.
+/// What is known of the roots' calls before anything below them is changed.
+#[derive(Debug, Default)]
+pub(in crate::profiling) struct TimedBefore {
+    /// As well as times need it.
+    pub(in crate::profiling) settled: Option<RootsTimed>,
+    /// Roughly, in ns a call: as well as a limit needs it.
+    pub(in crate::profiling) roughly: FxHashMap<MethodId, f64>,
+}
+
+/// Times calls of the roots among these classes, nothing below which is instrumented yet.
 pub(in crate::profiling) async fn time_roots(
     session: &mut Session,
     drain: &Drain,
     pid: u32,
     classes: &[ClassId],
     control: Option<NonZeroU32>,
-) -> Result<Option<RootsTimed>, SessionError> {
+) -> Result<TimedBefore, SessionError> {
     if !session.time_roots_alone(classes).await? {
-        return Ok(None);
+        return Ok(TimedBefore::default());
     }
     let mut phase = Phase::begun(Compilers::of(pid));
     let mut steps = tokio::time::interval(STEP);
-    let timed = loop {
+    let settled = loop {
         tokio::select! {
             heard = session.hear() => heard?,
             _ = steps.tick() => {
@@ -88,7 +97,7 @@ pub(in crate::profiling) async fn time_roots(
     // Nobody is in a root as far as the recording knows, and nothing was recorded.
     drain.interrupt(stopped).await;
     drain.clear(monotonic_ns()).await;
-    Ok(timed)
+    Ok(TimedBefore { settled, roughly: phase.roughly() })
 }
 
 /// The time as far as it has passed.
@@ -146,6 +155,21 @@ impl Phase {
         (by_then < MIN_CONTROLS as f64).then_some(None)
     }
 
+    /// What a call of each root took in the second half of the time, when the roots' own code is compiled again; earlier, where none ended then.
+    fn roughly(&self) -> FxHashMap<MethodId, f64> {
+        let (first, last) = (&self.checkpoints[0], &self.checkpoints[self.checkpoints.len() - 1]);
+        let half = first.at + (last.at - first.at) / 2;
+        let middle = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= half).max(1) - 1;
+        let late = last.timed.since(&self.checkpoints[middle].timed);
+        let called = self.seen.iter().filter(|(_, times)| times.count > 0);
+        let call_ns = |(root, times): (&MethodId, &Controls)| {
+            let of = |late: &RootTimes| late.get(root).copied().unwrap_or_default();
+            let late = of(&late.used).and(&of(&late.held_out));
+            (*root, if late.count > 0 { late.mean_ns() } else { times.mean_ns() })
+        };
+        called.map(call_ns).collect()
+    }
+
     fn since(&mut self, since: Instant, now: Instant, unsettled: f64) -> RootsTimed {
         let before = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= since).max(1) - 1;
         let timed = self.checkpoints[self.checkpoints.len() - 1].timed.since(&self.checkpoints[before].timed);
@@ -166,6 +190,14 @@ mod tests {
 
     /// What is known in the end of calls of which the n-th step of 50 ms has so many, each of which takes so long; and when that is.
     fn played(calls: impl Fn(u64) -> u64, took_ns: impl Fn(u64) -> u64) -> (Option<RootsTimed>, Duration) {
+        let (timed, _, passed) = played_roughly(calls, took_ns);
+        (timed, passed)
+    }
+
+    fn played_roughly(
+        calls: impl Fn(u64) -> u64,
+        took_ns: impl Fn(u64) -> u64,
+    ) -> (Option<RootsTimed>, Option<f64>, Duration) {
         let mut phase = Phase::begun(Compilers::of(u32::MAX));
         let begun = phase.checkpoints[0].at;
         let mut seen = RootTimes::default();
@@ -174,7 +206,7 @@ mod tests {
             let passed = STEP * step as u32;
             let wanted = || Wanted::of(u32::MAX, std::iter::empty());
             if let Some(timed) = phase.look(begun + passed, &seen, wanted) {
-                return (timed, passed);
+                return (timed, phase.roughly().get(&ROOT).copied(), passed);
             }
         }
         unreachable!("it ends")
@@ -189,6 +221,14 @@ mod tests {
         // The root's own code is interpreted at first.
         let (timed, _) = played(|_| 20, |step| if step < 8 { 9_000_000 } else { 1_000_000 });
         assert_eq!(timed.expect("it was settled by then").timed.used[&ROOT].mean_ns(), 1e6);
+    }
+
+    #[test]
+    fn roughly_it_is_known_of_each_call() {
+        let roughly = |calls: fn(u64) -> u64, took_ns: fn(u64) -> u64| played_roughly(calls, took_ns).1;
+        assert_eq!(roughly(|_| 0, |_| 0), None);
+        assert_eq!(roughly(|step| u64::from(step == 3), |_| 80_000_000), Some(80e6));
+        assert_eq!(roughly(|step| u64::from(step % 4 == 0), |step| 80_000_000 / step), Some(5e6), "of the last half");
     }
 
     #[test]
