@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(after(KeyCode::Up, 4), (true, "bcd".to_owned()));
         assert_eq!(after(KeyCode::Home, 4), (true, "abc".to_owned()));
         assert_eq!(after(KeyCode::End, 3), (true, "de".to_owned()));
-        assert_eq!(after(KeyCode::Char('w'), 3).0, false);
+        assert!(!after(KeyCode::Char('w'), 3).0);
         assert_eq!(after(KeyCode::End, 1), (true, String::new()));
     }
 
