@@ -1,7 +1,7 @@
 /**
  * A root that does little but call a tiny method very often, which now and then calls another; the root calls that one too. Several
  * threads call the root again and again, check what it returns, and say at the end how often it was wrong, and how often the tiny
- * method was called. Commands: quit.
+ * method was called. Commands: quit. With the argument `long` the root is {@code plain}, a call of which is long by its callees' number alone.
  */
 public class Dense {
     private static volatile boolean ending;
@@ -9,13 +9,15 @@ public class Dense {
     private static final java.util.concurrent.atomic.AtomicLong ROOTS = new java.util.concurrent.atomic.AtomicLong();
 
     public static void main(String[] args) throws Exception {
-        int expected = root(200);
+        boolean isLong = args.length > 0 && args[0].equals("long");
+        java.util.function.IntSupplier called = isLong ? () -> plain(4_000_000) : () -> root(200);
+        int expected = called.getAsInt();
         ROOTS.incrementAndGet();
         Thread[] callers = new Thread[2];
         for (int i = 0; i < callers.length; i++) {
             callers[i] = new Thread(() -> {
                 while (!ending) {
-                    if (root(200) != expected) {
+                    if (called.getAsInt() != expected) {
                         WRONG.incrementAndGet();
                     }
                     ROOTS.incrementAndGet();
@@ -33,8 +35,29 @@ public class Dense {
             caller.join();
         }
         System.out.println("WRONG " + WRONG);
+        if (isLong) {
+            System.out.println("COUNT " + ROOTS + " Dense.plain(I)I");
+            return;
+        }
         System.out.println("COUNT " + ROOTS + " Dense.root(I)I");
         System.out.println("COUNT " + ROOTS.get() * 200 * 50 + " Dense.tiny(I)I");
+    }
+
+    /** Calls {@code step} n times, and {@code last} once. */
+    static int plain(int n) {
+        int sum = 0;
+        for (int i = 0; i < n; i++) {
+            sum += step(i);
+        }
+        return last(sum);
+    }
+
+    static int step(int n) {
+        return n * 31 ^ n >> 2;
+    }
+
+    static int last(int n) {
+        return n + 1;
     }
 
     /** Calls {@code middle} n times, and {@code rare} once. */

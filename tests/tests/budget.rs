@@ -11,6 +11,7 @@ headwater_tests::trials! {
         a_tiny_method_is_given_up_its_calls_stop_there_and_all_others_go_on,
         with_a_number_of_calls_those_of_all_others_are_exact_and_the_programs_own_count_is_larger,
         results_can_be_forgotten_and_interrupted_and_the_prompt_says_what_was_dropped,
+        unasked_a_call_is_not_made_longer_by_many_times_a_tenth_of_a_second,
         a_root_that_is_too_short_stays_and_the_report_says_that_the_budget_cannot_be_held,
     }
     once {
@@ -37,8 +38,12 @@ struct Session {
 
 impl Session {
     fn start(jdk: &Jdk) -> Session {
+        Session::with(jdk, &["Dense"])
+    }
+
+    fn with(jdk: &Jdk, program: &[&str]) -> Session {
         let classes = compile(jdk, &["Dense.java"]);
-        let mut target = java(jdk, &classes, &[], &["Dense"]);
+        let mut target = java(jdk, &classes, &[], program);
         target.await_line("READY");
         let mut command = headwater();
         command.arg("attach").arg(target.pid().to_string());
@@ -139,6 +144,30 @@ fn a_tiny_method_is_given_up_its_calls_stop_there_and_all_others_go_on(jdk: &Jdk
         assert_eq!(later["events"]["lost"], 0, "{context}");
         session.quit();
     }
+}
+
+fn unasked_a_call_is_not_made_longer_by_many_times_a_tenth_of_a_second(jdk: &Jdk) {
+    const PLAIN: &str = "Dense.plain(I)I";
+    const STEP: &str = "Dense.step(I)I";
+    const LAST: &str = "Dense.last(I)I";
+    let mut session = Session::with(jdk, &["Dense", "long"]);
+    session.tool.say("profile Dense::plain");
+    let is_dropped = |report: &Value| report.get("budget").is_some_and(|_| dropped(report).contains(&STEP));
+    let first = session.await_report("a drop", is_dropped);
+    let calls = |report: &Value, method: &str| calls_by_method(report).get(method).copied().unwrap_or(0);
+    let later = session.await_report("more calls", |report| calls(report, PLAIN) >= calls(&first, PLAIN) + 20);
+    let context = format!("JDK {}: {later:#}", jdk.version);
+    assert_eq!(dropped(&later), [STEP], "{context}");
+    assert_eq!(calls(&later, STEP), calls(&first, STEP), "{context}");
+    // Two threads are in a call, before its last callee.
+    let (root, last) = (calls(&later, PLAIN), calls(&later, LAST));
+    assert!(last <= root && last + 2 >= root, "{context}");
+    let warnings = later["warnings"].to_string();
+    assert!(
+        warnings.contains("calls of a root were made longer by more than 100.0 ms: 1 method was dropped"),
+        "{context}"
+    );
+    session.quit();
 }
 
 fn with_a_number_of_calls_those_of_all_others_are_exact_and_the_programs_own_count_is_larger(jdk: &Jdk) {
