@@ -90,7 +90,8 @@ impl<'s> Names<'s> {
 /// Adds nodes, without calls, for what was sampled below methods that were `missed`, because they were instrumented too late or never, or have lost their
 /// probes: what these call was recorded below their callers. How many there were before.
 pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> usize {
-    /// What was sampled less often, its caller's node has: a tree that samples make has as many leaves as there are samples.
+    /// What was sampled less often, its caller's node has: a tree that samples make has as many leaves as there are samples. But not of what was recorded
+    /// elsewhere: a method that has lost its probes would lose what it takes in many places, a little in each.
     const LEAST: u32 = 3;
     let before = cct.len();
     if missed.is_empty() {
@@ -136,9 +137,10 @@ pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> u
     }
     for (at, way) in &ways {
         let (mut from, mut node) = (at.index(), *at);
-        for method in way {
+        for (index, method) in way.iter().enumerate() {
             let (step, samples) = steps[&(from, *method)];
-            if samples < LEAST {
+            let has_lost_probes = index == 0 && missed.contains(method) && called.contains(method);
+            if samples < LEAST && !has_lost_probes {
                 break;
             }
             (from, node) = (step, cct.child(node, *method));
@@ -275,6 +277,32 @@ mod tests {
         let last = cct.callee(early, MethodId(4)).expect("it was sampled");
         let seen = placed(&cct, &names, recorded, &missed);
         assert_eq!((seen.inside, seen.unseen, seen.own()[last.index()][0]), (3, 0, 3));
+    }
+
+    #[test]
+    fn what_was_dropped_has_its_samples_wherever_there_are_some() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        cct.call(root, MethodId(2), 0);
+        let elsewhere = cct.call(root, MethodId(3), 0);
+        let names = ["C.root()V", "C.dropped()V", "C.caller()V", "C.never()V"];
+        // root, caller, dropped, never; root, caller, never.
+        let sample = |frames: &[u32]| Sample {
+            at_ns: 1,
+            thread: 7,
+            frames: frames.iter().copied().map(FrameIndex).collect(),
+            is_cut: false,
+        };
+        let stacks = vec![sample(&[0, 2, 1, 3]), sample(&[0, 2, 3])];
+        let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks };
+        let names = Names::of(names.into_iter(), &samples, (0, 9));
+        let missed = FxHashSet::from_iter([MethodId(2), MethodId(4)]);
+        let recorded = grow(&mut cct, &names, &missed);
+        let dropped = cct.callee(elsewhere, MethodId(2)).expect("it was recorded elsewhere");
+        assert_eq!(cct.len(), recorded + 1, "nothing of what was seen nowhere else");
+        let placed = placed(&cct, &names, recorded, &missed);
+        let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
+        assert_eq!((own(dropped), own(elsewhere), placed.unseen), (1, 1, 0));
     }
 
     #[test]
