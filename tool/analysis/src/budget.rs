@@ -8,12 +8,13 @@
 //! much longer they take for the profile. Each root has its own, and the budget holds for each: a root that waits for
 //! connections all day would hide any cost of another if they were added up. To that come the pauses of the hotswaps that
 //! methods are dropped by, as a part of the recording: they stop everything. Not in it is what finding the subgraph costs (that ends by
-//! itself, and is reported beside), nor what the JIT compiler no longer inlines.
+//! itself, and is reported beside), nor, where a budget was asked for, what the JIT compiler no longer inlines.
 //!
 //! Why so, and at what cost: docs/decisions/overhead-budget.md.
 
 mod governor;
 mod in_place;
+mod rules;
 mod tally;
 #[cfg(test)]
 mod tests;

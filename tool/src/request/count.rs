@@ -61,7 +61,7 @@ pub(crate) fn probing_in_words(classes: usize) -> String {
 impl Count {
     /// As users write it.
     pub(crate) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        name_of(&self)
     }
 
     /// Whether it is among what is counted.
@@ -94,8 +94,13 @@ impl Word {
 
     /// As users write it.
     pub(crate) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        name_of(&self)
     }
+}
+
+/// As users write it.
+fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 impl ValueEnum for Word {

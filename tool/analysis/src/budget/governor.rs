@@ -13,41 +13,19 @@ use std::time::Duration;
 use headwater_protocol::MethodId;
 use rustc_hash::FxHashMap;
 
+use super::rules::Rules;
 use super::{Limit, RootTally, Tally, in_place};
 use crate::correction::{Reference, RootCalls};
 use headwater_profile::profile::Clock;
 
 /// A root that has run for less than this is not judged, in measured ns of all threads.
 const EVIDENCE_NS: f64 = 50e6;
-/// ... where a call may be longer by some time: unless one has been seen as a whole since the last drop, for each part of it has dense methods of its
-/// own, and each drop is a hotswap.
+/// One whose calls must have been seen as wholes is judged after this time, however few they are.
 const EVIDENCE_OF_CALLS_NS: f64 = 3e9;
-const WHOLE_CALLS: f64 = 2.0;
 /// What is older than so much of a root's time counts half, if that leaves whole calls.
 const WINDOW_NS: f64 = 500e6;
 /// For so long after a drop nothing is judged.
 const SETTLING: Duration = Duration::from_millis(300);
-/// Who must drop at all aims lower than the limit, so that scatter does not make him drop again and again; much lower where a call may be
-/// longer by some time, since how long one takes is known only when it has ended.
-const AIM: f64 = 0.8;
-const AIM_OF_CALLS: f64 = 0.5;
-/// ... and further below it when a call has not ended by then, for what comes in the rest of it is not known.
-const AIM_OF_OPEN_CALLS: f64 = 0.2;
-/// Where nobody asked for it, a pair counts so many times what it was calibrated to, and so much at least: in dense code, which this is about, much is
-/// no longer inlined, and what a call of nine real programs took longer for was 70 to 160 ns for each pair, whatever that was calibrated to.
-const IN_DENSE_CODE: f64 = 2.0;
-const LEAST_IN_DENSE_CODE_NS: f64 = 100.0;
-/// So much of the limit the pauses of hotswaps may take that are made to keep to it; and such a part of the time, where nobody asked for them.
-const HOTSWAPS: f64 = 0.5;
-const HOTSWAPS_UNASKED: f64 = 0.05;
-/// ... of this time even where less has passed: a drop takes least from the target while the code is not compiled yet that it discards.
-const HOTSWAPS_AT_ONCE: Duration = Duration::from_secs(4);
-/// A method whose probes take less than this part of the limit brings nothing; unasked a call may have so many pairs that hundreds of methods
-/// have each a little of them.
-const LEAST_COST: f64 = 0.01;
-const LEAST_COST_UNASKED: f64 = 0.001;
-/// ... and a drop that brings less than this part of it is not worth the code that is discarded for it.
-const LEAST_GAIN_UNASKED: f64 = 0.25;
 /// However little time a method takes, it tells as much as this part of its root's.
 const LEAST_TOLD: f64 = 1e-3;
 /// The root's time without probes is taken for at least this part of the measured time: probes may cost less in their place than they
@@ -83,7 +61,9 @@ pub struct RootSum {
     /// What a call has taken since recording began, probes included; one that goes on, so far.
     pub call_ns: f64,
     /// What one took before anything below the root was changed, if that is known and counts.
-    pub undisturbed_ns: Option<f64>,
+    undisturbed_ns: Option<f64>,
+    /// How many whole calls there may have been in all: each thread may have been in one before.
+    spanned: f64,
     /// Nothing that is left below it could be dropped.
     pub exhausted: bool,
 }
@@ -91,17 +71,14 @@ pub struct RootSum {
 impl RootSum {
     /// What the root's calls take without probes, in ns.
     fn bare_ns(&self, clock: &Clock) -> f64 {
-        if let Some(call_ns) = self.undisturbed_ns {
-            return self.spanned() * call_ns;
-        }
+        self.undisturbed_ns.map_or_else(|| self.without_probes_ns(clock), |call_ns| self.spanned * call_ns)
+    }
+
+    /// What is left of the measured time.
+    fn without_probes_ns(&self, clock: &Clock) -> f64 {
         let pair_ns = clock.inner_ns + clock.outer_ns;
         let inside_ns = self.pairs * pair_ns - self.calls * clock.outer_ns;
         (self.measured_ns - inside_ns).max(LEAST_BARE * self.measured_ns)
-    }
-
-    /// How many whole calls there may have been in all: one may have begun before.
-    fn spanned(&self) -> f64 {
-        if self.calls < WHOLE_CALLS { self.calls + 1.0 } else { self.calls }
     }
 
     /// What a call takes without probes, in ns.
@@ -151,6 +128,7 @@ struct Due {
 #[derive(Clone, Debug)]
 pub struct Governor {
     limit: Limit,
+    rules: Rules,
     probes: Probes,
     /// What calls of the roots took before anything below them was changed.
     undisturbed_ns: FxHashMap<MethodId, f64>,
@@ -168,8 +146,11 @@ pub struct Governor {
 impl Governor {
     /// Nothing recorded yet; calls of some roots took so many ns before anything below them was changed.
     pub fn new(limit: Limit, probes: Probes, undisturbed_ns: FxHashMap<MethodId, f64>) -> Governor {
+        // A part of it is a part of what is measured.
+        let undisturbed_ns = if matches!(limit, Limit::Call { .. }) { undisturbed_ns } else { FxHashMap::default() };
         Governor {
             limit,
+            rules: Rules::of(limit),
             probes,
             undisturbed_ns,
             seen: Tally::default(),
@@ -209,11 +190,8 @@ impl Governor {
             latest.waited_ns = if pairs > 0.0 { waited_ns * latest.pairs / pairs } else { 0.0 };
             let window = self.windows.entry(root).or_default();
             window.add(&latest, 1.0);
-            let is_whole = match self.limit {
-                Limit::Part(_) => true,
-                Limit::Call { .. } => window.calls >= 2.0 * WHOLE_CALLS,
-            };
-            if is_whole && window.measured_ns > 2.0 * WINDOW_NS {
+            let leaves_whole_calls = window.calls >= 2.0 * self.rules.whole_calls * latest.threads;
+            if leaves_whole_calls && window.measured_ns > 2.0 * WINDOW_NS {
                 window.scale(0.5);
             }
         }
@@ -235,14 +213,7 @@ impl Governor {
     }
 
     fn clock_of_decisions(&self) -> Clock {
-        let clock = self.clock();
-        let times = match self.limit {
-            Limit::Part(_) => 1.0,
-            Limit::Call { .. } => {
-                IN_DENSE_CODE.max(LEAST_IN_DENSE_CODE_NS / (clock.inner_ns + clock.outer_ns).max(1.0))
-            }
-        };
-        Clock { inner_ns: times * clock.inner_ns, outer_ns: times * clock.outer_ns, ..clock }
+        self.rules.in_place(self.clock())
     }
 
     /// The roots that have run for long enough since the last drop, the dearest first.
@@ -255,12 +226,9 @@ impl Governor {
     }
 
     fn is_evidence(&self, sum: &RootSum, clock: &Clock) -> bool {
-        let is_enough = match self.limit {
-            Limit::Part(_) => true,
-            Limit::Call { .. } => {
-                sum.calls >= WHOLE_CALLS || sum.measured_ns >= EVIDENCE_OF_CALLS_NS || self.is_over_already(sum, clock)
-            }
-        };
+        let is_enough = sum.calls >= self.rules.whole_calls
+            || sum.measured_ns >= EVIDENCE_OF_CALLS_NS
+            || self.is_over_already(sum, clock);
         is_enough && sum.measured_ns >= EVIDENCE_NS
     }
 
@@ -271,6 +239,8 @@ impl Governor {
 
     fn sum(&self, root: MethodId, window: &RootTally) -> RootSum {
         let all = self.seen.roots.get(&root);
+        let threads = all.map_or(1.0, |all| all.threads);
+        let is_whole = window.calls >= self.rules.whole_calls * threads;
         RootSum {
             root,
             calls: window.calls,
@@ -279,11 +249,8 @@ impl Governor {
             measured_ns: window.measured_ns,
             waited_ns: window.waited_ns,
             call_ns: all.map_or(0.0, |all| all.measured_ns / all.calls.max(1.0)),
-            undisturbed_ns: self
-                .undisturbed_ns
-                .get(&root)
-                .copied()
-                .filter(|_| matches!(self.limit, Limit::Call { .. })),
+            undisturbed_ns: self.undisturbed_ns.get(&root).copied(),
+            spanned: if is_whole { window.calls } else { window.calls + threads },
             exhausted: self.exhausted.contains(&root),
         }
     }
@@ -293,14 +260,11 @@ impl Governor {
         if !self.due.is_empty() || now < self.settled {
             return Vec::new();
         }
-        let (most, at_once) = match self.limit {
-            Limit::Part(part) => (HOTSWAPS * part, Duration::ZERO),
-            Limit::Call { .. } => (HOTSWAPS_UNASKED, HOTSWAPS_AT_ONCE),
-        };
-        let part_of_now = |ns: f64| ns / now.max(at_once).as_nanos().max(1) as f64;
+        let rules = self.rules;
+        let part_of_now = |ns: f64| ns / now.max(rules.paused_at_once).as_nanos().max(1) as f64;
         let hotswaps = part_of_now(self.paused_ns as f64);
         let with_another = part_of_now(self.paused_ns as f64 + batch.as_nanos() as f64);
-        if with_another > most {
+        if with_another > rules.paused {
             return Vec::new();
         }
         let clock = self.clock_of_decisions();
@@ -310,11 +274,8 @@ impl Governor {
             if root.overhead(&clock) + hotswaps <= limit {
                 continue;
             }
-            let aim = match self.limit {
-                Limit::Part(_) => AIM,
-                Limit::Call { .. } if root.calls < WHOLE_CALLS => AIM_OF_OPEN_CALLS,
-                Limit::Call { .. } => AIM_OF_CALLS,
-            };
+            let is_open = root.calls < rules.whole_calls;
+            let aim = if is_open { rules.aim_of_open_calls } else { rules.aim };
             let aimed = aim * limit - with_another;
             let (chosen, excess) = self.choose(root, (aimed, limit), &clock, &due, &can_go);
             if chosen.is_empty() && excess > 0.0 && due.is_empty() && !root.exhausted {
@@ -341,11 +302,8 @@ impl Governor {
         }
         let Some(window) = self.windows.get(&root.root) else { return (Vec::new(), 0.0) };
         // Of code that is not compiled yet, all parts take longer.
-        let told_ns = root.bare_ns(clock).max(RootSum { undisturbed_ns: None, ..root }.bare_ns(clock));
-        let (least_cost, least_gain) = match self.limit {
-            Limit::Part(_) => (LEAST_COST, 0.0),
-            Limit::Call { .. } => (LEAST_COST_UNASKED, LEAST_GAIN_UNASKED),
-        };
+        let told_ns = root.bare_ns(clock).max(root.without_probes_ns(clock));
+        let Rules { least_cost, least_gain, .. } = self.rules;
         let goes = |method: MethodId| going.iter().any(|due| due.method == method);
         let mut excess = root.overhead(clock) - aim;
         let mut candidates: Vec<Candidate> = Vec::new();

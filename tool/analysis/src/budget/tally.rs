@@ -23,6 +23,8 @@ pub struct MethodTally {
 pub struct RootTally {
     /// Its calls from outside.
     pub calls: f64,
+    /// The threads that made them.
+    pub threads: f64,
     /// Its own calls and all below.
     pub pairs: f64,
     /// Time as measured, probes included.
@@ -92,6 +94,7 @@ impl Sums {
             let root = &mut self.roots[at];
             if parent == NodeId::TOP {
                 root.all.calls += node.calls as f64;
+                root.all.threads += 1.0;
             }
             root.all.pairs += node.calls as f64;
             root.all.measured_ns += node.self_measured_ns as f64;
@@ -137,7 +140,7 @@ impl RootSums {
 }
 
 impl RootTally {
-    /// Adds another, so many times.
+    /// Adds another's calls and times, so many times.
     pub(super) fn add(&mut self, other: &RootTally, times: f64) {
         self.calls += times * other.calls;
         self.pairs += times * other.pairs;

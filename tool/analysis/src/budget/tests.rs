@@ -46,7 +46,8 @@ fn tally_of_calls(root_calls: f64, root: MethodId, own_ms: u64, below: &[Below],
         methods.insert(MethodId(method), MethodTally { calls, calls_made: 0.0, self_ns });
     }
     let measured_ns = methods.values().map(|method| method.self_ns).sum();
-    let tally = RootTally { calls: root_calls, pairs: root_calls + made, measured_ns, methods, ..RootTally::default() };
+    let pairs = root_calls + made;
+    let tally = RootTally { calls: root_calls, threads: 1.0, pairs, measured_ns, methods, ..RootTally::default() };
     Tally { roots: FxHashMap::from_iter([(root, tally)]), ..Tally::default() }
 }
 
@@ -156,6 +157,21 @@ fn a_call_that_is_too_long_already_is_not_waited_for() {
 }
 
 #[test]
+fn the_ends_of_many_threads_calls_are_not_taken_for_one_call() {
+    let dropped = |threads| {
+        let undisturbed_ns = FxHashMap::from_iter([(ROOT, 50e6)]);
+        let mut governor = Governor::new(Limit::UNASKED, PROBES, undisturbed_ns);
+        // Since the last drop two calls have begun, and those of all threads ended that had begun before: 60 ms of probes each.
+        let mut tally = tally_of_calls(2.0, ROOT, 100, &[(2, 30_000_000, 0)], &IN_PLACE);
+        tally.roots.values_mut().for_each(|root| root.threads = threads);
+        governor.observe(tally, s(1));
+        ids(&governor.decide(s(1), BATCH, all))
+    };
+    assert_eq!(dropped(50.0), Vec::<u32>::new());
+    assert_eq!(dropped(1.0), [2]);
+}
+
+#[test]
 fn calls_from_when_little_had_probes_do_not_hide_later_ones() {
     let undisturbed_ns = FxHashMap::from_iter([(ROOT, 10e6)]);
     let mut governor = Governor::new(Limit::UNASKED, PROBES, undisturbed_ns);
@@ -221,7 +237,8 @@ fn a_root_is_never_dropped_and_its_own_cost_may_be_more_than_is_allowed() {
         methods.insert(ROOT, MethodTally { calls: 1e6, calls_made: made, self_ns: 60e6 + 1e6 * 25.0 + made * 25.0 });
         methods.insert(MethodId(2), MethodTally { calls: made, calls_made: 0.0, self_ns: made * 25.0 });
         let measured_ns = methods.values().map(|method| method.self_ns).sum();
-        let latest = RootTally { calls: 1e6, pairs: 1e6 + made, measured_ns, methods, ..RootTally::default() };
+        let pairs = 1e6 + made;
+        let latest = RootTally { calls: 1e6, threads: 1.0, pairs, measured_ns, methods, ..RootTally::default() };
         all_so_far.add(&latest, 1.0);
         let roots = FxHashMap::from_iter([(ROOT, all_so_far.clone())]);
         governor.observe(Tally { roots, ..Tally::default() }, s(at));

@@ -1,0 +1,67 @@
+//! How a limit is kept to: the constants that differ from one kind of limit to the other, and why.
+
+use std::time::Duration;
+
+use headwater_profile::profile::{Clock, Limit};
+
+/// What a limit's kind asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// Who must drop at all aims lower than the limit, by this factor, so that scatter does not make him drop again and again;
+    pub(super) aim: f64,
+    /// and lower still when no call has been seen as a whole, for what comes in the rest of it is not known.
+    pub(super) aim_of_open_calls: f64,
+    /// So many whole calls must have been seen since the last drop.
+    pub(super) whole_calls: f64,
+    /// The pauses of hotswaps that are made to keep to it take such a part of the time at most,
+    pub(super) paused: f64,
+    /// of this time even where less has passed: a drop takes least from the target while the code is not compiled yet that it discards.
+    pub(super) paused_at_once: Duration,
+    /// A method whose probes take less than this part of the limit brings nothing.
+    pub(super) least_cost: f64,
+    /// A drop that brings less than this part of it is not worth the code that is discarded for it.
+    pub(super) least_gain: f64,
+    /// A pair counts so many times what it was calibrated to,
+    times: f64,
+    /// and so much at least.
+    least_pair_ns: f64,
+}
+
+impl Rules {
+    /// Those of a limit.
+    pub(super) fn of(limit: Limit) -> Rules {
+        match limit {
+            // Half of what is allowed may be pauses.
+            Limit::Part(part) => Rules {
+                aim: 0.8,
+                aim_of_open_calls: 0.8,
+                whole_calls: 0.0,
+                paused: 0.5 * part,
+                paused_at_once: Duration::ZERO,
+                least_cost: 0.01,
+                least_gain: 0.0,
+                times: 1.0,
+                least_pair_ns: 0.0,
+            },
+            // Nobody asked for it, and it is about dense code: much is no longer inlined there, so that calls of real programs took 70 to 160 ns longer for
+            // each pair, whatever that was calibrated to. Hundreds of methods may have each a little of the pairs, and each part of a call has its own.
+            Limit::Call { .. } => Rules {
+                aim: 0.5,
+                aim_of_open_calls: 0.2,
+                whole_calls: 2.0,
+                paused: 0.05,
+                paused_at_once: Duration::from_secs(4),
+                least_cost: 0.001,
+                least_gain: 0.25,
+                times: 2.0,
+                least_pair_ns: 100.0,
+            },
+        }
+    }
+
+    /// What a pair is taken to cost.
+    pub(super) fn in_place(&self, clock: Clock) -> Clock {
+        let times = self.times.max(self.least_pair_ns / (clock.inner_ns + clock.outer_ns).max(1.0));
+        Clock { inner_ns: times * clock.inner_ns, outer_ns: times * clock.outer_ns, ..clock }
+    }
+}
