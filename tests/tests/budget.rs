@@ -158,7 +158,8 @@ fn unasked_a_call_is_not_made_longer_by_many_times_a_tenth_of_a_second(jdk: &Jdk
     let later = session.await_report("more calls", |report| calls(report, PLAIN) >= calls(&first, PLAIN) + 20);
     let context = format!("JDK {}: {later:#}", jdk.version);
     assert_eq!(dropped(&later), [STEP], "{context}");
-    assert_eq!(calls(&later, STEP), calls(&first, STEP), "{context}");
+    // Each of the two threads may have been in the old method still, before its probe.
+    assert!(calls(&later, STEP) <= calls(&first, STEP) + 2, "{context}");
     // Two threads are in a call, before its last callee.
     let (root, last) = (calls(&later, PLAIN), calls(&later, LAST));
     assert!(last <= root && last + 2 >= root, "{context}");
