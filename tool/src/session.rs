@@ -295,14 +295,12 @@ impl Session {
         Ok(())
     }
 
-    /// Lets instrumented methods record, and selects the roots that are loaded, with what they will probably call: the classes to be changed for
-    /// that. Before anything is, `announce` is told what.
+    /// Selects the roots that are loaded, with what they will probably call: the classes to be changed for that. Before anything is, `announce` is told what.
     pub async fn select_roots(&mut self, announce: impl FnOnce(Estimate)) -> Result<Vec<ClassId>, SessionError> {
         self.learn_what_runs().await?;
         if self.graph.changes_unnamed() {
             self.find_running().await?;
         }
-        self.command(Command::Record, "begin recording").await?;
         let step = self.graph.start();
         let classes = self.settle(step).await?;
         announce(Estimate {
@@ -316,11 +314,13 @@ impl Session {
         Ok(classes)
     }
 
-    /// Instruments what was selected.
+    /// Instruments what was selected, and lets it record: calls of a root that has probes already, while what it calls has none, would be counted
+    /// without what is below them.
     pub async fn instrument(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
         // The roots are among the first.
         let first = self.batch(classes);
         self.hotswap_by_agent(first).await?;
+        self.command(Command::Record, "begin recording").await?;
         self.turn().await
     }
 

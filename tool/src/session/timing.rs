@@ -11,15 +11,15 @@ impl Session {
     /// Instruments the roots among selected classes alone, and has each of their calls timed as a whole, until
     /// [`Session::end_timing`]; whether there are any. Meanwhile only [`Session::hear`] is to be called.
     ///
-    /// Not where a call may go on for longer than that: the classes are redefined twice, and what it had called by then could not be told from what it
+    /// Only in a JVM that keeps its compiled code. Not where a call may go on for longer than that: the classes are redefined twice, and what it had called by then could not be told from what it
     /// calls later.
     pub async fn time_roots_alone(&mut self, classes: &[ClassId]) -> Result<bool, SessionError> {
         let classes: Vec<ClassId> = classes.iter().copied().filter(|class| self.graph.has_root(*class)).collect();
         if classes.is_empty() || !self.graph.each_root_returns_soon() {
             return Ok(false);
         }
-        self.command(Command::Stop, "interrupt recording").await?;
         self.segment.set_control(Some(NonZeroU32::MIN));
+        self.cost.keeps_compiled_code();
         self.graph.hold_back_others(true);
         let reply = self.command(Command::Hotswap { classes }, "hotswap the roots").await;
         self.graph.hold_back_others(false);
@@ -43,14 +43,13 @@ impl Session {
         }
     }
 
-    /// From now on calls are recorded, of which so many are timed as wholes; the target's time of the last that was timed.
+    /// No more calls are timed; of those that will be recorded, so many are timed as wholes. The target's time of the last that was timed.
     pub async fn end_timing(&mut self, control: Option<NonZeroU32>) -> Result<i64, SessionError> {
         let time_ns = match self.command(Command::Stop, "stop timing").await? {
             Reply::Stopped { time_ns } => time_ns,
             other => return Err(unexpected("stop timing", &other)),
         };
         self.segment.set_control(control);
-        self.command(Command::Record, "begin recording").await?;
         Ok(time_ns)
     }
 
