@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallGraph;
 use super::cause::Moment;
+use super::policy::ALL_COUNTED;
 use super::record::{Callee, MethodRecord, Missed};
 
 /// What a call makes less often, through methods that are not instrumented, it is not told of. Where ten thousand are not, nearly every one leads to
@@ -29,6 +30,8 @@ pub struct Unseen {
     /// Instrumented methods that call it, and how often a call of theirs is expected to; be it through others that are not, where that is likely. None
     /// where other code calls it.
     pub callers: Vec<(MethodId, f64)>,
+    /// No more calls than that were missed, if the JVM has counted so few.
+    pub most: Option<u32>,
 }
 
 impl CallGraph {
@@ -62,13 +65,15 @@ impl CallGraph {
                 }
             }
         }
-        let mut unseen: Vec<Unseen> = callers.into_iter().map(|(method, callers)| Unseen { method, callers }).collect();
+        let most = |method| self.methods.record(method)?.missed?.most;
+        let of = |(method, callers)| Unseen { method, callers, most: most(method) };
+        let mut unseen: Vec<Unseen> = callers.into_iter().map(of).collect();
         unseen.sort_unstable_by_key(|unseen| unseen.method);
         unseen
     }
 
     /// The classes of methods that may have been called and are not instrumented: told their methods once more, with how often they have
-    /// been called, it knows which have not ([`CallGraph::acquit_idle`]).
+    /// been called, it knows which have not, or seldom ([`CallGraph::acquit_idle`]).
     pub fn classes_of_unseen(&self) -> Vec<ClassId> {
         let methods = self.methods.missed().filter(|(_, missed)| missed.until.is_none());
         let classes = methods.filter_map(|(id, _)| self.known.mirrors.get(self.methods.record(id)?.key).id);
@@ -76,17 +81,20 @@ impl CallGraph {
         classes.into_iter().collect()
     }
 
-    /// Those classes' methods have just been told: what has never run was not missed.
+    /// Those classes' methods have just been told: what has never run was not missed, and what has run seldom not more often than that.
     pub fn acquit_idle(&mut self) {
-        let never_ran = |(id, missed): (MethodId, Missed)| {
+        let missed = self.methods.missed().filter(|(_, missed)| missed.until.is_none());
+        let seldom = |(id, missed): (MethodId, Missed)| {
             let record = self.methods.record(id)?;
-            (missed.until.is_none() && self.methods.has_never_run_here(&self.known, record.key, record.signature))
-                .then_some(id)
+            let calls = self.known.mirrors.method(record.key, record.signature)?.calls?;
+            let never_ran = self.methods.has_never_run_here(&self.known, record.key, record.signature);
+            let missed = (!never_ran).then_some(Missed { most: Some(calls), ..missed });
+            (calls < ALL_COUNTED).then_some((id, missed))
         };
-        let never_ran: Vec<MethodId> = self.methods.missed().filter_map(never_ran).collect();
-        for method in never_ran {
+        let seldom: Vec<(MethodId, Option<Missed>)> = missed.filter_map(seldom).collect();
+        for (method, missed) in seldom {
             if let Some(record) = self.methods.record_mut(method) {
-                record.missed = None;
+                record.missed = missed;
             }
         }
     }

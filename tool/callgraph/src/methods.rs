@@ -214,7 +214,7 @@ impl Methods {
             let Some(record) = self.record_mut(method).filter(|it| !it.in_place && it.missed.is_none()) else {
                 continue;
             };
-            record.missed = Some(Missed { since: now, until: None });
+            record.missed = Some(Missed { since: now, until: None, most: None });
             pending.extend(record.callees.iter().map(|callee| callee.method));
         }
     }

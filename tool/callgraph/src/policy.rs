@@ -106,6 +106,8 @@ pub(super) const SELDOM: u32 = 200;
 pub(super) const OFTEN: u32 = 100;
 /// HotSpot counts a method's calls until it is compiled for good, some ten thousand of them: that a root had more says nothing of what it calls.
 pub(super) const COUNTED: u32 = 20_000;
+/// Fewer calls than this are counted each: no sooner is a method compiled as a whole (`Tier3MinInvocationThreshold`), whatever loops it has.
+pub(super) const ALL_COUNTED: u32 = 100;
 /// So many classes are listed at the beginning for the sake of evidence. HotSpot keeps some 16 bytes for each method that was ever listed.
 pub(super) const MOST_LISTED: usize = 30_000;
 

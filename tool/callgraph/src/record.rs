@@ -45,6 +45,8 @@ pub struct Missed {
     pub since: Duration,
     /// Up to when it was instrumented; `None` if it never was.
     pub until: Option<Duration>,
+    /// No more calls than that were missed, if the JVM has counted so few.
+    pub most: Option<u32>,
 }
 
 /// What became of a method whose callees were selected before it was entered.

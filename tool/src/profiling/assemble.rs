@@ -211,7 +211,7 @@ pub(crate) fn profile(
         called: called(facts.methods.len(), &merged),
         discovery: facts.discovery,
         at_least: at_least(&facts, &merged),
-        unseen: unseen(&facts.unseen),
+        unseen: unseen(&facts.unseen, &merged),
         events: Events { recorded: decoder.events(), lost: facts.lost, healed: decoder.healed() },
         lengthened,
         budget,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use headwater_protocol::MethodId;
 use headwater_protocol::message::Reveal;
+use rustc_hash::FxHashMap;
 
 use super::assemble::Facts;
 use crate::callgraph::{self, Missed};
@@ -33,12 +34,22 @@ pub(super) fn at_least(facts: &Facts, tree: &Tree) -> Vec<AtLeast> {
     facts.missed.iter().filter(|(method, _)| called[method.0]).filter_map(of).collect()
 }
 
-/// The methods that may have been called and never were instrumented.
-pub(super) fn unseen(unseen: &[callgraph::Unseen]) -> Vec<Unseen> {
-    let index = |method: MethodId| MethodIndex(method.0 as usize - 1);
-    let of = |unseen: &callgraph::Unseen| Unseen {
-        method: index(unseen.method),
-        callers: unseen.callers.iter().map(|(caller, calls)| (index(*caller), *calls)).collect(),
+/// The methods that may have been called and never were instrumented. Where the JVM has counted their calls, their callers are expected to have
+/// made no more: a call that can run each of a thousand classes runs one of them.
+pub(super) fn unseen(unseen: &[callgraph::Unseen], tree: &Tree) -> Vec<Unseen> {
+    let mut seen: FxHashMap<MethodIndex, u64> = FxHashMap::default();
+    tree.nodes.iter().for_each(|node| *seen.entry(node.method).or_default() += node.calls);
+    let of = |unseen: &callgraph::Unseen| {
+        let index = |method: MethodId| MethodIndex(method.0 as usize - 1);
+        let mut callers: Vec<(MethodIndex, f64)> =
+            unseen.callers.iter().map(|(caller, calls)| (index(*caller), *calls)).collect();
+        if let Some(most) = unseen.most {
+            let calls = |caller: &MethodIndex| seen.get(caller).map_or(0.0, |calls| *calls as f64);
+            let expected: f64 = callers.iter().map(|(caller, each)| calls(caller) * each).sum();
+            let part = (f64::from(most) / expected.max(1.0)).min(1.0);
+            callers.iter_mut().for_each(|(_, each)| *each *= part);
+        }
+        Unseen { method: index(unseen.method), callers }
     };
     unseen.iter().map(of).collect()
 }
@@ -120,6 +131,7 @@ pub(crate) fn too_few(wanted: Option<u64>, profile: &Profile) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Node;
 
     #[test]
     fn a_method_that_was_waited_for_has_its_name() {
@@ -128,6 +140,20 @@ mod tests {
         for other in ["the callees of method 2", "the callees of method 0", "class a/B"] {
             assert_eq!(named(other, &methods), other);
         }
+    }
+
+    #[test]
+    fn what_never_was_instrumented_was_called_as_often_as_the_jvm_has_counted_at_most() {
+        let node = |method, calls| Node { calls, ..Node::empty(MethodIndex(method)) };
+        let tree = Tree::of(vec![node(0, 60), node(0, 30), node(1, 10)]);
+        let expected = |most| {
+            let callers = vec![(MethodId(1), 1.0), (MethodId(2), 0.5)];
+            let of = callgraph::Unseen { method: MethodId(3), callers, most };
+            unseen(&[of], &tree)[0].callers.iter().map(|(_, calls)| *calls).collect::<Vec<f64>>()
+        };
+        assert_eq!(expected(None), [1.0, 0.5]);
+        assert_eq!(expected(Some(95)), [1.0, 0.5]);
+        assert_eq!(expected(Some(19)), [0.2, 0.1]);
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn what_has_run_after_all_is_instrumented_and_its_calls_may_be_missing() {
     assert_eq!(comparators(&jvm), MOST_IDLE + 1);
     let missed: Vec<Missed> = jvm.graph.missed().map(|(_, missed)| missed).collect();
     let at = Duration::from_secs(3);
-    assert_eq!(missed, [Missed { since: at, until: Some(at) }]);
+    assert_eq!(missed, [Missed { since: at, until: Some(at), most: None }]);
     let step = jvm.graph.have_run(&[run]);
     assert_eq!(step, Step::Hotswap(Vec::new()), "once is enough");
 }
@@ -126,9 +126,9 @@ fn of_what_never_was_instrumented_it_is_known_who_calls_it_and_whether_it_ran() 
     assert_eq!(classes, names.map(|name| jvm.classes[name].id));
     tell(&mut jvm, 3);
     jvm.graph.acquit_idle();
-    let unseen: Vec<String> =
-        jvm.graph.unseen().iter().map(|it| jvm.graph.methods()[it.method.0 as usize - 1].java_name()).collect();
-    assert_eq!(unseen, ["Second.second()V"], "the other one has not run at all");
+    let name = |it: &Unseen| jvm.graph.methods()[it.method.0 as usize - 1].java_name();
+    let unseen: Vec<(String, Option<u32>)> = jvm.graph.unseen().iter().map(|it| (name(it), it.most)).collect();
+    assert_eq!(unseen, [("Second.second()V".to_owned(), Some(3))], "the other one has not run at all");
 }
 
 #[test]

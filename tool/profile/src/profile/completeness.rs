@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{MethodIndex, Profile, Tree};
 
+/// So many samples of the undisturbed code tell what part of it was not seen.
+const ENOUGH_SAMPLES: u64 = 300;
+
 /// A method some of whose calls were not seen, because the program did not wait until it was instrumented: its counts are at least what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtLeast {
@@ -60,7 +63,8 @@ impl Profile {
     }
 
     /// What part of all calls may be missing, from 0 to 1: as if the methods had been called as often before they were instrumented as after, and
-    /// those that never were as often as their callers' code suggests.
+    /// those that never were as often as their callers' code suggests. That code says what can be called, of hundreds of targets each as if it were
+    /// the only one; so it is no more than if a call took them as long as the others, where samples tell what they took.
     pub fn missing_share(&self) -> f64 {
         if self.at_least.is_empty() && self.unseen.is_empty() {
             return 0.0;
@@ -76,17 +80,32 @@ impl Profile {
             if after > 0.0 { seen[it.method.0] as f64 * before / after } else { 0.0 }
         };
         let unseen = self.unseen.iter().flat_map(|unseen| &unseen.callers);
-        let unseen = unseen.map(|(caller, calls)| seen[caller.0] as f64 * *calls);
-        let missing: f64 = self.at_least.iter().map(missing).chain(unseen).sum();
-        let all = missing + self.merged.calls() as f64;
+        let unseen: f64 = unseen.map(|(caller, calls)| seen[caller.0] as f64 * *calls).sum();
+        let recorded = self.merged.calls() as f64;
+        let sampled = self.sampled_part(&seen).map_or(f64::INFINITY, |part| recorded * part / (1.0 - part));
+        let missing = self.at_least.iter().map(missing).sum::<f64>() + unseen.min(sampled);
+        let all = missing + recorded;
         if all > 0.0 { missing / all } else { 0.0 }
+    }
+
+    /// What part of the time was in methods that have no calls anywhere, by samples; a few make none. Where a method was sampled below others than
+    /// its calls are, they are not missing.
+    fn sampled_part(&self, seen: &[u64]) -> Option<f64> {
+        let (mut all, mut unseen) = (0.0, 0.0);
+        for node in &self.merged.nodes {
+            all += node.self_ns as f64;
+            if seen[node.method.0] == 0 {
+                unseen += node.self_ns as f64;
+            }
+        }
+        (self.basis.samples >= ENOUGH_SAMPLES && all > unseen).then(|| unseen / all)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{MethodName, Node, NodeIndex};
+    use crate::profile::{Basis, MethodName, Node, NodeIndex};
 
     /// The root, 10 times; `late` below it, 90 times since 1 s of 10, and `leaf` below that.
     fn profile() -> Profile {
@@ -130,6 +149,20 @@ mod tests {
         let unseen = vec![unseen(2, &[(1, 0.5), (0, 1.0)]), unseen(2, &[(1, 0.5)]), unseen(2, &[])];
         let profile = Profile { at_least: Vec::new(), unseen, ..profile() };
         assert!((profile.missing_share() - 100.0 / 200.0).abs() < 1e-9, "{}", profile.missing_share());
+        let mut sampled = Profile { basis: Basis { samples: 300, ..Basis::default() }, ..profile.clone() };
+        for (node, self_ns) in sampled.merged.nodes.iter_mut().zip([30, 60, 10]) {
+            node.self_ns = self_ns;
+        }
+        assert!(
+            (sampled.missing_share() - 0.1).abs() < 1e-9,
+            "a tenth of the time was in it: {}",
+            sampled.missing_share()
+        );
+        let elsewhere = Node { parent: Some(NodeIndex(0)), self_ns: 100, ..Node::empty(MethodIndex(1)) };
+        sampled.merged.nodes.push(elsewhere);
+        assert!((sampled.missing_share() - 0.05).abs() < 1e-9, "its calls are where they were recorded");
+        sampled.basis.samples = 299;
+        assert!((sampled.missing_share() - 0.5).abs() < 1e-9, "{}", sampled.missing_share());
         assert_eq!(profile.unseen_callees(), FxHashMap::from_iter([("C.root()V", 1), ("C.late()V", 2)]));
     }
 }
