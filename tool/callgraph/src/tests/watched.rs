@@ -127,8 +127,10 @@ fn of_what_never_was_instrumented_it_is_known_who_calls_it_and_whether_it_ran() 
     tell(&mut jvm, 3);
     jvm.graph.acquit_idle();
     let name = |it: &Unseen| jvm.graph.methods()[it.method.0 as usize - 1].java_name();
-    let unseen: Vec<(String, Option<u32>)> = jvm.graph.unseen().iter().map(|it| (name(it), it.most)).collect();
-    assert_eq!(unseen, [("Second.second()V".to_owned(), Some(3))], "the other one has not run at all");
+    let unseen = jvm.graph.unseen();
+    let names: Vec<String> = unseen.iter().map(name).collect();
+    assert_eq!(names, ["Second.second()V"], "the other one has not run at all");
+    assert_eq!(unseen[0].most, Some(3));
 }
 
 #[test]
