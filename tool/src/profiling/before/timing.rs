@@ -27,7 +27,7 @@ const STEP: Duration = Duration::from_millis(50);
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Who attaches waits no longer.
 const LONGEST: Duration = Duration::from_secs(3);
-/// Roots that nobody has entered by then are called too seldom.
+/// Roots that nobody has entered by then, and in which nobody is, are called too seldom.
 const ENTERED: Duration = Duration::from_millis(500);
 /// So long it takes at least to know roughly what calls take,
 const SHORTEST_LOOK: Duration = Duration::from_millis(150);
@@ -100,7 +100,11 @@ pub(in crate::profiling) async fn time_roots(
             _ = steps.tick() => {
                 let threads = session.os_threads();
                 let decoder = drain.copy().await;
-                if let Some(over) = phase.look(Instant::now(), decoder.controls(), || Wanted::of(pid, threads)) {
+                let over = phase.look(Instant::now(), decoder.controls(), || Wanted::of(pid, threads));
+                // On a busy machine one call may take longer: what is over is known when it has returned.
+                if over.is_some() && phase.may_wait() && session.has_open_calls().await? {
+                    phase.waits = true;
+                } else if let Some(over) = over {
                     break over;
                 }
             }
@@ -116,6 +120,8 @@ pub(in crate::profiling) async fn time_roots(
 /// The time as far as it has passed.
 struct Phase {
     aim: Aim,
+    /// Calls are under way that began before.
+    waits: bool,
     checkpoints: Vec<Checkpoint>,
     compilers: Compilers,
     /// Of all calls so far.
@@ -128,7 +134,12 @@ impl Phase {
     fn begun(mut compilers: Compilers, aim: Aim) -> Phase {
         let compiling = compilers.used();
         let checkpoints = vec![Checkpoint { at: Instant::now(), timed: Timed::default(), compiling }];
-        Phase { aim, checkpoints, compilers, seen: RootTimes::default(), wanted: None }
+        Phase { aim, waits: false, checkpoints, compilers, seen: RootTimes::default(), wanted: None }
+    }
+
+    /// Whether nobody has returned from a root so far, and that is not waited for already.
+    fn may_wait(&self) -> bool {
+        self.seen.is_empty() && !self.waits
     }
 
     /// What is known by now, if that is enough, or nothing, if it will not be.
@@ -150,7 +161,7 @@ impl Phase {
             self.wanted.get_or_insert_with(wanted).look(now);
         }
         let Some((root, times)) = self.seen.iter().max_by_key(|(root, times)| (times.total_ns(), **root)) else {
-            return (passed >= ENTERED).then_some(None);
+            return (passed >= if self.waits { LONGEST } else { ENTERED }).then_some(None);
         };
         if self.aim == Aim::Roughly {
             let is_known = passed >= SHORTEST_LOOK && times.count >= CALLS_LOOKED_AT;
@@ -208,16 +219,17 @@ mod tests {
 
     /// What is known in the end of calls of which the n-th step of 50 ms has so many, each of which takes so long; and when that is.
     fn played(calls: impl Fn(u64) -> u64, took_ns: impl Fn(u64) -> u64) -> (Option<RootsTimed>, Duration) {
-        let (timed, _, passed) = played_with(Aim::Settled, calls, took_ns);
+        let (timed, _, passed) = played_with((Aim::Settled, false), calls, took_ns);
         (timed, passed)
     }
 
     fn played_with(
-        aim: Aim,
+        (aim, waits): (Aim, bool),
         calls: impl Fn(u64) -> u64,
         took_ns: impl Fn(u64) -> u64,
     ) -> (Option<RootsTimed>, Option<f64>, Duration) {
         let mut phase = Phase::begun(Compilers::of(u32::MAX), aim);
+        phase.waits = waits;
         let begun = phase.checkpoints[0].at;
         let mut seen = RootTimes::default();
         for step in 1.. {
@@ -244,7 +256,8 @@ mod tests {
 
     #[test]
     fn roughly_it_is_known_of_each_call() {
-        let roughly = |calls: fn(u64) -> u64, took_ns: fn(u64) -> u64| played_with(Aim::Settled, calls, took_ns).1;
+        let roughly =
+            |calls: fn(u64) -> u64, took_ns: fn(u64) -> u64| played_with((Aim::Settled, false), calls, took_ns).1;
         assert_eq!(roughly(|_| 0, |_| 0), None);
         assert_eq!(roughly(|step| u64::from(step == 3), |_| 80_000_000), Some(80e6));
         let slow_at_first = |step| if step < 10 { 80_000_000 } else { 5_000_000 };
@@ -253,14 +266,16 @@ mod tests {
 
     #[test]
     fn a_program_that_is_ready_at_once_is_looked_at_for_a_moment() {
-        let looked = |calls: fn(u64) -> u64| {
-            let (timed, roughly, passed) = played_with(Aim::Roughly, calls, |_| 30_000_000);
+        let looked = |waits: bool, calls: fn(u64) -> u64| {
+            let (timed, roughly, passed) = played_with((Aim::Roughly, waits), calls, |_| 30_000_000);
             (timed.is_none(), roughly, passed)
         };
-        assert_eq!(looked(|_| 20), (true, Some(30e6), SHORTEST_LOOK));
-        assert_eq!(looked(|_| 1), (true, Some(30e6), STEP * CALLS_LOOKED_AT as u32));
-        assert_eq!(looked(|step| u64::from(step == 9)), (true, Some(30e6), ENTERED), "one call says more than none");
-        assert_eq!(looked(|_| 0), (true, None, ENTERED));
+        assert_eq!(looked(false, |_| 20), (true, Some(30e6), SHORTEST_LOOK));
+        assert_eq!(looked(false, |_| 1), (true, Some(30e6), STEP * CALLS_LOOKED_AT as u32));
+        assert_eq!(looked(false, |step| u64::from(step == 9)), (true, Some(30e6), ENTERED), "one says more than none");
+        assert_eq!(looked(false, |_| 0), (true, None, ENTERED));
+        assert_eq!(looked(true, |step| u64::from(step == 30)), (true, Some(30e6), STEP * 30), "it was under way");
+        assert_eq!(looked(true, |_| 0), (true, None, LONGEST));
     }
 
     #[test]
