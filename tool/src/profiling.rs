@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use headwater_protocol::MethodId;
 use headwater_protocol::message::{Calibration, HotswapResult};
 
-use crate::budget::{Governor, Limit};
+use crate::budget::Governor;
 use crate::callgraph::{PatternIndex, RootMatch};
 use crate::clock_source::{ClockChoice, ClockSourceError};
 use crate::drain::Drain;
@@ -42,7 +42,7 @@ mod unmatched;
 mod wanted;
 
 pub(crate) use bare::Undisturbed;
-use before::{Aim, Sampling, Taken, TimedBefore};
+use before::{Sampling, Taken, TimedBefore};
 pub(crate) use connecting::{Connected, connect_for_events};
 pub use connecting::{connect, detach};
 pub(crate) use contention::LockWaits;
@@ -310,20 +310,15 @@ pub(crate) async fn prepare(
         observer(Stage::Estimated(estimate));
     };
     let first = session.select_roots(announce).await?;
-    let limit = settings.budget.limit(settings.gentle(start), settings.counting);
-    let aim = match &sampling {
+    let timed = match &sampling {
         // Who has asked for an undisturbed phase gets times from it.
-        Some(sampling) if settings.bare == BareTiming::Auto && sampling.may_be_enough() => Some(Aim::Settled),
-        // Where there are samples, compiled code is kept.
-        Some(_) if matches!(limit, Some(Limit::Call { .. })) => Some(Aim::Roughly),
-        _ => None,
-    };
-    let timed = match aim {
-        Some(aim) => before::time_roots(session, (drain, pid), &first, settings.control, aim).await?,
-        None => TimedBefore::default(),
+        Some(sampling) if settings.bare == BareTiming::Auto && sampling.may_be_enough() => {
+            before::time_roots(session, drain, pid, &first, settings.control).await?
+        }
+        _ => TimedBefore::default(),
     };
     let before = sampling.map(|sampling| sampling.end(timed.settled));
-    if let Some(limit) = limit {
+    if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
         session.keep_to(Governor::new(limit, probes, timed.roughly), drain.tallies());
     }

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-pub(super) use self::timing::{Aim, RootsTimed, TimedBefore, time_roots};
+pub(super) use self::timing::{RootsTimed, TimedBefore, time_roots};
 use super::recorder::{PERIOD, Recorder};
 use super::{BareTiming, Settings, Start};
 use crate::budget::Governor;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use headwater_protocol::message::{Command, MethodRef, Reply, RunningCall, ThreadStack};
+use headwater_protocol::message::{Command, Reply, RunningCall};
 use headwater_protocol::{MethodId, ThreadId};
 
 use super::{Session, SessionError, unexpected};
@@ -68,7 +68,9 @@ impl Session {
         let mut looks = 0;
         let mut passing = if self.graph.roots_return_soon() { &PASSING[..] } else { &[] }.iter();
         loop {
-            let stacks = self.stacks_in(&roots).await?;
+            let command = Command::ListStacks { roots: roots.clone() };
+            let reply = self.command(command, "list the threads' stacks").await?;
+            let Reply::Stacks(stacks) = reply else { return Err(unexpected("list the threads' stacks", &reply)) };
             // What an open call may come to has to be instrumented without any guard. One that is over by then took no part.
             if !stacks.is_empty()
                 && let Some(time) = passing.next()
@@ -89,19 +91,6 @@ impl Session {
             }
             self.hotswap_by_agent(classes).await?;
             self.turn().await?;
-        }
-    }
-
-    /// Whether threads are in calls of the roots that began before these had probes.
-    pub async fn has_open_calls(&mut self) -> Result<bool, SessionError> {
-        let roots = self.graph.instrumented_roots();
-        Ok(!roots.is_empty() && !self.stacks_in(&roots).await?.is_empty())
-    }
-
-    async fn stacks_in(&mut self, roots: &[MethodRef]) -> Result<Vec<ThreadStack>, SessionError> {
-        match self.command(Command::ListStacks { roots: roots.to_vec() }, "list the threads' stacks").await? {
-            Reply::Stacks(stacks) => Ok(stacks),
-            other => Err(unexpected("list the threads' stacks", &other)),
         }
     }
 

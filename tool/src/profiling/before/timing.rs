@@ -27,12 +27,8 @@ const STEP: Duration = Duration::from_millis(50);
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Who attaches waits no longer.
 const LONGEST: Duration = Duration::from_secs(3);
-/// Roots that nobody has entered by then, and in which nobody is, are called too seldom.
+/// Roots that nobody has entered by then are called too seldom.
 const ENTERED: Duration = Duration::from_millis(500);
-/// So long it takes at least to know roughly what calls take,
-const SHORTEST_LOOK: Duration = Duration::from_millis(150);
-/// if so many have ended by then; who attaches to a program that is ready at once waits no longer than [`ENTERED`] for them.
-const CALLS_LOOKED_AT: u64 = 8;
 /// A root that takes a smaller part of the roots' time need not have been timed.
 const SMALL: f64 = 0.01;
 
@@ -72,27 +68,18 @@ pub(in crate::profiling) struct TimedBefore {
     pub(in crate::profiling) roughly: FxHashMap<MethodId, f64>,
 }
 
-/// How well it is to be known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::profiling) enum Aim {
-    /// As well as times need it, for which the code has to be settled.
-    Settled,
-    /// As well as a limit needs it, and quickly.
-    Roughly,
-}
-
 /// Times calls of the roots among these classes, nothing below which is instrumented yet.
 pub(in crate::profiling) async fn time_roots(
     session: &mut Session,
-    (drain, pid): (&Drain, u32),
+    drain: &Drain,
+    pid: u32,
     classes: &[ClassId],
     control: Option<NonZeroU32>,
-    aim: Aim,
 ) -> Result<TimedBefore, SessionError> {
     if !session.time_roots_alone(classes).await? {
         return Ok(TimedBefore::default());
     }
-    let mut phase = Phase::begun(Compilers::of(pid), aim);
+    let mut phase = Phase::begun(Compilers::of(pid));
     let mut steps = tokio::time::interval(STEP);
     let settled = loop {
         tokio::select! {
@@ -100,11 +87,7 @@ pub(in crate::profiling) async fn time_roots(
             _ = steps.tick() => {
                 let threads = session.os_threads();
                 let decoder = drain.copy().await;
-                let over = phase.look(Instant::now(), decoder.controls(), || Wanted::of(pid, threads));
-                // On a busy machine one call may take longer: what is over is known when it has returned.
-                if over.is_some() && phase.may_wait() && session.has_open_calls().await? {
-                    phase.waits = true;
-                } else if let Some(over) = over {
+                if let Some(over) = phase.look(Instant::now(), decoder.controls(), || Wanted::of(pid, threads)) {
                     break over;
                 }
             }
@@ -119,9 +102,6 @@ pub(in crate::profiling) async fn time_roots(
 
 /// The time as far as it has passed.
 struct Phase {
-    aim: Aim,
-    /// Calls are under way that began before.
-    waits: bool,
     checkpoints: Vec<Checkpoint>,
     compilers: Compilers,
     /// Of all calls so far.
@@ -131,15 +111,10 @@ struct Phase {
 }
 
 impl Phase {
-    fn begun(mut compilers: Compilers, aim: Aim) -> Phase {
+    fn begun(mut compilers: Compilers) -> Phase {
         let compiling = compilers.used();
         let checkpoints = vec![Checkpoint { at: Instant::now(), timed: Timed::default(), compiling }];
-        Phase { aim, waits: false, checkpoints, compilers, seen: RootTimes::default(), wanted: None }
-    }
-
-    /// Whether nobody has returned from a root so far, and that is not waited for already.
-    fn may_wait(&self) -> bool {
-        self.seen.is_empty() && !self.waits
+        Phase { checkpoints, compilers, seen: RootTimes::default(), wanted: None }
     }
 
     /// What is known by now, if that is enough, or nothing, if it will not be.
@@ -161,12 +136,8 @@ impl Phase {
             self.wanted.get_or_insert_with(wanted).look(now);
         }
         let Some((root, times)) = self.seen.iter().max_by_key(|(root, times)| (times.total_ns(), **root)) else {
-            return (passed >= if self.waits { LONGEST } else { ENTERED }).then_some(None);
+            return (passed >= ENTERED).then_some(None);
         };
-        if self.aim == Aim::Roughly {
-            let is_known = passed >= SHORTEST_LOOK && times.count >= CALLS_LOOKED_AT;
-            return (is_known || passed >= ENTERED).then_some(None);
-        }
         if passed < SHORTEST {
             return None;
         }
@@ -219,17 +190,15 @@ mod tests {
 
     /// What is known in the end of calls of which the n-th step of 50 ms has so many, each of which takes so long; and when that is.
     fn played(calls: impl Fn(u64) -> u64, took_ns: impl Fn(u64) -> u64) -> (Option<RootsTimed>, Duration) {
-        let (timed, _, passed) = played_with((Aim::Settled, false), calls, took_ns);
+        let (timed, _, passed) = played_roughly(calls, took_ns);
         (timed, passed)
     }
 
-    fn played_with(
-        (aim, waits): (Aim, bool),
+    fn played_roughly(
         calls: impl Fn(u64) -> u64,
         took_ns: impl Fn(u64) -> u64,
     ) -> (Option<RootsTimed>, Option<f64>, Duration) {
-        let mut phase = Phase::begun(Compilers::of(u32::MAX), aim);
-        phase.waits = waits;
+        let mut phase = Phase::begun(Compilers::of(u32::MAX));
         let begun = phase.checkpoints[0].at;
         let mut seen = RootTimes::default();
         for step in 1.. {
@@ -256,26 +225,11 @@ mod tests {
 
     #[test]
     fn roughly_it_is_known_of_each_call() {
-        let roughly =
-            |calls: fn(u64) -> u64, took_ns: fn(u64) -> u64| played_with((Aim::Settled, false), calls, took_ns).1;
+        let roughly = |calls: fn(u64) -> u64, took_ns: fn(u64) -> u64| played_roughly(calls, took_ns).1;
         assert_eq!(roughly(|_| 0, |_| 0), None);
         assert_eq!(roughly(|step| u64::from(step == 3), |_| 80_000_000), Some(80e6));
         let slow_at_first = |step| if step < 10 { 80_000_000 } else { 5_000_000 };
         assert_eq!(roughly(|step| u64::from(step % 4 == 0), slow_at_first), Some(5e6), "of the last half");
-    }
-
-    #[test]
-    fn a_program_that_is_ready_at_once_is_looked_at_for_a_moment() {
-        let looked = |waits: bool, calls: fn(u64) -> u64| {
-            let (timed, roughly, passed) = played_with((Aim::Roughly, waits), calls, |_| 30_000_000);
-            (timed.is_none(), roughly, passed)
-        };
-        assert_eq!(looked(false, |_| 20), (true, Some(30e6), SHORTEST_LOOK));
-        assert_eq!(looked(false, |_| 1), (true, Some(30e6), STEP * CALLS_LOOKED_AT as u32));
-        assert_eq!(looked(false, |step| u64::from(step == 9)), (true, Some(30e6), ENTERED), "one says more than none");
-        assert_eq!(looked(false, |_| 0), (true, None, ENTERED));
-        assert_eq!(looked(true, |step| u64::from(step == 30)), (true, Some(30e6), STEP * 30), "it was under way");
-        assert_eq!(looked(true, |_| 0), (true, None, LONGEST));
     }
 
     #[test]
