@@ -84,12 +84,18 @@ impl CallGraph {
     /// Those classes' methods have just been told: what has never run was not missed, and what has run seldom not more often than that.
     pub fn acquit_idle(&mut self) {
         let missed = self.methods.missed().filter(|(_, missed)| missed.until.is_none());
+        // A class that is redefined is counted from the beginning.
+        let is_redefined = |class| {
+            self.methods.in_class(class).iter().any(|id| self.methods.record(*id).is_some_and(|it| it.handed_out))
+        };
         let seldom = |(id, missed): (MethodId, Missed)| {
             let record = self.methods.record(id)?;
+            if self.methods.has_never_run_here(&self.known, record.key, record.signature) {
+                return Some((id, None));
+            }
             let calls = self.known.mirrors.method(record.key, record.signature)?.calls?;
-            let never_ran = self.methods.has_never_run_here(&self.known, record.key, record.signature);
-            let missed = (!never_ran).then_some(Missed { most: Some(calls), ..missed });
-            (calls < ALL_COUNTED).then_some((id, missed))
+            let all_counted = calls < ALL_COUNTED && !is_redefined(record.key);
+            all_counted.then_some((id, Some(Missed { most: Some(calls), ..missed })))
         };
         let seldom: Vec<(MethodId, Option<Missed>)> = missed.filter_map(seldom).collect();
         for (method, missed) in seldom {

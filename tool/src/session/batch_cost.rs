@@ -8,8 +8,8 @@ use headwater_protocol::message::HotswapResult;
 /// No batch is to stop the program longer.
 const LONGEST_PAUSE_NS: f64 = 40e6;
 /// Where even the smallest does, because the fixed part alone takes so long, its classes may take this part of that, for many small batches
-/// would stop the program as long, each, and for longer altogether: as far as that can be told apart, which takes batches of different sizes. With
-/// half of it, a limit of 400 ms for all was taken by 100 to 230 of 1,600 classes of a Spring service, where the fixed part took 100 to 145.
+/// would stop the program as long, each, and for longer altogether: as far as that can be told apart, which takes batches of different sizes. In a
+/// Spring service it took 100 to 145 ms on JDK 25, so a limit of 400 ms for all batches allows two or three.
 const CLASSES_PART: f64 = 1.0;
 /// However long the fixed part takes.
 const FEWEST_CLASSES: usize = 16;
@@ -23,7 +23,7 @@ const CLASS_NS: f64 = 150e3;
 /// Of so many classes, a batch that is taken for measured before the first.
 const PRIOR_CLASSES: f64 = 50.0;
 /// A batch has at most so many times the classes of the largest one before: a line through small batches says little of large
-/// ones. Not less, for where the fixed part takes long there may be two batches.
+/// ones. Where the fixed part takes long the second batch may be the last.
 const GROWTH: f64 = 8.0;
 /// Where a batch is too long anyway, the largest before counts as so much smaller after each that is.
 const FORGET: f64 = 0.8;

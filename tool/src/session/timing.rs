@@ -11,8 +11,8 @@ impl Session {
     /// Instruments the roots among selected classes alone, and has each of their calls timed as a whole, until
     /// [`Session::end_timing`]; whether there are any. Meanwhile only [`Session::hear`] is to be called.
     ///
-    /// Only in a JVM that keeps its compiled code. Not where a call may go on for longer than that: the classes are redefined twice, and what it had called by then could not be told from what it
-    /// calls later.
+    /// Only in a JVM that keeps its compiled code. Not where a call may go on for longer than that: the classes are redefined twice, and what it had
+    /// called by then could not be told from what it calls later.
     pub async fn time_roots_alone(&mut self, classes: &[ClassId]) -> Result<bool, SessionError> {
         let classes: Vec<ClassId> = classes.iter().copied().filter(|class| self.graph.has_root(*class)).collect();
         if classes.is_empty() || !self.graph.each_root_returns_soon() {

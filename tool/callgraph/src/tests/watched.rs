@@ -134,6 +134,34 @@ fn of_what_never_was_instrumented_it_is_known_who_calls_it_and_whether_it_ran() 
 }
 
 #[test]
+fn what_the_jvm_has_counted_since_a_class_was_redefined_is_no_bound() {
+    let source = "class Main { static void root() { own(); Other.other(); } static void own() { } }
+                  class Other { static void other() { } }";
+    let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Other"]);
+    let tell = |jvm: &mut PlayedJvm, ran: u32| {
+        for name in ["Main", "Other"] {
+            let class = &jvm.classes[name];
+            let methods = class.methods.iter().map(|method| MethodInfo { calls: Some(ran), ..method.clone() });
+            jvm.graph.add_methods(class.id, methods.collect());
+        }
+    };
+    let step = jvm.graph.first_call(jvm.ids["Main.root()V"]);
+    assert!(matches!(step, Step::NeedMethods(_)), "{step:?}");
+    tell(&mut jvm, 0);
+    let Step::Hotswap(classes) = jvm.graph.resume() else { panic!("their classes are to be hotswapped") };
+    jvm.graph.went_on(&classes);
+    tell(&mut jvm, 3);
+    jvm.graph.acquit_idle();
+    let mut most: Vec<(String, Option<u32>)> = Vec::new();
+    for it in jvm.graph.unseen() {
+        most.push((jvm.graph.methods()[it.method.0 as usize - 1].java_name(), it.most));
+    }
+    most.sort();
+    let (own, other) = ("Main.own()V".to_owned(), "Other.other()V".to_owned());
+    assert_eq!(most, [(own, None), (other, Some(3))]);
+}
+
+#[test]
 fn what_ran_when_the_program_started_and_does_no_longer_is_watched_too() {
     let mut jvm = played(true, 1_000);
     for method in jvm.classes.values_mut().flat_map(|class| &mut class.methods).filter(|it| it.name == "compare") {
