@@ -94,6 +94,15 @@ fn a_method_whose_caller_was_not_seen_is_not_seen_either() {
     assert_eq!(jvm.graph.late(), 2, "second was called whenever first was");
 }
 
+/// The JVM tells the methods of these classes, and how often each has run.
+fn tell(jvm: &mut PlayedJvm, classes: [&str; 2], calls: impl Fn(&str) -> u32) {
+    for name in classes {
+        let class = &jvm.classes[name];
+        let told = |method: &MethodInfo| MethodInfo { calls: Some(calls(&method.name)), ..method.clone() };
+        jvm.graph.add_methods(class.id, class.methods.iter().map(told).collect());
+    }
+}
+
 #[test]
 fn of_what_never_was_instrumented_it_is_known_who_calls_it_and_whether_it_ran() {
     let source = "class Main { static void root() { First.first(); Second.second(); } }
@@ -102,13 +111,7 @@ fn of_what_never_was_instrumented_it_is_known_who_calls_it_and_whether_it_ran() 
     let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "First", "Second"]);
     let names = ["First", "Second"];
     let tell = |jvm: &mut PlayedJvm, second_ran: u32| {
-        for name in names {
-            let class = &jvm.classes[name];
-            let calls = |name: &str| Some(if name == "second" { second_ran } else { 0 });
-            let methods =
-                class.methods.iter().map(|method| MethodInfo { calls: calls(&method.name), ..method.clone() });
-            jvm.graph.add_methods(class.id, methods.collect());
-        }
+        tell(jvm, names, |method| if method == "second" { second_ran } else { 0 });
     };
     let step = jvm.graph.first_call(jvm.ids["Main.root()V"]);
     assert!(matches!(step, Step::NeedMethods(_)), "{step:?}");
@@ -138,13 +141,7 @@ fn what_the_jvm_has_counted_since_a_class_was_redefined_is_no_bound() {
     let source = "class Main { static void root() { own(); Other.other(); } static void own() { } }
                   class Other { static void other() { } }";
     let mut jvm = PlayedJvm::new(source, options("Main::root")).attach(&["Main", "Other"]);
-    let tell = |jvm: &mut PlayedJvm, ran: u32| {
-        for name in ["Main", "Other"] {
-            let class = &jvm.classes[name];
-            let methods = class.methods.iter().map(|method| MethodInfo { calls: Some(ran), ..method.clone() });
-            jvm.graph.add_methods(class.id, methods.collect());
-        }
-    };
+    let tell = |jvm: &mut PlayedJvm, ran: u32| tell(jvm, ["Main", "Other"], |_| ran);
     let step = jvm.graph.first_call(jvm.ids["Main.root()V"]);
     assert!(matches!(step, Step::NeedMethods(_)), "{step:?}");
     tell(&mut jvm, 0);
