@@ -187,7 +187,7 @@ impl Connection {
         &self.presence
     }
 
-    /// How long a thread of the target waits at most.
+    /// How long a thread of the target waits at most for one answer, if its waits are limited.
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
@@ -266,8 +266,8 @@ impl Connection {
         let _ = self.send(&ToTool::Notice(notice));
     }
 
-    /// Asks the tool and waits for its answer, for a limited time: for as long as the current thread waits at all, and the tool is there.
-    pub fn ask(&self, upcall: Upcall, left: Duration) -> Result<Answer, AskError> {
+    /// Asks the tool and waits for its answer, no longer than for one answer at most, while the current thread waits at all, and the tool is there.
+    pub fn ask(&self, upcall: Upcall, most: Duration, left: Duration) -> Result<Answer, AskError> {
         if self.is_ending() {
             return Err(AskError::Closed);
         }
@@ -276,7 +276,7 @@ impl Connection {
         let what = describe(&upcall);
         self.waiting.expect(request);
         let stuck = self.stuck.load(Ordering::Relaxed);
-        let longest = if self.presence.is_unresponsive() { UNRESPONSIVE_DEADLINE } else { self.deadline };
+        let longest = if self.presence.is_unresponsive() { UNRESPONSIVE_DEADLINE } else { most };
         let patience = longest.min(left);
         let start = Instant::now();
         let answer = self.send(&ToTool::Upcall { request, thread, upcall }).and_then(|()| {

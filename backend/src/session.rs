@@ -382,7 +382,7 @@ impl Session {
 
     /// Waits until a chunk is free, in vain at most as long as the deadline, and not for a tool that is absent.
     pub fn await_chunk(&self) -> bool {
-        self.free_chunks.wait(Instant::now() + self.target.connection.deadline(), |most| {
+        self.free_chunks.wait(Instant::now() + self.deadline(), |most| {
             let is_over = self.target.connection.is_closed()
                 || self.target.connection.presence().is_absent()
                 || self.is_restoring();

@@ -1,7 +1,5 @@
 //! Behind each allocation a probe is told what was made, without getting it, before its constructor is called; verified on every JDK.
 
-use std::process::Command;
-
 use headwater_rewriter::{
     AllocationSite, ClassFile, Instructions, Place, Probes, Refusal, Request, allocation_sites, instrument,
 };
@@ -90,8 +88,7 @@ fn what_is_made_is_told_before_it_is_constructed() {
         let classes = compile_text(jdk, SOURCE);
         rewrite(&classes, "Main.class", "all", &probes, |_| {});
         rewrite(&classes, "Derived.class", "<init>", &probes, |_| {});
-        let output =
-            Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
+        let output = jdk.verifying().arg("-cp").arg(classes.path()).arg("Main").output();
         let output = output.expect("java starts");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let arrays =

@@ -1,7 +1,5 @@
 //! Exceptions are seen where they are made, where handlers of probed methods begin, and where they leave these, verified on every JDK.
 
-use std::process::Command;
-
 use headwater_rewriter::{ClassFile, Exceptions, Instructions, Place, Probes, Request, instrument};
 use headwater_tests::{compile_text, jdks};
 
@@ -75,8 +73,7 @@ fn traced(instructions: Instructions) {
             assert_eq!((rewritten.refused, rewritten.uncounted), (Vec::new(), Vec::new()));
             std::fs::write(&file, &rewritten.bytes).expect("a class file");
         }
-        let output =
-            Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
+        let output = jdk.verifying().arg("-cp").arg(classes.path()).arg("Main").output();
         let output = output.expect("java starts");
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
         let lines: Vec<&str> = lines.lines().collect();

@@ -2,7 +2,6 @@
 //! shows that a region is entered and left by every way there is, on every JDK, verified.
 
 use std::path::Path;
-use std::process::Command;
 
 use headwater_rewriter::{Around, ClassFile, Place, Probes, Refusal, Request, Rewritten, instrument};
 use headwater_tests::{Jdk, Scratch, compile_text, jdks};
@@ -146,8 +145,9 @@ fn rewrite(classes: &Scratch, name: &str, requests: impl FnOnce(&ClassFile<'_>) 
 
 /// What the program prints, line by line.
 fn run(jdk: &Jdk, classes: &Path) -> Vec<String> {
-    let output = Command::new(jdk.program("java"))
-        .args(["-Xverify:all", "-XX:-StackTraceInThrowable", "-cp"])
+    let output = jdk
+        .verifying()
+        .args(["-XX:-StackTraceInThrowable", "-cp"])
         .arg(classes)
         .arg("Places")
         .output()
@@ -306,8 +306,7 @@ fn a_first_argument_is_handed_out_when_its_method_is_entered() {
     let refused: Vec<u32> = rewritten.refused.iter().map(|refused| refused.request.id).collect();
     assert_eq!(refused, [9, 8, 10], "there is none, or none that is an object");
     std::fs::write(&file, &rewritten.bytes).expect("a class file");
-    let output =
-        Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
+    let output = jdk.verifying().arg("-cp").arg(classes.path()).arg("Main").output();
     assert_eq!(String::from_utf8_lossy(&output.expect("java starts").stdout).trim(), "5 true\n6 true\n7 false");
 }
 
@@ -373,8 +372,7 @@ fn arguments_are_handed_out_and_both_ends_of_what_is_done_for_an_object_and_of_w
         refused.sort_unstable();
         assert_eq!(refused, [10, 11, 12], "there is no object, or none yet");
         std::fs::write(&file, &rewritten.bytes).expect("a class file");
-        let output =
-            Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
+        let output = jdk.verifying().arg("-cp").arg(classes.path()).arg("Main").output();
         let output = output.expect("java starts");
         assert_eq!(
             String::from_utf8_lossy(&output.stdout).trim(),
@@ -428,8 +426,7 @@ fn a_probe_before_a_call_runs_on_every_way_to_it() {
     let refused: Vec<u32> = rewritten.refused.iter().map(|refused| refused.request.id).collect();
     assert_eq!(refused, [99], "there is no such instruction");
     std::fs::write(&file, &rewritten.bytes).expect("a class file");
-    let output =
-        Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
+    let output = jdk.verifying().arg("-cp").arg(classes.path()).arg("Main").output();
     // one, one(7), <init>, one(i), <init> of the exception, one(9).
     assert_eq!(
         String::from_utf8_lossy(&output.expect("java starts").stdout).trim(),

@@ -1,7 +1,5 @@
 //! Receivers of calls, handed out before the calls are made: whatever the arguments are, they are the same afterwards.
 
-use std::process::Command;
-
 use headwater_rewriter::{CallKind, ClassFile, Place, Probes, Request, instrument};
 use headwater_tests::{compile_text, jdks};
 
@@ -70,8 +68,7 @@ fn a_call_is_told_what_it_is_made_on_and_gets_its_arguments() {
         let refused: Vec<u32> = rewritten.refused.iter().map(|refused| refused.request.id).collect();
         assert_eq!(refused, [99, 99], "a static call is made on nothing");
         std::fs::write(&file, &rewritten.bytes).expect("a class file");
-        let output =
-            Command::new(jdk.program("java")).args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").output();
+        let output = jdk.verifying().arg("-cp").arg(classes.path()).arg("Main").output();
         let output = output.expect("java starts");
         assert_eq!(
             String::from_utf8_lossy(&output.stdout).trim(),

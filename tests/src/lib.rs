@@ -23,6 +23,7 @@ pub mod recording;
 pub mod terminal;
 pub mod tomcat;
 pub mod trials;
+mod verified;
 
 pub use compiling::{compile, compile_directory, compile_library, compile_text, compile_with, javac};
 pub use course::{Launched, Profile};
@@ -274,9 +275,7 @@ pub fn java(jdk: &Jdk, classes: &Scratch, options: &[&str], main: &[&str]) -> Pr
 pub fn java_with(jdk: &Jdk, classes: &Scratch, libraries: &[PathBuf], options: &[&str], main: &[&str]) -> Process {
     let class_path =
         std::env::join_paths(std::iter::once(&classes.0).chain(libraries)).expect("no colons in these paths");
-    Process::spawn(
-        Command::new(jdk.program("java")).arg("-Xverify:all").args(options).arg("-cp").arg(class_path).args(main),
-    )
+    Process::spawn(jdk.verifying().args(options).arg("-cp").arg(class_path).args(main))
 }
 
 /// The tool's binary: that of the build these tests belong to.

@@ -10,7 +10,7 @@ public class Dense {
 
     public static void main(String[] args) throws Exception {
         boolean isLong = args.length > 0 && args[0].equals("long");
-        java.util.function.IntSupplier called = isLong ? () -> plain(4_000_000) : () -> root(200);
+        java.util.function.IntSupplier called = isLong ? () -> plain(3_000_000) : () -> root(200);
         int expected = called.getAsInt();
         ROOTS.incrementAndGet();
         Thread[] callers = new Thread[2];

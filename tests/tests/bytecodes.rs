@@ -38,7 +38,7 @@ fn expected(rounds: u64) -> [(&'static str, u64); 13] {
 fn counted(jdk: &Jdk, arguments: &[&str], rounds: u64, out: &Scratch) -> (String, Value) {
     let classes = compile(jdk, &["Bytecodes.java"]);
     let main: Vec<&str> = [&["Bytecodes"], arguments].concat();
-    let mut target = java(jdk, &classes, &["-Xverify:all"], &main);
+    let mut target = java(jdk, &classes, &[], &main);
     target.await_line("READY");
     let file = out.file(&format!("{rounds}.hw")).to_string_lossy().into_owned();
     let fixed = ["--root", "Bytecodes::root", "--calls", "1", "--bare", "off", "--count", "bytecodes", "-o", &file];

@@ -36,7 +36,7 @@ impl Rested {
 fn counted(jdk: &Jdk, arguments: &[&str], options: &[&str]) -> (Scratch, Value, Rested) {
     let classes = compile(jdk, &["Counted.java"]);
     let main: Vec<&str> = [&["Counted"], arguments].concat();
-    let mut target = java(jdk, &classes, &["-Xverify:all"], &main);
+    let mut target = java(jdk, &classes, &[], &main);
     target.await_line("READY");
     let out = Scratch::new("report");
     let file = out.file("profile.hw");

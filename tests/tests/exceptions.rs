@@ -15,7 +15,7 @@ headwater_tests::trials! {
 /// A profile of one root call, and what the target says: how often it does a thing, and how often another.
 fn counted(jdk: &Jdk, arguments: &[&str], options: &[&str]) -> (Scratch, Value, [u64; 2]) {
     let classes = compile(jdk, &["Throwing.java"]);
-    let mut target = java(jdk, &classes, &["-Xverify:all"], &[&["Throwing"], arguments].concat());
+    let mut target = java(jdk, &classes, &[], &[&["Throwing"], arguments].concat());
     target.await_line("READY");
     let out = Scratch::new("report");
     let (file, json) = (out.file("profile.hw"), out.file("profile.json"));

@@ -273,8 +273,8 @@ fn threads_may_end_between_two_sessions(jdk: &Jdk) {
         class Late { }";
     let classes = headwater_tests::compile_text(jdk, text);
     // What the JVM has of a thread is unmapped as soon as it is freed: no access to it goes unnoticed.
-    let mut java = Command::new(jdk.program("java"));
-    java.args(["-Xverify:all", "-cp"]).arg(classes.path()).arg("Main").env("MALLOC_MMAP_THRESHOLD_", "1024");
+    let mut java = jdk.verifying();
+    java.arg("-cp").arg(classes.path()).arg("Main").env("MALLOC_MMAP_THRESHOLD_", "1024");
     let mut target = Process::spawn(&mut java);
     target.await_line("READY");
     for _ in 0..3 {

@@ -15,7 +15,7 @@ headwater_tests::trials! {
 
 fn burning(jdk: &Jdk) -> (Scratch, Process) {
     let classes = compile(jdk, &["Burning.java"]);
-    let mut target = java(jdk, &classes, &["-Xverify:all"], &["Burning"]);
+    let mut target = java(jdk, &classes, &[], &["Burning"]);
     target.await_line("READY");
     (classes, target)
 }

@@ -14,9 +14,6 @@ headwater_tests::trials! {
     }
 }
 
-const VERIFIED: [&str; 3] =
-    ["-XX:+UnlockDiagnosticVMOptions", "-XX:+BytecodeVerificationLocal", "-XX:+BytecodeVerificationRemote"];
-
 const SOURCE: &str = "
     import java.util.*;
     import java.util.concurrent.*;
@@ -86,8 +83,7 @@ static MACHINE: Mutex<()> = Mutex::new(());
 fn check(jdk: &Jdk, source: &str, root: &str, tool_options: &[&str]) -> BTreeMap<String, u64> {
     let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let lines = ["go", "go", "quit"];
-    let options: Vec<&str> = VERIFIED.iter().copied().chain(["-Djava.awt.headless=true"]).collect();
-    let launch = || Launched::of_text(jdk, source, &options, &["Main"]);
+    let launch = || Launched::of_text(jdk, source, &["-Djava.awt.headless=true"], &["Main"]);
     let run = |mut target: Launched| {
         lines.iter().for_each(|line| target.say(line));
         target.ended().stdout

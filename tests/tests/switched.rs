@@ -24,7 +24,7 @@ struct Session {
 
 impl Session {
     fn start(jdk: &Jdk) -> Session {
-        let mut target = Launched::of_files(jdk, &["Switched.java"], &["-Xverify:all"], &["Switched"]);
+        let mut target = Launched::of_files(jdk, &["Switched.java"], &[], &["Switched"]);
         let mut command = headwater();
         command.arg("attach").arg(target.pid().to_string());
         let mut tool = Process::spawn(&mut command);

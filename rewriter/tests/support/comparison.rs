@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
 use headwater_rewriter::{ClassFile, Instructions, Place, Probes, Request, Rewritten, instrument, reassemble};
 use headwater_tests::{Jdk, Process, Scratch, javac};
@@ -100,8 +99,8 @@ struct Said {
 }
 
 fn run(jdk: &Jdk, support: &Scratch, programs: &Scratch, probes: Option<&Path>) -> BTreeMap<String, Said> {
-    let mut command = Command::new(jdk.program("java"));
-    command.args(["-Xverify:all", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]);
+    let mut command = jdk.verifying();
+    command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]);
     if let Some(probes) = probes {
         command.arg(format!("--patch-module=java.base={}", probes.display()));
     }
