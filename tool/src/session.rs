@@ -107,7 +107,7 @@ pub struct Session {
     queue: VecDeque<Pending>,
     /// The question that is being decided just now.
     deciding: Option<RequestId>,
-    /// Questions, waiting or being decided, that nobody waits for any more: their hotswaps are executed by the agent.
+    /// Questions being decided that nobody waits for any more: their hotswaps are executed by the agent.
     abandoned: HashSet<RequestId>,
     /// Classes whose hotswap was to be executed by a thread that no longer does, or that were too many for one batch.
     left_over: Vec<ClassId>,

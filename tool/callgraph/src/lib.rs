@@ -114,8 +114,8 @@ pub enum Step {
 #[derive(Clone, Debug)]
 enum Work {
     Roots,
-    FirstCall(MethodId),
-    Linked(ClassKey),
+    FirstCalls(Vec<MethodId>),
+    Linked(Vec<ClassKey>),
     /// Methods that are being executed.
     Open(Vec<OnStack>),
     /// A method that is called by reflection.
@@ -201,7 +201,12 @@ impl CallGraph {
 
     /// An instrumented method is about to run for the first time, or a call that was not expected.
     pub fn first_call(&mut self, method: MethodId) -> Step {
-        self.begin(Work::FirstCall(method))
+        self.first_calls(vec![method])
+    }
+
+    /// The same of several, which is one step: what it needs is asked for at once.
+    pub fn first_calls(&mut self, methods: Vec<MethodId>) -> Step {
+        self.begin(Work::FirstCalls(methods))
     }
 
     /// From now on nothing but the roots is instrumented; the classes to be retransformed for that.
@@ -233,11 +238,20 @@ impl CallGraph {
 
     /// A class has been linked; none of its code has run yet.
     pub fn class_prepared(&mut self, info: ClassInfo) -> Step {
-        self.reachable.unlinked.remove(&info.name);
-        let probed = info.probed;
-        let key = self.known.mirrors.linked(info);
-        self.came(key, probed);
-        self.begin(Work::Linked(key))
+        self.classes_prepared(vec![info])
+    }
+
+    /// The same of several, in the order in which they were linked: supertypes come first. It is one step, too.
+    pub fn classes_prepared(&mut self, infos: Vec<ClassInfo>) -> Step {
+        let mut keys = Vec::with_capacity(infos.len());
+        for info in infos {
+            self.reachable.unlinked.remove(&info.name);
+            let probed = info.probed;
+            let key = self.known.mirrors.linked(info);
+            self.came(key, probed);
+            keys.push(key);
+        }
+        self.begin(Work::Linked(keys))
     }
 
     /// A hotswap is over, and what HotSpot refused has been told: the code of what was instrumented by it is known now.
@@ -272,12 +286,9 @@ impl CallGraph {
                     self.known.mirrors.keys().for_each(|key| self.select_all_in(key));
                 }
             }
-            Work::FirstCall(_) if self.known.roots_only => {}
-            Work::FirstCall(guard) if self.plan.guards.is_guard(*guard) => {
-                self.plan.guards.come_to(&mut self.reachable.due, *guard)
-            }
-            Work::FirstCall(method) => self.enter(*method),
-            Work::Linked(key) => self.apply_to(*key),
+            Work::FirstCalls(_) if self.known.roots_only => {}
+            Work::FirstCalls(methods) => methods.iter().for_each(|method| self.come_to(*method)),
+            Work::Linked(keys) => keys.iter().for_each(|key| self.apply_to(*key)),
             Work::Reflected(..) if self.known.roots_only => {}
             Work::Reflected(key, signature) => self.reach_reflected(*key, *signature),
             Work::Received(..) if self.known.roots_only => {}
@@ -340,13 +351,26 @@ impl CallGraph {
     fn trigger_of(&self, work: &Work) -> Trigger {
         match work {
             Work::Roots => Trigger::Start,
-            Work::FirstCall(guard) if self.plan.guards.is_guard(*guard) => Trigger::Passed,
-            Work::FirstCall(_) => Trigger::Entered,
+            Work::FirstCalls(methods) if methods.iter().all(|method| self.is_guard(*method)) => Trigger::Passed,
+            Work::FirstCalls(_) => Trigger::Entered,
             Work::Linked(_) => Trigger::Loaded,
             Work::Reflected(..) | Work::Received(..) => Trigger::Used,
             Work::Open(_) => Trigger::Open,
             Work::HaveRun(_) => Trigger::Seen,
             Work::Rest => Trigger::Later,
+        }
+    }
+
+    /// Whether this stands for a call that was not expected.
+    pub fn is_guard(&self, method: MethodId) -> bool {
+        self.plan.guards.is_guard(method)
+    }
+
+    fn come_to(&mut self, method: MethodId) {
+        if self.is_guard(method) {
+            self.plan.guards.come_to(&mut self.reachable.due, method);
+        } else {
+            self.enter(method);
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use headwater_protocol::message::{Answer, Command, HotswapResult, Reply, ToTool, Upcall};
-use headwater_protocol::{ClassId, ThreadId};
+use headwater_protocol::{ClassId, MethodId, ThreadId};
 
 use super::questions::Pending;
 use super::{COMMAND_DEADLINE, Running, Session, SessionError, unexpected};
@@ -79,15 +79,13 @@ impl Session {
     /// The classes to hotswap on account of what happened while nobody waited for it.
     pub(super) async fn settle_meanwhile(&mut self) -> Result<Vec<ClassId>, SessionError> {
         let mut classes = Vec::new();
-        // In their order: a class's supertypes come before it.
-        for info in std::mem::take(&mut self.linked_meanwhile) {
-            let step = self.graph.class_prepared(info);
+        let linked = std::mem::take(&mut self.linked_meanwhile);
+        if !linked.is_empty() {
+            let step = self.graph.classes_prepared(linked);
             classes.extend(self.settle(step).await?);
         }
-        for method in std::mem::take(&mut self.entered_meanwhile) {
-            let step = self.graph.first_call(method);
-            classes.extend(self.settle(step).await?);
-        }
+        let entered = std::mem::take(&mut self.entered_meanwhile);
+        classes.extend(self.settle_first_calls(entered).await?);
         for (call, class) in std::mem::take(&mut self.received_meanwhile) {
             let step = self.graph.received(call, class);
             classes.extend(self.settle(step).await?);
@@ -99,6 +97,18 @@ impl Session {
         let run = std::mem::take(&mut self.run_meanwhile);
         if !run.is_empty() {
             let step = self.graph.have_run(&run);
+            classes.extend(self.settle(step).await?);
+        }
+        Ok(classes)
+    }
+
+    /// The classes to hotswap on account of first calls, and of calls that were not expected, which are another reason.
+    pub(super) async fn settle_first_calls(&mut self, methods: Vec<MethodId>) -> Result<Vec<ClassId>, SessionError> {
+        let (guards, methods): (Vec<MethodId>, Vec<MethodId>) =
+            methods.into_iter().partition(|method| self.graph.is_guard(*method));
+        let mut classes = Vec::new();
+        for calls in [methods, guards].into_iter().filter(|calls| !calls.is_empty()) {
+            let step = self.graph.first_calls(calls);
             classes.extend(self.settle(step).await?);
         }
         Ok(classes)

@@ -116,14 +116,17 @@ impl Session {
 
     /// What other threads wait for goes into a hotswap that is due anyway; they are answered when it is over.
     async fn settle_queued(&mut self) -> Result<Vec<ClassId>, SessionError> {
-        let calls: Vec<Upcall> = self.queue.iter().map(|pending| pending.upcall.clone()).collect();
-        let mut classes = Vec::new();
-        for call in calls {
-            let step = match call {
-                Upcall::FirstCall(method) => self.graph.first_call(method),
-                Upcall::Received { call, class } => self.graph.received(call, class),
-                _ => continue,
-            };
+        let (mut entered, mut received) = (Vec::new(), Vec::new());
+        for pending in &self.queue {
+            match pending.upcall {
+                Upcall::FirstCall(method) => entered.push(method),
+                Upcall::Received { call, class } => received.push((call, class)),
+                _ => {}
+            }
+        }
+        let mut classes = self.settle_first_calls(entered).await?;
+        for (call, class) in received {
+            let step = self.graph.received(call, class);
             classes.extend(self.settle(step).await?);
         }
         Ok(classes)
@@ -155,8 +158,12 @@ impl Session {
         if let Some(running) = self.running.take_if(|running| running.request == request) {
             self.nobody_waits_for(&running.classes);
             self.left_over.extend(running.classes);
-        } else if self.deciding == Some(request) || self.queue.iter().any(|pending| pending.request == request) {
+        } else if self.deciding == Some(request) {
             self.abandoned.insert(request);
+        } else if let Some(waiting) = self.queue.iter().position(|pending| pending.request == request)
+            && let Some(pending) = self.queue.remove(waiting)
+        {
+            self.heard(pending.upcall);
         }
     }
 
@@ -218,6 +225,12 @@ impl Session {
 
     /// Answers a question of a thread that would wait for itself: what it says is seen to when it has done what it does.
     pub(super) async fn settle_later(&mut self, request: RequestId, upcall: Upcall) -> Result<(), SessionError> {
+        self.heard(upcall);
+        self.answer(request, Answer::Hotswap { classes: Vec::new() }).await
+    }
+
+    /// What nobody waits for is seen to with everything else of its kind.
+    fn heard(&mut self, upcall: Upcall) {
         match upcall {
             Upcall::FirstCall(method) => self.entered_meanwhile.push(method),
             Upcall::Reflected(method) => self.reflected_meanwhile.push(method),
@@ -225,7 +238,6 @@ impl Session {
             Upcall::ClassPrepared(info) => self.linked_meanwhile.push(info),
             Upcall::ClassBytes { .. } | Upcall::Hotswapped(_) | Upcall::Linked => {}
         }
-        self.answer(request, Answer::Hotswap { classes: Vec::new() }).await
     }
 
     /// A question while a command is under way, or a hotswap is waited for.
