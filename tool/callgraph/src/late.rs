@@ -22,6 +22,9 @@ const LEAST_LIKELY: f64 = 0.01;
 /// Nor is it told of more through them than that.
 const MOST_REACHED: usize = 1_000;
 
+/// Methods that are not instrumented, and what they are likely to call of each other.
+type Unprobed = FxHashMap<MethodId, Vec<Callee>>;
+
 /// A method that may have been called and is not instrumented.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unseen {
@@ -57,9 +60,9 @@ impl CallGraph {
         if callers.is_empty() {
             return Vec::new();
         }
-        let without_probes = |method| self.methods.record(method).filter(|it| !it.in_place).map(|it| &it.callees[..]);
+        let without_probes = self.without_probes();
         for caller in self.methods.all().iter().filter(|record| record.in_place) {
-            for (method, calls) in reached(&caller.callees, without_probes) {
+            for (method, calls) in reached(&caller.callees, &without_probes) {
                 if let Some(callers) = callers.get_mut(&method) {
                     callers.push((caller.id, calls));
                 }
@@ -70,6 +73,14 @@ impl CallGraph {
         let mut unseen: Vec<Unseen> = callers.into_iter().map(of).collect();
         unseen.sort_unstable_by_key(|unseen| unseen.method);
         unseen
+    }
+
+    /// The methods without probes, and what they are likely to call of each other: most of what a method may call is neither.
+    fn without_probes(&self) -> Unprobed {
+        let is_unprobed = |method| self.methods.record(method).is_some_and(|record| !record.in_place);
+        let likely = |callee: &&Callee| f64::from(callee.probability) >= LEAST_LIKELY && is_unprobed(callee.method);
+        let unprobed = self.methods.all().iter().filter(|record| !record.in_place);
+        unprobed.map(|record| (record.id, record.callees.iter().filter(likely).copied().collect())).collect()
     }
 
     /// The classes of methods that may have been called and are not instrumented: told their methods once more, with how often they have
@@ -147,19 +158,20 @@ impl CallGraph {
     }
 }
 
-/// The methods without probes that a call makes, be it through others of them, with how often; what those call, `callees` knows.
-fn reached<'g>(first: &[Callee], callees: impl Fn(MethodId) -> Option<&'g [Callee]>) -> Vec<(MethodId, f64)> {
+/// The methods without probes that a call makes, be it through others of them, with how often.
+fn reached(first: &[Callee], unprobed: &Unprobed) -> Vec<(MethodId, f64)> {
     // The likeliest comes first, so that each is reached in its likeliest way. Floats of one sign are ordered as their bits are.
     let to = |callee: &Callee, calls: f64| ((calls * f64::from(callee.probability)).to_bits(), callee.method);
-    let mut pending: BinaryHeap<(u64, MethodId)> = first.iter().map(|callee| to(callee, 1.0)).collect();
+    let first = first.iter().filter(|callee| unprobed.contains_key(&callee.method));
+    let mut pending: BinaryHeap<(u64, MethodId)> = first.map(|callee| to(callee, 1.0)).collect();
     let (mut known, mut reached) = (FxHashSet::default(), Vec::new());
     while let Some((calls, method)) = pending.pop() {
-        let Some(callees) = callees(method).filter(|_| known.insert(method)) else { continue };
+        let Some(callees) = unprobed.get(&method).filter(|_| known.insert(method)) else { continue };
         let calls = f64::from_bits(calls);
         reached.push((method, calls));
         if reached.len() < MOST_REACHED {
-            let likely = callees.iter().map(|callee| to(callee, calls));
-            pending.extend(likely.filter(|(calls, _)| f64::from_bits(*calls) >= LEAST_LIKELY));
+            let new = callees.iter().filter(|callee| !known.contains(&callee.method)).map(|callee| to(callee, calls));
+            pending.extend(new.filter(|(calls, _)| f64::from_bits(*calls) >= LEAST_LIKELY));
         }
     }
     reached
@@ -175,12 +187,12 @@ mod tests {
 
     #[test]
     fn what_is_unlikely_or_far_is_not_told() {
-        let chain: Vec<Vec<Callee>> = (0..5_000).map(|at| vec![callee(at + 1, 1.0)]).collect();
-        let certain = reached(&[callee(0, 0.5)], |method| chain.get(method.0 as usize).map(|callees| &callees[..]));
+        let chain = (0..5_000).map(|at| (MethodId(at as u32), vec![callee(at + 1, 1.0)])).collect();
+        let certain = reached(&[callee(0, 0.5)], &chain);
         assert_eq!((certain.len(), certain[999]), (MOST_REACHED, (MethodId(999), 0.5)));
-        let halves: Vec<Vec<Callee>> = (0..100).map(|at| vec![callee(at + 1, 0.5), callee(99, 0.001)]).collect();
-        let likely =
-            reached(&[callee(0, 1.0), callee(99, 0.001)], |method| halves.get(method.0 as usize).map(|it| &it[..]));
+        let of_half = |at: usize| (MethodId(at as u32), vec![callee(at + 1, 0.5), callee(99, 0.001)]);
+        let halves = (0..100).map(of_half).collect();
+        let likely = reached(&[callee(0, 1.0), callee(99, 0.001)], &halves);
         assert_eq!(likely.len(), 8, "seven of them above a hundredth, and one that is called itself: {likely:?}");
     }
 }
