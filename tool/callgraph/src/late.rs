@@ -22,9 +22,6 @@ const LEAST_LIKELY: f64 = 0.01;
 /// Nor is it told of more through them than that.
 const MOST_REACHED: usize = 1_000;
 
-/// Methods that are not instrumented, and what they are likely to call of each other.
-type Unprobed = FxHashMap<MethodId, Vec<Callee>>;
-
 /// A method that may have been called and is not instrumented.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unseen {
@@ -60,9 +57,10 @@ impl CallGraph {
         if callers.is_empty() {
             return Vec::new();
         }
-        let without_probes = self.without_probes();
+        let unprobed = self.methods.all().iter().filter(|record| !record.in_place);
+        let mut unprobed = Unprobed::of(unprobed.map(|record| (record.id, &record.callees[..])));
         for caller in self.methods.all().iter().filter(|record| record.in_place) {
-            for (method, calls) in reached(&caller.callees, &without_probes) {
+            for (method, calls) in unprobed.reached(&caller.callees) {
                 if let Some(callers) = callers.get_mut(&method) {
                     callers.push((caller.id, calls));
                 }
@@ -73,14 +71,6 @@ impl CallGraph {
         let mut unseen: Vec<Unseen> = callers.into_iter().map(of).collect();
         unseen.sort_unstable_by_key(|unseen| unseen.method);
         unseen
-    }
-
-    /// The methods without probes, and what they are likely to call of each other: most of what a method may call is neither.
-    fn without_probes(&self) -> Unprobed {
-        let is_unprobed = |method| self.methods.record(method).is_some_and(|record| !record.in_place);
-        let likely = |callee: &&Callee| f64::from(callee.probability) >= LEAST_LIKELY && is_unprobed(callee.method);
-        let unprobed = self.methods.all().iter().filter(|record| !record.in_place);
-        unprobed.map(|record| (record.id, record.callees.iter().filter(likely).copied().collect())).collect()
     }
 
     /// The classes of methods that may have been called and are not instrumented: told their methods once more, with how often they have
@@ -158,23 +148,71 @@ impl CallGraph {
     }
 }
 
-/// The methods without probes that a call makes, be it through others of them, with how often.
-fn reached(first: &[Callee], unprobed: &Unprobed) -> Vec<(MethodId, f64)> {
-    // The likeliest comes first, so that each is reached in its likeliest way. Floats of one sign are ordered as their bits are.
-    let to = |callee: &Callee, calls: f64| ((calls * f64::from(callee.probability)).to_bits(), callee.method);
-    let first = first.iter().filter(|callee| unprobed.contains_key(&callee.method));
-    let mut pending: BinaryHeap<(u64, MethodId)> = first.map(|callee| to(callee, 1.0)).collect();
-    let (mut known, mut reached) = (FxHashSet::default(), Vec::new());
-    while let Some((calls, method)) = pending.pop() {
-        let Some(callees) = unprobed.get(&method).filter(|_| known.insert(method)) else { continue };
-        let calls = f64::from_bits(calls);
-        reached.push((method, calls));
-        if reached.len() < MOST_REACHED {
-            let new = callees.iter().filter(|callee| !known.contains(&callee.method)).map(|callee| to(callee, calls));
-            pending.extend(new.filter(|(calls, _)| f64::from_bits(*calls) >= LEAST_LIKELY));
-        }
+/// Methods that are not instrumented, and what they are likely to call of each other: by their places in a list.
+#[derive(Debug, Default)]
+struct Unprobed {
+    places: FxHashMap<MethodId, u32>,
+    methods: Vec<(MethodId, Vec<(u32, f64)>)>,
+    /// The likeliest way to each that is known of so far; without an end, if nothing likelier is looked for. Nothing between two questions.
+    likeliest: Vec<f64>,
+}
+
+impl Unprobed {
+    /// Most of what a method may call is instrumented, or unlikely.
+    fn of<'g>(methods: impl Iterator<Item = (MethodId, &'g [Callee])> + Clone) -> Unprobed {
+        let places: FxHashMap<MethodId, u32> = methods.clone().map(|(method, _)| method).zip(0..).collect();
+        let likely = |callee: &Callee| {
+            let calls = f64::from(callee.probability);
+            places.get(&callee.method).filter(|_| calls >= LEAST_LIKELY).map(|place| (*place, calls))
+        };
+        let methods: Vec<(MethodId, Vec<(u32, f64)>)> =
+            methods.map(|(method, callees)| (method, callees.iter().filter_map(likely).collect())).collect();
+        Unprobed { likeliest: vec![0.0; methods.len()], places, methods }
     }
-    reached
+
+    /// Which of them a method with these callees calls, be it through others of them, with how often.
+    fn reached(&mut self, first: &[Callee]) -> Vec<(MethodId, f64)> {
+        let Unprobed { places, methods, likeliest } = self;
+        // The likeliest comes first, so that each is reached in its likeliest way. Floats of one sign are ordered as their bits are.
+        let mut pending: BinaryHeap<(u64, u32)> = BinaryHeap::new();
+        let mut come_to = Vec::new();
+        let mut reach = |(place, calls): (u32, f64), pending: &mut BinaryHeap<(u64, u32)>, likeliest: &mut [f64]| {
+            let known = &mut likeliest[place as usize];
+            if calls > *known {
+                if *known == 0.0 {
+                    come_to.push(place);
+                }
+                *known = calls;
+                pending.push((calls.to_bits(), place));
+            }
+        };
+        let directly = first.iter().filter_map(|callee| {
+            let place = places.get(&callee.method)?;
+            Some((*place, f64::from(callee.probability)))
+        });
+        directly.clone().for_each(|callee| reach(callee, &mut pending, likeliest));
+        let mut reached = Vec::new();
+        while let Some((calls, place)) = pending.pop().filter(|_| reached.len() < MOST_REACHED) {
+            let calls = f64::from_bits(calls);
+            if calls < likeliest[place as usize] {
+                continue;
+            }
+            let (method, callees) = &methods[place as usize];
+            reached.push((*method, calls));
+            likeliest[place as usize] = f64::INFINITY;
+            let through = callees.iter().map(|(callee, probability)| (*callee, calls * probability));
+            through.filter(|(_, calls)| *calls >= LEAST_LIKELY).for_each(|it| reach(it, &mut pending, likeliest));
+        }
+        for (place, _) in directly {
+            let calls = std::mem::replace(&mut likeliest[place as usize], f64::INFINITY);
+            if calls.is_finite() {
+                reached.push((methods[place as usize].0, calls));
+                come_to.push(place);
+            }
+        }
+        come_to.into_iter().for_each(|place| likeliest[place as usize] = 0.0);
+        reached
+    }
 }
 
 #[cfg(test)]
@@ -187,12 +225,18 @@ mod tests {
 
     #[test]
     fn what_is_unlikely_or_far_is_not_told() {
-        let chain = (0..5_000).map(|at| (MethodId(at as u32), vec![callee(at + 1, 1.0)])).collect();
-        let certain = reached(&[callee(0, 0.5)], &chain);
-        assert_eq!((certain.len(), certain[999]), (MOST_REACHED, (MethodId(999), 0.5)));
-        let of_half = |at: usize| (MethodId(at as u32), vec![callee(at + 1, 0.5), callee(99, 0.001)]);
-        let halves = (0..100).map(of_half).collect();
-        let likely = reached(&[callee(0, 1.0), callee(99, 0.001)], &halves);
+        let graph = |callees: &[Vec<Callee>]| {
+            Unprobed::of(callees.iter().zip(0..).map(|(callees, method)| (MethodId(method), &callees[..])))
+        };
+        let chain: Vec<Vec<Callee>> = (0..5_000).map(|at| vec![callee(at + 1, 1.0)]).collect();
+        let mut chain = graph(&chain);
+        let first = [callee(0, 0.5), callee(4_000, 0.25), callee(4_999, 0.0)];
+        let certain = chain.reached(&first);
+        assert_eq!((certain.len(), certain[999]), (MOST_REACHED + 2, (MethodId(999), 0.5)));
+        assert_eq!(certain[1_000], (MethodId(4_000), 0.25), "what is called itself is told however much there is");
+        assert_eq!(chain.reached(&[callee(4_997, 1.0)]).len(), 3, "as if nothing had been asked before");
+        let halves: Vec<Vec<Callee>> = (0..100).map(|at| vec![callee(at + 1, 0.5), callee(99, 0.001)]).collect();
+        let likely = graph(&halves).reached(&[callee(0, 1.0), callee(99, 0.001)]);
         assert_eq!(likely.len(), 8, "seven of them above a hundredth, and one that is called itself: {likely:?}");
     }
 }
