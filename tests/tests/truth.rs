@@ -60,53 +60,39 @@ fn recordings(jdk: &Jdk, target: &Process) -> String {
     String::from_utf8_lossy(&jcmd.stdout).into_owned()
 }
 
-/// Threads that stand in line for a processor are hardly ever sampled: on a busy machine it takes as long as it may.
-const SAMPLED: [&str; 2] = ["--bare", "60s"];
-
-fn undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own(jdk: &Jdk) {
+/// Profiles a program whose JVM has a flight recorder: what the report says of times, and the recordings that are left. `None` without a recorder.
+fn sampled(jdk: &Jdk, main: &str, options: &[&str], calls: &str, last: &str) -> Option<(Value, String)> {
     if !jdk.home.join("bin/jfr").exists() {
         eprintln!("not tested: JDK {} has no flight recorder", jdk.version);
-        return;
+        return None;
     }
-    let classes = compile(jdk, &["Beat.java"]);
-    let mut target = java(jdk, &classes, &["-XX:StartFlightRecording:name=theirs"], &["Beat"]);
+    let classes = compile(jdk, &[&format!("{main}.java")]);
+    let mut target = java(jdk, &classes, options, &[main]);
     target.await_line("READY");
-    let file = classes.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let arguments = [&["--root", "Beat::root", "--calls", "1000", "-o", &file_name], &SAMPLED[..]].concat();
-    let tool = profile(&target, &arguments).finish();
-    assert!(tool.status.success(), "{:#?}", tool.stderr);
-    let left = recordings(jdk, &target);
-    target.say("quit");
-    let target = target.finish();
-    assert!(target.status.success() && target.stdout.contains(&"WRONG 0".to_owned()), "{:#?}", target.stdout);
-    let times = &read_report(&file)["times"];
-    assert!(times["samples"].as_u64() > Some(0) && times["unsampled"].is_null(), "JDK {}: {times}", jdk.version);
-    assert!(!left.contains("headwater"), "JDK {}: ours is over\n{left}", jdk.version);
-    assert!(left.contains("name=theirs"), "JDK {}: theirs is not\n{left}", jdk.version);
-}
-
-fn stacks_deeper_than_the_recorder_keeps_by_itself_are_sampled_whole(jdk: &Jdk) {
-    if !jdk.home.join("bin/jfr").exists() {
-        eprintln!("not tested: JDK {} has no flight recorder", jdk.version);
-        return;
-    }
-    let classes = compile(jdk, &["Depths.java"]);
-    let mut target = java(jdk, &classes, &[], &["Depths"]);
-    target.await_line("READY");
-    let file = classes.file("profile.json");
-    let file_name = file.to_string_lossy().into_owned();
-    let arguments = [&["--root", "Depths::root", "--calls", "100", "-o", &file_name], &SAMPLED[..]].concat();
+    let (file, root) = (classes.file("profile.json"), format!("{main}::root"));
+    // Threads that stand in line for a processor are hardly ever sampled: on a busy machine it takes as long as it may.
+    let arguments = ["--root", &root, "--calls", calls, "--bare", "60s", "-o", &file.to_string_lossy()];
     let tool = profile(&target, &arguments).finish();
     assert!(tool.status.success(), "{:#?}", tool.stderr);
     let left = recordings(jdk, &target);
     target.say("over");
     let target = target.finish();
-    assert!(target.status.success() && target.stdout.contains(&"OVER".to_owned()), "{:#?}", target.stdout);
-    let times = &read_report(&file)["times"];
-    assert!(times["samples"].as_u64() > Some(0), "JDK {}: {times}", jdk.version);
+    assert!(target.status.success() && target.stdout.iter().any(|line| line == last), "{:#?}", target.stdout);
+    let times = read_report(&file)["times"].clone();
+    assert!(times["samples"].as_u64() > Some(0) && times["unsampled"].is_null(), "JDK {}: {times}", jdk.version);
+    assert!(!left.contains("headwater"), "JDK {}: ours is over\n{left}", jdk.version);
+    Some((times, left))
+}
+
+fn undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own(jdk: &Jdk) {
+    let options = ["-XX:StartFlightRecording:name=theirs"];
+    let Some((_, left)) = sampled(jdk, "Beat", &options, "1000", "WRONG 0") else { return };
+    assert!(left.contains("name=theirs"), "JDK {}: theirs is not over\n{left}", jdk.version);
+}
+
+fn stacks_deeper_than_the_recorder_keeps_by_itself_are_sampled_whole(jdk: &Jdk) {
+    let Some((times, _)) = sampled(jdk, "Depths", &[], "100", "OVER") else { return };
     assert_eq!(times["cut_samples"].as_u64(), Some(0), "JDK {}: {times}", jdk.version);
-    assert!(!left.contains("headwater"), "JDK {}: the recording is over\n{left}", jdk.version);
 }
 
 fn control_invocations_and_those_after_the_profile_are_told_apart(jdk: &Jdk) {
