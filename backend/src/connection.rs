@@ -99,7 +99,7 @@ pub struct Connection {
     presence: Presence,
     /// How often there was no answer in time while a hotswap stood still; once for all questions that waited at the same time.
     stuck: AtomicU32,
-    deadline: Duration,
+    deadline_ms: AtomicU64,
     reading_thread: Mutex<Option<OsThread>>,
 }
 
@@ -177,7 +177,7 @@ impl Connection {
             ending: AtomicBool::new(false),
             presence,
             stuck: AtomicU32::new(0),
-            deadline,
+            deadline_ms: AtomicU64::new(ms(deadline)),
             reading_thread: Mutex::new(None),
         })
     }
@@ -187,9 +187,15 @@ impl Connection {
         &self.presence
     }
 
-    /// How long a thread of the target waits at most for one answer, if its waits are limited.
+    /// How long a thread of the target waits at most.
     pub fn deadline(&self) -> Duration {
-        self.deadline
+        // Relaxed: a number that stands for itself.
+        Duration::from_millis(self.deadline_ms.load(Ordering::Relaxed))
+    }
+
+    /// From now on it waits for so long at most.
+    pub fn set_deadline(&self, deadline: Duration) {
+        self.deadline_ms.store(ms(deadline), Ordering::Relaxed);
     }
 
     /// Whether the tool is gone.
@@ -266,8 +272,8 @@ impl Connection {
         let _ = self.send(&ToTool::Notice(notice));
     }
 
-    /// Asks the tool and waits for its answer, no longer than for one answer at most, while the current thread waits at all, and the tool is there.
-    pub fn ask(&self, upcall: Upcall, most: Duration, left: Duration) -> Result<Answer, AskError> {
+    /// Asks the tool and waits for its answer, for a limited time: for as long as the current thread waits at all, and the tool is there.
+    pub fn ask(&self, upcall: Upcall, left: Duration) -> Result<Answer, AskError> {
         if self.is_ending() {
             return Err(AskError::Closed);
         }
@@ -276,7 +282,7 @@ impl Connection {
         let what = describe(&upcall);
         self.waiting.expect(request);
         let stuck = self.stuck.load(Ordering::Relaxed);
-        let longest = if self.presence.is_unresponsive() { UNRESPONSIVE_DEADLINE } else { most };
+        let longest = if self.presence.is_unresponsive() { UNRESPONSIVE_DEADLINE } else { self.deadline() };
         let patience = longest.min(left);
         let start = Instant::now();
         let answer = self.send(&ToTool::Upcall { request, thread, upcall }).and_then(|()| {
@@ -422,6 +428,10 @@ impl Connection {
             }
         }
     }
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How long a question waits while a hotswap stands still, after so many that got no answer because of that.

@@ -12,9 +12,6 @@ use std::time::{Duration, Instant};
 
 use headwater_protocol::message;
 
-/// So many times as long one wait may take where all together have no limit: a machine may be that busy.
-const UNLIMITED: u32 = 4;
-
 /// What is left of less is not worth a question.
 pub const LEAST: Duration = Duration::from_millis(1);
 
@@ -52,11 +49,6 @@ impl Patience {
     pub fn limit(&self, limit: message::Patience) {
         // A second one of the same session changes nothing.
         let _ = self.limit.set(limit);
-    }
-
-    /// How long one wait may take at most, where it may take so long with a limit.
-    pub fn deadline(&self, limited: Duration) -> Duration {
-        if self.limit.get().is_some() { limited } else { limited * UNLIMITED }
     }
 
     /// How long the current thread may still wait: without an end, where there is no limit.
@@ -97,7 +89,6 @@ mod tests {
         let patience = Patience::default();
         patience.spend(Instant::now());
         assert_eq!(patience.left(), Duration::MAX);
-        assert_eq!(patience.deadline(Duration::from_secs(3)), Duration::from_secs(12));
     }
 
     #[test]
@@ -114,7 +105,6 @@ mod tests {
         let patience = Patience::default();
         patience.limit(LIMIT);
         assert_eq!(patience.left(), Duration::from_millis(500));
-        assert_eq!(patience.deadline(Duration::from_secs(3)), Duration::from_secs(3));
         let long_ago =
             Instant::now().checked_sub(Duration::from_millis(600)).expect("a clock that has run for a second");
         patience.spend(long_ago);

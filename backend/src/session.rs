@@ -250,8 +250,9 @@ impl Session {
         let jvmti = *jvmti;
         match command {
             Command::Calibrate => runtime.calibrate(jni).map(Reply::Calibration).map_err(|error| failed(&error)),
-            Command::ListClasses { reveal, patience } => {
+            Command::ListClasses { reveal, deadline_ms, patience } => {
                 self.reveal(reveal);
+                connection.set_deadline(Duration::from_millis(deadline_ms.into()));
                 if let Some(patience) = patience {
                     self.patience.limit(patience);
                     self.stale.begin();
@@ -382,7 +383,7 @@ impl Session {
 
     /// Waits until a chunk is free, in vain at most as long as the deadline, and not for a tool that is absent.
     pub fn await_chunk(&self) -> bool {
-        self.free_chunks.wait(Instant::now() + self.deadline(), |most| {
+        self.free_chunks.wait(Instant::now() + self.target.connection.deadline(), |most| {
             let is_over = self.target.connection.is_closed()
                 || self.target.connection.presence().is_absent()
                 || self.is_restoring();

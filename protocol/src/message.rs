@@ -101,7 +101,9 @@ pub enum Command {
     ListClasses {
         /// What threads of the target do from now on when something is revealed.
         reveal: Reveal,
-        /// If they wait, how long; `None` where each wait has its deadline and that is all.
+        /// How long each may wait for one answer from now on.
+        deadline_ms: u32,
+        /// If they wait, how long in all; `None` where each wait has its deadline and that is all.
         patience: Option<Patience>,
     },
     /// Do without these. Answered by [`Reply::Done`].

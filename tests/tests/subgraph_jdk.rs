@@ -75,8 +75,7 @@ const SWING: &str = "
         }
     }";
 
-/// With all of the JDK instrumented and verified, a thread waits long for a batch, and for three seconds at most: beside three other
-/// such programs on two processors it went on before.
+/// With all of the JDK instrumented and verified a batch takes long, and no thread waits for one without a deadline: one such program at a time.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 /// Calls by method with all of the JDK instrumented; the program's output must be what it is without.

@@ -87,7 +87,7 @@ fn sampled(jdk: &Jdk, main: &str, options: &[&str], calls: &str, last: &str) -> 
 fn undisturbed_code_is_sampled_beside_a_recording_of_the_programs_own(jdk: &Jdk) {
     let options = ["-XX:StartFlightRecording:name=theirs"];
     let Some((_, left)) = sampled(jdk, "Beat", &options, "1000", "WRONG 0") else { return };
-    assert!(left.contains("name=theirs"), "JDK {}: theirs is not over\n{left}", jdk.version);
+    assert!(left.contains("name=theirs"), "JDK {}: theirs is over too\n{left}", jdk.version);
 }
 
 fn stacks_deeper_than_the_recorder_keeps_by_itself_are_sampled_whole(jdk: &Jdk) {

@@ -39,7 +39,7 @@ mod tests;
 mod timing;
 
 pub use error::SessionError;
-pub use gentle::Gentle;
+pub use gentle::{Gentle, TARGET_DEADLINE};
 pub use hotswaps::HotswapTotals;
 pub use recorded::Recorded;
 pub use spent::Spent;
@@ -148,6 +148,8 @@ pub struct Session {
     /// Nothing is instrumented any more.
     stopping: bool,
     budget: Option<Budget>,
+    /// How long a thread may wait for one answer.
+    deadline: Duration,
     /// How long the JVM may be stopped; `None` where there is no limit.
     allowance: Option<Allowance>,
     /// Threads do not wait for now, on account of the limits.
@@ -192,6 +194,7 @@ impl Session {
             linking: false,
             stopping: false,
             budget: None,
+            deadline: TARGET_DEADLINE,
             allowance: None,
             is_in_background: false,
             recorded: Recorded::default(),
@@ -269,7 +272,8 @@ impl Session {
             self.graph.forbid_guards();
         }
         let patience = self.allowance.map(|_| PATIENCE);
-        match self.command(Command::ListClasses { reveal, patience }, "list its classes").await? {
+        let deadline_ms = self.deadline.as_millis() as u32;
+        match self.command(Command::ListClasses { reveal, deadline_ms, patience }, "list its classes").await? {
             Reply::Classes { linked, unlinked } => {
                 self.cost = BatchCost::expected(linked.len());
                 self.graph.set_batch_cost(self.cost.fixed());

@@ -12,23 +12,22 @@ use crate::retransformation::tests::Standing;
 fn connected() -> (Connection, UnixStream, Segment) {
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
     let (segment, presence) = played();
-    (Connection::over(ours, presence, DEADLINE).expect("a connection"), theirs, segment)
+    (Connection::over(ours, presence, Duration::from_secs(3600)).expect("a connection"), theirs, segment)
 }
 
-const DEADLINE: Duration = Duration::from_secs(3600);
 const ALL: Duration = Duration::MAX;
 
 #[test]
 fn a_tool_that_is_absent_is_told_and_not_waited_for() {
     let (connection, mut theirs, segment) = connected();
     segment.beat(0);
-    let answer = connection.ask(Upcall::FirstCall(MethodId(7)), DEADLINE, ALL);
+    let answer = connection.ask(Upcall::FirstCall(MethodId(7)), ALL);
     assert!(matches!(answer, Err(AskError::Deadline)));
     assert!(matches!(wire::read(&mut theirs), Ok(ToTool::Upcall { upcall: Upcall::FirstCall(MethodId(7)), .. })));
     assert!(matches!(wire::read(&mut theirs), Ok(ToTool::Notice(Notice::DeadlinePassed { .. }))));
     connection.read_here();
     // Nor by the thread that reads.
-    assert!(matches!(connection.ask(Upcall::FirstCall(MethodId(7)), DEADLINE, ALL), Err(AskError::Deadline)));
+    assert!(matches!(connection.ask(Upcall::FirstCall(MethodId(7)), ALL), Err(AskError::Deadline)));
     assert!(!connection.is_closed() && segment.end().is_none());
 }
 
@@ -77,7 +76,7 @@ fn only_while_a_hotswap_stands_still_is_a_wait_in_vain_the_reason_for_shorter_on
     let connection = Connection::over(ours, presence, Duration::from_millis(1)).expect("a connection");
     let in_vain = || {
         segment.beat(monotonic_ns());
-        assert!(matches!(connection.ask(Upcall::FirstCall(MethodId(7)), DEADLINE, ALL), Err(AskError::Deadline)));
+        assert!(matches!(connection.ask(Upcall::FirstCall(MethodId(7)), ALL), Err(AskError::Deadline)));
         connection.stuck.load(Ordering::Relaxed)
     };
     assert_eq!((0..20).map(|_| in_vain()).max(), Some(0));

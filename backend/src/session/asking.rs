@@ -21,11 +21,6 @@ impl Session {
         if nobody_waits { Duration::ZERO } else { self.patience.left() }
     }
 
-    /// How long a thread waits for one answer, or for room for its events, at most.
-    pub fn deadline(&self) -> Duration {
-        self.patience.deadline(self.target.connection.deadline())
-    }
-
     /// Has the tool decide what the current thread reveals: the thread asks, waits, and executes what it is answered; or it tells, and goes on.
     pub fn ask_and_follow(&self, jni: Jni, upcall: Upcall) {
         let left = self.time_left();
@@ -34,7 +29,7 @@ impl Session {
             return;
         }
         let start = Instant::now();
-        let mut answer = self.target.connection.ask(upcall, self.deadline(), left);
+        let mut answer = self.target.connection.ask(upcall, left);
         loop {
             let next = match &answer {
                 Ok(Answer::Hotswap { classes }) if !classes.is_empty() => {
@@ -49,7 +44,7 @@ impl Session {
                 }
                 _ => break,
             };
-            answer = self.target.connection.ask(next, self.deadline(), left.saturating_sub(start.elapsed()).max(LEAST));
+            answer = self.target.connection.ask(next, left.saturating_sub(start.elapsed()).max(LEAST));
         }
         self.patience.spend(start);
     }
@@ -60,7 +55,7 @@ impl Session {
             return Err(AskError::Deadline);
         }
         let start = Instant::now();
-        let answer = self.target.connection.ask(upcall, self.deadline(), self.time_left());
+        let answer = self.target.connection.ask(upcall, self.time_left());
         self.patience.spend(start);
         answer.map(bytes)
     }
@@ -71,7 +66,7 @@ impl Session {
         if self.target.connection.presence().is_absent() {
             return Err(AskError::Deadline);
         }
-        self.target.connection.ask(upcall, self.deadline(), Duration::MAX).map(bytes)
+        self.target.connection.ask(upcall, Duration::MAX).map(bytes)
     }
 }
 

@@ -124,7 +124,11 @@ pub(crate) fn to_agent() -> Vec<ToAgent> {
     let roots = vec![method_ref()];
     let commands = [
         Command::Calibrate,
-        Command::ListClasses { reveal: Reveal::Blocking, patience: Some(Patience { most_ms: 1000, per_mille: 50 }) },
+        Command::ListClasses {
+            reveal: Reveal::Blocking,
+            deadline_ms: 3000,
+            patience: Some(Patience { most_ms: 1000, per_mille: 50 }),
+        },
         Command::Omit(Omitted::default()),
         Command::Reveal(Reveal::Background),
         Command::ListStale,

@@ -61,6 +61,6 @@ pub enum Standing {
 pub struct Welcome {
     /// [`crate::PROTOCOL_VERSION`].
     pub protocol: u32,
-    /// After this long, a thread of the target that waits for the tool goes on without it.
+    /// After this long, a thread of the target that waits for the tool goes on without it, unless the tool says otherwise later.
     pub deadline_ms: u32,
 }

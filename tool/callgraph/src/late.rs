@@ -149,11 +149,11 @@ impl CallGraph {
 }
 
 /// Methods that are not instrumented, and what they are likely to call of each other: by their places in a list.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Unprobed {
     places: FxHashMap<MethodId, u32>,
     methods: Vec<(MethodId, Vec<(u32, f64)>)>,
-    /// The likeliest way to each that is known of so far; without an end, if nothing likelier is looked for. Nothing between two questions.
+    /// How often the likeliest way to each that is known so far leads to it: 0 if none is, infinite once it has been told. All are 0 between two questions.
     likeliest: Vec<f64>,
 }
 

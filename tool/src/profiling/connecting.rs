@@ -21,9 +21,7 @@ use crate::link::{Caller, Link, LinkError, Listener, Peer};
 use crate::profile::{JvmInternal, Target};
 use crate::profiling::live::Attached;
 use crate::pulse::Pulse;
-
-/// How long a thread of the target waits for this process before it goes on without.
-const TARGET_DEADLINE: Duration = Duration::from_secs(3);
+use crate::session::TARGET_DEADLINE;
 
 /// How long the agent may take from being loaded to its greeting, and a started program to its first sign.
 pub(super) const GREETING_DEADLINE: Duration = Duration::from_secs(20);

@@ -24,6 +24,10 @@ pub enum Gentle {
     Off,
 }
 
+/// How long a thread of the target waits for one answer before it goes on without.
+pub const TARGET_DEADLINE: Duration = Duration::from_secs(3);
+/// The same where the target may be held up: a hotswap of the JDK, verified, on a machine with ten times as many threads as processors, took longer than that.
+const UNHURRIED_DEADLINE: Duration = Duration::from_secs(12);
 /// What each thread of the target waits.
 pub(super) const PATIENCE: Patience = Patience { most_ms: 300, per_mille: 50 };
 /// The JVM is stopped for such a part of the time, at most.
@@ -77,6 +81,7 @@ impl Allowance {
 impl Session {
     /// Keeps to the limits from now on, or to none. The profile was announced to take so long.
     pub fn be(&mut self, gentle: Gentle, announced: Duration) {
+        self.deadline = if gentle == Gentle::On { TARGET_DEADLINE } else { UNHURRIED_DEADLINE };
         self.allowance = (gentle == Gentle::On).then(|| Allowance::new(Instant::now(), announced));
     }
 

@@ -143,7 +143,7 @@ impl Agent {
     /// Up to the point where the root is selected.
     fn begin(&mut self) {
         let (request, command) = self.command();
-        assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking, patience: None });
+        assert_eq!(command, Command::ListClasses { reveal: Reveal::Blocking, deadline_ms: 3000, patience: None });
         self.reply(
             request,
             Reply::Classes { linked: vec![Agent::info(MAIN), Agent::info(OTHER)], unlinked: Vec::new() },
