@@ -4,9 +4,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::PATIENCE;
 use crate::patience::{LOOK, Patience};
+
+/// A client does something else between two requests, and leaves the processors to others.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// What the connections share.
 #[derive(Debug, Default)]
@@ -26,7 +30,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Sends requests over so many connections, each as fast as it is answered.
+    /// Sends requests over so many connections, each soon after the one before was answered.
     pub fn start(port: u16, connections: usize) -> Load {
         let shared: Arc<(Mutex<State>, Condvar)> = Arc::default();
         let connections = (0..connections)
@@ -122,6 +126,8 @@ fn connection(port: u16, number: usize, shared: &(Mutex<State>, Condvar)) {
         if !state.failures.is_empty() {
             return;
         }
+        drop(state);
+        std::thread::sleep(PAUSE);
     }
 }
 

@@ -1,3 +1,5 @@
+import java.util.concurrent.locks.LockSupport;
+
 /**
  * A root that does little but call a tiny method very often, which now and then calls another; the root calls that one too. Several
  * threads call the root again and again, check what it returns, and say at the end how often it was wrong, and how often the tiny
@@ -10,10 +12,10 @@ public class Dense {
 
     public static void main(String[] args) throws Exception {
         boolean isLong = args.length > 0 && args[0].equals("long");
-        java.util.function.IntSupplier called = isLong ? () -> plain(3_000_000) : () -> root(200);
+        java.util.function.IntSupplier called = isLong ? () -> plain(2_000_000) : () -> root(200);
         int expected = called.getAsInt();
         ROOTS.incrementAndGet();
-        Thread[] callers = new Thread[2];
+        Thread[] callers = new Thread[isLong ? 1 : 2];
         for (int i = 0; i < callers.length; i++) {
             callers[i] = new Thread(() -> {
                 while (!ending) {
@@ -21,6 +23,8 @@ public class Dense {
                         WRONG.incrementAndGet();
                     }
                     ROOTS.incrementAndGet();
+                    // The processors are for others, too.
+                    LockSupport.parkNanos(1_000_000);
                 }
             });
             callers[i].start();

@@ -317,12 +317,13 @@ pub(crate) async fn prepare(
         }
         _ => TimedBefore::default(),
     };
+    let long = timed.long();
     let before = sampling.map(|sampling| sampling.end(timed.settled));
     if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
         session.keep_to(Governor::new(limit, probes, timed.roughly), drain.tallies());
     }
-    session.instrument(first).await?;
+    session.instrument(first, long).await?;
     let matches = session.graph().root_matches();
     if !settings.await_roots
         && start == Start::Running

@@ -319,12 +319,19 @@ impl Session {
     }
 
     /// Instruments what was selected, and lets it record: calls of a root that has probes already, while what it calls has none, would be counted
-    /// without what is below them.
-    pub async fn instrument(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
+    /// without what is below them. Where a call of the roots, which were timed, takes `long`, it begins with the next that waits for that: the one
+    /// that is under way is not recorded, and would be slow for nothing.
+    pub async fn instrument(&mut self, classes: Vec<ClassId>, long: Option<Duration>) -> Result<(), SessionError> {
         // The roots are among the first.
         let first = self.batch(classes);
+        if let Some(long) = long {
+            self.command(Command::Record, "begin recording").await?;
+            self.await_question(long).await?;
+        }
         self.hotswap_by_agent(first).await?;
-        self.command(Command::Record, "begin recording").await?;
+        if long.is_none() {
+            self.command(Command::Record, "begin recording").await?;
+        }
         self.turn().await
     }
 

@@ -39,9 +39,9 @@ impl CallGraph {
         self.likely.roots_return_soon()
     }
 
-    /// The same of each of them: none is called once, for as long as the program runs.
-    pub fn each_root_returns_soon(&self) -> bool {
-        self.likely.knows_calls && self.known.each_root_returns_soon()
+    /// Whether each of them is called again and again: none is called once, for as long as the program runs.
+    pub fn each_root_is_called_again(&self) -> bool {
+        self.likely.knows_calls && self.known.each_root_is_called_again()
     }
 
     /// Whether the JVM has told which methods have been called.

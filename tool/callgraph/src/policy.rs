@@ -102,8 +102,10 @@ pub(super) const FEW_NEW: usize = 32;
 pub(super) const PART_NEW: usize = 8;
 /// What has run less than once in so many calls of a root has run seldom.
 pub(super) const SELDOM: u32 = 200;
-/// A root that has been called so often returns soon.
+/// A root that has been called so often returns soon,
 pub(super) const OFTEN: u32 = 100;
+/// and one that has been called so often will be called again.
+pub(super) const AGAIN: u32 = 8;
 /// HotSpot counts a method's calls until it is compiled for good, some ten thousand of them: that a root had more says nothing of what it calls.
 pub(super) const COUNTED: u32 = 20_000;
 /// Fewer calls than this are counted each: no sooner is a method compiled as a whole (`Tier3MinInvocationThreshold`), whatever loops it has.

@@ -10,7 +10,7 @@ use super::filter::{Caller, JdkMethods, Options};
 use super::known::Known;
 use super::lines::Lines;
 use super::mirror::{ClassKey, Signature};
-use super::policy::{MOST_LISTED, OFTEN};
+use super::policy::{AGAIN, MOST_LISTED};
 use super::record::{MethodRecord, PatternIndex};
 use super::source::Source;
 
@@ -61,9 +61,9 @@ impl Known {
         (classes, calls)
     }
 
-    /// Whether each root that is loaded has been called so often that a call of it that is open is soon over.
-    pub(super) fn each_root_returns_soon(&self) -> bool {
-        self.loaded_roots().into_iter().all(|(_, _, calls)| calls >= OFTEN)
+    /// Whether each root that is loaded has been called so often that it will be called again.
+    pub(super) fn each_root_is_called_again(&self) -> bool {
+        self.loaded_roots().into_iter().all(|(_, _, calls)| calls >= AGAIN)
     }
 
     /// The methods that are roots, as the target names them: before they are instrumented, as far as their classes' methods are known.

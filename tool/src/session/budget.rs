@@ -78,8 +78,15 @@ impl Session {
 
     /// Restores what is to be dropped: whatever pauses are allowed, for that takes less of the target's time than what it ends.
     pub(super) async fn drop_due(&mut self) -> Result<(), SessionError> {
-        let classes = std::mem::take(&mut self.losing);
-        self.hotswap_by_agent(classes).await
+        let mut classes = std::mem::take(&mut self.losing);
+        while !classes.is_empty() {
+            self.let_hotswap_end().await?;
+            // What does not go into a batch would wait with everything else until pauses are allowed.
+            let rest = classes.split_off(self.cost.most_classes().min(classes.len()));
+            self.hotswap_by_agent(classes).await?;
+            classes = rest;
+        }
+        Ok(())
     }
 
     /// A hotswap is over: what was dropped by it.

@@ -253,7 +253,7 @@ impl Session {
 
     /// Waits until no thread of the target executes a hotswap, nor those that it entails. Of two at once one would wait, inside the JVM, for
     /// the classes of the other: the agent's thread, which reads all answers, for a thread that waits for one.
-    async fn let_hotswap_end(&mut self) -> Result<(), SessionError> {
+    pub(super) async fn let_hotswap_end(&mut self) -> Result<(), SessionError> {
         let deadline = tokio::time::Instant::now() + COMMAND_DEADLINE;
         while self.running.is_some() {
             match self.receive_by(deadline, "end a hotswap").await? {

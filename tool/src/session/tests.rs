@@ -14,6 +14,8 @@ use super::*;
 use crate::callgraph::{Options, Step};
 use crate::link::Listener;
 
+mod limits;
+
 const SOURCE: &str = "class Main { static void root() { Other.callee(); } } class Other { static void callee() {} }";
 const MAIN: ClassId = ClassId(1);
 const OTHER: ClassId = ClassId(2);
@@ -182,7 +184,7 @@ async fn begin(script: impl FnOnce(&mut Agent) + Send + 'static) -> (Session, Jo
         script(agent);
     })
     .await;
-    session.instrument(first).await.unwrap();
+    session.instrument(first, None).await.unwrap();
     (session, agent)
 }
 
@@ -383,78 +385,6 @@ async fn a_call_that_was_open_and_returns_soon_is_no_part_of_the_profile() {
 }
 
 #[tokio::test]
-async fn over_the_limit_threads_go_on_and_tell_the_agent_so() {
-    let (mut session, agent) = begin(|agent| {
-        agent.ask(10, 77, Upcall::FirstCall(ROOT));
-        let (request, _) = agent.command();
-        agent.tell_methods(request, &[OTHER]);
-        assert_eq!(agent.answer(), (10, nothing()));
-        let (request, command) = agent.command();
-        assert_eq!(command, Command::Reveal(Reveal::Background));
-        agent.reply(request, Reply::Done);
-    })
-    .await;
-    session.be(Gentle::On, Duration::ZERO);
-    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
-    let question = session.next_event().await.unwrap();
-    session.serve(question).await.unwrap();
-    agent.join().expect("the agent's script went as written");
-    assert_eq!(session.left_over, [OTHER], "it is instrumented when the limit allows");
-    assert_eq!(session.graph().late(), 1);
-    assert!(session.next_batch_due().is_some_and(|due| due > Instant::now()));
-}
-
-#[tokio::test]
-async fn what_costs_too_much_is_dropped_over_the_limit_too() {
-    let (mut session, agent) = begin(|agent| {
-        agent.first_call();
-        assert!(agent.hook(11, Some(ThreadId(77)), OTHER));
-        agent.ask(12, 77, Upcall::Hotswapped(done()));
-        assert_eq!(agent.answer(), (12, nothing()));
-        let (request, command) = agent.command();
-        assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
-        assert!(!agent.hook(13, None, OTHER), "it has its own code again");
-        agent.reply(request, Reply::Hotswapped(done()));
-    })
-    .await;
-    for _ in 0..3 {
-        let question = session.next_event().await.unwrap();
-        session.serve(question).await.unwrap();
-    }
-    session.be(Gentle::On, Duration::ZERO);
-    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
-    let called = session.graph().methods().iter().find(|it| it.root_of.is_empty()).expect("what it calls").id;
-    session.losing = session.graph.drop_methods(&[called]);
-    session.turn().await.unwrap();
-    agent.join().expect("the agent's script went as written");
-    assert!(session.losing.is_empty() && !session.graph().can_drop(called));
-}
-
-#[tokio::test]
-async fn within_the_limit_threads_wait_again() {
-    let (mut session, agent) = begin(|agent| {
-        let (request, command) = agent.command();
-        assert_eq!(command, Command::Reveal(Reveal::Background));
-        agent.reply(request, Reply::Done);
-        let (request, command) = agent.command();
-        assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
-        agent.reply(request, Reply::Hotswapped(done()));
-        let (request, command) = agent.command();
-        assert_eq!(command, Command::Reveal(Reveal::Blocking));
-        agent.reply(request, Reply::Done);
-    })
-    .await;
-    session.be(Gentle::On, Duration::ZERO);
-    session.left_over = vec![OTHER];
-    session.exceed().await.unwrap();
-    while session.is_in_background {
-        let event = session.next_event().await.unwrap();
-        session.serve(event).await.unwrap();
-    }
-    agent.join().expect("the agent's script went as written");
-}
-
-#[tokio::test]
 async fn a_thread_that_has_waited_enough_is_no_reason_for_a_warning() {
     let session = play(|agent| {
         agent.ask(10, 77, Upcall::FirstCall(ROOT));
@@ -488,10 +418,32 @@ async fn while_the_roots_are_timed_alone_nobody_waits_and_nothing_else_is_instru
     assert!(session.time_roots_alone(&first).await.unwrap());
     session.hear().await.unwrap();
     assert_eq!(session.end_timing(None).await.unwrap(), 2);
-    session.instrument(first).await.unwrap();
+    session.instrument(first, None).await.unwrap();
     assert_eq!(session.hotswap_totals().batches, 2, "what timing needs is what the profile costs, too");
     while let Ok(event) = session.next_event().await {
         session.serve(event).await.unwrap();
     }
+    agent.join().expect("the agent's script went as written");
+}
+
+#[tokio::test]
+async fn a_long_call_that_was_timed_is_not_slowed_down_in_its_midst() {
+    let (mut session, first, agent) = select(|agent| {
+        agent.hotswap_root(1);
+        agent.expect(&Command::Record, Reply::Done);
+        agent.expect(&Command::Stop, Reply::Stopped { time_ns: 2 });
+        agent.expect(&Command::Record, Reply::Done);
+        // The next one begins.
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        agent.hotswap_root(2);
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });
+        agent.tell_methods(request, &[OTHER]);
+        assert_eq!(agent.answer(), (10, Answer::Hotswap { classes: vec![OTHER] }));
+    })
+    .await;
+    assert!(session.time_roots_alone(&first).await.unwrap());
+    assert_eq!(session.end_timing(None).await.unwrap(), 2);
+    session.instrument(first, Some(PATIENCE)).await.unwrap();
     agent.join().expect("the agent's script went as written");
 }

@@ -1,6 +1,7 @@
 //! The roots' calls, timed as wholes without a profile: before anything below them is instrumented, or when all of that has been given back.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use headwater_protocol::ClassId;
 use headwater_protocol::message::{Command, Reply, ToTool, Upcall};
@@ -15,7 +16,7 @@ impl Session {
     /// called by then could not be told from what it calls later.
     pub async fn time_roots_alone(&mut self, classes: &[ClassId]) -> Result<bool, SessionError> {
         let classes: Vec<ClassId> = classes.iter().copied().filter(|class| self.graph.has_root(*class)).collect();
-        if classes.is_empty() || !self.graph.each_root_returns_soon() {
+        if classes.is_empty() || !self.graph.each_root_is_called_again() {
             return Ok(false);
         }
         self.segment.set_control(Some(NonZeroU32::MIN));
@@ -51,6 +52,19 @@ impl Session {
         };
         self.segment.set_control(control);
         Ok(time_ns)
+    }
+
+    /// Hears what the agent says until a thread waits for an answer, or for so long.
+    pub(super) async fn await_question(&mut self, long: Duration) -> Result<(), SessionError> {
+        let begun = tokio::time::Instant::now();
+        let until = begun + long;
+        while self.queue.is_empty() {
+            let Ok(message) = tokio::time::timeout_at(until, self.link.receive()).await else { break };
+            let message = message.map_err(|error| SessionError::of(error, &self.segment))?;
+            self.hear_meanwhile(message).await?;
+        }
+        self.spent.add("wait", begun.elapsed());
+        Ok(())
     }
 
     /// After [`Session::stop`]: gives everything below the roots its own code back, and has each call of a root timed as a

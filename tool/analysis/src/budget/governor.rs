@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use super::rules::Rules;
 use super::{Limit, RootTally, Tally, in_place};
 use crate::correction::{Reference, RootCalls};
+use crate::decode::Scheduled;
 use headwater_profile::profile::Clock;
 
 /// A root that has run for less than this is not judged, in measured ns of all threads.
@@ -24,6 +25,8 @@ const EVIDENCE_NS: f64 = 50e6;
 const EVIDENCE_OF_CALLS_NS: f64 = 3e9;
 /// What is older than so much of a root's time counts half, if that leaves whole calls.
 const WINDOW_NS: f64 = 500e6;
+/// What is older than so much time of threads that wanted a processor counts half for how long they stand in line.
+const WINDOW_OF_LINES_NS: u64 = 2_000_000_000;
 /// For so long after a drop nothing is judged.
 const SETTLING: Duration = Duration::from_millis(300);
 /// However little time a method takes, it tells as much as this part of its root's.
@@ -135,6 +138,8 @@ pub struct Governor {
     /// As far as it was added to the windows.
     seen: Tally,
     windows: FxHashMap<MethodId, RootTally>,
+    /// How threads had processors lately.
+    scheduled: Scheduled,
     exhausted: Vec<MethodId>,
     due: Vec<Due>,
     dropped: Vec<Dropped>,
@@ -155,6 +160,7 @@ impl Governor {
             undisturbed_ns,
             seen: Tally::default(),
             windows: FxHashMap::default(),
+            scheduled: Scheduled::default(),
             exhausted: Vec::new(),
             due: Vec::new(),
             dropped: Vec::new(),
@@ -166,6 +172,10 @@ impl Governor {
 
     /// Takes in what has been decoded since the last tally.
     pub fn observe(&mut self, tally: Tally, now: Duration) {
+        self.scheduled.add(tally.scheduled.since(self.seen.scheduled));
+        if self.scheduled.wanted_ns() > WINDOW_OF_LINES_NS {
+            self.scheduled = self.scheduled.halved();
+        }
         if now >= self.settled {
             self.add_to_windows(&tally);
         }
@@ -213,7 +223,7 @@ impl Governor {
     }
 
     fn clock_of_decisions(&self) -> Clock {
-        self.rules.in_place(self.clock())
+        self.rules.in_place(self.clock(), self.scheduled)
     }
 
     /// The roots that have run for long enough since the last drop, the dearest first.
@@ -255,19 +265,27 @@ impl Governor {
         }
     }
 
+    /// What probes have made a thread's calls longer by, of the root where that is most.
+    fn lengthened_ns(&self, clock: &Clock) -> f64 {
+        let pair_ns = clock.inner_ns + clock.outer_ns;
+        let roots = self.seen.roots.values();
+        roots.map(|root| root.pairs * pair_ns / root.threads.max(1.0)).fold(0.0, f64::max)
+    }
+
     /// The methods to be dropped now, if any; `batch` is what the hotswap for it is expected to stop the program.
     pub fn decide(&mut self, now: Duration, batch: Duration, can_go: impl Fn(MethodId) -> bool) -> Vec<MethodId> {
         if !self.due.is_empty() || now < self.settled {
             return Vec::new();
         }
         let rules = self.rules;
+        let clock = self.clock_of_decisions();
         let part_of_now = |ns: f64| ns / now.max(rules.paused_at_once).as_nanos().max(1) as f64;
         let hotswaps = part_of_now(self.paused_ns as f64);
-        let with_another = part_of_now(self.paused_ns as f64 + batch.as_nanos() as f64);
-        if with_another > rules.paused {
+        let paused_ns = self.paused_ns as f64 + batch.as_nanos() as f64;
+        let with_another = part_of_now(paused_ns);
+        if with_another > rules.paused && paused_ns > rules.paused_of_lengthening * self.lengthened_ns(&clock) {
             return Vec::new();
         }
-        let clock = self.clock_of_decisions();
         let mut due: Vec<Due> = Vec::new();
         for root in self.roots() {
             let limit = self.limit.part_of(root.bare_call_ns(&clock));

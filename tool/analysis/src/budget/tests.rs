@@ -8,7 +8,7 @@ use headwater_protocol::word::Event;
 use rustc_hash::FxHashMap;
 
 use super::*;
-use crate::decode::{ChunkCursor, Controls, DecodeOptions, Decoder};
+use crate::decode::{ChunkCursor, Controls, DecodeOptions, Decoder, Scheduled};
 use headwater_profile::profile::{Clock, ClockMode, ClockSource};
 
 const ROOT: MethodId = MethodId(1);
@@ -198,6 +198,30 @@ fn what_is_too_dear_goes_at_once() {
     governor.stays(MethodId(2));
     assert_eq!(governor.decide(ms(400), ms(201), all), [], "for a twentieth of four seconds");
     assert_eq!(ids(&governor.decide(ms(400), ms(199), all)), [2]);
+    // Probes have taken 1.5 s.
+    let (dropped, mut governor) = decided_unasked_knowing(Some(10), 2.0, 100, &[(2, 15_000_000, 0)]);
+    assert_eq!(dropped, [2]);
+    governor.stays(MethodId(2));
+    assert_eq!(ids(&governor.decide(ms(400), ms(370), all)), [2], "a quarter of what it ends");
+    governor.stays(MethodId(2));
+    assert_eq!(governor.decide(ms(400), ms(390), all), []);
+}
+
+#[test]
+fn who_stands_in_line_for_a_processor_waits_for_what_probes_run_too() {
+    // Two calls of 1.6 s each, of which 0.3 s are probes.
+    let dropped = |queued_part: f64| {
+        let mut governor = Governor::new(Limit::UNASKED, PROBES, FxHashMap::default());
+        let ms = |part: f64| (part * 3_200e6) as u64;
+        for second in 1..=2 {
+            let mut tally = tally_of_calls(2.0, ROOT, 2_600, &[(2, 6_000_000, 0)], &IN_PLACE);
+            tally.scheduled = Scheduled { ran_ns: ms(1.0 - queued_part), queued_ns: ms(queued_part) };
+            governor.observe(tally, s(second));
+        }
+        ids(&governor.decide(s(2), BATCH, all))
+    };
+    assert_eq!(dropped(0.0), Vec::<u32>::new(), "no longer than it takes anyway");
+    assert_eq!(dropped(0.8), [2], "nearly the whole call, with the waiting for them");
 }
 
 #[test]

@@ -172,9 +172,9 @@ fn what_ran_when_the_program_started_and_does_no_longer_is_watched_too() {
 fn how_often_the_roots_have_been_called_is_known_before_anything_is_instrumented() {
     let jvm = sorting(true, 1_000);
     assert_eq!(jvm.graph.calls_of_roots(), (vec![jvm.classes["Main"].id], 1_000));
-    assert!(jvm.graph.each_root_returns_soon());
+    assert!(jvm.graph.each_root_is_called_again());
     assert!(
-        !sorting(true, 1).graph.each_root_returns_soon(),
+        !sorting(true, 1).graph.each_root_is_called_again(),
         "it may be one that the program is in for as long as it runs"
     );
 }

@@ -27,8 +27,12 @@ const STEP: Duration = Duration::from_millis(50);
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Who attaches waits no longer.
 const LONGEST: Duration = Duration::from_secs(3);
-/// Roots that nobody has entered by then are called too seldom.
+/// Roots that nobody has entered by then, since timing began, are called too seldom.
 const ENTERED: Duration = Duration::from_millis(500);
+/// A call that takes as long is not begun to be changed in its midst,
+const LONG: Duration = Duration::from_millis(50);
+/// unless it takes longer than this.
+const LONGEST_AWAITED: Duration = Duration::from_secs(1);
 /// A root that takes a smaller part of the roots' time need not have been timed.
 const SMALL: f64 = 0.01;
 
@@ -68,6 +72,15 @@ pub(in crate::profiling) struct TimedBefore {
     pub(in crate::profiling) roughly: FxHashMap<MethodId, f64>,
 }
 
+impl TimedBefore {
+    /// How long the next of the longest calls is to be waited for, if that is worth it: until another begins.
+    pub(in crate::profiling) fn long(&self) -> Option<Duration> {
+        let longest = self.roughly.values().copied().fold(0.0, f64::max);
+        let next = Duration::from_nanos((2.0 * longest) as u64);
+        (longest >= LONG.as_nanos() as f64).then(|| next.min(LONGEST_AWAITED))
+    }
+}
+
 /// Times calls of the roots among these classes, nothing below which is instrumented yet.
 pub(in crate::profiling) async fn time_roots(
     session: &mut Session,
@@ -85,9 +98,9 @@ pub(in crate::profiling) async fn time_roots(
         tokio::select! {
             heard = session.hear() => heard?,
             _ = steps.tick() => {
-                let threads = session.os_threads();
+                let threads: Vec<u32> = session.os_threads().collect();
                 let decoder = drain.copy().await;
-                if let Some(over) = phase.look(Instant::now(), decoder.controls(), || Wanted::of(pid, threads)) {
+                if let Some(over) = phase.look(Instant::now(), decoder.controls(), pid, threads) {
                     break over;
                 }
             }
@@ -117,8 +130,8 @@ impl Phase {
         Phase { checkpoints, compilers, seen: RootTimes::default(), wanted: None }
     }
 
-    /// What is known by now, if that is enough, or nothing, if it will not be.
-    fn look(&mut self, now: Instant, seen: &RootTimes, wanted: impl FnOnce() -> Wanted) -> Option<Option<RootsTimed>> {
+    /// What is known by now, if that is enough, or nothing, if it will not be. These threads of the process have entered a root.
+    fn look(&mut self, now: Instant, seen: &RootTimes, pid: u32, threads: Vec<u32>) -> Option<Option<RootsTimed>> {
         let first = self.checkpoints[0].at;
         let passed = now - first;
         let Checkpoint { timed, .. } = &self.checkpoints[self.checkpoints.len() - 1];
@@ -132,11 +145,14 @@ impl Phase {
         }
         self.seen = seen.clone();
         self.checkpoints.push(Checkpoint { at: now, timed, compiling: self.compilers.used() });
+        let is_entered = !threads.is_empty();
         if passed >= SHORTEST / 2 {
-            self.wanted.get_or_insert_with(wanted).look(now);
+            self.wanted.get_or_insert_with(|| Wanted::of(pid, threads.into_iter())).look(now);
         }
         let Some((root, times)) = self.seen.iter().max_by_key(|(root, times)| (times.total_ns(), **root)) else {
-            return (passed >= ENTERED).then_some(None);
+            // Of a call that is under way it is to be known what it takes, if only for the limit.
+            let longest = if is_entered { LONGEST } else { ENTERED };
+            return (passed >= longest).then_some(None);
         };
         if passed < SHORTEST {
             return None;
@@ -190,13 +206,14 @@ mod tests {
 
     /// What is known in the end of calls of which the n-th step of 50 ms has so many, each of which takes so long; and when that is.
     fn played(calls: impl Fn(u64) -> u64, took_ns: impl Fn(u64) -> u64) -> (Option<RootsTimed>, Duration) {
-        let (timed, _, passed) = played_roughly(calls, took_ns);
+        let (timed, _, passed) = played_roughly(calls, took_ns, |_| true);
         (timed, passed)
     }
 
     fn played_roughly(
         calls: impl Fn(u64) -> u64,
         took_ns: impl Fn(u64) -> u64,
+        is_entered: impl Fn(u64) -> bool,
     ) -> (Option<RootsTimed>, Option<f64>, Duration) {
         let mut phase = Phase::begun(Compilers::of(u32::MAX));
         let begun = phase.checkpoints[0].at;
@@ -204,8 +221,8 @@ mod tests {
         for step in 1.. {
             (0..calls(step)).for_each(|_| seen.entry(ROOT).or_default().add(took_ns(step)));
             let passed = STEP * step as u32;
-            let wanted = || Wanted::of(u32::MAX, std::iter::empty());
-            if let Some(timed) = phase.look(begun + passed, &seen, wanted) {
+            let threads = is_entered(step).then_some(1).into_iter().collect();
+            if let Some(timed) = phase.look(begun + passed, &seen, u32::MAX, threads) {
                 return (timed, phase.roughly().get(&ROOT).copied(), passed);
             }
         }
@@ -225,17 +242,21 @@ mod tests {
 
     #[test]
     fn roughly_it_is_known_of_each_call() {
-        let roughly = |calls: fn(u64) -> u64, took_ns: fn(u64) -> u64| played_roughly(calls, took_ns).1;
+        let roughly = |calls: fn(u64) -> u64, took_ns: fn(u64) -> u64| played_roughly(calls, took_ns, |_| true).1;
         assert_eq!(roughly(|_| 0, |_| 0), None);
         assert_eq!(roughly(|step| u64::from(step == 3), |_| 80_000_000), Some(80e6));
         let slow_at_first = |step| if step < 10 { 80_000_000 } else { 5_000_000 };
         assert_eq!(roughly(|step| u64::from(step % 4 == 0), slow_at_first), Some(5e6), "of the last half");
+        let long = |step| u64::from(step == 30);
+        assert_eq!(roughly(long, |_| 1_400_000_000), Some(1.4e9), "who is in a call is waited for");
     }
 
     #[test]
     fn who_is_called_too_seldom_or_differently_each_time_is_timed_afterwards() {
-        let (never, passed) = played(|_| 0, |_| 0);
+        let (never, _, passed) = played_roughly(|_| 0, |_| 0, |_| false);
         assert!(never.is_none() && passed == ENTERED);
+        let (too_long, passed) = played(|_| 0, |_| 0);
+        assert!(too_long.is_none() && passed == LONGEST);
         let (seldom, passed) = played(|step| u64::from(step % 4 == 0), |_| 80_000_000);
         assert!(seldom.is_none() && passed == SHORTEST);
         let (faster, passed) = played(|_| 20, |step| 100_000_000 / step);

@@ -1,0 +1,97 @@
+//! What is done over the limits, and within them again.
+
+use super::*;
+
+#[tokio::test]
+async fn over_the_limit_threads_go_on_and_tell_the_agent_so() {
+    let (mut session, agent) = begin(|agent| {
+        agent.ask(10, 77, Upcall::FirstCall(ROOT));
+        let (request, _) = agent.command();
+        agent.tell_methods(request, &[OTHER]);
+        assert_eq!(agent.answer(), (10, nothing()));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Reveal(Reveal::Background));
+        agent.reply(request, Reply::Done);
+    })
+    .await;
+    session.be(Gentle::On, Duration::ZERO);
+    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    let question = session.next_event().await.unwrap();
+    session.serve(question).await.unwrap();
+    agent.join().expect("the agent's script went as written");
+    assert_eq!(session.left_over, [OTHER], "it is instrumented when the limit allows");
+    assert_eq!(session.graph().late(), 1);
+    assert!(session.next_batch_due().is_some_and(|due| due > Instant::now()));
+}
+
+#[tokio::test]
+async fn what_costs_too_much_is_dropped_over_the_limit_too() {
+    let (mut session, agent) = begin(|agent| {
+        agent.first_call();
+        assert!(agent.hook(11, Some(ThreadId(77)), OTHER));
+        agent.ask(12, 77, Upcall::Hotswapped(done()));
+        assert_eq!(agent.answer(), (12, nothing()));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
+        assert!(!agent.hook(13, None, OTHER), "it has its own code again");
+        agent.reply(request, Reply::Hotswapped(done()));
+    })
+    .await;
+    for _ in 0..3 {
+        let question = session.next_event().await.unwrap();
+        session.serve(question).await.unwrap();
+    }
+    session.be(Gentle::On, Duration::ZERO);
+    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    let called = session.graph().methods().iter().find(|it| it.root_of.is_empty()).expect("what it calls").id;
+    session.losing = session.graph.drop_methods(&[called]);
+    session.turn().await.unwrap();
+    agent.join().expect("the agent's script went as written");
+    assert!(session.losing.is_empty() && !session.graph().can_drop(called));
+}
+
+#[tokio::test]
+async fn however_much_is_dropped_none_of_it_waits_for_the_limit() {
+    const CLASSES: std::ops::Range<u64> = 1_000..3_000;
+    let (mut session, agent) = begin(|agent| {
+        let mut restored = 0;
+        while restored < CLASSES.count() {
+            let (request, command) = agent.command();
+            let Command::Hotswap { classes } = command else { panic!("{command:?}") };
+            assert!(classes.len() < CLASSES.count(), "not all at once");
+            restored += classes.len();
+            agent.reply(request, Reply::Hotswapped(done()));
+        }
+    })
+    .await;
+    session.be(Gentle::On, Duration::ZERO);
+    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    session.losing = CLASSES.map(ClassId).collect();
+    session.turn().await.unwrap();
+    agent.join().expect("the agent's script went as written");
+    assert!(session.left_over.is_empty());
+}
+
+#[tokio::test]
+async fn within_the_limit_threads_wait_again() {
+    let (mut session, agent) = begin(|agent| {
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Reveal(Reveal::Background));
+        agent.reply(request, Reply::Done);
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Hotswap { classes: vec![OTHER] });
+        agent.reply(request, Reply::Hotswapped(done()));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::Reveal(Reveal::Blocking));
+        agent.reply(request, Reply::Done);
+    })
+    .await;
+    session.be(Gentle::On, Duration::ZERO);
+    session.left_over = vec![OTHER];
+    session.exceed().await.unwrap();
+    while session.is_in_background {
+        let event = session.next_event().await.unwrap();
+        session.serve(event).await.unwrap();
+    }
+    agent.join().expect("the agent's script went as written");
+}
