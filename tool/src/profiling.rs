@@ -321,7 +321,8 @@ pub(crate) async fn prepare(
     let before = sampling.map(|sampling| sampling.end(timed.settled));
     if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
-        session.keep_to(Governor::new(limit, probes, timed.roughly), drain.tallies());
+        let governor = Governor::new(limit, probes, timed.roughly).with_scheduled_before(timed.scheduled);
+        session.keep_to(governor, drain.tallies());
     }
     session.instrument(first, long).await?;
     let matches = session.graph().root_matches();

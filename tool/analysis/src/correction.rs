@@ -174,16 +174,19 @@ struct Part {
     measured: Measured,
     /// Its share where nothing was measured or sampled.
     otherwise: f64,
+    /// Of the whole, samples were in callees that had no probes, for all the time or a part of it: what these called was measured below the node itself.
+    is_passed: bool,
 }
 
 /// Divides the run time of a node, of which there are so many samples and so much measured: what a part gets, and the deviation of that as far as
 /// the recording decided.
 fn part_of(whole: &Given, samples: f64, all: &Measured, part: &Part) -> (f64, f64) {
-    let prior_weight = PRIOR / (samples + PRIOR);
+    let weight = if part.is_passed { 0.0 } else { PRIOR };
+    let prior_weight = weight / (samples + weight).max(1.0);
     // Of what was never measured to run, all is the caller's, unless samples say where it was: of many such calls, one below the other, each would keep
     // a part that nobody has seen.
     let prior = if all.run > 0.0 { part.measured.run / all.run } else { part.otherwise };
-    let counts = if all.run > 0.0 || samples == 0.0 { PRIOR } else { 0.0 };
+    let counts = if all.run > 0.0 || samples == 0.0 { weight } else { 0.0 };
     let share = (part.samples + counts * prior) / (samples + counts);
     let rest = all.without(&part.measured);
     let doubt_ns = ((1.0 - prior) * part.measured.error()).hypot(prior * rest.error());
@@ -198,6 +201,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let waits = waits(&recorded, wholes, waiting);
     let Recorded { callers, own, below } = &recorded;
     let own_samples = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.own().to_vec());
+    let is_passed = |index: usize| placed.is_some_and(|placed| placed.is_passed(index));
     let mut samples = own_samples.clone();
     add_up(callers, &mut samples, |sum, more: [u32; 2]| {
         sum[0] += more[0];
@@ -222,7 +226,12 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             (whole_errors[index], unsettled[index]) = (whole.error_ns, whole.unsettled);
         } else {
             let caller = callers[index];
-            let part = Part { samples: in_all(samples[index]), measured: below[index], otherwise: 0.0 };
+            let part = Part {
+                samples: in_all(samples[index]),
+                measured: below[index],
+                otherwise: 0.0,
+                is_passed: is_passed(caller),
+            };
             let (run, by_prior) = part_of(&given[caller], in_all(samples[caller]), &below[caller], &part);
             let seen = below[caller].wait;
             let wait = if seen > 0.0 { given[caller].wait * below[index].wait / seen } else { 0.0 };
@@ -250,7 +259,12 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             &total,
             in_all(samples[index]),
             &below[index],
-            &Part { samples: in_all(own_samples[index]), measured: own[index], otherwise: 1.0 },
+            &Part {
+                samples: in_all(own_samples[index]),
+                measured: own[index],
+                otherwise: 1.0,
+                is_passed: is_passed(index),
+            },
         );
         let own_wait = if below[index].wait > 0.0 { total.wait * own[index].wait / below[index].wait } else { 0.0 };
         let own_given = Given { run: own_run, wait: own_wait, by_prior: own_by_prior, ..total };

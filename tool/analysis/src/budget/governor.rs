@@ -140,6 +140,8 @@ pub struct Governor {
     windows: FxHashMap<MethodId, RootTally>,
     /// How threads had processors lately.
     scheduled: Scheduled,
+    /// And before anything was changed, if that is known.
+    scheduled_before: Option<Scheduled>,
     exhausted: Vec<MethodId>,
     due: Vec<Due>,
     dropped: Vec<Dropped>,
@@ -161,6 +163,7 @@ impl Governor {
             seen: Tally::default(),
             windows: FxHashMap::default(),
             scheduled: Scheduled::default(),
+            scheduled_before: None,
             exhausted: Vec::new(),
             due: Vec::new(),
             dropped: Vec::new(),
@@ -168,6 +171,12 @@ impl Governor {
             batches: 0,
             paused_ns: 0,
         }
+    }
+
+    /// This is how threads had processors while calls of the roots took what they take.
+    #[must_use]
+    pub fn with_scheduled_before(self, scheduled: Scheduled) -> Governor {
+        Governor { scheduled_before: (scheduled.wanted_ns() > 0).then_some(scheduled), ..self }
     }
 
     /// Takes in what has been decoded since the last tally.
@@ -223,7 +232,8 @@ impl Governor {
     }
 
     fn clock_of_decisions(&self) -> Clock {
-        self.rules.in_place(self.clock(), self.scheduled)
+        // Compilers take processors away as long as they have to, which is no reason to drop anything.
+        self.rules.in_place(self.clock(), self.scheduled_before.unwrap_or(self.scheduled))
     }
 
     /// The roots that have run for long enough since the last drop, the dearest first.

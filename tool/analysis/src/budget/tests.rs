@@ -225,6 +225,22 @@ fn who_stands_in_line_for_a_processor_waits_for_what_probes_run_too() {
 }
 
 #[test]
+fn what_compilers_take_of_the_processors_since_the_beginning_is_no_reason_to_drop() {
+    // 300 ms of a call that takes 500.
+    let dropped = |queued_before: u64| {
+        let undisturbed_ns = FxHashMap::from_iter([(ROOT, 500e6)]);
+        let before = Scheduled { ran_ns: 100 - queued_before, queued_ns: queued_before };
+        let mut governor = Governor::new(Limit::UNASKED, PROBES, undisturbed_ns).with_scheduled_before(before);
+        let mut tally = tally_of_calls(2.0, ROOT, 2_600, &[(2, 6_000_000, 0)], &IN_PLACE);
+        tally.scheduled = Scheduled { ran_ns: 1_000_000_000, queued_ns: 1_000_000_000 };
+        governor.observe(tally, s(1));
+        ids(&governor.decide(s(1), BATCH, all))
+    };
+    assert_eq!(dropped(0), Vec::<u32>::new());
+    assert_eq!(dropped(50), [2], "others have had the machine all the time");
+}
+
+#[test]
 fn within_the_budget_nothing_is_dropped() {
     // 100,000 calls of 50 ns are 5 ms, of 200 ms.
     assert!(decided("5%", 100, &[(2, 100_000, 100)]).is_empty());

@@ -16,6 +16,8 @@ use headwater_jfr::{FrameIndex, Sample, Samples};
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
     own: Vec<[u32; 2]>,
+    /// By a node's index, whether samples were in callees of it that were missed: if not by all, by some of their calls.
+    passed: Vec<bool>,
     /// Those on whose stack a root was.
     pub inside: u64,
     /// Those of them that were in calls of which the recording has none.
@@ -32,9 +34,19 @@ impl Placed {
         Placed { own, ..Placed::default() }
     }
 
+    #[cfg(test)]
+    pub(crate) fn passing(self, passed: Vec<bool>) -> Placed {
+        Placed { passed, ..self }
+    }
+
     /// By a node's index, how often it was on top: in the first half of the phase, and in the second.
     pub fn own(&self) -> &[[u32; 2]] {
         &self.own
+    }
+
+    /// Whether samples say that a node called what the recording has missed, if only for a time: what that called was recorded below the node itself.
+    pub fn is_passed(&self, index: usize) -> bool {
+        self.passed.get(index).is_some_and(|passed| *passed)
     }
 }
 
@@ -91,8 +103,10 @@ impl<'s> Names<'s> {
 /// probes: what these call was recorded below their callers. How many there were before.
 pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> usize {
     /// What was sampled less often, its caller's node has: a tree that samples make has as many leaves as there are samples. But not of what was recorded
-    /// elsewhere: a method that has lost its probes would lose what it takes in many places, a little in each.
+    /// elsewhere: below methods that have lost their probes it would lose what it takes in many places, a little in each.
     const LEAST: u32 = 3;
+    /// If that makes no more nodes than this; else only who has lost its probes himself keeps his.
+    const MOST: usize = 200_000;
     let before = cct.len();
     if missed.is_empty() {
         return before;
@@ -135,12 +149,14 @@ pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> u
             from = *step;
         }
     }
+    let is_small = steps.len() <= MOST;
     for (at, way) in &ways {
         let (mut from, mut node) = (at.index(), *at);
+        let was_recorded = |method: &MethodId| called.contains(method) && (is_small || missed.contains(method));
+        let kept = way.iter().rposition(was_recorded).map_or(0, |last| last + 1);
         for (index, method) in way.iter().enumerate() {
             let (step, samples) = steps[&(from, *method)];
-            let has_lost_probes = index == 0 && missed.contains(method) && called.contains(method);
-            if samples < LEAST && !has_lost_probes {
+            if samples < LEAST && index >= kept {
                 break;
             }
             (from, node) = (step, cct.child(node, *method));
@@ -184,7 +200,26 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
         placed.unseen += u64::from(!is_seen);
         placed.own[at.index()][usize::from(sample.at_ns > middle)] += 1;
     }
+    placed.passed = passed(cct, &placed.own, missed);
     placed
+}
+
+/// By a node's index, whether samples were in missed callees of it.
+fn passed(cct: &Cct, own: &[[u32; 2]], missed: &FxHashSet<MethodId>) -> Vec<bool> {
+    let above = |(id, node): (NodeId, &crate::cct::Node)| {
+        (cct.parent(id).unwrap_or(NodeId::TOP).index(), missed.contains(&node.method()))
+    };
+    let above: Vec<(usize, bool)> = cct.nodes().skip(1).map(above).collect();
+    let mut is_sampled: Vec<bool> = own.iter().map(|halves| *halves != [0; 2]).collect();
+    let mut passed = vec![false; own.len()];
+    // Callees come after their callers.
+    for (index, (caller, is_missed)) in above.iter().enumerate().rev() {
+        if is_sampled[index + 1] {
+            is_sampled[*caller] = true;
+            passed[*caller] |= is_missed;
+        }
+    }
+    passed
 }
 
 #[cfg(test)]
@@ -277,6 +312,8 @@ mod tests {
         let last = cct.callee(early, MethodId(4)).expect("it was sampled");
         let seen = placed(&cct, &names, recorded, &missed);
         assert_eq!((seen.inside, seen.unseen, seen.own()[last.index()][0]), (3, 0, 3));
+        let passed = [root, dropped, early, late].map(|node| seen.is_passed(node.index()));
+        assert_eq!(passed, [true, false, false, false], "what is measured there is its callee's");
     }
 
     #[test]
@@ -303,6 +340,26 @@ mod tests {
         let placed = placed(&cct, &names, recorded, &missed);
         let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
         assert_eq!((own(dropped), own(elsewhere), placed.unseen), (1, 1, 0));
+    }
+
+    #[test]
+    fn so_has_what_was_recorded_below_several_that_were_dropped() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        let [outer, inner, kept] = [2, 3, 4].map(|method| cct.call(root, MethodId(method), 0));
+        let caller = cct.call(root, MethodId(5), 0);
+        let names = ["C.root()V", "C.outer()V", "C.inner()V", "C.kept()V", "C.caller()V"];
+        // root, caller, outer, inner, kept.
+        let sample = Sample { at_ns: 1, thread: 7, frames: [0, 4, 1, 2, 3].map(FrameIndex).into(), is_cut: false };
+        let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks: vec![sample] };
+        let names = Names::of(names.into_iter(), &samples, (0, 9));
+        let missed = FxHashSet::from_iter([MethodId(2), MethodId(3)]);
+        let recorded = grow(&mut cct, &names, &missed);
+        let way = [2, 3, 4].into_iter().try_fold(caller, |at, method| cct.callee(at, MethodId(method)));
+        let placed = placed(&cct, &names, recorded, &missed);
+        let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
+        assert_eq!(way.map(own), Some(1), "of each of them, once");
+        assert_eq!([outer, inner, kept].map(own), [0; 3]);
     }
 
     #[test]

@@ -268,3 +268,17 @@ fn totals_are_sums_and_threads_add_up_to_them() {
         assert_eq!(sums, expected, "seed {seed}");
     }
 }
+
+#[test]
+fn what_was_measured_of_the_callees_of_a_method_that_lost_its_probes_is_not_another_ways() {
+    // The second was dropped at once, and what it calls was measured beside it since.
+    let cct = called((10, 1_000_000), &[(1, 1_000), (1_000, 80_000_000)]);
+    let whole = Whole { total_ns: 80e6, error_ns: 1e6, unsettled: 0.0 };
+    let wholes = Wholes::from_iter([(cct.roots()[0].0, whole)]);
+    let total = |passed: Vec<bool>| {
+        let placed = Placed::of(vec![[0; 2], [0; 2], [1, 2], [0; 2]]).passing(passed);
+        correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_ns
+    };
+    assert!(total(vec![false; 4]) < 50_000_000, "as much as two samples");
+    assert_eq!(total(vec![false, true, false, false]), 80_000_000);
+}
