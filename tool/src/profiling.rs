@@ -55,6 +55,7 @@ pub(crate) use settings::{agreed, decoding};
 pub use unmatched::Unmatched;
 use unmatched::not_found;
 pub(crate) use unmatched::unmatched;
+use wanted::Wanted;
 
 pub(crate) use jit::{Compiling, not_compiled};
 
@@ -295,6 +296,7 @@ pub(crate) async fn prepare(
     start: Start,
     mut sampling: Option<Sampling>,
 ) -> Result<Prepared, ProfileError> {
+    let wanted = Wanted::of_all(pid);
     session.count(settings.counting).await?; // First: what probes tell besides has its cost.
     let calibration = session.calibrate().await?;
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
@@ -321,7 +323,7 @@ pub(crate) async fn prepare(
     let before = sampling.map(|sampling| sampling.end(timed.settled));
     if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
-        let governor = Governor::new(limit, probes, timed.roughly).with_scheduled_before(timed.scheduled);
+        let governor = Governor::new(limit, probes, timed.roughly).with_scheduled_before(wanted.so_far());
         session.keep_to(governor, drain.tallies());
     }
     session.instrument(first, long).await?;

@@ -20,6 +20,8 @@ pub(super) struct Wanted {
 impl Wanted {
     /// More threads are not read.
     const MOST: usize = 256;
+    /// Nor are more if that is done twice only.
+    const MOST_AT_ONCE: usize = 4096;
     /// How often they are.
     const STEP: Duration = Duration::from_secs(1);
 
@@ -28,6 +30,25 @@ impl Wanted {
         let threads: Vec<u32> = threads.collect();
         let threads = if threads.len() > Wanted::MOST { Vec::new() } else { threads };
         Wanted { tasks: PathBuf::from(format!("/proc/{pid}/task")), threads, read: Vec::new() }
+    }
+
+    /// Of all threads of the process, from now on.
+    pub(super) fn of_all(pid: u32) -> Wanted {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
+        let threads = numbers.take(Wanted::MOST_AT_ONCE).collect();
+        let mut wanted = Wanted { threads, ..Wanted::of(pid, std::iter::empty()) };
+        wanted.look(Instant::now());
+        wanted
+    }
+
+    /// What all threads together have had since they were first looked at.
+    pub(super) fn so_far(mut self) -> Scheduled {
+        let Some((since, _)) = self.read.first() else { return Scheduled::default() };
+        let (since, now) = (*since, Instant::now());
+        let mut all = Scheduled::default();
+        self.ended(now).between(since, now).values().for_each(|thread| all.add(*thread));
+        all
     }
 
     /// Looks again, if it is time.

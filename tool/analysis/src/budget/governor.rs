@@ -173,7 +173,7 @@ impl Governor {
         }
     }
 
-    /// This is how threads had processors while calls of the roots took what they take.
+    /// This is how threads had processors before anything was changed.
     #[must_use]
     pub fn with_scheduled_before(self, scheduled: Scheduled) -> Governor {
         Governor { scheduled_before: (scheduled.wanted_ns() > 0).then_some(scheduled), ..self }

@@ -70,8 +70,6 @@ pub(in crate::profiling) struct TimedBefore {
     pub(in crate::profiling) settled: Option<RootsTimed>,
     /// Roughly, in ns a call: as well as a limit needs it.
     pub(in crate::profiling) roughly: FxHashMap<MethodId, f64>,
-    /// What the threads in the roots had of the processors meanwhile, together.
-    pub(in crate::profiling) scheduled: Scheduled,
 }
 
 impl TimedBefore {
@@ -112,7 +110,7 @@ pub(in crate::profiling) async fn time_roots(
     // Nobody is in a root as far as the recording knows, and nothing was recorded.
     drain.interrupt(stopped).await;
     drain.clear(monotonic_ns()).await;
-    Ok(TimedBefore { settled, roughly: phase.roughly(), scheduled: phase.scheduled() })
+    Ok(TimedBefore { settled, roughly: phase.roughly() })
 }
 
 /// The time as far as it has passed.
@@ -186,16 +184,6 @@ impl Phase {
             (*root, if late.count > 0 { late.mean_ns() } else { times.mean_ns() })
         };
         called.map(call_ns).collect()
-    }
-
-    /// What the threads had of the processors, together.
-    fn scheduled(&mut self) -> Scheduled {
-        let (first, now) = (self.checkpoints[0].at, Instant::now());
-        let mut all = Scheduled::default();
-        if let Some(wanted) = &mut self.wanted {
-            wanted.ended(now).between(first, now).values().for_each(|thread| all.add(*thread));
-        }
-        all
     }
 
     fn since(&mut self, since: Instant, now: Instant, unsettled: f64) -> RootsTimed {
