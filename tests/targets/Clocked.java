@@ -1,18 +1,23 @@
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
 
-/** Threads that call a root over and over, until a line is read. Argument: how many. */
+/** Threads that call a root over and over, until a line is read. Arguments: how many; and whether they pause between two calls. */
 public class Clocked {
     static volatile boolean done;
     static volatile int sink;
 
     public static void main(String[] args) throws Exception {
         int count = Integer.parseInt(args[0]);
+        boolean pauses = args.length > 1;
         CountDownLatch started = new CountDownLatch(count);
         for (int i = 0; i < count; i++) {
             Thread thread = new Thread(() -> {
                 started.countDown();
                 while (!done) {
                     sink = root(20);
+                    if (pauses) {
+                        LockSupport.parkNanos(1_000_000);
+                    }
                 }
             });
             thread.setDaemon(true);

@@ -179,7 +179,7 @@ fn times_never_run_backwards_across_processors_and_compilers(jdk: &Jdk) {
 
 fn the_clock_is_chosen_by_what_kernel_and_jvm_can_do(jdk: &Jdk) {
     let classes = compile(jdk, &["Clocked.java"]);
-    let mut target = java(jdk, &classes, &[], &["Clocked", "1"]);
+    let mut target = java(jdk, &classes, &[], &["Clocked", "1", "pausing"]);
     target.await_line("READY");
     let pid = target.pid().to_string();
     let report = |arguments: &[&str]| {
@@ -215,7 +215,7 @@ fn the_clock_is_chosen_by_what_kernel_and_jvm_can_do(jdk: &Jdk) {
 
 fn what_a_read_of_the_counter_runs_is_not_instrumented(jdk: &Jdk) {
     let classes = compile(jdk, &["Clocked.java"]);
-    let mut target = java(jdk, &classes, &["-Xint"], &["Clocked", "1"]);
+    let mut target = java(jdk, &classes, &["-Xint"], &["Clocked", "1", "pausing"]);
     target.await_line("READY");
     let pid = target.pid().to_string();
     let refused = run_headwater(&["profile", &pid, "--root", "java.util.Objects::requireNonNull", "-d", "1s"]);
