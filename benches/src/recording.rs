@@ -46,7 +46,7 @@ async fn record_words(pid: u32, root: &str, words: usize) -> Vec<Chunk> {
     session.calibrate().await.expect("it calibrates");
     session.list_classes(settings.reveal).await.expect("it lists its classes");
     let first = session.select_roots(|_| {}).await.expect("it selects the root");
-    session.instrument(first).await.expect("it instruments the root");
+    session.instrument(first, None).await.expect("it instruments the root");
     loop {
         let event = tokio::select! {
             event = session.next_event() => event,

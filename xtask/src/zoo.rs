@@ -23,6 +23,7 @@ mod profile;
 pub(crate) mod program;
 mod result;
 mod run;
+mod sampled;
 mod spring_boot;
 mod stacks;
 mod table;
@@ -72,6 +73,12 @@ pub(crate) struct Arguments {
     /// Profile no time: count the bytecodes of each root's first calls, so many times, each in a JVM of its own, and compare
     #[arg(long, value_name = "N", conflicts_with_all = ["truth", "which", "pairs"], value_parser = clap::value_parser!(u16).range(2..))]
     gate: Option<u16>,
+    /// Profile nothing: count calls while `headwater sample` and others sample the whole JVM, in so many rounds
+    #[arg(long, value_name = "N", conflicts_with_all = ["truth", "which", "pairs", "gate"], value_parser = clap::value_parser!(u16).range(1..))]
+    sampled: Option<u16>,
+    /// Give each program so many more threads that hardly run
+    #[arg(long, value_name = "N")]
+    threads: Option<u16>,
     /// Two quick programs and short times, for CI
     #[arg(long)]
     short: bool,
@@ -92,6 +99,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     };
     if arguments.which {
         return arguments.ask(&program::named(&named, arguments.programs.as_deref())?, &compiler, &binary);
+    }
+    if let Some(rounds) = arguments.sampled {
+        let programs = program::named(&named, arguments.programs.as_deref())?;
+        return arguments.sample(rounds.into(), &programs, &compiler, &binary);
     }
     if let Some(runs) = arguments.gate {
         return arguments.gate(
@@ -136,6 +147,18 @@ impl Arguments {
         asked
     }
 
+    /// Has every program sampled, on every JDK, by its first root's calls.
+    fn sample(&self, rounds: usize, programs: &[Program], compiler: &Jdk, binary: &Path) -> Result<(), String> {
+        let mut all = Vec::new();
+        let sampled = self.each(programs, compiler, "sampled", |setting, directory| {
+            let root = self.roots(setting.program).next().ok_or("the program has no such root")?;
+            all.push(sampled::run(setting, binary, root, rounds, directory)?);
+            Ok(())
+        });
+        println!("{}", sampled::table(&all));
+        sampled
+    }
+
     /// Counts the bytecodes of every program that can do the same each time, on every JDK.
     fn gate(&self, runs: usize, programs: &[Program], compiler: &Jdk, binary: &Path) -> Result<(), String> {
         let mut all = Vec::new();
@@ -168,7 +191,14 @@ impl Arguments {
             let built = Built::prepare(program, compiler)?;
             let Some(&packaging) = program.description.packaging.first() else { continue };
             for jdk in jdks().iter().filter(|jdk| self.is_meant(jdk, program)) {
-                let setting = Setting { program, built: &built, packaging, jdk, pace: self.pace() };
+                let setting = Setting {
+                    program,
+                    built: &built,
+                    packaging,
+                    jdk,
+                    pace: self.pace(),
+                    threads: self.threads.unwrap_or(0),
+                };
                 let of = format!("{}-{}-{what}", program.name, jdk.version);
                 eprintln!("zoo: {of}");
                 let directory = built.work.join(&of);
@@ -197,7 +227,14 @@ impl Arguments {
         let built = Built::prepare(program, compiler)?;
         for jdk in jdks().iter().filter(|jdk| self.is_meant(jdk, program)) {
             for &packaging in &program.description.packaging {
-                let setting = Setting { program, built: &built, packaging, jdk, pace: self.pace() };
+                let setting = Setting {
+                    program,
+                    built: &built,
+                    packaging,
+                    jdk,
+                    pace: self.pace(),
+                    threads: self.threads.unwrap_or(0),
+                };
                 self.profile(&setting, binary, record)?;
             }
         }

@@ -117,7 +117,7 @@ async fn profile(session: &mut Session, settings: &Settings, timed: bool) -> Res
         }
         session.end_timing(None).await?;
     }
-    session.instrument(first).await?;
+    session.instrument(first, None).await?;
     for _ in 0..SERVED {
         let event = tokio::select! {
             biased;

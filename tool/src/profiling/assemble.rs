@@ -171,7 +171,7 @@ pub(crate) fn profile(
         known.values_mut().for_each(|whole| whole.unsettle(part, !undisturbed.is_sampled_settled));
     }
     let known_nodes = all.len();
-    let (basis, placed) = sampled(&mut all, &facts, undisturbed);
+    let Sampled { basis, placed, partial } = sampled(&mut all, &facts, undisturbed, is_partial(decoder));
     let threads: Vec<_> = threads
         .iter_mut()
         .map(|(id, tree, places)| (*id, grown(&all, known_nodes, tree, places), std::mem::take(places)))
@@ -184,7 +184,7 @@ pub(crate) fn profile(
     let held_out = Reference { times: &timed.held_out, idle_ns: 0.0, timing_ns };
     let controls = controls(&merged, &references, held_out);
     let mut warnings = warnings(&facts, decoder, meaningless);
-    warnings.extend(basis.warnings());
+    warnings.extend(basis.warnings().into_iter().chain(partial));
     let lengthened = budget::lengthened(&references, waited_ns(decoder));
     let budget = facts.governor.as_ref().map(|governor| {
         // What a pair costs in the mean, by how much longer the roots' calls took.
@@ -271,31 +271,58 @@ impl Calls {
     }
 }
 
-/// The samples on the tree, and what is to be said of them.
-fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed) -> (Basis, Option<Placed>) {
+/// Whether no call of a root was recorded from its beginning to its end: what is not in the recording may only not have had its turn.
+pub(super) fn is_partial(decoder: &Decoder) -> bool {
+    decoder.roots_completed() == 0
+}
+
+/// Samples, and what is to be said of them.
+#[derive(Default)]
+struct Sampled {
+    basis: Basis,
+    placed: Option<Placed>,
+    /// That some of them are in calls that are later than the recording's end.
+    partial: Option<String>,
+}
+
+/// The samples on the tree; of a recording that is partial, also in calls of which it has none.
+fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: bool) -> Sampled {
+    /// If that many are in such calls.
+    const TOLERATED: f64 = 0.05;
     let mut basis = Basis {
         is_settled: undisturbed.unsettled.map(|part| part == 0.0),
         other_recordings: undisturbed.other_recordings,
         ..Basis::default()
     };
-    let placed = match &undisturbed.samples {
-        None => return (basis, None),
+    let samples = match &undisturbed.samples {
+        None => return Sampled { basis, ..Sampled::default() },
         Some(Err(reason)) => {
             basis.unsampled = Some(reason.clone());
-            return (basis, None);
+            return Sampled { basis, ..Sampled::default() };
         }
-        Some(Ok(samples)) => {
-            let names = facts.methods.iter().map(|method| method.machine.as_str());
-            let names = Names::of(names, samples, undisturbed.counted);
-            let missed = facts.missed.iter().map(|(method, _)| MethodId(method.0 as u32 + 1));
-            let dropped = facts.governor.iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
-            let missed = missed.chain(dropped).collect();
-            let recorded = grow(all, &names, &missed);
-            placed(all, &names, recorded, &missed)
-        }
+        Some(Ok(samples)) => samples,
     };
+    let names = facts.methods.iter().map(|method| method.machine.as_str());
+    let names = Names::of(names, samples, undisturbed.counted);
+    let missed = facts.missed.iter().map(|(method, _)| MethodId(method.0 as u32 + 1));
+    let dropped = facts.governor.iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
+    let missed = missed.chain(dropped).collect();
+    let recorded = grow(all, &names, &missed);
+    let mut placed = placed(all, &names, recorded, &missed);
+    let mut partial = None;
+    let unseen = placed.unseen as f64 / placed.inside.max(1) as f64;
+    if is_partial && unseen > TOLERATED {
+        let any = (1..=facts.methods.len()).map(|number| MethodId(number as u32)).collect();
+        grow(all, &names, &any);
+        placed = self::placed(all, &names, recorded, &any);
+        partial = Some(format!(
+            "no call of a root was recorded from its beginning to its end, and {:.0} % of the samples of the undisturbed code were in calls that the \
+             recording has not come to: those have times, and 0 calls. Record for longer",
+            100.0 * unseen
+        ));
+    }
     (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut);
-    (basis, Some(placed))
+    Sampled { basis, placed: Some(placed), partial }
 }
 
 /// What each root's calls are charged, against calls that took no part in that: those that were held out, or control invocations.

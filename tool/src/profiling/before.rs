@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 pub(super) use self::timing::{RootsTimed, TimedBefore, time_roots};
+use super::assemble::is_partial;
 use super::recorder::{PERIOD, Recorder};
 use super::{BareTiming, Settings, Start};
 use crate::budget::Governor;
@@ -178,7 +179,7 @@ impl Before {
         let missed = session.graph().missed().map(|(method, _)| method).chain(dropped).collect();
         let recorded = grow(&mut all, &names, &missed);
         let placed = placed(&all, &names, recorded, &missed);
-        is_enough(placed.inside, placed.unseen)
+        is_enough(placed.inside, if is_partial(decoder) { 0 } else { placed.unseen })
     }
 }
 

@@ -36,26 +36,21 @@ pub(crate) fn record(
     directory: &Path,
 ) -> Result<Stacks, String> {
     let file = directory.join("truth.collapsed");
-    let mut command = Command::new(jdk.program("java"));
-    command.arg("-cp").arg(libraries.join("*")).args(["one.profiler.AsyncProfilerLoader", "profiler"]);
-    // Timers of each thread (ctimer) need no permission, unlike hardware counters; signatures tell overloads apart.
-    command.args([
-        "-e",
-        "ctimer",
-        "-i",
-        "10ms",
-        "-j",
-        "2048",
-        "-g",
-        "-o",
-        "collapsed",
-        "-d",
-        &duration.as_secs().to_string(),
-    ]);
+    // Timers of each thread (ctimer) need no permission, unlike hardware counters.
+    let mut command = command(libraries, jdk, "ctimer", duration.as_secs());
     command.arg("-f").arg(&file).arg(pid.to_string());
     process::run(&mut command, duration + LIMIT)?;
     let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(parse(&text))
+}
+
+/// Its command, to which the file and the pid are to be added: an event is sampled every 10 ms, for so many seconds.
+pub(crate) fn command(libraries: &Path, jdk: &Jdk, event: &str, seconds: u64) -> Command {
+    let mut command = Command::new(jdk.program("java"));
+    command.arg("-cp").arg(libraries.join("*")).args(["one.profiler.AsyncProfilerLoader", "profiler"]);
+    // Signatures tell overloads apart.
+    command.args(["-e", event, "-i", "10ms", "-j", "2048", "-g", "-o", "collapsed", "-d", &seconds.to_string()]);
+    command
 }
 
 /// Collapsed stacks: `a/B.m(Ljava/lang/String|)V;a/C.n()V 12`, from the thread's first method on.

@@ -63,13 +63,13 @@ impl Recorder<'_> {
         Ok((stacks, round * rounds))
     }
 
-    fn start(&self) -> Result<(), String> {
+    pub(crate) fn start(&self) -> Result<(), String> {
         let settings = self.directory.join("truth.jfc");
         write(&settings, SETTINGS)?;
         self.command(&["JFR.start", "name=zoo", &format!("settings={}", settings.display())])
     }
 
-    fn stop(&self) -> Result<(), String> {
+    pub(crate) fn stop(&self) -> Result<(), String> {
         self.command(&["JFR.stop", "name=zoo"])
     }
 

@@ -163,7 +163,7 @@ impl Block<'_> {
         let root = root.ok_or_else(|| format!("{} has no root {}", program.name, self.case.root))?;
         let built = Built::prepare(&program, compiler)?;
         let packaging = Packaging::ClassPath;
-        let setting = Setting { program: &program, built: &built, packaging, jdk: self.jdk, pace: PACE };
+        let setting = Setting { program: &program, built: &built, packaging, jdk: self.jdk, pace: PACE, threads: 0 };
         let parts = mechanisms.chunks(BETWEEN).flat_map(|part| std::iter::once("").chain(part.iter().copied()));
         let mut runs: Vec<Run> = Vec::new();
         for without in parts.chain([""]) {

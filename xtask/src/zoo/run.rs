@@ -12,6 +12,8 @@ use super::program::{Packaging, Program, Root};
 use super::talker::{Complaints, Mark, Talker};
 use super::tool::{self, Moment, Profiled};
 
+/// How many threads that hardly run a program is to have beside its own.
+const THREADS: &str = "ZOO_THREADS";
 /// The client's meter, of every program that has a client.
 const CLIENT: &str = "client";
 
@@ -63,6 +65,8 @@ pub(crate) struct Setting<'s> {
     pub(crate) packaging: Packaging,
     pub(crate) jdk: &'s Jdk,
     pub(crate) pace: Pace,
+    /// Of the program, beside its own: they hardly run.
+    pub(crate) threads: u16,
 }
 
 /// A program at work, with its client if it has one.
@@ -113,6 +117,7 @@ impl Setting<'_> {
     pub(crate) fn start(&self, directory: &Path) -> Result<Work, String> {
         let description = &self.program.description;
         let mut command = self.built.program(self.jdk, description, self.packaging);
+        command.env(THREADS, self.threads.to_string());
         let program = Talker::start(&mut command, &directory.join("program.log"))?;
         let client = description.client.as_ref().map(|main| {
             let mut command = self.built.java(self.jdk, main);
@@ -208,6 +213,14 @@ impl Work {
         std::thread::sleep(pace.looking);
         let to = self.mark()?;
         self.phase(root, &from, &to)
+    }
+
+    /// How many of the root's calls ended in a second, for so long.
+    pub(crate) fn rate(&mut self, root: &Root, long: Duration) -> Result<f64, String> {
+        let from = self.mark()?;
+        std::thread::sleep(long);
+        let to = self.mark()?;
+        Ok(self.window(root, &from, &to)?.rate())
     }
 
     /// What the root's meter has counted between two moments.

@@ -36,6 +36,10 @@ public final class Zoo {
     }
 
     private static void ready(String port) {
+        int idle = Integer.parseInt(System.getenv().getOrDefault("ZOO_THREADS", "0"));
+        for (int i = 0; i < idle; i++) {
+            daemon("zoo-idle-" + i, Zoo::idle);
+        }
         ClassLoader loader = Thread.currentThread().getContextClassLoader();
         daemon("zoo-commands", () -> obey(loader));
         daemon("zoo-reports", Zoo::report);
@@ -62,6 +66,17 @@ public final class Zoo {
     static void say(String line) {
         OUT.println("ZOO " + line);
         OUT.flush();
+    }
+
+    /** As a thread of a pool that has nothing to do. */
+    private static void idle() {
+        try {
+            while (true) {
+                Thread.sleep(TICK_MS);
+            }
+        } catch (InterruptedException end) {
+            // Nobody interrupts it but an end of the program.
+        }
     }
 
     private static void report() {

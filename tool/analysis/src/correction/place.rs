@@ -363,6 +363,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_partial_recording_has_not_come_to_has_nodes_where_it_was_sampled() {
+        let mut cct = Cct::new();
+        let root = cct.child(NodeId::TOP, MethodId(1));
+        let early = cct.call(root, MethodId(2), 0);
+        let names = ["C.root()V", "C.early()V", "C.late()V"];
+        // root, early; root, late, early.
+        let sample = |frames: &[u32]| Sample {
+            at_ns: 1,
+            thread: 7,
+            frames: frames.iter().copied().map(FrameIndex).collect(),
+            is_cut: false,
+        };
+        let stacks = vec![sample(&[0, 1]), sample(&[0, 2, 1])];
+        let samples = Samples { methods: names.map(str::to_owned).to_vec(), stacks };
+        let names = Names::of(names.into_iter(), &samples, (0, 9));
+        let any = (1..=3).map(MethodId).collect();
+        let recorded = grow(&mut cct, &names, &any);
+        let below = cct.callee(root, MethodId(3)).and_then(|late| cct.callee(late, MethodId(2)));
+        let placed = placed(&cct, &names, recorded, &any);
+        let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
+        assert_eq!((own(early), below.map(own), placed.unseen), (1, Some(1), 0));
+    }
+
+    #[test]
     fn threads_wait_in_roots_for_what_they_do_not_run() {
         let placed = Placed { threads: FxHashMap::from_iter([(1, (50, 100)), (2, (0, 100))]), ..Placed::default() };
         // The first runs for 8 s, half of it in roots, whose calls take 5.
