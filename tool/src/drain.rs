@@ -26,9 +26,6 @@ const TALLY_PERIOD: Duration = Duration::from_millis(100);
 /// That takes at most this part of the thread's time: trees may be large.
 const TALLY_PART: u32 = 20;
 
-/// How often a tally has what the threads had of the processors anew: that is read thread by thread.
-const ACCOUNT_PERIOD: Duration = Duration::from_millis(500);
-
 /// What the draining thread tells while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -177,8 +174,17 @@ struct Worker {
 struct Tallies {
     sender: watch::Sender<Tally>,
     due: Instant,
-    /// When the next account of the processors is.
-    account: Instant,
+}
+
+impl Tallies {
+    fn send_if_due(&mut self, decoder: &Decoder) {
+        let start = Instant::now();
+        if start >= self.due {
+            self.sender.send_replace(Tally::of(decoder));
+            let end = Instant::now();
+            self.due = end + TALLY_PERIOD.max((end - start) * TALLY_PART);
+        }
+    }
 }
 
 impl Worker {
@@ -193,7 +199,9 @@ impl Worker {
             if let Some(request) = request {
                 self.meet(request, progress);
             }
-            self.tally();
+            if let Some(tallies) = &mut self.tallies {
+                tallies.send_if_due(&self.decoder);
+            }
             self.tell(progress);
             if calls.is_some_and(|calls| self.decoder.roots_completed() >= calls) {
                 progress.enough.notify_one();
@@ -242,29 +250,7 @@ impl Worker {
                 self.reader.interrupted();
                 let _ = done.send(());
             }
-            Request::Tally(sender) => {
-                let now = Instant::now();
-                self.tallies = Some(Tallies { sender, due: now, account: now });
-            }
-        }
-    }
-
-    /// Adds everything up, if somebody wants that and it is time.
-    fn tally(&mut self) {
-        let now = Instant::now();
-        let Some(Tallies { due, account, .. }) = &mut self.tallies else { return };
-        if now < *due {
-            return;
-        }
-        if now >= *account {
-            *account = now + ACCOUNT_PERIOD;
-            self.account();
-        }
-        let tally = Tally::of(&self.decoder);
-        let took = now.elapsed();
-        if let Some(tallies) = &mut self.tallies {
-            tallies.sender.send_replace(tally);
-            tallies.due = now + took + TALLY_PERIOD.max(took * TALLY_PART);
+            Request::Tally(sender) => self.tallies = Some(Tallies { sender, due: Instant::now() }),
         }
     }
 

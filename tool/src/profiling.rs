@@ -323,7 +323,7 @@ pub(crate) async fn prepare(
     let before = sampling.map(|sampling| sampling.end(timed.settled));
     if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
-        let governor = Governor::new(limit, probes, timed.roughly).with_scheduled_before(wanted.so_far());
+        let governor = Governor::new(limit, probes, timed.roughly).with_scheduled(wanted.so_far());
         session.keep_to(governor, drain.tallies());
     }
     session.instrument(first, long).await?;

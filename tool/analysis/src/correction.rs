@@ -34,7 +34,7 @@ mod whole;
 pub use place::{Names, Placed, grow, placed};
 pub use root_calls::{MIN_CONTROLS, MOST_OF_A_PAIR_NS, Reference, RootCalls, root_calls};
 pub use threads::{divided, grown};
-pub use whole::{Whole, Wholes, wholes};
+pub use whole::{Whole, Wholes, untimed, wholes};
 
 use crate::cct::{Cct, NodeId};
 use headwater_profile::profile::{Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Tree};
@@ -218,7 +218,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
         if recorded.is_outermost(index) {
             let whole = match wholes.get(&id) {
                 Some(whole) => *whole,
-                None => Whole { total_ns: below[index].sum(), error_ns: below[index].error(), unsettled: 0.0 },
+                None => Whole::measured(&below[index]),
             };
             let most = if below[index].run > 0.0 { (1.0 - RUNNING) * whole.total_ns } else { whole.total_ns };
             let wait = (waits * below[index].wait).min(most);

@@ -22,7 +22,7 @@ use crate::callgraph::{MethodRecord, Missed, PatternIndex, Unseen};
 use crate::cct::{Cct, NodeId};
 use crate::correction::{
     MIN_CONTROLS, Names, Placed, Reference, RootCalls, Wholes, correct, divided, grow, grown, placed, root_calls,
-    wholes,
+    untimed, wholes,
 };
 use crate::decode::{Decoder, FOLDED, Invocations, PairCost, Summary};
 use crate::profile::{
@@ -168,6 +168,8 @@ pub(crate) fn profile(
         }
     }
     if let Some(part) = undisturbed.unsettled {
+        // What a root takes while code is interpreted, that was not timed without probes, is not what it takes.
+        known.extend(untimed(&all, &clock, &known));
         known.values_mut().for_each(|whole| whole.unsettle(part, !undisturbed.is_sampled_settled));
     }
     let known_nodes = all.len();

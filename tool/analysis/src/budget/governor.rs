@@ -25,8 +25,6 @@ const EVIDENCE_NS: f64 = 50e6;
 const EVIDENCE_OF_CALLS_NS: f64 = 3e9;
 /// What is older than so much of a root's time counts half, if that leaves whole calls.
 const WINDOW_NS: f64 = 500e6;
-/// What is older than so much time of threads that wanted a processor counts half for how long they stand in line.
-const WINDOW_OF_LINES_NS: u64 = 2_000_000_000;
 /// For so long after a drop nothing is judged.
 const SETTLING: Duration = Duration::from_millis(300);
 /// However little time a method takes, it tells as much as this part of its root's.
@@ -138,10 +136,8 @@ pub struct Governor {
     /// As far as it was added to the windows.
     seen: Tally,
     windows: FxHashMap<MethodId, RootTally>,
-    /// How threads had processors lately.
+    /// How threads had processors before anything was changed: compilers take them away later, as long as they have to, which is no reason to drop anything.
     scheduled: Scheduled,
-    /// And before anything was changed, if that is known.
-    scheduled_before: Option<Scheduled>,
     exhausted: Vec<MethodId>,
     due: Vec<Due>,
     dropped: Vec<Dropped>,
@@ -163,7 +159,6 @@ impl Governor {
             seen: Tally::default(),
             windows: FxHashMap::default(),
             scheduled: Scheduled::default(),
-            scheduled_before: None,
             exhausted: Vec::new(),
             due: Vec::new(),
             dropped: Vec::new(),
@@ -175,16 +170,12 @@ impl Governor {
 
     /// This is how threads had processors before anything was changed.
     #[must_use]
-    pub fn with_scheduled_before(self, scheduled: Scheduled) -> Governor {
-        Governor { scheduled_before: (scheduled.wanted_ns() > 0).then_some(scheduled), ..self }
+    pub fn with_scheduled(self, scheduled: Scheduled) -> Governor {
+        Governor { scheduled, ..self }
     }
 
     /// Takes in what has been decoded since the last tally.
     pub fn observe(&mut self, tally: Tally, now: Duration) {
-        self.scheduled.add(tally.scheduled.since(self.seen.scheduled));
-        if self.scheduled.wanted_ns() > WINDOW_OF_LINES_NS {
-            self.scheduled = self.scheduled.halved();
-        }
         if now >= self.settled {
             self.add_to_windows(&tally);
         }
@@ -232,8 +223,7 @@ impl Governor {
     }
 
     fn clock_of_decisions(&self) -> Clock {
-        // Compilers take processors away as long as they have to, which is no reason to drop anything.
-        self.rules.in_place(self.clock(), self.scheduled_before.unwrap_or(self.scheduled))
+        self.rules.in_place(self.clock(), self.scheduled)
     }
 
     /// The roots that have run for long enough since the last drop, the dearest first.

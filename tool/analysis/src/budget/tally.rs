@@ -5,7 +5,7 @@ use headwater_protocol::word::PauseReason;
 use rustc_hash::FxHashMap;
 
 use crate::cct::{Cct, NodeId};
-use crate::decode::{Controls, Decoder, Scheduled};
+use crate::decode::{Controls, Decoder};
 
 /// A method's calls below one root.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -44,8 +44,6 @@ pub struct Tally {
     pub waited_ns: f64,
     /// Calls of roots that were timed as wholes while recording went on.
     pub controls: FxHashMap<MethodId, Controls>,
-    /// How long threads inside the roots ran and stood in line for a processor, as far as was looked at.
-    pub scheduled: Scheduled,
 }
 
 impl Tally {
@@ -59,7 +57,6 @@ impl Tally {
             roots: sums.roots.into_iter().map(|root| (root.method, root.tally())).collect(),
             waited_ns: decoder.pauses(PauseReason::Buffer).duration_ns as f64,
             controls: decoder.controls().clone(),
-            scheduled: decoder.scheduled(),
         }
     }
 }

@@ -210,34 +210,14 @@ fn what_is_too_dear_goes_at_once() {
 #[test]
 fn who_stands_in_line_for_a_processor_waits_for_what_probes_run_too() {
     // Two calls of 1.6 s each, of which 0.3 s are probes.
-    let dropped = |queued_part: f64| {
-        let mut governor = Governor::new(Limit::UNASKED, PROBES, FxHashMap::default());
-        let ms = |part: f64| (part * 3_200e6) as u64;
-        for second in 1..=2 {
-            let mut tally = tally_of_calls(2.0, ROOT, 2_600, &[(2, 6_000_000, 0)], &IN_PLACE);
-            tally.scheduled = Scheduled { ran_ns: ms(1.0 - queued_part), queued_ns: ms(queued_part) };
-            governor.observe(tally, s(second));
-        }
-        ids(&governor.decide(s(2), BATCH, all))
-    };
-    assert_eq!(dropped(0.0), Vec::<u32>::new(), "no longer than it takes anyway");
-    assert_eq!(dropped(0.8), [2], "nearly the whole call, with the waiting for them");
-}
-
-#[test]
-fn what_compilers_take_of_the_processors_since_the_beginning_is_no_reason_to_drop() {
-    // 300 ms of a call that takes 500.
-    let dropped = |queued_before: u64| {
-        let undisturbed_ns = FxHashMap::from_iter([(ROOT, 500e6)]);
-        let before = Scheduled { ran_ns: 100 - queued_before, queued_ns: queued_before };
-        let mut governor = Governor::new(Limit::UNASKED, PROBES, undisturbed_ns).with_scheduled_before(before);
-        let mut tally = tally_of_calls(2.0, ROOT, 2_600, &[(2, 6_000_000, 0)], &IN_PLACE);
-        tally.scheduled = Scheduled { ran_ns: 1_000_000_000, queued_ns: 1_000_000_000 };
-        governor.observe(tally, s(1));
+    let dropped = |queued_ns: u64| {
+        let scheduled = Scheduled { ran_ns: 100 - queued_ns, queued_ns };
+        let mut governor = Governor::new(Limit::UNASKED, PROBES, FxHashMap::default()).with_scheduled(scheduled);
+        governor.observe(tally_of_calls(2.0, ROOT, 2_600, &[(2, 6_000_000, 0)], &IN_PLACE), s(1));
         ids(&governor.decide(s(1), BATCH, all))
     };
-    assert_eq!(dropped(0), Vec::<u32>::new());
-    assert_eq!(dropped(50), [2], "others have had the machine all the time");
+    assert_eq!(dropped(0), Vec::<u32>::new(), "no longer than it takes anyway");
+    assert_eq!(dropped(80), [2], "nearly the whole call, with the waiting for them");
 }
 
 #[test]

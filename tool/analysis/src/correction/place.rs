@@ -152,8 +152,10 @@ pub fn grow(cct: &mut Cct, names: &Names<'_>, missed: &FxHashSet<MethodId>) -> u
     let is_small = steps.len() <= MOST;
     for (at, way) in &ways {
         let (mut from, mut node) = (at.index(), *at);
-        let was_recorded = |method: &MethodId| called.contains(method) && (is_small || missed.contains(method));
-        let kept = way.iter().rposition(was_recorded).map_or(0, |last| last + 1);
+        let kept = match is_small {
+            true => way.iter().rposition(|method| called.contains(method)).map_or(0, |last| last + 1),
+            false => usize::from(called.contains(&way[0]) && missed.contains(&way[0])),
+        };
         for (index, method) in way.iter().enumerate() {
             let (step, samples) = steps[&(from, *method)];
             if samples < LEAST && index >= kept {

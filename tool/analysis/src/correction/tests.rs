@@ -282,3 +282,17 @@ fn what_was_measured_of_the_callees_of_a_method_that_lost_its_probes_is_not_anot
     assert!(total(vec![false; 4]) < 50_000_000, "as much as two samples");
     assert_eq!(total(vec![false, true, false, false]), 80_000_000);
 }
+
+#[test]
+fn a_root_that_was_not_timed_is_as_unsettled_as_those_that_were() {
+    let cct = called((1, 1_000_000), &[(10, 500_000)]);
+    let mut wholes = untimed(&cct, &CLOCK, &Wholes::default());
+    let error = |wholes: &Wholes| {
+        let root = correct(&cct, &CLOCK, wholes, None, None).nodes[0];
+        root.total_error_ns as f64 / root.total_ns as f64
+    };
+    assert_eq!(correct(&cct, &CLOCK, &wholes, None, None), measured(&cct));
+    wholes.values_mut().for_each(|whole| whole.unsettle(0.5, false));
+    assert!(error(&Wholes::default()) < 0.01 && error(&wholes) >= 0.5, "{}", error(&wholes));
+    assert!(untimed(&cct, &CLOCK, &wholes).is_empty());
+}

@@ -27,6 +27,11 @@ pub struct Whole {
 }
 
 impl Whole {
+    /// As it was recorded, less the probes.
+    pub(super) fn measured(of: &Measured) -> Whole {
+        Whole { total_ns: of.sum(), error_ns: of.error(), unsettled: 0.0 }
+    }
+
     /// It was timed in code that was still being compiled, and may be wrong by such a part; and so may be how it divides, if that was sampled then.
     pub fn unsettle(&mut self, part: f64, are_samples_too: bool) {
         self.error_ns = self.error_ns.hypot(part * self.total_ns);
@@ -77,4 +82,11 @@ pub fn wholes(cct: &Cct, clock: &Clock, roots: &[RootCalls], reference: Referenc
         ))
     };
     cct.roots().into_iter().filter_map(whole).collect()
+}
+
+/// Of the other roots, as much as was measured.
+pub fn untimed(cct: &Cct, clock: &Clock, timed: &Wholes) -> Wholes {
+    let recorded = Recorded::of(cct, clock);
+    let measured = |(id, _): (NodeId, Below)| (id, Whole::measured(&recorded.below[id.index()]));
+    cct.roots().into_iter().map(measured).filter(|(id, _)| !timed.contains_key(id)).collect()
 }

@@ -14,20 +14,10 @@ impl Scheduled {
         self.queued_ns += other.queued_ns;
     }
 
-    /// How long it wanted a processor.
-    pub fn wanted_ns(self) -> u64 {
-        self.ran_ns + self.queued_ns
-    }
-
-    /// The part of that in which it stood in line; `None` if nothing is known.
+    /// The part of the time in which it stood in line; `None` if nothing is known.
     pub fn queued(self) -> Option<f64> {
-        let wanted_ns = self.wanted_ns();
+        let wanted_ns = self.ran_ns + self.queued_ns;
         (wanted_ns > 0).then(|| self.queued_ns as f64 / wanted_ns as f64)
-    }
-
-    /// The same part, of half as long.
-    pub fn halved(self) -> Scheduled {
-        Scheduled { ran_ns: self.ran_ns / 2, queued_ns: self.queued_ns / 2 }
     }
 
     /// What it had since then.

@@ -9,8 +9,6 @@ const UNKNOWN: f64 = 0.5;
 const UNKNOWN_SHARE: f64 = 0.25;
 /// A part of the time in which threads stand in line for a processor that is worth being said.
 const CROWDED: f64 = 0.1;
-/// Calls that were timed before code was settled are uncertain by so much at least.
-const UNSETTLED: f64 = 0.25;
 /// Parts of at least so much of all roots' time are looked at.
 const LARGE: f64 = 0.05;
 /// A share whose standard deviation is more than this, and than this part of it, has a range instead of a number.
@@ -41,10 +39,6 @@ impl Belief {
         let errors = roots().map(|root| root.total_error_ns).sum::<u64>() as f64 / all_ns as f64;
         let controls =
             || profile.controls.iter().filter(|control| control.charged_ns > 0.0 && control.control_ns > 0.0);
-        // It was to be timed without probes, and was not: what it took while code was interpreted is not what it takes.
-        let is_as_recorded =
-            profile.basis.is_settled == Some(false) && errors < UNSETTLED && controls().next().is_none();
-        let errors = if is_as_recorded { f64::INFINITY } else { errors };
         let apart = controls().map(|control| {
             let apart_ns = (control.charged_ns - control.control_ns).abs();
             // What a standard error explains is no difference.
@@ -253,8 +247,5 @@ mod tests {
         let expected = "times not known: compilers were busy to the end; shares good to 4 points (100 samples of the undisturbed code); counts are exact";
         assert_eq!(said, expected);
         assert_eq!(line(&Profile::default()), None);
-        unknown = Profile { basis: unknown.basis, ..profile(50, 40) };
-        let said = line(&unknown).expect("there are times");
-        assert!(said.starts_with("times not known: compilers were busy to the end"), "no call was timed: {said}");
     }
 }
