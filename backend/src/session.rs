@@ -311,7 +311,7 @@ impl Session {
                 self.open_calls.list(jni, &self.target, &roots).map(Reply::Stacks).map_err(|error| failed(&error))
             }
             Command::Sample { roots, looks } => {
-                below::sample(jni, &self.target, &roots, looks).map_err(|error| failed(&error))
+                below::sample(jni, &self.target, &roots, looks).map(Reply::Sampled).map_err(|error| failed(&error))
             }
             Command::FollowOpen { methods, threads } => self
                 .open_calls

@@ -13,8 +13,10 @@ mod bytes;
 pub mod events;
 mod greeting;
 mod optional_bytes;
+mod stacks;
 
 pub use greeting::{Greeting, Internal, Standing, Welcome};
+pub use stacks::{Frame, RunningCall, Seen, SeenCall, ThreadStack};
 
 /// Request numbers; each side counts its own.
 pub type RequestId = u64;
@@ -152,7 +154,7 @@ pub enum Command {
     },
     /// The calls that all threads are in. Answered by [`Reply::Calls`].
     ListCalls,
-    /// Which classes' code threads run below one of these methods, by their stacks. Answered by [`Reply::Sampled`].
+    /// What threads run below one of these methods, by their stacks. Answered by [`Reply::Sampled`].
     Sample {
         /// Which methods.
         roots: Vec<MethodRef>,
@@ -207,12 +209,7 @@ pub enum Reply {
     /// To [`Command::ListStacks`].
     Stacks(Vec<ThreadStack>),
     /// To [`Command::Sample`].
-    Sampled {
-        /// On how many stacks the class was from the outermost such call on.
-        classes: Vec<(ClassId, u32)>,
-        /// What the looks took.
-        paused_ns: u64,
-    },
+    Sampled(Seen),
     /// To [`Command::Stop`].
     Stopped {
         /// `System.nanoTime()` when recording ended.
@@ -438,35 +435,6 @@ pub struct MethodRef {
     pub name: String,
     /// Its descriptor.
     pub descriptor: String,
-}
-
-/// A thread's stack at one moment, from the outermost call of a root on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadStack {
-    /// The thread.
-    pub thread: ThreadId,
-    /// Its name.
-    pub name: String,
-    /// The calls, the outermost first.
-    pub frames: Vec<Frame>,
-}
-
-/// A call that a thread is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunningCall {
-    /// Stands for the version of the method that it runs.
-    pub version: u64,
-    /// The method's class.
-    pub class: ClassId,
-}
-
-/// A call on a thread's stack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame {
-    /// Of this method.
-    pub method: MethodRef,
-    /// It runs code that has been replaced meanwhile, and so began before that.
-    pub replaced: bool,
 }
 
 /// What a retransformation did.

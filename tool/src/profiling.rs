@@ -14,7 +14,7 @@ use crate::drain::Drain;
 use crate::jvm::Jvm;
 use crate::profile::Profile;
 use crate::profiling::live::{Attached, Live};
-use crate::session::{Estimate, Event, Session, SessionError, Spent};
+use crate::session::{Estimate, Event, Gentle, Session, SessionError, Spent};
 use crate::ticker::monotonic_ns;
 
 pub(crate) mod assemble;
@@ -311,7 +311,7 @@ pub(crate) async fn prepare(
         sampling.iter_mut().for_each(Sampling::changing);
         observer(Stage::Estimated(estimate));
     };
-    let first = session.select_roots(announce).await?;
+    let mut first = session.select_roots(announce).await?;
     let timed = match &sampling {
         // Who has asked for an undisturbed phase gets times from it.
         Some(sampling) if settings.bare == BareTiming::Auto && sampling.may_be_enough() => {
@@ -320,7 +320,15 @@ pub(crate) async fn prepare(
         _ => TimedBefore::default(),
     };
     let long = timed.long();
-    let before = sampling.map(|sampling| sampling.end(timed.settled));
+    let mut before = sampling.map(|sampling| sampling.end(timed.settled));
+    // Without limits nothing has to be among the first.
+    if let Some(before) = before.as_mut().filter(|_| settings.gentle(start) == Gentle::On)
+        && let Some(samples) = before.soon(session).await?
+    {
+        first.extend(session.select_sampled(samples).await?);
+        first.sort_unstable();
+        first.dedup();
+    }
     if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
         let governor = Governor::new(limit, probes, timed.roughly).with_scheduled(wanted.so_far());

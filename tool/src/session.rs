@@ -306,7 +306,10 @@ impl Session {
             self.find_running().await?;
         }
         let step = self.graph.start();
-        let classes = self.settle(step).await?;
+        let mut classes = self.settle(step).await?;
+        classes.extend(self.select_seen().await?);
+        classes.sort_unstable();
+        classes.dedup();
         announce(Estimate {
             loaded: self.graph.loaded_classes(),
             classes: classes.len(),

@@ -5,8 +5,8 @@ use headwater_protocol::message::events::{
 };
 use headwater_protocol::message::{
     Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, Internal, MethodInfo,
-    MethodRef, Notice, Omitted, Patience, Reply, Reveal, RunningCall, Standing, ThreadStack, ToAgent, ToTool,
-    UnlinkedClass, Upcall, Welcome,
+    MethodRef, Notice, Omitted, Patience, Reply, Reveal, RunningCall, Seen, SeenCall, Standing, ThreadStack, ToAgent,
+    ToTool, UnlinkedClass, Upcall, Welcome,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
 use headwater_tests::random::Random;
@@ -195,6 +195,12 @@ pub(crate) fn replies() -> Vec<Reply> {
         name: "worker".to_owned(),
         frames: vec![Frame { method: method_ref(), replaced: true }],
     };
+    let seen = Seen {
+        classes: vec![(ClassId(3), 9)],
+        methods: vec![method_ref()],
+        calls: vec![SeenCall { by: None, method: 0 }, SeenCall { by: Some(0), method: 0 }],
+        paused_ns: 1000,
+    };
     vec![
         Reply::Done,
         Reply::Calibration(calibration),
@@ -206,7 +212,7 @@ pub(crate) fn replies() -> Vec<Reply> {
         Reply::Hotswapped(hotswap()),
         Reply::Calls(vec![(ThreadId(77), vec![RunningCall { version: 5, class: ClassId(3) }])]),
         Reply::Stacks(vec![stack]),
-        Reply::Sampled { classes: vec![(ClassId(3), 9)], paused_ns: 1000 },
+        Reply::Sampled(seen),
         Reply::Stopped { time_ns: -1 },
         Reply::Telling(Telling { now_ns: 5, has_unloads: true, has_pools: true }),
         Reply::Detached { hotswap: hotswap() },

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use headwater_protocol::message::events::Telling;
 use headwater_protocol::message::{
     Answer, Calibration, ClassFileBytes, ClassInfo, Command, Frame, Greeting, HotswapResult, MethodInfo, MethodRef,
-    Notice, Reply, RunningCall, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall,
+    Notice, Reply, RunningCall, Seen, SeenCall, ThreadStack, ToAgent, ToTool, UnlinkedClass, Upcall,
 };
 use headwater_protocol::{ClassId, LoaderId, MethodId, PROTOCOL_VERSION, ThreadId, wire};
 use headwater_rewriter::ClassFile;
@@ -263,7 +263,7 @@ impl<'a> Agent<'a> {
                 let call = RunningCall { version: edge(self.random), class: self.any_class() };
                 Reply::Calls(vec![(ThreadId(77), vec![call])])
             }
-            Command::Sample { .. } => Reply::Sampled { classes: vec![(self.any_class(), 7)], paused_ns: 5 },
+            Command::Sample { roots, .. } => Reply::Sampled(self.seen(roots)),
             Command::Stop => Reply::Stopped { time_ns: 1 << 30 },
             Command::Tell(_) => Reply::Telling(Telling::default()),
             Command::Detach => Reply::Detached { hotswap: HotswapResult::default() },
@@ -285,6 +285,17 @@ impl<'a> Agent<'a> {
         let mut frames: Vec<Frame> = frames.collect();
         frames.extend(roots.first().map(|root| Frame { method: root.clone(), replaced: true }));
         vec![ThreadStack { thread: ThreadId(7), name: "open".to_owned(), frames }]
+    }
+
+    fn seen(&mut self, roots: &[MethodRef]) -> Seen {
+        let methods: Vec<MethodRef> = roots.iter().cloned().chain((0..3).map(|_| self.any_method())).collect();
+        let call = |at: u32, random: &mut Random| SeenCall {
+            by: (at > 0)
+                .then(|| if random.once_in(8) { edge(random) as u32 } else { random.below(at as usize) as u32 }),
+            method: if random.once_in(8) { edge(random) as u32 } else { random.below(methods.len()) as u32 },
+        };
+        let calls = (0..self.random.below(6) as u32).map(|at| call(at, self.random)).collect();
+        Seen { classes: vec![(self.any_class(), 7)], methods, calls, paused_ns: 5 }
     }
 
     fn any_class(&mut self) -> ClassId {

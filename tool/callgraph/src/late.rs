@@ -120,15 +120,6 @@ impl CallGraph {
         self.methods.miss(called);
     }
 
-    /// Threads were seen below roots in the code of these classes, so often.
-    pub fn ran_below_roots(&mut self, classes: &[(ClassId, u32)]) {
-        for (class, stacks) in classes {
-            if let Some(key) = self.known.mirrors.by_id(*class) {
-                *self.plan.ran.entry(key).or_default() += stacks;
-            }
-        }
-    }
-
     /// Roots first, then those classes in whose code threads were seen below them, then those whose methods are the likeliest to be called, and not
     /// instrumented: what the caller has been entered of before the others.
     pub fn sort_by_urgency(&self, classes: &mut [ClassId]) {

@@ -87,7 +87,7 @@ use known::Known;
 use likely::Likely;
 use methods::Methods;
 use mirror::{ClassKey, Signature};
-use open_calls::OnStack;
+use open_calls::OnStacks;
 use plan::Plan;
 use reachable::Reachable;
 use source::Source;
@@ -117,7 +117,9 @@ enum Work {
     FirstCalls(Vec<MethodId>),
     Linked(Vec<ClassKey>),
     /// Methods that are being executed.
-    Open(Vec<OnStack>),
+    Open(OnStacks),
+    /// Methods that were seen to run.
+    Seen,
     /// A method that is called by reflection.
     Reflected(ClassKey, Signature),
     /// A virtual call is made on an object of a class, for the first time.
@@ -296,6 +298,8 @@ impl CallGraph {
             Work::HaveRun(_) if self.known.roots_only => {}
             Work::HaveRun(methods) => self.select_run(methods),
             Work::Open(methods) => self.enter_open(methods),
+            Work::Seen if self.known.roots_only => {}
+            Work::Seen => self.expect_seen(),
             Work::Rest => {}
         }
         self.reach_inherited_later();
@@ -356,7 +360,7 @@ impl CallGraph {
             Work::Linked(_) => Trigger::Loaded,
             Work::Reflected(..) | Work::Received(..) => Trigger::Used,
             Work::Open(_) => Trigger::Open,
-            Work::HaveRun(_) => Trigger::Seen,
+            Work::HaveRun(_) | Work::Seen => Trigger::Seen,
             Work::Rest => Trigger::Later,
         }
     }

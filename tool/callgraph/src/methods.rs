@@ -224,14 +224,17 @@ impl Methods {
         let Some(record) = self.record(method).filter(|record| record.entered) else { return };
         let was_missed = record.missed.is_some();
         let callees: Vec<MethodId> = record.callees.iter().map(|callee| callee.method).collect();
-        for callee in &callees {
-            if let Some(callee) = self.record_mut(*callee) {
-                callee.called_next = true;
-            }
-        }
+        callees.iter().for_each(|callee| self.expect(*callee));
         // Whoever ran it unseen has called them.
         if was_missed {
             self.miss(callees);
+        }
+    }
+
+    /// A method may be called from now on.
+    pub(super) fn expect(&mut self, method: MethodId) {
+        if let Some(method) = self.record_mut(method) {
+            method.called_next = true;
         }
     }
 

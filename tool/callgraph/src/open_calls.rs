@@ -1,14 +1,16 @@
 //! Calls that began before recording: a root that a thread was in already when its code was replaced, and what it had called.
 //!
 //! All methods from the root on up the stack are in the call graph and have been entered, whether the class hierarchy explains
-//! how one came to the next or not (by reflection, by code outside the filter).
+//! how one came to the next or not (by reflection, by code outside the filter). And before anything is instrumented, and again whenever there is a choice,
+//! stacks are looked at: what was seen there below a root will be entered again, and is selected with the roots.
 
-use headwater_protocol::message::{MethodRef, ThreadStack};
+use headwater_protocol::message::{MethodRef, Seen, ThreadStack};
 use headwater_protocol::{MethodId, ThreadId};
 use headwater_terms::reach::{Trigger, Way};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filter::Caller;
+use super::known::Known;
 use super::mirror::{ClassKey, Signature};
 use super::source::Source;
 use super::{CallGraph, Step, Work};
@@ -24,14 +26,39 @@ pub struct OpenThread {
     pub calls: Vec<MethodId>,
 }
 
-/// A method that is being executed.
+/// A method that is being executed, or was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OnStack {
+struct OnStack {
     class: ClassKey,
     signature: Signature,
     caller: Caller,
     /// The one below it on the first such stack: its place among them, before this one's.
     below: Option<usize>,
+}
+
+/// Those of some stacks, as they lie there: what leads to a method is selected before it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OnStacks {
+    all: Vec<OnStack>,
+    places: FxHashMap<(ClassKey, Signature, Caller), usize>,
+}
+
+impl OnStacks {
+    /// One more, which the method in a place called, or which is the outermost: its place, unless its class is not known.
+    fn add(&mut self, known: &mut Known, method: &MethodRef, by: Option<usize>) -> Option<usize> {
+        let class = known.mirrors.by_id(method.class)?;
+        let signature = known.mirrors.intern_signature(&method.name, &method.descriptor);
+        Some(self.add_of(known, (class, signature), by))
+    }
+
+    fn add_of(&mut self, known: &Known, (class, signature): (ClassKey, Signature), by: Option<usize>) -> usize {
+        let loader = |at: usize| known.mirrors.get(self.all[at].class).loader;
+        let caller = by.map_or(Caller::Root, |by| known.options.caller(loader(by)));
+        *self.places.entry((class, signature, caller)).or_insert_with(|| {
+            self.all.push(OnStack { class, signature, caller, below: by });
+            self.all.len() - 1
+        })
+    }
 }
 
 impl CallGraph {
@@ -50,50 +77,108 @@ impl CallGraph {
 
     /// These threads are inside roots already.
     pub fn open_calls(&mut self, stacks: &[ThreadStack]) -> Step {
-        // As they lie on the stacks: what leads to a method is selected before it.
-        let mut methods: Vec<OnStack> = Vec::new();
-        let mut known = FxHashMap::default();
+        let mut methods = OnStacks::default();
         for stack in stacks {
             // The outermost is a root.
-            let (mut caller, mut below) = (Caller::Root, None);
+            let mut by = None;
             for frame in &stack.frames {
-                let Some(class) = self.known.mirrors.by_id(frame.method.class) else { continue };
-                let signature = self.known.mirrors.intern_signature(&frame.method.name, &frame.method.descriptor);
-                let place = *known.entry((class, signature, caller)).or_insert_with(|| {
-                    methods.push(OnStack { class, signature, caller, below });
-                    methods.len() - 1
-                });
-                caller = self.known.options.caller(self.known.mirrors.get(class).loader);
-                below = Some(place);
+                by = methods.add(&mut self.known, &frame.method, by).or(by);
             }
         }
         self.begin(Work::Open(methods))
     }
 
+    /// Threads were seen below roots in these calls.
+    pub fn ran_below_roots(&mut self, seen: &Seen) {
+        for (class, stacks) in &seen.classes {
+            if let Some(key) = self.known.mirrors.by_id(*class) {
+                *self.plan.ran.entry(key).or_default() += stacks;
+            }
+        }
+        let mut places: Vec<Option<usize>> = Vec::with_capacity(seen.calls.len());
+        for call in &seen.calls {
+            let by = call.by.and_then(|by| *places.get(by as usize)?);
+            let method = seen.methods.get(call.method as usize);
+            places.push(method.and_then(|method| self.plan.seen.add(&mut self.known, method, by)).or(by));
+        }
+    }
+
+    /// The same by samples, which name methods (`a.b.C.m(I)V`): each stack's are these, the outermost first.
+    pub fn ran_in_samples(&mut self, names: &[String], stacks: impl Iterator<Item: Iterator<Item = usize>>) {
+        let roots = self.methods.all().iter().filter(|method| !method.root_of.is_empty());
+        let roots: FxHashSet<String> = roots.map(|method| method.java_name()).collect();
+        let methods: Vec<Option<(ClassKey, Signature)>> = names.iter().map(|name| self.only_named(name)).collect();
+        let is_root: Vec<bool> = names.iter().map(|name| roots.contains(name)).collect();
+        let mut classes = Vec::new();
+        for stack in stacks {
+            let below = stack.skip_while(|method| !is_root.get(*method).is_some_and(|is_root| *is_root));
+            let mut by = None;
+            for method in below.filter_map(|method| *methods.get(method)?) {
+                by = Some(self.plan.seen.add_of(&self.known, method, by));
+                classes.push(method.0);
+            }
+            classes.sort_unstable();
+            classes.dedup();
+            classes.drain(..).for_each(|class| *self.plan.ran.entry(class).or_default() += 1);
+        }
+    }
+
+    /// The method of a name, where one class has it. Samples do not tell namesakes from one another.
+    fn only_named(&mut self, name: &str) -> Option<(ClassKey, Signature)> {
+        let (path, descriptor) = name.split_at(name.find('(')?);
+        let (class, method) = path.rsplit_once('.')?;
+        let &[class] = self.known.mirrors.named(&class.replace('.', "/")) else { return None };
+        Some((class, self.known.mirrors.intern_signature(method, descriptor)))
+    }
+
+    /// Selects what was seen, if it is not selected yet.
+    pub fn select_seen(&mut self) -> Step {
+        self.begin(Work::Seen)
+    }
+
     /// Selects methods that are being executed, and takes them for entered.
-    pub(super) fn enter_open(&mut self, methods: &[OnStack]) {
-        for &OnStack { class: key, signature, caller, below } in methods {
-            let mirror = self.known.mirrors.get(key);
-            if !self.known.options.admits_class(&mirror.name, mirror.loader, caller) {
-                continue;
+    pub(super) fn enter_open(&mut self, methods: &OnStacks) {
+        for at in 0..methods.all.len() {
+            if let Some(id) = self.select_on_stack(methods, at) {
+                self.methods.set_trigger(Trigger::Open);
+                self.enter(id);
+                // The code that is being executed has none.
+                self.plan.guards.unguard(&mut self.reachable.due, id);
             }
-            match self.known.mirrors.method(key, signature) {
-                None if self.known.mirrors.methods(key).is_none() => self.known.need(key),
-                Some(method) if method.has_code() => {
-                    // What is between them is not in the graph: the JDK's, or hidden.
-                    let mut below = std::iter::successors(below, |at| methods[*at].below).map(|at| methods[at]);
-                    let by = below.find_map(|it| self.methods.of(it.class, it.signature));
-                    self.methods.set_trigger(Trigger::Seen);
-                    let selected = self.select(key, signature, Source::new(caller, by, Way::Open));
-                    self.methods.set_trigger(Trigger::Open);
-                    if let Some(id) = selected {
-                        self.enter(id);
-                        // The code that is being executed has none.
-                        self.plan.guards.unguard(&mut self.reachable.due, id);
-                    }
-                }
-                _ => {}
+        }
+    }
+
+    /// Selects methods that were seen to run: they will be entered.
+    pub(super) fn expect_seen(&mut self) {
+        let seen = std::mem::take(&mut self.plan.seen);
+        for at in 0..seen.all.len() {
+            if let Some(id) = self.select_on_stack(&seen, at) {
+                self.methods.raise(id, 1.0);
+                self.methods.expect(id);
             }
+        }
+        self.plan.seen = seen;
+    }
+
+    fn select_on_stack(&mut self, methods: &OnStacks, at: usize) -> Option<MethodId> {
+        let OnStack { class: key, signature, caller, below } = methods.all[at];
+        let mirror = self.known.mirrors.get(key);
+        if !self.known.options.admits_class(&mirror.name, mirror.loader, caller) {
+            return None;
+        }
+        match self.known.mirrors.method(key, signature) {
+            None if self.known.mirrors.methods(key).is_none() => {
+                self.known.need(key);
+                None
+            }
+            Some(method) if method.has_code() => {
+                // What is between them is not in the graph: the JDK's, or hidden.
+                let mut below = std::iter::successors(below, |at| methods.all[*at].below).map(|at| methods.all[at]);
+                let by = below.find_map(|it| self.methods.of(it.class, it.signature));
+                self.methods.set_trigger(Trigger::Seen);
+                self.select(key, signature, Source::new(caller, by, Way::Open))
+            }
+            _ => None,
         }
     }
 

@@ -10,6 +10,7 @@ use super::lines::Lines;
 use super::methods::Methods;
 use super::mirror::{ClassKey, Signature};
 use super::natives::Natives;
+use super::open_calls::OnStacks;
 use super::reflection::Reflection;
 use super::sites::Sites;
 
@@ -26,6 +27,8 @@ pub(super) struct Plan {
     pub(super) dropping: Vec<MethodId>,
     /// On how many stacks below roots classes were seen.
     pub(super) ran: FxHashMap<ClassKey, u32>,
+    /// Methods that were seen there.
+    pub(super) seen: OnStacks,
     pub(super) guards: Guards,
     pub(super) reflection: Reflection,
     pub(super) natives: Natives,

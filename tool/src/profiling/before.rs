@@ -27,7 +27,7 @@ use crate::cct::Cct;
 use crate::clock_source::feature;
 use crate::correction::{Names, grow, placed};
 use crate::decode::Decoder;
-use crate::session::Session;
+use crate::session::{Session, SessionError};
 
 /// Where this class is loaded, the recorder has been begun before.
 const RECORDER: &str = "jdk/jfr/internal/PlatformRecorder";
@@ -37,6 +37,8 @@ const FIRST_JDK: u32 = 23;
 const LEAST: Duration = Duration::from_millis(500);
 /// In less there are too few samples for times of the roots to be of use.
 const LEAST_TIMED: Duration = Duration::from_secs(1);
+/// So long it is waited for what was sampled, before that is instrumented first.
+const SOON: Duration = Duration::from_secs(1);
 /// It takes no longer than this to get ready.
 const LONGEST: Duration = Duration::from_secs(120);
 /// How deep the program is below its roots is not known yet.
@@ -79,8 +81,15 @@ struct Span {
 /// Samples that are being read, or none; and what is known of the roots.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    reading: JoinHandle<Option<Before>>,
+    reading: Reading,
     roots: Option<RootsTimed>,
+}
+
+/// How far samples are read.
+#[derive(Debug)]
+enum Reading {
+    UnderWay(JoinHandle<Option<Before>>),
+    Over(Option<Before>),
 }
 
 impl Sampling {
@@ -143,7 +152,7 @@ impl Sampling {
         };
         // Nobody hears it when it has failed.
         let _ = self.end.send(span);
-        Taken { reading: self.reading, roots }
+        Taken { reading: Reading::UnderWay(self.reading), roots }
     }
 }
 
@@ -157,9 +166,27 @@ fn ns(time: SystemTime) -> i64 {
 }
 
 impl Taken {
-    pub(super) async fn read(self) -> Option<Before> {
-        let before = self.reading.await.ok().flatten()?;
-        Some(Before { roots: self.roots, ..before })
+    pub(super) async fn read(mut self) -> Option<Before> {
+        self.ready().await;
+        let Reading::Over(before) = self.reading else { return None };
+        Some(Before { roots: self.roots, ..before? })
+    }
+
+    /// Waits until they are read. May be cancelled.
+    async fn ready(&mut self) {
+        if let Reading::UnderWay(reading) = &mut self.reading {
+            self.reading = Reading::Over(reading.await.ok().flatten());
+        }
+    }
+
+    /// The samples, if they are there soon: what ran is instrumented first.
+    pub(super) async fn soon(&mut self, session: &mut Session) -> Result<Option<&Samples>, SessionError> {
+        let ready = tokio::time::timeout(SOON, self.ready());
+        session.serve_until(async { drop(ready.await) }).await?;
+        match &self.reading {
+            Reading::Over(Some(before)) => Ok(Some(&before.samples)),
+            Reading::Over(None) | Reading::UnderWay(_) => Ok(None),
+        }
     }
 }
 

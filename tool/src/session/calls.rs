@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use headwater_jfr::Samples;
 use headwater_protocol::message::{Command, Reply, RunningCall};
-use headwater_protocol::{MethodId, ThreadId};
+use headwater_protocol::{ClassId, MethodId, ThreadId};
 
 use super::{Session, SessionError, unexpected};
 use crate::callgraph::{Mechanism, OpenThread};
@@ -97,11 +98,32 @@ impl Session {
     /// Serves what comes, for so long.
     async fn serve_for(&mut self, time: Duration) -> Result<(), SessionError> {
         self.spent.add("wait", time);
-        let until = tokio::time::Instant::now() + time;
-        while let Ok(event) = tokio::time::timeout_at(until, self.next_event()).await {
-            self.serve(event?).await?;
+        self.serve_until(tokio::time::sleep(time)).await
+    }
+
+    /// Serves what comes, until something else is over.
+    pub async fn serve_until(&mut self, over: impl Future<Output = ()>) -> Result<(), SessionError> {
+        tokio::pin!(over);
+        loop {
+            let event = tokio::select! {
+                () = &mut over => return Ok(()),
+                event = self.next_event() => event?,
+            };
+            self.serve(event).await?;
         }
-        Ok(())
+    }
+
+    /// Selects what samples have seen below the roots, with what that will probably call: the classes to be changed for it.
+    pub async fn select_sampled(&mut self, samples: &Samples) -> Result<Vec<ClassId>, SessionError> {
+        let stacks = samples.stacks.iter().map(|sample| sample.frames.iter().map(|frame| frame.0 as usize));
+        self.graph.ran_in_samples(&samples.methods, stacks);
+        self.select_seen().await
+    }
+
+    /// Selects what was seen to run below the roots: the classes to be changed for it.
+    pub(super) async fn select_seen(&mut self) -> Result<Vec<ClassId>, SessionError> {
+        let step = self.graph.select_seen();
+        self.settle(step).await
     }
 
     /// Has the target record what these threads call from now on, and tell when they have returned.
@@ -183,15 +205,13 @@ impl Session {
             return Ok((false, Duration::ZERO));
         }
         let reply = self.command(Command::Sample { roots, looks: LOOKS }, "look at its threads' stacks").await?;
-        let Reply::Sampled { classes, paused_ns } = reply else {
-            return Err(unexpected("look at its threads' stacks", &reply));
-        };
-        let took = Duration::from_nanos(paused_ns);
+        let Reply::Sampled(seen) = reply else { return Err(unexpected("look at its threads' stacks", &reply)) };
+        let took = Duration::from_nanos(seen.paused_ns);
         if let Some(allowance) = &mut self.allowance {
             allowance.take(took);
         }
-        self.graph.ran_below_roots(&classes);
-        Ok((!classes.is_empty(), took))
+        self.graph.ran_below_roots(&seen);
+        Ok((!seen.classes.is_empty(), took))
     }
 
     /// Finds the classes in whose code threads stay.

@@ -109,7 +109,7 @@ impl Session {
     }
 
     /// Has the agent's own thread execute a hotswap, and those that it entails, as far as the limits allow; the rest is left over. Nobody waits for it.
-    pub(super) async fn hotswap_in_background(&mut self, classes: Vec<ClassId>) -> Result<(), SessionError> {
+    pub(super) async fn hotswap_in_background(&mut self, mut classes: Vec<ClassId>) -> Result<(), SessionError> {
         self.nobody_waits_for(&classes);
         if self.must_wait_for(&classes) {
             self.left_over.extend(classes);
@@ -118,6 +118,11 @@ impl Session {
         // Where there is a choice, what runs now goes before what ran at the beginning.
         if self.allowance.is_some() && self.is_in_background && classes.len() > self.cost.most_classes() {
             self.look_below_roots().await?;
+            let seen = self.select_seen().await?;
+            self.nobody_waits_for(&seen);
+            classes.extend(seen);
+            classes.sort_unstable();
+            classes.dedup();
         }
         self.hotswap_by_agent(classes).await
     }

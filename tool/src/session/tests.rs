@@ -4,7 +4,9 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
 use headwater_protocol::layout::Shape;
-use headwater_protocol::message::{Frame, Greeting, MethodInfo, MethodRef, Notice, ThreadStack, Upcall, Welcome};
+use headwater_protocol::message::{
+    Frame, Greeting, MethodInfo, MethodRef, Notice, Seen, SeenCall, ThreadStack, Upcall, Welcome,
+};
 use headwater_protocol::segment::Recording;
 use headwater_protocol::{LoaderId, PROTOCOL_VERSION, wire};
 use headwater_rewriter::ClassFile;

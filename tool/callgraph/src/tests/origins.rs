@@ -1,5 +1,6 @@
 //! Why methods are reached, and why others are not selected.
 
+use headwater_protocol::message::{Seen, SeenCall};
 use headwater_terms::reach::{Obstacle, Trigger, Way};
 
 use super::*;
@@ -148,6 +149,53 @@ fn what_is_on_a_stack_hangs_on_the_nearest_of_the_graph_below_it() {
     assert_eq!(jvm.fate("Square.other()I").trigger, Trigger::Seen);
     jvm.check_origin("Main.helper()I", ROOT, Way::Direct, "");
     assert_eq!(jvm.fate("Main.helper()I").trigger, Trigger::Open, "its caller was seen");
+}
+
+#[test]
+fn what_was_seen_below_a_root_is_selected_before_anything_is_entered() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square", "Disc"]);
+    let method = |class: &str, name: &str, descriptor: &str| MethodRef {
+        class: jvm.classes[class].id,
+        name: name.into(),
+        descriptor: descriptor.into(),
+    };
+    let call = |by, method| SeenCall { by, method };
+    let seen = Seen {
+        classes: Vec::new(),
+        methods: vec![method("Main", "root", "(LShape;)I"), method("Square", "other", "()I")],
+        // The last two name what is not there: whoever answers may say anything.
+        calls: vec![call(None, 0), call(Some(0), 1), call(Some(1), 7), call(Some(9), 1)],
+        paused_ns: 0,
+    };
+    jvm.graph.ran_below_roots(&seen);
+    let step = jvm.graph.select_seen();
+    jvm.settle(step);
+    jvm.check_origin("Square.other()I", ROOT, Way::Open, "");
+    assert_eq!(jvm.fate("Square.other()I").trigger, Trigger::Seen);
+    assert_eq!(jvm.fate("Square.other()I").lacks, None, "it has probes before it is entered");
+    let methods = jvm.graph.methods().len();
+    let step = jvm.graph.select_seen();
+    jvm.settle(step);
+    assert_eq!(jvm.graph.methods().len(), methods, "once is enough");
+}
+
+#[test]
+fn what_samples_have_below_a_root_is_selected_and_what_they_have_around_it_is_not() {
+    let mut jvm = PlayedJvm::new(SHAPES, options("Main::root")).attach(&["Main", "Shape", "Square", "Disc"]);
+    let names = ["Main.helper()I", ROOT, "java.lang.reflect.Method.invoke()V", "Square.other()I", "Disc.area()I"];
+    let names = names.map(str::to_owned);
+    // The last stack has no root on it; what there is no method of is passed over.
+    let stacks: [&[usize]; 2] = [&[0, 1, 2, 3, 9], &[2, 4]];
+    jvm.graph.ran_in_samples(&names, stacks.iter().map(|stack| stack.iter().copied()));
+    let step = jvm.graph.select_seen();
+    jvm.settle(step);
+    jvm.check_origin("Square.other()I", ROOT, Way::Open, "");
+    let is_selected = |method: &str| jvm.graph.methods().iter().any(|it| it.java_name() == method);
+    assert!(is_selected(ROOT) && !is_selected("Disc.area()I"));
+    let class = |name: &str| jvm.classes[name].id;
+    let mut classes = [class("Disc"), class("Square")];
+    jvm.graph.sort_by_urgency(&mut classes);
+    assert_eq!(classes, [class("Square"), class("Disc")], "what ran is the first");
 }
 
 #[test]

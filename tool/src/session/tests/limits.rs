@@ -95,3 +95,29 @@ async fn within_the_limit_threads_wait_again() {
     }
     agent.join().expect("the agent's script went as written");
 }
+
+#[tokio::test]
+async fn where_there_is_a_choice_what_is_on_stacks_is_among_the_first_however_it_is_called() {
+    const CLASSES: std::ops::Range<u64> = 1_000..3_000;
+    let (mut session, agent) = begin(|agent| {
+        let (request, command) = agent.command();
+        let Command::Sample { mut roots, .. } = command else { panic!("{command:?}") };
+        roots.push(MethodRef { class: OTHER, name: "callee".to_owned(), descriptor: "()V".to_owned() });
+        let calls = vec![SeenCall { by: None, method: 0 }, SeenCall { by: Some(0), method: 1 }];
+        let seen = Seen { classes: vec![(OTHER, 1)], methods: roots, calls, paused_ns: 0 };
+        agent.reply(request, Reply::Sampled(seen));
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });
+        agent.tell_methods(request, &[OTHER]);
+        let (request, command) = agent.command();
+        let Command::Hotswap { classes } = command else { panic!("{command:?}") };
+        assert!(classes.contains(&OTHER) && classes.len() < CLASSES.count());
+        agent.send(&ToTool::Reply { request, reply: Err("that is all".to_owned()) });
+    })
+    .await;
+    session.be(Gentle::On, Duration::ZERO);
+    session.is_in_background = true;
+    assert!(session.hotswap_in_background(CLASSES.map(ClassId).collect()).await.is_err());
+    agent.join().expect("the agent's script went as written");
+    assert!(session.graph().methods().iter().any(|method| method.java_name() == "Other.callee()V"));
+}

@@ -34,7 +34,7 @@ pub(super) fn how(step: &Step) -> String {
             "a method of {}, which may run it, was called by reflection, a proxy or a method handle",
             "called by reflection, a proxy or a method handle",
         ),
-        Way::Open => "was on the stack of a thread when the profile began".to_owned(),
+        Way::Open => "was on the stack of a thread".to_owned(),
         Way::Override => "overrides a method, in a class loaded for what runs below the root".to_owned(),
         Way::Native => "native; the calls of it have probes".to_owned(),
         Way::Total => "everything is instrumented (--scheme total)".to_owned(),

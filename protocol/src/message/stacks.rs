@@ -1,0 +1,57 @@
+//! Threads' stacks.
+
+use serde::{Deserialize, Serialize};
+
+use super::MethodRef;
+use crate::{ClassId, ThreadId};
+
+/// A thread's stack at one moment, from the outermost call of a root on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadStack {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its name.
+    pub name: String,
+    /// The calls, the outermost first.
+    pub frames: Vec<Frame>,
+}
+
+/// A call that a thread is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningCall {
+    /// Stands for the version of the method that it runs.
+    pub version: u64,
+    /// The method's class.
+    pub class: ClassId,
+}
+
+/// A call on a thread's stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Of this method.
+    pub method: MethodRef,
+    /// It runs code that has been replaced meanwhile, and so began before that.
+    pub replaced: bool,
+}
+
+/// What threads run below roots, by some looks at their stacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// On how many stacks a class was from the outermost call of a root on.
+    pub classes: Vec<(ClassId, u32)>,
+    /// The methods of the calls, each once.
+    pub methods: Vec<MethodRef>,
+    /// The calls from those of roots on, as a tree, each behind the one that made it. There may have been more.
+    pub calls: Vec<SeenCall>,
+    /// What the looks took.
+    pub paused_ns: u64,
+}
+
+/// A call that threads were seen in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SeenCall {
+    /// The place of the call that made it among all; `None` of the outermost call of a root.
+    pub by: Option<u32>,
+    /// The place of its method among the methods.
+    pub method: u32,
+}
