@@ -13,7 +13,7 @@ use super::filter::Caller;
 use super::known::Known;
 use super::mirror::{ClassKey, Signature};
 use super::source::Source;
-use super::{CallGraph, Step, Work};
+use super::{CallGraph, MethodRecord, Step, Work};
 
 /// A thread that was in a root when recording began.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,18 +109,28 @@ impl CallGraph {
         let roots: FxHashSet<String> = roots.map(|method| method.java_name()).collect();
         let methods: Vec<Option<(ClassKey, Signature)>> = names.iter().map(|name| self.only_named(name)).collect();
         let is_root: Vec<bool> = names.iter().map(|name| roots.contains(name)).collect();
-        let mut classes = Vec::new();
         for stack in stacks {
             let below = stack.skip_while(|method| !is_root.get(*method).is_some_and(|is_root| *is_root));
             let mut by = None;
+            let mut on_it: FxHashSet<(ClassKey, Signature)> = FxHashSet::default();
             for method in below.filter_map(|method| *methods.get(method)?) {
                 by = Some(self.plan.seen.add_of(&self.known, method, by));
-                classes.push(method.0);
+                on_it.insert(method);
             }
-            classes.sort_unstable();
-            classes.dedup();
-            classes.drain(..).for_each(|class| *self.plan.ran.entry(class).or_default() += 1);
+            on_it.iter().for_each(|method| *self.plan.sampled.entry(*method).or_default() += 1);
+            let classes: FxHashSet<ClassKey> = on_it.into_iter().map(|(class, _)| class).collect();
+            classes.into_iter().for_each(|class| *self.plan.ran.entry(class).or_default() += 1);
         }
+    }
+
+    /// Methods that were in one sample alone, and would not have probes without it, or not with the first: their code does not lead to them, or nobody else was
+    /// seen in their class.
+    pub fn chosen_by_chance(&self) -> impl Iterator<Item = MethodId> {
+        let is_by_chance = |method: &&MethodRecord| {
+            let is_found_so = method.history.trigger == Trigger::Seen || self.plan.ran.get(&method.key) == Some(&1);
+            is_found_so && self.plan.sampled.get(&(method.key, method.signature)) == Some(&1)
+        };
+        self.methods.all().iter().filter(is_by_chance).map(|method| method.id)
     }
 
     /// The method of a name, where one class has it. Samples do not tell namesakes from one another.

@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub(super) dropping: Vec<MethodId>,
     /// On how many stacks below roots classes were seen.
     pub(super) ran: FxHashMap<ClassKey, u32>,
+    /// In how many samples methods were.
+    pub(super) sampled: FxHashMap<(ClassKey, Signature), u32>,
     /// Methods that were seen there.
     pub(super) seen: OnStacks,
     pub(super) guards: Guards,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use headwater_protocol::message::Calibration;
 use headwater_protocol::word::PauseReason;
 use headwater_protocol::{MethodId, ThreadId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::history::History;
 use super::missing::{at_least, called, unseen, warnings};
@@ -42,6 +42,8 @@ pub(crate) struct Facts {
     pub(super) discovery: Discovery,
     pub(super) missed: Vec<(MethodIndex, Missed)>,
     pub(super) unseen: Vec<Unseen>,
+    /// Methods that have probes because one sample has shown them, if it is such.
+    by_chance: FxHashSet<MethodId>,
     skipped: Vec<Skipped>,
     remembered: Remembered,
     hotswap: HotswapTotals,
@@ -88,6 +90,7 @@ impl Facts {
             },
             missed: graph.missed().map(|(id, missed)| (MethodIndex(id.0 as usize - 1), missed)).collect(),
             unseen: graph.unseen(),
+            by_chance: graph.chosen_by_chance().collect(),
             skipped: graph.skipped().iter().map(skipped).collect(),
             remembered: Remembered::of(graph, settings),
             hotswap: session.hotswap_totals(),
@@ -170,7 +173,7 @@ pub(crate) fn profile(
     if let Some(part) = undisturbed.unsettled {
         // What a root takes while code is interpreted, that was not timed without probes, is not what it takes.
         known.extend(untimed(&all, &clock, &known));
-        known.values_mut().for_each(|whole| whole.unsettle(part, !undisturbed.is_sampled_settled));
+        known.values_mut().for_each(|whole| whole.unsettle(part, !undisturbed.is_sampled_before));
     }
     let known_nodes = all.len();
     let Sampled { basis, placed, partial } = sampled(&mut all, &facts, undisturbed, is_partial(decoder));
@@ -324,6 +327,10 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
         ));
     }
     (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut);
+    // Later samples have chosen nothing.
+    if undisturbed.is_sampled_before {
+        basis.by_chance = placed.once(all).filter(|method| facts.by_chance.contains(method)).count() as u64;
+    }
     Sampled { basis, placed: Some(placed), partial }
 }
 

@@ -185,8 +185,8 @@ pub(crate) struct Undisturbed {
     pub(crate) wanted: FxHashMap<u32, Scheduled>,
     /// Recordings of others that got our samples too.
     pub(crate) other_recordings: usize,
-    /// What was sampled was compiled code, whatever it was when the roots were timed.
-    pub(crate) is_sampled_settled: bool,
+    /// Samples are those from before the profile: of compiled code, whatever it was when the roots were timed.
+    pub(crate) is_sampled_before: bool,
     /// The roots were timed before the profile.
     pub(crate) is_timed_before: bool,
 }
@@ -197,7 +197,7 @@ impl Undisturbed {
         self.samples = Some(Ok(before.samples));
         self.counted = before.taken;
         self.other_recordings = before.other_recordings;
-        self.is_sampled_settled = true;
+        self.is_sampled_before = true;
     }
 
     /// The roots' calls are those that were timed before the profile.

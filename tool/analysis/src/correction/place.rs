@@ -44,6 +44,15 @@ impl Placed {
         &self.own
     }
 
+    /// Methods that were on top in one sample alone, anywhere in the tree.
+    pub fn once(&self, cct: &Cct) -> impl Iterator<Item = MethodId> {
+        let mut times: FxHashMap<MethodId, u32> = FxHashMap::default();
+        for ((_, node), own) in cct.nodes().zip(&self.own).skip(1) {
+            *times.entry(node.method()).or_default() += own[0] + own[1];
+        }
+        times.into_iter().filter(|(_, times)| *times == 1).map(|(method, _)| method)
+    }
+
     /// Whether samples say that a node called what the recording has missed, if only for a time: what that called was recorded below the node itself.
     pub fn is_passed(&self, index: usize) -> bool {
         self.passed.get(index).is_some_and(|passed| *passed)
@@ -264,6 +273,7 @@ mod tests {
         assert_eq!((placed.inside, placed.unseen, placed.cut), (4, 1, 1));
         assert_eq!(placed.threads, FxHashMap::from_iter([(77, (4, 6))]));
         assert_eq!([root, callee, again].map(|node| placed.own()[node.index()]), [[2, 0], [1, 0], [0, 1]]);
+        assert_eq!(placed.once(&cct).collect::<Vec<_>>(), [MethodId(2)], "the root was on top twice, and once below");
     }
 
     #[test]

@@ -196,6 +196,10 @@ fn what_samples_have_below_a_root_is_selected_and_what_they_have_around_it_is_no
     let mut classes = [class("Disc"), class("Square")];
     jvm.graph.sort_by_urgency(&mut classes);
     assert_eq!(classes, [class("Square"), class("Disc")], "what ran is the first");
+    let by_chance = |jvm: &PlayedJvm| jvm.name(jvm.graph.chosen_by_chance().max());
+    assert_eq!(by_chance(&jvm), "Square.other()I");
+    jvm.graph.ran_in_samples(&names, stacks.iter().map(|stack| stack.iter().copied()));
+    assert_eq!(by_chance(&jvm), "", "two samples have shown it");
 }
 
 #[test]

@@ -10,6 +10,10 @@ pub struct Basis {
     pub samples: u64,
     /// Those of them that were in calls of which the recording has none.
     pub unseen: u64,
+    /// Those whose innermost method has probes only because it was in this one, where samples have chosen what is instrumented: methods that are in none
+    /// have as much of the time, and no probes (Good and Turing).
+    #[serde(skip_serializing_if = "is_none")]
+    pub by_chance: u64,
     /// Samples of stacks that were deeper than the JVM keeps them, and may have had a root.
     pub cut: u64,
     /// Whether code was compiled, and calls took the same, all the time that counts; `None` if nothing was timed without probes.
@@ -18,6 +22,11 @@ pub struct Basis {
     pub unsampled: Option<String>,
     /// Recordings of others in the target's flight recorder that got our samples too.
     pub other_recordings: usize,
+}
+
+/// As in files from before there was such a number.
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Basis {

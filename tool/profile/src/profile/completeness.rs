@@ -89,7 +89,7 @@ impl Profile {
     }
 
     /// What part of the time was in methods that have no calls anywhere, by samples; a few make none. Where a method was sampled below others than
-    /// its calls are, they are not missing.
+    /// its calls are, they are not missing. What samples have chosen has no such methods among them, so it is as much as was chosen by one alone.
     fn sampled_part(&self, seen: &[u64]) -> Option<f64> {
         let (mut all, mut unseen) = (0.0, 0.0);
         for node in &self.merged.nodes {
@@ -98,7 +98,8 @@ impl Profile {
                 unseen += node.self_ns as f64;
             }
         }
-        (self.basis.samples >= ENOUGH_SAMPLES && all > unseen).then(|| unseen / all)
+        let by_chance = self.basis.by_chance as f64 / self.basis.samples.max(1) as f64;
+        (self.basis.samples >= ENOUGH_SAMPLES && all > unseen).then(|| (unseen / all).max(by_chance))
     }
 }
 
@@ -161,6 +162,8 @@ mod tests {
         let elsewhere = Node { parent: Some(NodeIndex(0)), self_ns: 100, ..Node::empty(MethodIndex(1)) };
         sampled.merged.nodes.push(elsewhere);
         assert!((sampled.missing_share() - 0.05).abs() < 1e-9, "its calls are where they were recorded");
+        sampled.basis.by_chance = 30;
+        assert!((sampled.missing_share() - 0.1).abs() < 1e-9, "one in ten samples has chosen what it was in");
         sampled.basis.samples = 299;
         assert!((sampled.missing_share() - 0.5).abs() < 1e-9, "{}", sampled.missing_share());
         assert_eq!(profile.unseen_callees(), FxHashMap::from_iter([("C.root()V", 1), ("C.late()V", 2)]));
