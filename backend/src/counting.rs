@@ -1,4 +1,4 @@
-//! What is counted beside calls: waiting for monitors and in them, classes, [collections], [bytes](allocation). Each is off unless the tool asks, and costs
+//! What is counted beside calls: waiting for monitors and in them, classes, [collections], [bytes](allocation), what the [kernel](kernel_counters) counts. Each is off unless the tool asks, and costs
 //! nothing then; it may ask at any time. Exceptions, objects, other waits and class loaders are told of by probes, which are told whether to.
 //!
 //! Nothing is counted outside the call graph; the runtime knows whether a thread is in it.
@@ -9,11 +9,13 @@ use std::sync::{Mutex, PoisonError};
 use headwater_protocol::word::{Counter, Counting};
 use jni::sys::jclass;
 
-use crate::allocation::{self, Mounts};
+use crate::allocation;
+use crate::carriers::{self, Mounts};
 use crate::collections;
 use crate::hotspot::HotSpot;
 use crate::jni_env::Jni;
 use crate::jvmti::{Capabilities, Error, EventKind, Jvmti, capability};
+use crate::kernel_counters;
 use crate::runtime::Runtime;
 use crate::target::Target;
 
@@ -52,11 +54,21 @@ impl Counters {
                 self.bytes.store(true, Ordering::Release);
             }
             (true, false) => {
-                allocation::end(jvmti);
                 self.bytes.store(false, Ordering::Release);
                 runtime.count_no_allocation(jni).map_err(|thrown| thrown.to_string())?;
             }
             _ => {}
+        }
+        let (before, kinds) = (now.by_kernel(), what.by_kernel());
+        if before != kinds && before != 0 {
+            kernel_counters::end();
+            runtime.count_none_by_kernel(jni).map_err(|thrown| thrown.to_string())?;
+        }
+        if before != kinds && kinds != 0 {
+            kernel_counters::begin((jvmti, jni), runtime, self.mounts, kinds)?;
+        }
+        if what.at_events().is_nothing() {
+            carriers::end(jvmti);
         }
         match (now.objects, what.objects) {
             (false, true) if !runtime.count_objects(jni).map_err(|thrown| thrown.to_string())? => {
@@ -104,7 +116,8 @@ impl Counters {
             let _ = jvmti.disable(event);
         }
         collections::end(jvmti);
-        allocation::end(jvmti);
+        carriers::end(jvmti);
+        kernel_counters::end();
     }
 
     /// Whether that is what threads allocate.

@@ -9,6 +9,7 @@
 mod allocation;
 mod below;
 mod callbacks;
+mod carriers;
 mod class_file;
 mod classes;
 mod collections;
@@ -24,6 +25,7 @@ mod hotswap;
 mod initiating;
 mod jni_env;
 mod jvmti;
+mod kernel_counters;
 mod mentions;
 mod natives;
 mod open_calls;

@@ -11,6 +11,7 @@ use jni::sys::{JNIEnv, jboolean, jclass, jint, jlong, jobject, jstring};
 
 use crate::guard;
 use crate::jni_env::Jni;
+use crate::kernel_counters;
 use crate::os::{cpu_time_ns, os_thread};
 use crate::runtime::Native;
 use crate::session;
@@ -20,7 +21,7 @@ use crate::tsc;
 type Receiver = jobject;
 
 /// All of them.
-pub fn all() -> [Native; 13] {
+pub fn all() -> [Native; 14] {
     let native = |name: &'static CStr, signature: &'static CStr, function| Native { name, signature, function };
     [
         native(c"entered", c"(I)V", Java_java_lang_HeadwaterV1_entered as *mut c_void),
@@ -38,6 +39,7 @@ pub fn all() -> [Native; 13] {
         native(c"objectSize", c"(Ljava/lang/Object;)J", Java_java_lang_HeadwaterV1_objectSize as *mut c_void),
         native(c"openCalls", c"(J)I", Java_java_lang_HeadwaterV1_openCalls as *mut c_void),
         native(c"cpuTime", c"()J", Java_java_lang_HeadwaterV1_cpuTime as *mut c_void),
+        native(c"kernelCounters", c"(I)J", Java_java_lang_HeadwaterV1_kernelCounters as *mut c_void),
         native(c"readTsc", c"()J", Java_java_lang_HeadwaterV1_readTsc as *mut c_void),
         native(c"started", c"(Ljava/lang/Thread;JZ)V", Java_java_lang_HeadwaterV1_started as *mut c_void),
     ]
@@ -202,6 +204,19 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_openCalls(
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_cpuTime(_env: *mut JNIEnv, _class: Receiver) -> jlong {
     cpu_time_ns()
+}
+
+/// Reads what the kernel counts of the current thread.
+///
+/// # Safety
+/// Only the JVM calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_kernelCounters(
+    _env: *mut JNIEnv,
+    _class: Receiver,
+    what: jint,
+) -> jlong {
+    guard(0, || kernel_counters::act(what))
 }
 
 /// The time stamp counter.

@@ -31,6 +31,8 @@ pub struct Runtime {
     paused: jmethodID,
     count_allocation: jmethodID,
     count_no_allocation: jmethodID,
+    count_by_kernel: jmethodID,
+    count_none_by_kernel: jmethodID,
     tell: jmethodID,
     count_objects: jmethodID,
     count_no_objects: jmethodID,
@@ -140,6 +142,8 @@ impl Runtime {
             paused: jni.static_method(class, "paused", "(IJ)V")?,
             count_allocation: jni.static_method(class, "countAllocation", "(JJJ)V")?,
             count_no_allocation: jni.static_method(class, "countNoAllocation", "()V")?,
+            count_by_kernel: jni.static_method(class, "countByKernel", "()V")?,
+            count_none_by_kernel: jni.static_method(class, "countNoneByKernel", "()V")?,
             tell: jni.static_method(class, "tell", "(IZZ)V")?,
             count_objects: jni.static_method(class, "countObjects", "()J")?,
             count_no_objects: jni.static_method(class, "countNoObjects", "()V")?,
@@ -247,6 +251,16 @@ impl Runtime {
     /// It no longer is.
     pub fn count_no_allocation(&self, jni: Jni) -> Result<(), Thrown> {
         jni.call_static_void(self.class, self.count_no_allocation, &[])
+    }
+
+    /// From now on what the kernel counts is told.
+    pub fn count_by_kernel(&self, jni: Jni) -> Result<(), Thrown> {
+        jni.call_static_void(self.class, self.count_by_kernel, &[])
+    }
+
+    /// It no longer is.
+    pub fn count_none_by_kernel(&self, jni: Jni) -> Result<(), Thrown> {
+        jni.call_static_void(self.class, self.count_none_by_kernel, &[])
     }
 
     /// From now on probes tell of these, as far as there are any, and of nothing else.

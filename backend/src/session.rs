@@ -11,8 +11,8 @@ use headwater_protocol::pulse::End;
 use headwater_protocol::segment::Segment;
 use headwater_protocol::{ClassId, PROTOCOL_VERSION};
 
-use crate::allocation::Mounts;
 use crate::below;
+use crate::carriers::Mounts;
 use crate::classes::Classes;
 use crate::compiled;
 use crate::connection::{Connection, Next};

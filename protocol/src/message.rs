@@ -304,6 +304,11 @@ pub enum Notice {
         /// The upcall's number.
         request: RequestId,
     },
+    /// The kernel does not count for a thread what it was to be asked for.
+    Uncounted {
+        /// Why.
+        reason: String,
+    },
     /// An instrumented method was entered for the first time, by a thread that does not wait.
     FirstCall(MethodId),
     /// A method is about to be called by reflection or a method handle for the first time, by a thread that does not wait.

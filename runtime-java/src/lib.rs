@@ -141,7 +141,7 @@ macro_rules! class {
 
 /// The runtime's classes, in the order in which they must be defined: a superclass before its subclass, and last the one by
 /// which the others are known to be there.
-pub const CLASSES: [RuntimeClass; 23] = [
+pub const CLASSES: [RuntimeClass; 24] = [
     class!("HeadwaterV1Cursor"),
     class!("HeadwaterV1Task"),
     class!("HeadwaterV1Thread"),
@@ -156,6 +156,7 @@ pub const CLASSES: [RuntimeClass; 23] = [
     class!("HeadwaterV1Leaving"),
     class!("HeadwaterV1Bucket"),
     class!("HeadwaterV1Allocation"),
+    class!("HeadwaterV1Counters"),
     class!("HeadwaterV1Waits"),
     class!("HeadwaterV1Exceptions"),
     class!("HeadwaterV1Sites"),

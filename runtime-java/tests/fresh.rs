@@ -72,6 +72,8 @@ fn constants_are_the_protocols() {
         ("HANDOVER_END", word::Handover::End.number().into()),
         ("HANDOVER_DROP", word::Handover::Drop.number().into()),
         ("COUNTER_ALLOCATED", word::Counter::Allocated.number().into()),
+        ("COUNTER_INSTRUCTIONS", word::Counter::Instructions.number().into()),
+        ("BY_KERNEL", word::Counter::BY_KERNEL.len() as u64),
         ("COUNTER_EXCEPTIONS", word::Counter::Exceptions.number().into()),
         ("COUNTER_OBJECTS", word::Counter::Objects.number().into()),
         ("COUNTER_OBJECT_BYTES", word::Counter::ObjectBytes.number().into()),

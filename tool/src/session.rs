@@ -134,6 +134,7 @@ pub struct Session {
     os_threads: Option<Sender<OsThread>>,
     deadlines_passed: Vec<String>,
     remarks: Vec<String>,
+    uncounted: Vec<String>,
     /// Where it is told that calls which began before recording have returned.
     returns: Option<Sender<Returned>>,
     counting: Counting,
@@ -186,6 +187,7 @@ impl Session {
             os_threads: None,
             deadlines_passed: Vec::new(),
             remarks: Vec::new(),
+            uncounted: Vec::new(),
             returns: None,
             counting: Counting::default(),
             probed: Counting::default(),

@@ -4,7 +4,7 @@
 use headwater_protocol::word::Counter;
 use jni::sys::{JNIEnv, jclass, jlong, jobject};
 
-use crate::allocation::Mounts;
+use crate::carriers::Mounts;
 use crate::collections;
 use crate::guard;
 use crate::jni_env::Jni;

@@ -277,6 +277,7 @@ pub(crate) fn notices() -> Vec<Notice> {
         Notice::ThreadStarted { thread, name: "worker".to_owned(), os_thread: Some(4712) },
         Notice::DeadlinePassed { request: 12, waited_for: "a first call".to_owned() },
         Notice::OutOfPatience { request: 12 },
+        Notice::Uncounted { reason: "too many files".to_owned() },
         Notice::FirstCall(MethodId(1)),
         Notice::Reflected(method_ref()),
         Notice::Received { call: 1, class: ClassId(3) },

@@ -109,6 +109,14 @@ pub enum Counter {
     Objects,
     /// Bytes of such. In a word of its own, only what the object's has no room for.
     ObjectBytes,
+    /// Instructions that the processor has executed in user mode. This and what follows is by the kernel's counters.
+    Instructions,
+    /// Its cycles in user mode.
+    Cycles,
+    /// Page faults in user mode.
+    PageFaults,
+    /// Context switches.
+    ContextSwitches,
 }
 
 /// Bits of the site's number in a word of [`Counter::Objects`] or [`Counter::ObjectBytes`]. Above it is the size.
@@ -120,7 +128,7 @@ pub const SIZE_BITS: u32 = PAYLOAD_BITS - SITE_BITS;
 
 impl Counter {
     /// All of them.
-    pub const ALL: [Counter; 22] = [
+    pub const ALL: [Counter; 26] = [
         Counter::Classes,
         Counter::BlockedNs,
         Counter::Blocked,
@@ -143,7 +151,15 @@ impl Counter {
         Counter::LoadingNs,
         Counter::Objects,
         Counter::ObjectBytes,
+        Counter::Instructions,
+        Counter::Cycles,
+        Counter::PageFaults,
+        Counter::ContextSwitches,
     ];
+
+    /// Those that the kernel counts, as its bit in [`Counting::by_kernel`] has it.
+    pub const BY_KERNEL: [Counter; 4] =
+        [Counter::Instructions, Counter::Cycles, Counter::PageFaults, Counter::ContextSwitches];
 
     /// Those of times that are parts of methods' own: in no two of them at once.
     pub const WAITS: [Counter; 6] = [
@@ -180,6 +196,10 @@ impl Counter {
             Counter::LoadingNs => 51,
             Counter::Objects => 52,
             Counter::ObjectBytes => 53,
+            Counter::Instructions => 54,
+            Counter::Cycles => 55,
+            Counter::PageFaults => 56,
+            Counter::ContextSwitches => 57,
         }
     }
 
@@ -252,6 +272,14 @@ pub struct Counting {
     pub alloc: bool,
     /// Objects that are made, by the places that make them.
     pub objects: bool,
+    /// Instructions, by the kernel's counters.
+    pub instructions: bool,
+    /// Cycles, likewise.
+    pub cycles: bool,
+    /// Page faults, likewise.
+    pub page_faults: bool,
+    /// Context switches, likewise.
+    pub context_switches: bool,
 }
 
 impl Counting {
@@ -266,6 +294,10 @@ impl Counting {
             Counter::CollectedNs | Counter::Collected => self.gc,
             Counter::Allocated => self.alloc,
             Counter::Objects | Counter::ObjectBytes => self.objects,
+            Counter::Instructions => self.instructions,
+            Counter::Cycles => self.cycles,
+            Counter::PageFaults => self.page_faults,
+            Counter::ContextSwitches => self.context_switches,
             Counter::ParkedNs
             | Counter::Parked
             | Counter::SleptNs
@@ -303,6 +335,27 @@ impl Counting {
             gc: is_on(self.gc, others.gc),
             alloc: is_on(self.alloc, others.alloc),
             objects: is_on(self.objects, others.objects),
+            instructions: is_on(self.instructions, others.instructions),
+            cycles: is_on(self.cycles, others.cycles),
+            page_faults: is_on(self.page_faults, others.page_faults),
+            context_switches: is_on(self.context_switches, others.context_switches),
+        }
+    }
+
+    /// A bit for each of [`Counter::BY_KERNEL`], at its place there.
+    pub fn by_kernel(self) -> u32 {
+        (0..).zip(Counter::BY_KERNEL).fold(0, |bits, (at, counter)| bits | u32::from(self.has(counter)) << at)
+    }
+
+    /// What threads tell of at each event, so that a pair of probes is dearer.
+    pub fn at_events(self) -> Counting {
+        Counting {
+            alloc: self.alloc,
+            instructions: self.instructions,
+            cycles: self.cycles,
+            page_faults: self.page_faults,
+            context_switches: self.context_switches,
+            ..Counting::default()
         }
     }
 

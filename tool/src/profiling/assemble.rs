@@ -52,6 +52,7 @@ pub(crate) struct Facts {
     threads: FxHashMap<ThreadId, String>,
     pub(super) deadlines_passed: Vec<String>,
     pub(super) remarks: Vec<String>,
+    pub(super) uncounted: Vec<String>,
     governor: Option<Governor>,
     /// What was counted beside calls, and when.
     history: History,
@@ -100,6 +101,7 @@ impl Facts {
             threads: session.threads().iter().cloned().collect(),
             deadlines_passed: session.deadlines_passed().to_vec(),
             remarks: session.remarks().to_vec(),
+            uncounted: session.uncounted().to_vec(),
             governor: session.governor().cloned(),
             history: history.clone(),
             classes: match history.ever().names_classes() {

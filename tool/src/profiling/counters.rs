@@ -109,6 +109,29 @@ fn metric(counter: Counter) -> Metric {
             Extent::OwnAndTotal,
             "How large these objects are, by the JVM's own account, headers and alignment included.",
         ),
+        Counter::Instructions => times(
+            "instructions",
+            "instructions",
+            "Instructions that the processor executed in user mode while the method, or what it calls that is not instrumented, ran, by the kernel's \
+             counters: with what the JVM does on the thread, less what reading the counters takes.",
+        ),
+        Counter::Cycles => times(
+            "cycles",
+            "cycles",
+            "The processor's cycles in user mode while the method, or what it calls that is not instrumented, ran, by the kernel's counters, less what \
+             reading the counters takes.",
+        ),
+        Counter::PageFaults => times(
+            "page-faults",
+            "page faults",
+            "Page faults in user mode while the method, or what it calls that is not instrumented, ran, by the kernel's counters.",
+        ),
+        Counter::ContextSwitches => times(
+            "context-switches",
+            "context switches",
+            "How often the thread left its processor while the method, or what it calls that is not instrumented, was on top, by the kernel's counters: \
+             because it waited, or for another thread.",
+        ),
         Counter::CollectedNs => time(
             "gc",
             "time in gc",

@@ -152,14 +152,18 @@ pub(crate) async fn finish(
     End { ending, decoder, undisturbed, compiling: compiled, waits, calibration, otherwise, warning }
 }
 
-/// Times the probes as they were at first; and as they were later, if it has been switched whether they tell of bytes.
+/// Times the probes as they were at first; and as they were otherwise, if it has been switched what they tell of at each event.
 async fn calibrated(
     session: &mut Session,
     history: &History,
 ) -> Result<(Calibration, Option<Calibration>), SessionError> {
-    let at_first = history.at_first().alloc;
-    let with = |alloc| Counting { alloc, objects: history.ever().objects, ..history.now() };
-    if history.ever().alloc == at_first && history.always().alloc == at_first {
+    let at_first = history.at_first().at_events();
+    let with = |what: Counting| {
+        let others = history.now().without(history.now().at_events());
+        others.and(what).and(Counting { objects: history.ever().objects, ..Counting::default() })
+    };
+    let ever = history.ever().at_events();
+    if ever == at_first && history.always().at_events() == at_first {
         if with(at_first) != history.now() {
             session.count(with(at_first)).await?;
         }
@@ -167,7 +171,7 @@ async fn calibrated(
     }
     session.count(with(at_first)).await?;
     let calibration = session.calibrate().await?;
-    session.count(with(!at_first)).await?;
+    session.count(with(if ever == at_first { Counting::default() } else { ever })).await?;
     Ok((calibration, Some(session.calibrate().await?)))
 }
 

@@ -106,6 +106,10 @@ mod tests {
         gc: false,
         alloc: false,
         objects: false,
+        instructions: false,
+        cycles: false,
+        page_faults: false,
+        context_switches: false,
     };
 
     fn seconds(history: &History, is_on: impl Fn(Counting) -> bool) -> Option<Vec<(u64, u64)>> {

@@ -399,10 +399,10 @@ impl Live {
             None => (self.calibration, None),
         };
         let calibration = match end.otherwise {
-            // Bytes make a pair dearer.
+            // What is told of at each event makes a pair dearer.
             Some(otherwise) => {
-                let at_first = self.history.at_first().alloc;
-                let part = self.history.part(end.decoder.events(), |what| what.alloc != at_first);
+                let at_first = self.history.at_first().at_events();
+                let part = self.history.part(end.decoder.events(), |what| what.at_events() != at_first);
                 drift::mixed(calibration, otherwise, part)
             }
             None => calibration,

@@ -102,6 +102,10 @@ pub(super) fn warnings(facts: &Facts, decoder: &Decoder, meaningless: u64) -> Ve
     }
     warnings.extend(waited_in_vain(&facts.deadlines_passed, &facts.methods));
     warnings.extend_from_slice(&facts.remarks);
+    if let Some(reason) = facts.uncounted.first() {
+        let threads = plural(facts.uncounted.len() as u64, "thread", "threads");
+        warnings.push(format!("what the kernel counts is not known of {threads}: {reason}"));
+    }
     if facts.lost > 0 {
         warnings.push(format!(
             "events were lost ({}): calls and times are too low. A larger --buffer, or a root with fewer calls below it, helps",

@@ -28,6 +28,14 @@ pub enum Count {
     AllocSites,
     /// How long and how often the JVM stands still for garbage collections, and each of them by itself
     Gc,
+    /// Instructions that the processor executes in user mode, by the kernel's counters: on few virtual machines
+    Instructions,
+    /// The processor's cycles in user mode, by the kernel's counters: on few virtual machines
+    Cycles,
+    /// Page faults in user mode, by the kernel's counters
+    PageFaults,
+    /// Context switches, by the kernel's counters
+    ContextSwitches,
 }
 
 /// What these come to, by a clock: where it stands still in waits, these are not told of by probes.
@@ -43,6 +51,10 @@ pub(crate) fn counting(kinds: &[Count], clock: ClockMode) -> Counting {
         gc: has(Count::Gc),
         alloc: has(Count::Alloc),
         objects: has(Count::AllocSites),
+        instructions: has(Count::Instructions),
+        cycles: has(Count::Cycles),
+        page_faults: has(Count::PageFaults),
+        context_switches: has(Count::ContextSwitches),
     }
 }
 

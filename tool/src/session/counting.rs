@@ -14,6 +14,11 @@ impl Session {
         self.counting
     }
 
+    /// Why the kernel did not count for threads, for each of them.
+    pub fn uncounted(&self) -> &[String] {
+        &self.uncounted
+    }
+
     /// Has these counted beside calls from now on, and nothing else. Code that is instrumented from now on can tell of them; for what is instrumented
     /// already see [`Session::lacks_probes`].
     pub async fn count(&mut self, what: Counting) -> Result<(), SessionError> {

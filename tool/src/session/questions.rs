@@ -187,6 +187,7 @@ impl Session {
                 self.went_on(request);
             }
             Notice::OutOfPatience { request } => self.went_on(request),
+            Notice::Uncounted { reason } => self.uncounted.push(reason),
             Notice::FirstCall(method) => {
                 self.first_entry.get_or_insert_with(Instant::now);
                 self.entered_meanwhile.push(method);

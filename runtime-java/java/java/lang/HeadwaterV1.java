@@ -339,14 +339,14 @@ public final class HeadwaterV1 {
     static void store(HeadwaterV1Thread thread, long prefix, long word) {
         boolean counted = thread.source == HeadwaterV1Clock.COUNTED;
         if (counted) {
-            word = HeadwaterV1Allocation.count(thread, prefix);
+            word = HeadwaterV1Counters.count(thread, prefix);
         }
         if (!HeadwaterV1Chunks.hasRoom(thread) || !HeadwaterV1Clock.fit(word, prefix)) {
             word = prefix | HeadwaterV1Chunks.next(thread, word - prefix);
         }
         if (counted) {
             // The clock's method handle, and a native method that is linked now, may have allocated.
-            HeadwaterV1Allocation.goOn(thread);
+            HeadwaterV1Counters.goOn(thread);
         }
         HeadwaterV1Chunks.append(thread, word);
     }
@@ -354,7 +354,7 @@ public final class HeadwaterV1 {
     /** Scheme B (JFluid 6.2): before its first execution, what this method calls gets instrumented. */
     private static void firstCall(HeadwaterV1Thread thread, int id) {
         long start = HeadwaterV1Clock.stopwatch();
-        HeadwaterV1Allocation.mark(thread);
+        HeadwaterV1Counters.mark(thread);
         int depth = thread.depth;
         thread.depth = -depth;
         try {
@@ -362,7 +362,7 @@ public final class HeadwaterV1 {
         } finally {
             thread.depth = depth;
         }
-        HeadwaterV1Allocation.skip(thread);
+        HeadwaterV1Counters.skip(thread);
         pause(thread, PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
     }
 
@@ -421,6 +421,9 @@ public final class HeadwaterV1 {
 
     /** CPU time of the current thread, or of its carrier, in ns. */
     static native long cpuTime();
+
+    /** Reads what the kernel counts of the current thread, or of its carrier: see {@link HeadwaterV1Counters}. */
+    static native long kernelCounters(int what);
 
     /** The time stamp counter, for {@link HeadwaterV1Tsc}. */
     static native long readTsc();

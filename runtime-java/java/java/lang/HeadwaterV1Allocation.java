@@ -29,11 +29,6 @@ final class HeadwaterV1Allocation {
 
     private HeadwaterV1Allocation() {}
 
-    /** In this session nothing is counted, unless that is asked for. */
-    static void attach() {
-        counted = false;
-    }
-
     /** Threads tell from now on, those that are in the call graph from their next event. The lock is held. */
     static void begin(long formerOffset, long startOffset, long topOffset) {
         former = formerOffset;
@@ -43,26 +38,13 @@ final class HeadwaterV1Allocation {
         // Threads that see that it is counted see where, and since when.
         U.storeFence();
         counted = true;
-        HeadwaterV1Threads.restamp(HeadwaterV1Clock.source, HeadwaterV1Clock.COUNTED);
+        HeadwaterV1Counters.begin();
     }
 
     /** They no longer do. The lock is held. */
     static void end() {
         counted = false;
-        HeadwaterV1Threads.restamp(HeadwaterV1Clock.COUNTED, HeadwaterV1Clock.source);
-    }
-
-    /**
-     * Tells what the thread has allocated since its event before this one, unless it was outside the call graph then.
-     *
-     * @param prefix the event's
-     * @return the event's word
-     */
-    static long count(HeadwaterV1Thread thread, long prefix) {
-        if (thread.depth > 0) {
-            tell(thread);
-        }
-        return HeadwaterV1Clock.stampCounted(thread, prefix);
+        HeadwaterV1Counters.end();
     }
 
     /** Tells what the thread has allocated since it told last. */
@@ -87,9 +69,7 @@ final class HeadwaterV1Allocation {
 
     /** What the thread allocates from here on is the profiler's, up to {@link #skip}. */
     static void mark(HeadwaterV1Thread thread) {
-        if (thread.source == HeadwaterV1Clock.COUNTED) {
-            thread.mark = read(thread);
-        }
+        thread.mark = read(thread);
     }
 
     static void skip(HeadwaterV1Thread thread) {

@@ -48,8 +48,8 @@ final class HeadwaterV1Calibration {
         double[] outside = new double[rounds];
         double[] control = new double[rounds];
         double[] object = new double[rounds];
-        if (HeadwaterV1Allocation.counted) {
-            HeadwaterV1Allocation.goOn(self);
+        if (HeadwaterV1Counters.counted()) {
+            HeadwaterV1Counters.goOn(self);
         }
         long start = System.nanoTime();
         long fastest = Long.MAX_VALUE;

@@ -24,7 +24,7 @@ final class HeadwaterV1Clock {
     private static final int THREAD_CPU = 3;
     /** Value of a thread's {@link HeadwaterV1Cursor#source}: recording has ended, its chunk may be another thread's by now. */
     static final int LATE = 4;
-    /** Value of a thread's source: before each event it tells what it has allocated, so none is stored the fast way. */
+    /** Value of a thread's source: before each event it tells what {@link HeadwaterV1Counters} have counted, so none is stored the fast way. */
     static final int COUNTED = 5;
     /** Fractional bits of {@link HeadwaterV1Cursor#scale}. */
     static final int SCALE_SHIFT = 27;
@@ -72,7 +72,7 @@ final class HeadwaterV1Clock {
         return stamp(thread, thread.source, prefix);
     }
 
-    /** The same, of a thread that tells what it has allocated. */
+    /** The same, of a thread that tells what has been counted. */
     static long stampCounted(HeadwaterV1Thread thread, long prefix) {
         return stamp(thread, source, prefix);
     }

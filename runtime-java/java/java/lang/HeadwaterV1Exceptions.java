@@ -38,9 +38,9 @@ final class HeadwaterV1Exceptions {
     private static boolean remember(HeadwaterV1Thread thread, int hash, int kind) {
         long[] latest = thread.exceptions;
         if (latest == null) {
-            HeadwaterV1Allocation.mark(thread);
+            HeadwaterV1Counters.mark(thread);
             latest = new long[REMEMBERED];
-            HeadwaterV1Allocation.skip(thread);
+            HeadwaterV1Counters.skip(thread);
             thread.exceptions = latest;
         }
         long caught = kind == HeadwaterV1.EXCEPTION_CAUGHT ? IS_CAUGHT : 0;

@@ -70,7 +70,7 @@ final class HeadwaterV1Handover {
             }
             return;
         }
-        HeadwaterV1Allocation.mark(thread);
+        HeadwaterV1Counters.mark(thread);
         int depth = thread.depth;
         thread.depth = depth > 0 ? -depth : -1;
         try {
@@ -102,7 +102,7 @@ final class HeadwaterV1Handover {
         } finally {
             thread.depth = depth;
         }
-        HeadwaterV1Allocation.skip(thread);
+        HeadwaterV1Counters.skip(thread);
     }
 
     private static boolean isInside(HeadwaterV1Thread thread) {

@@ -50,7 +50,7 @@ final class HeadwaterV1Revealed {
         int depth = thread.depth;
         if (depth > 0 || depth == 0 && (thread.open != null || thread.handed)) {
             long start = 0;
-            HeadwaterV1Allocation.mark(thread);
+            HeadwaterV1Counters.mark(thread);
             thread.depth = depth > 0 ? -depth : -1;
             try {
                 if (executable == null) {
@@ -80,7 +80,7 @@ final class HeadwaterV1Revealed {
             } finally {
                 thread.depth = depth;
             }
-            HeadwaterV1Allocation.skip(thread);
+            HeadwaterV1Counters.skip(thread);
             if (start != 0 && depth > 0) {
                 HeadwaterV1.pause(thread, HeadwaterV1.PAUSE_HOTSWAP, HeadwaterV1Clock.stopwatch() - start);
             }

@@ -16,7 +16,7 @@ final class HeadwaterV1Session {
     private static final Class<?>[] USED_BY_PROBES = {
         HeadwaterV1Handles.class, HeadwaterV1Handover.class, HeadwaterV1Task.class, HeadwaterV1Bucket.class, HeadwaterV1Entry.class,
         HeadwaterV1Receivers.class, HeadwaterV1Outermost.class, HeadwaterV1Leaving.class, HeadwaterV1Waits.class,
-        HeadwaterV1Exceptions.class, HeadwaterV1Sites.class
+        HeadwaterV1Exceptions.class, HeadwaterV1Sites.class, HeadwaterV1Counters.class
     };
 
     private HeadwaterV1Session() {}
@@ -32,7 +32,7 @@ final class HeadwaterV1Session {
             }
             HeadwaterV1Chunks.attach(segment, chunks, chunkBytes, chunkData);
             HeadwaterV1Clock.attach(segment, readTsc);
-            HeadwaterV1Allocation.attach();
+            HeadwaterV1Counters.attach();
             HeadwaterV1Waits.attach();
             HeadwaterV1Exceptions.counted = false;
             HeadwaterV1Leaving.counted = false;
@@ -135,7 +135,7 @@ final class HeadwaterV1Session {
     private static void pausing() {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread != null && thread.depth > 0) {
-            HeadwaterV1Allocation.mark(thread);
+            HeadwaterV1Counters.mark(thread);
         }
     }
 
@@ -143,7 +143,7 @@ final class HeadwaterV1Session {
     private static void paused(int reason, long duration) {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread != null && thread.depth > 0) {
-            HeadwaterV1Allocation.skip(thread);
+            HeadwaterV1Counters.skip(thread);
             HeadwaterV1.pause(thread, reason, duration);
         }
     }
@@ -159,6 +159,21 @@ final class HeadwaterV1Session {
     private static void countNoAllocation() {
         synchronized (LOCK) {
             HeadwaterV1Allocation.end();
+        }
+    }
+
+    /** From now on, what the kernel counts inside the call graph is told; the agent reads it. */
+    private static void countByKernel() {
+        HeadwaterV1Counters.calibrate();
+        synchronized (LOCK) {
+            HeadwaterV1Counters.beginByKernel();
+        }
+    }
+
+    /** It no longer is. */
+    private static void countNoneByKernel() {
+        synchronized (LOCK) {
+            HeadwaterV1Counters.endByKernel();
         }
     }
 
@@ -187,11 +202,11 @@ final class HeadwaterV1Session {
         }
     }
 
-    /** The current thread, which is virtual, is about to leave its carrier: what that allocates from here on is not its own. */
+    /** The current thread, which is virtual, is about to leave its carrier: what is counted of that from here on is not its own. */
     private static void unmounts() {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread != null && thread.depth > 0 && thread.source == HeadwaterV1Clock.COUNTED) {
-            HeadwaterV1Allocation.tell(thread);
+            HeadwaterV1Counters.tell(thread);
         }
     }
 
@@ -199,7 +214,7 @@ final class HeadwaterV1Session {
     private static void mounted() {
         HeadwaterV1Thread thread = HeadwaterV1Threads.current();
         if (thread != null && thread.source == HeadwaterV1Clock.COUNTED) {
-            HeadwaterV1Allocation.goOn(thread);
+            HeadwaterV1Counters.goOn(thread);
         }
     }
 

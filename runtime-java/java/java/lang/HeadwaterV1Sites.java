@@ -235,15 +235,15 @@ final class HeadwaterV1Sites {
         try {
             boolean counted = thread.source == HeadwaterV1Clock.COUNTED;
             if (counted) {
-                // What was allocated is told with the objects that it was for, also by a thread that stays in a method.
-                HeadwaterV1Allocation.tell(thread);
+                // What was counted is told with the objects that it was for, also by a thread that stays in a method.
+                HeadwaterV1Counters.tell(thread);
             }
             HeadwaterV1Chunks.note(thread, COUNTER_OBJECTS, (units & MAX_SIZE) << SITE_BITS | site);
             if (units > MAX_SIZE) {
                 HeadwaterV1Chunks.note(thread, COUNTER_OBJECT_BYTES, units >>> SIZE_BITS << SITE_BITS | site);
             }
             if (counted) {
-                HeadwaterV1Allocation.goOn(thread);
+                HeadwaterV1Counters.goOn(thread);
             }
         } catch (StackOverflowError ignored) {
             // As above.
@@ -261,7 +261,7 @@ final class HeadwaterV1Sites {
         if (type == null) {
             return word;
         }
-        HeadwaterV1Allocation.mark(thread);
+        HeadwaterV1Counters.mark(thread);
         int depth = thread.depth;
         thread.depth = -depth;
         try {
@@ -275,7 +275,7 @@ final class HeadwaterV1Sites {
         } finally {
             thread.depth = depth;
         }
-        HeadwaterV1Allocation.skip(thread);
+        HeadwaterV1Counters.skip(thread);
         return word;
     }
 

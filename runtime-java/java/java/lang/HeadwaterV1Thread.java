@@ -72,7 +72,7 @@ final class HeadwaterV1Thread extends HeadwaterV1Cursor {
     /** That of one of the program's threads: it tells all that is asked for. */
     static HeadwaterV1Thread ofProgram(long tid, boolean virtual) {
         HeadwaterV1Thread thread = new HeadwaterV1Thread(tid, virtual);
-        if (HeadwaterV1Allocation.counted) {
+        if (HeadwaterV1Counters.counted()) {
             thread.source = HeadwaterV1Clock.COUNTED;
         }
         return thread;
