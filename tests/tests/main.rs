@@ -22,6 +22,7 @@ mod gentle;
 mod guards;
 mod handing_over;
 mod interruption;
+mod kernel_counters;
 mod lambdas;
 mod lifecycle;
 mod likeness;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         guards::trials(),
         handing_over::trials(),
         interruption::trials(),
+        kernel_counters::trials(),
         lambdas::trials(),
         lifecycle::trials(),
         likeness::trials(),
