@@ -8,14 +8,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use headwater_protocol::message::Notice;
-
 use crate::carriers::{self, Mounts};
 use crate::hotspot::allocation::Unknown;
 use crate::jni_env::Jni;
 use crate::jvmti::Jvmti;
 use crate::runtime::Runtime;
-use crate::session;
 
 mod perf;
 
@@ -69,21 +66,22 @@ pub fn end() {
 }
 
 /// Does what the runtime asks for (`HeadwaterV1Counters` has the numbers), with the current thread's counters. The address of what they have moved by, if that
-/// is asked for and anything has.
-pub fn act(what: i32) -> i64 {
+/// is asked for and anything has. `uncounted` is told why they cannot be had, once a thread and beginning.
+pub fn act(what: i32, uncounted: impl FnOnce(String)) -> i64 {
     let wanted = WANTED.load(Ordering::Acquire);
     if wanted == 0 {
         return 0;
     }
     // A thread that is being taken down has none.
-    MINE.try_with(|mine| mine.try_borrow_mut().map_or(0, |mut mine| acted(&mut mine, wanted, what))).unwrap_or(0)
+    MINE.try_with(|mine| mine.try_borrow_mut().map_or(0, |mut mine| acted(&mut mine, wanted, what, uncounted)))
+        .unwrap_or(0)
 }
 
-fn acted(mine: &mut Option<Mine>, wanted: u32, what: i32) -> i64 {
+fn acted(mine: &mut Option<Mine>, wanted: u32, what: i32, uncounted: impl FnOnce(String)) -> i64 {
     let beginning = BEGINNINGS.load(Ordering::Relaxed);
     let mine = match mine {
         Some(mine) if mine.beginning == beginning => mine,
-        _ => mine.insert(opened(wanted, beginning)),
+        _ => mine.insert(opened(wanted, beginning, uncounted)),
     };
     let group = mine.group.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Ok(now)) = group.as_ref().map(|group| group.read(&Linux)) else {
@@ -136,7 +134,7 @@ fn told(moved: [u64; KINDS]) -> i64 {
 }
 
 /// The current thread's counters. Where they cannot be had the tool is told, once a thread and beginning.
-fn opened(wanted: u32, beginning: u64) -> Mine {
+fn opened(wanted: u32, beginning: u64, uncounted: impl FnOnce(String)) -> Mine {
     let group = Group::open(&Linux, wanted);
     let refused = group.as_ref().err().map(Refused::to_string);
     let group = Arc::new(Mutex::new(group.ok()));
@@ -152,8 +150,8 @@ fn opened(wanted: u32, beginning: u64) -> Mine {
             *group.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
-    if let Some((reason, session)) = refused.zip(session::enter()) {
-        session.target.connection.notice(Notice::Uncounted { reason });
+    if let Some(reason) = refused {
+        uncounted(reason);
     }
     Mine { beginning, group, latest: None, mark: None }
 }

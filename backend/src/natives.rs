@@ -216,7 +216,13 @@ pub unsafe extern "system" fn Java_java_lang_HeadwaterV1_kernelCounters(
     _class: Receiver,
     what: jint,
 ) -> jlong {
-    guard(0, || kernel_counters::act(what))
+    guard(0, || {
+        kernel_counters::act(what, |reason| {
+            if let Some(session) = session::enter() {
+                session.target.connection.notice(Notice::Uncounted { reason });
+            }
+        })
+    })
 }
 
 /// The time stamp counter.

@@ -233,7 +233,10 @@ impl<File> Group<File> {
         let read = kernel.read(leader, &mut said[..length]).map_err(|errno| Refused::of(kernel, first, errno))?;
         if read != size_of_val(&said[..length]) || said[0] != self.files.len() as u64 {
             // The end of the file: the group does not fit onto the processor.
-            return Err(Refused::Other(name(first), format!("{read} bytes instead of {}", length * size_of::<u64>())));
+            return Err(Refused::Other(
+                name(first),
+                std::io::Error::from(std::io::ErrorKind::UnexpectedEof).to_string(),
+            ));
         }
         let mut reading = Reading { wanted_ns: said[1], ran_ns: said[2], ..Reading::default() };
         for ((kind, _), value) in of(self.kinds).zip(&said[HEAD..]) {
