@@ -18,8 +18,12 @@ mod perf;
 
 use perf::{Group, KINDS, Linux, Reading, Refused};
 
+/// Such a part of the files that the target may open is the counters' at most: the others are its own.
+const PART: usize = 8;
+
 /// A thread's counters: none once they have been closed. Whoever closes them waits for a reading: the number may be another file's then.
-type Shared = Arc<Mutex<Option<Group<OwnedFd>>>>;
+type Shared = Arc<OwnGroup>;
+type OwnGroup = Mutex<Option<Group<OwnedFd>>>;
 
 /// What is counted, as a bit for each kind; 0 if nothing is.
 static WANTED: AtomicU32 = AtomicU32::new(0);
@@ -28,7 +32,7 @@ static BEGINNINGS: AtomicU64 = AtomicU64::new(0);
 /// What a reading moves each of them by, at least: taken off at each event.
 static TAKEN: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
 /// All threads' counters.
-static ALL: Mutex<Vec<Weak<Mutex<Option<Group<OwnedFd>>>>>> = Mutex::new(Vec::new());
+static ALL: Mutex<Vec<Weak<OwnGroup>>> = Mutex::new(Vec::new());
 
 thread_local! {
     static MINE: RefCell<Option<Mine>> = const { RefCell::new(None) };
@@ -135,14 +139,11 @@ fn told(moved: [u64; KINDS]) -> i64 {
 
 /// The current thread's counters. Where they cannot be had the tool is told, once a thread and beginning.
 fn opened(wanted: u32, beginning: u64, uncounted: impl FnOnce(String)) -> Mine {
-    let group = Group::open(&Linux, wanted);
+    let group = if has_room(wanted) { Group::open(&Linux, wanted) } else { Err(Refused::Files) };
     let refused = group.as_ref().err().map(Refused::to_string);
     let group = Arc::new(Mutex::new(group.ok()));
     {
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() == all.capacity() {
-            all.retain(|group| group.strong_count() > 0);
-        }
         if WANTED.load(Ordering::Acquire) == wanted && BEGINNINGS.load(Ordering::Relaxed) == beginning {
             all.push(Arc::downgrade(&group));
         } else {
@@ -154,6 +155,15 @@ fn opened(wanted: u32, beginning: u64, uncounted: impl FnOnce(String)) -> Mine {
         uncounted(reason);
     }
     Mine { beginning, group, latest: None, mark: None }
+}
+
+/// Whether one more thread may have its counters.
+fn has_room(wanted: u32) -> bool {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX) / PART;
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|group| group.strong_count() > 0);
+    (all.len() + 1).saturating_mul(wanted.count_ones() as usize) <= most
 }
 
 /// What is done with a thread's counters.

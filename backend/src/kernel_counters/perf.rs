@@ -38,7 +38,7 @@ pub enum Refused {
     NoCall,
     /// The process has too many files.
     #[error(
-        "the target may not open more files (ulimit -n), and the kernel's counters are one for each thread and kind"
+        "the target may not open more files (ulimit -n), of which an eighth at most is for the kernel's counters, one for each thread and kind"
     )]
     Files,
     /// Something else.
