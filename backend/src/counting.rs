@@ -1,5 +1,5 @@
-//! What is counted beside calls: waiting for monitors and in them, classes, [collections], [bytes](allocation), what the [kernel](kernel_counters) counts. Each is off unless the tool asks, and costs
-//! nothing then; it may ask at any time. Exceptions, objects, other waits and class loaders are told of by probes, which are told whether to.
+//! What is counted beside calls: waiting for monitors and in them, classes, [collections], [bytes](allocation), and what the [kernel](kernel_counters)
+//! counts. Each is off unless the tool asks, and costs nothing then; it may ask at any time. Exceptions, objects, other waits and class loaders are told of by probes, which are told whether to.
 //!
 //! Nothing is counted outside the call graph; the runtime knows whether a thread is in it.
 
@@ -48,6 +48,11 @@ impl Counters {
         what: Counting,
     ) -> Result<(), String> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, kinds) = (now.by_kernel(), what.by_kernel());
+        if before != kinds {
+            // First: where the kernel refuses, what is counted stays as it is.
+            kernel_counters::tried(kinds)?;
+        }
         match (now.alloc, what.alloc) {
             (false, true) => {
                 allocation::begin((jvmti, jni), hotspot, runtime, self.mounts)?;
@@ -59,7 +64,6 @@ impl Counters {
             }
             _ => {}
         }
-        let (before, kinds) = (now.by_kernel(), what.by_kernel());
         if before != kinds && before != 0 {
             kernel_counters::end();
             runtime.count_none_by_kernel(jni).map_err(|thrown| thrown.to_string())?;

@@ -48,9 +48,13 @@ struct Mine {
     mark: Option<Reading>,
 }
 
-/// From now on these are counted, if the kernel lets the agent's thread count them.
+/// Whether the kernel lets the agent's thread count these.
+pub fn tried(kinds: u32) -> Result<(), String> {
+    Group::open(&Linux, kinds).map(drop).map_err(|refused| refused.to_string())
+}
+
+/// From now on these, which were [tried], are counted.
 pub fn begin((jvmti, jni): (Jvmti, Jni), runtime: &Runtime, mounts: Mounts, kinds: u32) -> Result<(), String> {
-    Group::open(&Linux, kinds).map_err(|refused| refused.to_string())?;
     carriers::begin(jvmti, mounts).map_err(|error| Unknown::Mounts(error).to_string())?;
     // What reading takes is not known yet.
     TAKEN.iter().for_each(|taken| taken.store(u64::MAX, Ordering::Relaxed));

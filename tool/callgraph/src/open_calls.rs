@@ -13,7 +13,7 @@ use super::filter::Caller;
 use super::known::Known;
 use super::mirror::{ClassKey, Signature};
 use super::source::Source;
-use super::{CallGraph, MethodRecord, Step, Work};
+use super::{CallGraph, Step, Work};
 
 /// A thread that was in a root when recording began.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,11 +126,12 @@ impl CallGraph {
     /// Methods that were in one sample alone, and would not have probes without it, or not with the first: their code does not lead to them, or nobody else was
     /// seen in their class.
     pub fn chosen_by_chance(&self) -> impl Iterator<Item = MethodId> {
-        let is_by_chance = |method: &&MethodRecord| {
-            let is_found_so = method.history.trigger == Trigger::Seen || self.plan.ran.get(&method.key) == Some(&1);
-            is_found_so && self.plan.sampled.get(&(method.key, method.signature)) == Some(&1)
-        };
-        self.methods.all().iter().filter(is_by_chance).map(|method| method.id)
+        let once = self.plan.sampled.iter().filter(|(_, samples)| **samples == 1);
+        once.filter_map(|((key, signature), _)| {
+            let id = self.methods.of(*key, *signature)?;
+            let is_found_so = self.methods.record(id)?.history.trigger == Trigger::Seen;
+            (is_found_so || self.plan.ran.get(key) == Some(&1)).then_some(id)
+        })
     }
 
     /// The method of a name, where one class has it. Samples do not tell namesakes from one another.
