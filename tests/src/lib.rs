@@ -24,14 +24,18 @@ pub mod terminal;
 pub mod tomcat;
 pub mod trials;
 mod verified;
+mod watchdog;
 
 pub use compiling::{compile, compile_directory, compile_library, compile_text, compile_with, javac};
 pub use course::{Launched, Profile};
 pub use jdk::{INSTEAD, Jdk, jdks, modules};
-pub use patience::{Patience, share};
+pub use patience::{Patience, await_that, share};
 
 /// No step of a test takes longer on a machine that is not busy, unless it hangs; [`Patience`] is for those that are.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// So long after its end a process's output may be held by others, before nobody asks for it any more.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Every class file below a directory.
 pub fn class_files(directory: &Path) -> Vec<PathBuf> {
@@ -304,7 +308,8 @@ pub fn run(command: &mut Command) -> Output {
     Patience::default().receive(&receiver).unwrap_or_else(|_| {
         // Nobody has waited for it yet, so that the id is still its own.
         let _ = rustix::process::kill_process(pid, Signal::KILL);
-        panic!("{command:?} does not end: {:#?}", receiver.recv())
+        // What it has started may hold its output for ever.
+        panic!("{command:?} does not end: {:#?}", receiver.recv_timeout(GRACE))
     })
 }
 

@@ -17,11 +17,16 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { left: PATIENCE, looked: Instant::now() }
+        Patience::of(PATIENCE)
     }
 }
 
 impl Patience {
+    /// As long as this, where nobody is in line.
+    pub fn of(left: Duration) -> Patience {
+        Patience { left, looked: Instant::now() }
+    }
+
     /// Whether any is left.
     pub fn lasts(&mut self) -> bool {
         let now = Instant::now();
@@ -41,6 +46,20 @@ impl Patience {
             }
         }
         Err(RecvTimeoutError::Timeout)
+    }
+}
+
+/// Waits until something is so, which nobody tells.
+///
+/// # Panics
+/// If it never is.
+pub fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
+    /// Often enough, and no load.
+    const PAUSE: Duration = Duration::from_millis(1);
+    let mut patience = Patience::default();
+    while !is_so() {
+        assert!(patience.lasts(), "{what}: never");
+        std::thread::sleep(PAUSE);
     }
 }
 

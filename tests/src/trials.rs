@@ -6,6 +6,7 @@ use std::thread::available_parallelism;
 use libtest_mimic::Arguments;
 pub use libtest_mimic::Trial;
 
+use crate::watchdog::{self, Watched};
 use crate::{Jdk, jdks};
 
 /// Lists the tests of a module, each of which takes a `&Jdk`, or nothing below `once`:
@@ -80,7 +81,10 @@ fn on(module: &str, tests: &[OnJvm], jdks: impl Iterator<Item = Jdk> + Clone) ->
 fn trial(module: &str, test: &str, run: impl FnOnce() + Send + 'static) -> Trial {
     // The name of the binary is the same for all.
     let module = module.split_once("::").map_or(module, |(_, module)| module);
-    Trial::test(format!("{module}::{test}"), move || {
+    let name = format!("{module}::{test}");
+    let watched = name.clone();
+    Trial::test(name, move || {
+        let _watched = Watched::begin(watched);
         run();
         Ok(())
     })
@@ -96,5 +100,10 @@ pub fn run(trials: impl IntoIterator<Item = Vec<Trial>>) -> ExitCode {
     // They wait for what takes its time, for a third of theirs.
     let one_more = || available_parallelism().map(|processors| processors.get() + 1).ok();
     arguments.test_threads = arguments.test_threads.or_else(one_more);
-    libtest_mimic::run(&arguments, trials).exit_code()
+    watchdog::start();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if !arguments.list {
+        watchdog::tell_longest();
+    }
+    conclusion.exit_code()
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use headwater_tests::terminal::Terminal;
 use headwater_tests::{
-    Jdk, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, read_report,
+    Jdk, Process, Scratch, await_that, calls_by_method, compile, counts_of_target, headwater, java, read_report,
 };
 use rustix::process::Signal;
 
@@ -186,9 +186,7 @@ fn ctrl_c_stops_a_command_and_not_the_session(jdk: &Jdk) {
     session.terminal.say("wait 1h");
     session.terminal.expect("\n");
     // The line is accepted, and the terminal given back, before the wait begins: only then is Ctrl-C a signal.
-    while session.terminal.is_raw() {
-        std::thread::yield_now();
-    }
+    await_that("the terminal given back", || !session.terminal.is_raw());
     session.terminal.press("\x03");
     session.terminal.expect("interrupted");
     session.terminal.expect(PROMPT);

@@ -56,6 +56,7 @@ fn nothing_is_in_the_way_of_an_ordinary_jvm(jdk: &Jdk) {
         ("other agents", "ok"),
         ("other sessions", "ok"),
         ("compiled code", flushes),
+        ("kernel counters", "ok"),
     ] {
         assert_eq!(check(&diagnosis, name)["verdict"], verdict, "JDK {}: {diagnosis:#}", jdk.version);
     }

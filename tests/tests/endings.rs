@@ -1,10 +1,9 @@
 //! What is left behind when a tool or a target is ended at an odd moment: soon nothing, and the tool knows why it ended.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use headwater_tests::appearing::{self, Appearing, ROOT};
-use headwater_tests::{Jdk, Patience, Process, Scratch, compile, headwater, java, profile, read_report};
+use headwater_tests::{Jdk, Process, Scratch, await_that, compile, headwater, java, profile, read_report};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 headwater_tests::trials! {
@@ -20,7 +19,7 @@ headwater_tests::trials! {
 fn agent(target: &Process) -> PathBuf {
     let is_ours = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|it| it == "Headwater agent\n");
     let mut found = None;
-    await_that(|| {
+    await_that("it is there", || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", target.pid())).expect("it runs").flatten();
         found = tasks.map(|task| task.path()).find(is_ours);
         found.is_some()
@@ -34,14 +33,6 @@ fn ticks(thread: &Path) -> u64 {
     // Behind the name: the state, and from there the eleventh and twelfth.
     let fields: Vec<&str> = stat.rsplit(')').next().expect("what follows").split_whitespace().collect();
     fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
-}
-
-fn await_that(mut condition: impl FnMut() -> bool) {
-    let mut patience = Patience::default();
-    while !condition() {
-        assert!(patience.lasts(), "it does not come");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// In an interpreter the probes take many seconds to be timed: another tool, which began before, is still having that done.
@@ -58,9 +49,9 @@ fn nobody_goes_on_timing_probes_for_a_tool_that_is_gone(jdk: &Jdk) {
         };
         let (_other_target, mut other, _) = begin();
         let (mut target, tool, agent) = begin();
-        await_that(|| ticks(&agent) >= 20);
+        await_that("its probes are timed", || ticks(&agent) >= 20);
         tool.signal(signal);
-        await_that(|| !agent.exists());
+        await_that("its agent has ended", || !agent.exists());
         assert_eq!(other.pending_error_lines(), Vec::<String>::new(), "JDK {}: {signal:?}", jdk.version);
         let tool = tool.finish();
         if signal == Signal::INT {

@@ -1,6 +1,6 @@
 //! What a JVM tells as it happens, against a program that does these things one by one.
 
-use headwater_tests::{Jdk, Launched, Process, Scratch, headwater, run_headwater};
+use headwater_tests::{Jdk, Launched, Patience, Process, Scratch, headwater, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -40,7 +40,8 @@ impl Told {
 
     /// The next event of which this holds.
     fn await_event(&mut self, kind: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        loop {
+        let mut patience = Patience::default();
+        while patience.lasts() {
             let line = self.tool.await_line("");
             let event: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
             self.events.push(event.clone());
@@ -48,6 +49,7 @@ impl Told {
                 return event;
             }
         }
+        panic!("no such {kind}: {:#?}", self.events)
     }
 
     fn says(&mut self, line: &str, answer: &str) {

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use headwater_tests::appearing::{self, Appearing};
 use headwater_tests::counting::root_calls;
-use headwater_tests::{Jdk, Patience, Process, Scratch, compile, headwater, java, profile, read_report, run_headwater};
+use headwater_tests::{
+    Jdk, Patience, Process, Scratch, await_that, compile, headwater, java, profile, read_report, run_headwater,
+};
 use rustix::process::Signal;
 
 headwater_tests::trials! {
@@ -23,11 +25,7 @@ fn a_tool_that_is_interrupted_at_once_says_so_or_what_it_has(jdk: &Jdk) {
     let mut target = java(jdk, &classes, &[], &["Steps"]);
     target.await_line("READY");
     let tool = Process::spawn(headwater().arg("profile").arg(target.pid().to_string()).args(["--root", "Steps::root"]));
-    let mut patience = Patience::default();
-    while !catches(&tool, Signal::INT) {
-        assert!(patience.lasts(), "SIGINT ends it as it is");
-        std::thread::yield_now();
-    }
+    await_that("a handler of SIGINT", || catches(&tool, Signal::INT));
     tool.signal(Signal::INT);
     let tool = tool.finish();
     // Whichever it was doing.
@@ -49,7 +47,9 @@ fn further_interruptions_do_not_cost_the_profile(jdk: &Jdk) {
         let options = ["--root", appearing::ROOT, "--bare", bare, "-o", &file.to_string_lossy()];
         let mut tool = profile(&target.process, &options);
         target.await_rounds(20);
+        let mut patience = Patience::default();
         while tool.is_alive() {
+            assert!(patience.lasts(), "it goes on however often it is interrupted");
             tool.signal(Signal::INT);
             std::thread::yield_now();
         }

@@ -32,6 +32,7 @@ headwater_tests::trials! {
     first_jdk {
         what_finds_no_place_in_its_file_is_shown,
         the_list_shows_a_target,
+        what_the_tool_does_is_logged_if_that_is_wanted,
         a_tree_for_each_thread_adds_up_to_the_merged_one,
     }
 }
@@ -446,5 +447,25 @@ fn a_tree_for_each_thread_adds_up_to_the_merged_one(jdk: &Jdk) {
     let threads = reports[1]["threads"].as_array().expect("threads").clone();
     assert!(nodes(&reports[1]).iter().all(|node| threads.iter().any(|thread| thread["id"] == node["thread"])));
     target.go();
+    target.quit();
+}
+
+fn what_the_tool_does_is_logged_if_that_is_wanted(jdk: &Jdk) {
+    let mut target = Target::start(jdk);
+    let pid = target.process.pid().to_string();
+    let arguments = ["profile", &pid, "--root", "Counting::root", "--calls", "1", "--bare", "off"];
+    let mut logged = |wanted| {
+        let mut tool = Process::spawn(headwater().env("HEADWATER_LOG", wanted).args(arguments));
+        tool.await_error_line("instrumented");
+        target.go();
+        let tool = tool.finish();
+        assert!(tool.status.success(), "{:#?}", tool.stderr);
+        tool.stderr.join("\n")
+    };
+    let [some, all, nothing] = ["debug", "headwater::session=trace", "off"].map(&mut logged);
+    assert!(some.contains("DEBUG session: stop recording: ") && !some.contains(" TRACE "), "{some}");
+    assert!(some.contains(" INFO  profiling::finishing: recorded for "), "{some}");
+    assert!(all.contains(" TRACE session::questions: ") && !all.contains(" INFO  profiling"), "{all}");
+    assert!(!nothing.contains("session::"), "{nothing}");
     target.quit();
 }

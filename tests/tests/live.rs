@@ -2,7 +2,8 @@
 
 use headwater_tests::terminal::Terminal;
 use headwater_tests::{
-    Jdk, Process, Scratch, calls_by_method, compile, counts_of_target, headwater, java, profile, read_report,
+    Jdk, Process, Scratch, await_that, calls_by_method, compile, counts_of_target, headwater, java, profile,
+    read_report,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -57,9 +58,7 @@ fn a_file_has_the_report_so_far_and_at_the_end_the_whole_one(jdk: &Jdk) {
     let file = out.file("live.json");
     let file_name = file.to_string_lossy().into_owned();
     let tool = profile(&target, &["--root", "Steps::root", "--live=100ms", "-o", &file_name]);
-    while !file.exists() {
-        std::thread::yield_now();
-    }
+    await_that("the report so far", || file.exists());
     read_report(&file);
     target.say("enter");
     target.await_line("INSIDE");

@@ -7,10 +7,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use headwater_tests::counting::{Target, root_calls, undisturbed};
-use headwater_tests::{Jdk, PATIENCE, Process, Scratch, compile, headwater, profile, read_report, run, run_headwater};
+use headwater_tests::{
+    Jdk, Patience, Process, Scratch, await_that, compile, headwater, profile, read_report, run, run_headwater,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -38,12 +40,12 @@ fn trigger_of(pid: u32) -> PathBuf {
 
 /// Waits for something to be there; `None` if the tool has ended before.
 fn await_there<T>(tool: &mut Process, find: impl Fn() -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + PATIENCE;
+    let mut patience = Patience::default();
     loop {
         if let Some(found) = find() {
             return Some(found);
         }
-        assert!(Instant::now() < deadline, "it never came");
+        assert!(patience.lasts(), "it never came");
         if !tool.is_alive() {
             return None;
         }
@@ -52,6 +54,15 @@ fn await_there<T>(tool: &mut Process, find: impl Fn() -> Option<T>) -> Option<T>
 
 fn control_of(pid: u32) -> Option<PathBuf> {
     files_for(pid).into_iter().map(|directory| directory.join("control")).find(|control| control.exists())
+}
+
+/// What ends a stranger, also when the test fails: its thread is waited for.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// Keeps a connection busy without ever saying anything, until the tool has closed it or is gone.
@@ -77,11 +88,11 @@ fn a_stranger_at_the_control_socket_does_not_keep_the_agent_out(jdk: &Jdk) {
         let mut tool = Process::spawn(headwater().args(arguments).args(["--bare", "off"]));
         let stranger = await_there(&mut tool, || UnixStream::connect(control_of(pid)?).ok());
         std::thread::scope(|scope| {
+            let _over = Over(&over);
             let was_there = stranger.map(|stream| scope.spawn(|| dribble(stream, &over))).is_some();
             tool.await_error_line("instrumented");
             target.go();
             let tool = tool.finish();
-            over.store(true, Ordering::Release);
             assert!(tool.status.success(), "JDK {}: {:#?}", jdk.version, tool.stderr);
             was_there
         })
@@ -102,10 +113,10 @@ fn an_interruption_is_heard_whoever_holds_the_socket(jdk: &Jdk) {
     let mut tool = Process::spawn(headwater().args(arguments));
     let stranger = await_there(&mut tool, || UnixStream::connect(control_of(pid)?).ok()).expect("it waits");
     std::thread::scope(|scope| {
+        let _over = Over(&over);
         scope.spawn(|| dribble(stranger, &over));
         tool.signal(Signal::INT);
         let tool = tool.finish();
-        over.store(true, Ordering::Release);
         assert_eq!(tool.status.code(), Some(130), "JDK {}: {:#?}", jdk.version, tool.stderr);
     });
     assert_eq!(files_for(pid), Vec::<PathBuf>::new());
@@ -187,11 +198,8 @@ fn a_tool_that_is_killed_while_it_attaches_leaves_nothing_for_long(jdk: &Jdk) {
             let errors = String::from_utf8_lossy(&removed.stderr);
             assert!(removed.status.success(), "JDK {}, {sight}, {remover}: {errors}", jdk.version);
             // One that was not left is the agent's, which removes it itself.
-            let deadline = Instant::now() + PATIENCE;
-            while !files_for(pid).is_empty() || trigger_of(pid).exists() {
-                assert!(Instant::now() < deadline, "JDK {}, {sight}, {remover}: {:?}", jdk.version, files_for(pid));
-                std::thread::yield_now();
-            }
+            let context = format!("JDK {}, {sight}, {remover}: its files are removed", jdk.version);
+            await_that(&context, || files_for(pid).is_empty() && !trigger_of(pid).exists());
             assert_eq!(vec![target.go()], expected, "JDK {}, {sight}, {remover}", jdk.version);
             target.quit();
         }

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use headwater_tests::{Jdk, Process, Scratch, compile, headwater, java, read_report, run_headwater};
+use headwater_tests::{Jdk, Process, Scratch, await_that, compile, headwater, java, read_report, run_headwater};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -306,9 +306,7 @@ fn ctrl_c_ends_it_before_the_target_is_asked(jdk: &Jdk) {
     let pid = stuck.target.pid().to_string();
     let tool = Process::spawn(headwater().args(["threads", &pid, "--window", "1h"]));
     // It has a handler as soon as it measures.
-    while !has_handler(tool.pid()) {
-        std::thread::yield_now();
-    }
+    await_that("a handler of SIGINT", || has_handler(tool.pid()));
     tool.signal(Signal::INT);
     let tool = tool.finish();
     assert_eq!((tool.status.code(), tool.stdout.len()), (Some(130), 0), "{:#?}", tool.stderr);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use headwater_tests::terminal::Terminal;
 use headwater_tests::{
-    Jdk, Patience, Process, Scratch, compile_text, headwater, java, read_report, run, run_headwater,
+    Jdk, Process, Scratch, await_that, compile_text, headwater, java, read_report, run, run_headwater,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -127,11 +127,8 @@ fn jvms_come_and_go_and_each_analysis_gets_every_event(jdk: &Jdk) {
     tool.await_line("{\"event\":\"trace\"");
     tool.signal(Signal::INT);
     tool.await_line("{\"event\":\"disconnected\"");
-    let mut patience = Patience::default();
-    while !fs::read_to_string(&given).is_ok_and(|given| given.ends_with("\"reason\":\"left\"}\n")) {
-        assert!(patience.lasts(), "it was not given the last event");
-        std::thread::yield_now();
-    }
+    let last = "\"reason\":\"left\"}\n";
+    await_that("the last event", || fs::read_to_string(&given).is_ok_and(|given| given.ends_with(last)));
     // The analysis that stays is waited for, unless we have had enough.
     tool.signal(Signal::INT);
     let tool = tool.finish();
@@ -208,13 +205,12 @@ fn a_jvm_that_stands_still_holds_up_no_other(jdk: &Jdk) {
         ]));
     let in_save = |tool: &mut Process, of: &Process| {
         let begins = format!(" {} {}  \"keeper\" WAITING  ", of.pid(), programs.name);
-        loop {
-            let line = tool.await_line("");
-            if line.contains(&begins) {
-                assert!(line.contains("Order.save("), "{line}");
-                return;
-            }
-        }
+        let mut line = String::new();
+        await_that("who stands in it", || {
+            line = tool.await_line("");
+            line.contains(&begins)
+        });
+        assert!(line.contains("Order.save("), "{line}");
     };
     in_save(&mut tool, &stopped);
     stopped.stop();

@@ -31,6 +31,7 @@ mod top;
 mod watch;
 
 use crate::jvm::{self, Jvm};
+use crate::logging;
 use crate::printable::printable_lines;
 use crate::request::interrupted;
 use crate::request::output::{Origin, Output};
@@ -43,6 +44,7 @@ const LAST_REQUEST: Duration = Duration::from_secs(1);
 
 /// The whole program.
 pub fn main() -> ExitCode {
+    logging::begin();
     let options = std::env::var(OPTIONS).ok().filter(|options| !options.trim().is_empty());
     let cli = match with_defaults(std::env::args_os().collect(), options.as_deref()) {
         Ok(arguments) => Cli::try_parse_from(arguments),

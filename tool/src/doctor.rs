@@ -12,6 +12,8 @@ use crate::attach::{self, AttachError, TargetHost};
 use crate::flight_recorder;
 use crate::jvm::{self, Jvm};
 
+mod counters;
+
 /// The oldest JDK whose attach protocol and JVMTI are known to be what the agent needs.
 const OLDEST_JDK: u32 = 11;
 /// From this JDK on, loading an agent late is warned about in the target's standard error.
@@ -102,6 +104,7 @@ pub(crate) fn examine(target: &str) -> Diagnosis {
             checks.push(attach_mechanism(&host));
             checks.push(threads(&host));
             checks.push(temporary_directory(&host));
+            checks.push(counters::counters(&host));
         }
         Err(error) => {
             let name = match &error {

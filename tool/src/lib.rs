@@ -24,6 +24,7 @@ pub(crate) mod events;
 pub mod foreign;
 pub mod link;
 pub mod locks;
+mod logging;
 pub(crate) mod outlet;
 pub mod profiling;
 pub mod pulse;

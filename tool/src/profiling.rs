@@ -299,6 +299,7 @@ pub(crate) async fn prepare(
     let wanted = Wanted::of_all(pid);
     session.count(settings.counting).await?; // First: what probes tell besides has its cost.
     let calibration = session.calibrate().await?;
+    log::debug!("{calibration:?}");
     if settings.clock_source == ClockChoice::Tsc && !session.uses_tsc() {
         return Err(ClockSourceError::Linker.into());
     }
@@ -361,6 +362,7 @@ pub(crate) async fn prepare(
     if start == Start::Held {
         session.release().await?;
     }
+    log::info!("{} methods have probes, {} calls were open: it records", session.graph().instrumented(), open.len());
     observer(Stage::Attached(session.spent().to_vec()));
     // Last: who reads it may rely on what is recorded.
     observer(Stage::RootsInstrumented(instrumented));

@@ -464,6 +464,7 @@ impl Session {
             match self.receive_by(deadline, what).await? {
                 ToTool::Reply { request: answered, reply } if answered == request => {
                     let rewriting = self.spent.on(REWRITING) - rewriting;
+                    log::debug!("{what}: {:.1?}", begun.elapsed());
                     self.spent.add(what, begun.elapsed().saturating_sub(rewriting));
                     return reply.map_err(|reason| SessionError::Agent { what, reason });
                 }

@@ -329,6 +329,7 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
         ));
     }
     (basis.samples, basis.unseen, basis.cut) = (placed.inside, placed.unseen, placed.cut);
+    basis.absent = placed.absent;
     // Later samples have chosen nothing.
     if undisturbed.is_sampled_before {
         basis.by_chance = placed.once(all).filter(|method| facts.by_chance.contains(method)).count() as u64;

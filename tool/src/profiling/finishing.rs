@@ -73,11 +73,13 @@ pub(crate) async fn finish(
     pid: u32,
     observer: Observer<'_>,
 ) -> End {
+    log::info!("recorded for {duration:.1?}: {recorded:?}");
     let is_gone = recorded.as_ref().is_err_and(SessionError::is_final);
     let stopped = if is_gone { None } else { session.stop().await.ok() };
     let compiled = compiling.so_far();
     let waits = ended(session, waits, is_gone).await;
     let mut decoder = drain.finish();
+    log::info!("all events are read");
     decoder.finish(stopped.unwrap_or_else(monotonic_ns));
     let mut undisturbed = Undisturbed::default();
     let (mut calibration, mut otherwise) = (None, None);

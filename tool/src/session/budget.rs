@@ -95,6 +95,7 @@ impl Session {
         let ended = self.graph.take_drops();
         let Some(governor) = self.governor_mut() else { return };
         for (method, is_dropped) in ended {
+            log::debug!("{method:?} {}", if is_dropped { "has lost its probes" } else { "keeps its probes" });
             if is_dropped {
                 governor.dropped(method, now);
             } else {

@@ -142,6 +142,7 @@ impl Session {
             return Ok(());
         }
         self.is_in_background = true;
+        log::debug!("a limit is reached: threads wait no more");
         self.command(Command::Reveal(Reveal::Background), "go on in the background").await.map(|_| ())
     }
 
@@ -153,6 +154,7 @@ impl Session {
             return Ok(());
         }
         self.is_in_background = false;
+        log::debug!("threads wait again");
         self.command(Command::Reveal(Reveal::Blocking), "wait again").await.map(|_| ())
     }
 

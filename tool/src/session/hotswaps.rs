@@ -122,6 +122,12 @@ impl Session {
 
     pub(super) fn account(&mut self, result: &HotswapResult) {
         self.totals.add(result);
+        let [pause, all] = [result.pause_ns, result.total_ns].map(Duration::from_nanos);
+        log::debug!(
+            "hotswap {} of {} classes: {pause:.1?} of {all:.1?} in a pause",
+            self.totals.batches,
+            result.classes
+        );
         self.tell_time();
         let is_dropping = self.graph.is_dropping();
         if let Some(governor) = self.governor_mut().filter(|_| is_dropping) {

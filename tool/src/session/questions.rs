@@ -63,6 +63,7 @@ impl Session {
     }
 
     pub(super) async fn called(&mut self, mut pending: Pending) -> Result<(), SessionError> {
+        log::trace!("{:?} asks: {}", pending.thread, kind(&pending.upcall));
         if let Upcall::FirstCall(_) = pending.upcall {
             self.first_entry.get_or_insert_with(Instant::now);
         }
@@ -271,5 +272,16 @@ impl Session {
                 Ok(())
             }
         }
+    }
+}
+
+/// What a question is about, on a line.
+fn kind(upcall: &Upcall) -> String {
+    match upcall {
+        Upcall::ClassBytes { name, bytes, .. } => format!("what to make of {name}, {} bytes", bytes.len()),
+        Upcall::ClassPrepared(class) => format!("{} is linked", class.name),
+        Upcall::Hotswapped(result) => format!("a hotswap of {} classes is over", result.classes),
+        Upcall::FirstCall(method) => format!("the first call of method {}", method.0),
+        Upcall::Reflected(_) | Upcall::Received { .. } | Upcall::Linked => format!("{upcall:?}"),
     }
 }

@@ -22,6 +22,8 @@ pub struct Placed {
     pub inside: u64,
     /// Those of them that were in calls of which the recording has none.
     pub unseen: u64,
+    /// Those whose innermost method was missed, and has no calls anywhere.
+    pub absent: u64,
     /// By the operating system's numbers of threads: how many had a root, and how many there were.
     pub threads: FxHashMap<u32, (u32, u32)>,
     /// Those whose outer frames are missing, and with them perhaps a root.
@@ -181,6 +183,11 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
     let recorded_nodes = cct.nodes().take(recorded).skip(1);
     let called: FxHashSet<MethodId> = recorded_nodes.map(|(_, node)| node.method()).collect();
     let has_probes = |frame: &FrameIndex| names.methods(*frame).iter().any(|method| called.contains(method));
+    // Whether it has a node or not.
+    let is_absent = |sample: &Sample| {
+        let methods = sample.frames.iter().rev().map(|frame| names.methods(*frame)).find(|methods| !methods.is_empty());
+        methods.is_some_and(|of| of.iter().all(|method| missed.contains(method) && !called.contains(method)))
+    };
     let mut placed = Placed { own: vec![[0; 2]; cct.len()], ..Placed::default() };
     let (from_ns, to_ns) = names.window;
     let middle = from_ns + (to_ns - from_ns) / 2;
@@ -209,6 +216,7 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
         *inside += 1;
         placed.inside += 1;
         placed.unseen += u64::from(!is_seen);
+        placed.absent += u64::from(is_absent(sample));
         placed.own[at.index()][usize::from(sample.at_ns > middle)] += 1;
     }
     placed.passed = passed(cct, &placed.own, missed);
@@ -305,6 +313,7 @@ mod tests {
         let own = |node: NodeId| placed.own()[node.index()].iter().sum::<u32>();
         assert_eq!([root, callee, late, below, never].map(own), [2, 1, 0, 4, 3]);
         assert_eq!((placed.inside, placed.unseen), (10, 2), "a root in a root was never seen");
+        assert_eq!(placed.absent, 4, "three of what has a node, one of what has none");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct Status {
     /// How many threads it has.
     pub(crate) threads: u64,
     /// The effective capabilities, as a bit mask.
-    pub(crate) capabilities: u64,
+    pub capabilities: u64,
     /// The pid in the innermost pid namespace: the number the process itself knows.
     pub(crate) inner_pid: u32,
     /// Whether the process has a handler for SIGQUIT. Without one the signal is deadly.

@@ -10,6 +10,9 @@ pub struct Basis {
     pub samples: u64,
     /// Those of them that were in calls of which the recording has none.
     pub unseen: u64,
+    /// Those whose innermost method was instrumented too late, or never, and has no calls.
+    #[serde(skip_serializing_if = "is_none")]
+    pub absent: u64,
     /// Those whose innermost method has probes only because it was in this one, where samples have chosen what is instrumented: methods that are in none
     /// have as much of the time, and no probes (Good and Turing).
     #[serde(skip_serializing_if = "is_none")]

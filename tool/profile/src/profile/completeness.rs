@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::{MethodIndex, Profile, Tree};
+use super::{Basis, MethodIndex, Profile, Tree};
 
 /// So many samples of the undisturbed code tell what part of it was not seen.
 const ENOUGH_SAMPLES: u64 = 300;
@@ -82,7 +82,7 @@ impl Profile {
         let unseen = self.unseen.iter().flat_map(|unseen| &unseen.callers);
         let unseen: f64 = unseen.map(|(caller, calls)| seen[caller.0] as f64 * *calls).sum();
         let recorded = self.merged.calls() as f64;
-        let sampled = self.sampled_part(&seen).map_or(f64::INFINITY, |part| recorded * part / (1.0 - part));
+        let sampled = self.sampled_part().map_or(f64::INFINITY, |part| recorded * part / (1.0 - part));
         let missing = self.at_least.iter().map(missing).sum::<f64>() + unseen.min(sampled);
         let all = missing + recorded;
         if all > 0.0 { missing / all } else { 0.0 }
@@ -90,23 +90,16 @@ impl Profile {
 
     /// What part of the time was in methods that have no calls anywhere, by samples; a few make none. Where a method was sampled below others than
     /// its calls are, they are not missing. What samples have chosen has no such methods among them, so it is as much as was chosen by one alone.
-    fn sampled_part(&self, seen: &[u64]) -> Option<f64> {
-        let (mut all, mut unseen) = (0.0, 0.0);
-        for node in &self.merged.nodes {
-            all += node.self_ns as f64;
-            if seen[node.method.0] == 0 {
-                unseen += node.self_ns as f64;
-            }
-        }
-        let by_chance = self.basis.by_chance as f64 / self.basis.samples.max(1) as f64;
-        (self.basis.samples >= ENOUGH_SAMPLES && all > unseen).then(|| (unseen / all).max(by_chance))
+    fn sampled_part(&self) -> Option<f64> {
+        let Basis { samples, absent, by_chance, .. } = self.basis;
+        (samples >= ENOUGH_SAMPLES && absent < samples).then(|| absent.max(by_chance) as f64 / samples as f64)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Basis, MethodName, Node, NodeIndex};
+    use crate::profile::{MethodName, Node, NodeIndex};
 
     /// The root, 10 times; `late` below it, 90 times since 1 s of 10, and `leaf` below that.
     fn profile() -> Profile {
@@ -150,18 +143,9 @@ mod tests {
         let unseen = vec![unseen(2, &[(1, 0.5), (0, 1.0)]), unseen(2, &[(1, 0.5)]), unseen(2, &[])];
         let profile = Profile { at_least: Vec::new(), unseen, ..profile() };
         assert!((profile.missing_share() - 100.0 / 200.0).abs() < 1e-9, "{}", profile.missing_share());
-        let mut sampled = Profile { basis: Basis { samples: 300, ..Basis::default() }, ..profile.clone() };
-        for (node, self_ns) in sampled.merged.nodes.iter_mut().zip([30, 60, 10]) {
-            node.self_ns = self_ns;
-        }
-        assert!(
-            (sampled.missing_share() - 0.1).abs() < 1e-9,
-            "a tenth of the time was in it: {}",
-            sampled.missing_share()
-        );
-        let elsewhere = Node { parent: Some(NodeIndex(0)), self_ns: 100, ..Node::empty(MethodIndex(1)) };
-        sampled.merged.nodes.push(elsewhere);
-        assert!((sampled.missing_share() - 0.05).abs() < 1e-9, "its calls are where they were recorded");
+        let mut sampled = Profile { basis: Basis { samples: 300, absent: 15, ..Basis::default() }, ..profile.clone() };
+        let missing = sampled.missing_share();
+        assert!((missing - 0.05).abs() < 1e-9, "a twentieth of the time was in what has no calls: {missing}");
         sampled.basis.by_chance = 30;
         assert!((sampled.missing_share() - 0.1).abs() < 1e-9, "one in ten samples has chosen what it was in");
         sampled.basis.samples = 299;

@@ -134,6 +134,7 @@ pub fn profile_of(merged: Tree, threads: Vec<Tree>, methods: usize) -> Profile {
         },
         basis: Basis {
             samples: 2_213,
+            absent: 0,
             by_chance: 0,
             unseen: 2,
             cut: 3,
