@@ -307,6 +307,7 @@ impl Session {
         if self.graph.changes_unnamed() {
             self.find_running().await?;
         }
+        self.tell_time();
         let step = self.graph.start();
         let mut classes = self.settle(step).await?;
         classes.extend(self.select_seen().await?);
@@ -337,7 +338,7 @@ impl Session {
         if long.is_none() {
             self.command(Command::Record, "begin recording").await?;
         }
-        self.turn().await
+        self.turn_if_waited_for().await
     }
 
     /// Learns which methods have been called before; where the JVM does not tell, at least which its JIT compiler has compiled.
@@ -387,9 +388,10 @@ impl Session {
         self.recorded
     }
 
-    /// Recording is prepared: its time begins.
-    pub fn begin_time(&mut self) {
+    /// Recording is prepared: its time begins, and ends by itself after so long, if that is known.
+    pub fn begin_time(&mut self, duration: Option<Duration>) {
         self.recorded.begin();
+        self.recording_for(duration);
     }
 
     /// Ends recording; the target's time of that moment.

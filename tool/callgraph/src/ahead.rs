@@ -16,7 +16,8 @@ use headwater_protocol::message::{MethodInfo, MethodRef};
 use headwater_terms::reach::Trigger;
 
 use super::CallGraph;
-use super::policy::Mechanism;
+use super::likely::Pace;
+use super::policy::{Mechanism, Probability, SURER};
 use super::record::Guess;
 
 impl CallGraph {
@@ -74,14 +75,36 @@ impl CallGraph {
         }
     }
 
-    /// Selects the callees of methods that will probably be entered, if there is a batch to put them into.
+    /// So many classes more can be hotswapped soon; as many as there are, if it is not said. What is likely beyond them is looked at when it is entered.
+    pub fn set_room(&mut self, classes: Option<usize>) {
+        self.plan.room = classes;
+    }
+
+    /// Selects the callees of methods that will probably be entered, if there is a batch to put them into: the surest first, as long as there is room.
     pub(super) fn look_ahead(&mut self) {
         if !self.known.options.look_ahead || self.known.options.without.has(Mechanism::LookAhead) {
             return;
         }
         let pace = self.likely.pace_of_guesses(&self.known);
         let threshold = self.likely.threshold(pace);
+        let room = self.plan.room;
+        let surer = SURER.into_iter().filter(|surer| room.is_some() && *surer > threshold);
         let before = self.methods.set_trigger(Trigger::Ahead);
+        for threshold in surer.chain([threshold]) {
+            if room.is_some_and(|room| self.plan.to_hotswap.len() >= room) {
+                break;
+            }
+            self.select_callees_ahead(pace, threshold);
+            // It may lead to more that is as sure.
+            if !self.known.is_complete() {
+                break;
+            }
+        }
+        self.methods.set_trigger(before);
+    }
+
+    /// Selects the callees of methods that are entered with at least this probability.
+    fn select_callees_ahead(&mut self, pace: Pace, threshold: Probability) {
         loop {
             let mut expanded = false;
             for method in self.likely.take_frontier(&self.methods) {
@@ -105,7 +128,6 @@ impl CallGraph {
                 self.likely.push(method);
             }
             if !expanded {
-                self.methods.set_trigger(before);
                 return;
             }
         }

@@ -124,8 +124,15 @@ impl Options {
                 let within = |package: &str| package.ends_with('/') && class.starts_with(package);
                 !COUNTER_READERS.iter().any(|reader| class == *reader || within(reader))
             }
+            _ => !loader.is_jdk() || self.admits_jdk(caller),
+        }
+    }
+
+    /// Whether any class of the JDK may be instrumented when it is reached so.
+    pub(super) fn admits_jdk(&self, caller: Caller) -> bool {
+        match (self.jdk, caller) {
             (_, Caller::Root) | (JdkMethods::All, _) | (JdkMethods::Edge, Caller::Application) => true,
-            (JdkMethods::None, _) | (JdkMethods::Edge, Caller::Jdk) => !loader.is_jdk(),
+            (JdkMethods::None, _) | (JdkMethods::Edge, Caller::Jdk) => false,
         }
     }
 

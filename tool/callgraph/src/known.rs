@@ -27,6 +27,11 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Nothing is asked of the JVM.
+    pub(super) fn is_complete(&self) -> bool {
+        self.needed.is_empty() && self.code.is_complete()
+    }
+
     /// Nothing but what is wanted.
     pub(super) fn new(options: Options) -> Known {
         Known {

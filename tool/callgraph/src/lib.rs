@@ -113,7 +113,8 @@ pub enum Step {
 /// A piece of work that may need to know methods first. Doing it again is harmless.
 #[derive(Clone, Debug)]
 enum Work {
-    Roots,
+    /// In these classes.
+    Roots(Vec<ClassKey>),
     FirstCalls(Vec<MethodId>),
     Linked(Vec<ClassKey>),
     /// Methods that are being executed.
@@ -198,7 +199,8 @@ impl CallGraph {
 
     /// Selects the roots among the loaded classes.
     pub fn start(&mut self) -> Step {
-        self.begin(Work::Roots)
+        let classes = self.known.with_roots();
+        self.begin(Work::Roots(classes))
     }
 
     /// An instrumented method is about to run for the first time, or a call that was not expected.
@@ -278,8 +280,8 @@ impl CallGraph {
         self.methods.set_trigger(self.trigger_of(&work));
         self.escape.opaque.asked.clear();
         match &work {
-            Work::Roots => {
-                self.select_roots();
+            Work::Roots(classes) => {
+                classes.iter().for_each(|key| self.select_roots_in(*key));
                 if !self.known.roots_only {
                     self.plan.reflection.probe_invokers(&self.known, &mut self.plan.to_hotswap);
                     self.plan.probe_passages(&self.known);
@@ -313,11 +315,7 @@ impl CallGraph {
             self.look_at_idle_again();
             self.expand_due();
         }
-        if !self.known.roots_only
-            && self.known.needed.is_empty()
-            && self.known.code.is_complete()
-            && self.plan.wants_hotswap(&self.known)
-        {
+        if !self.known.roots_only && self.known.is_complete() && self.plan.wants_hotswap(&self.known) {
             self.look_ahead();
         }
         if !self.known.roots_only {
@@ -354,7 +352,7 @@ impl CallGraph {
     /// What methods are found upon by a piece of work.
     fn trigger_of(&self, work: &Work) -> Trigger {
         match work {
-            Work::Roots => Trigger::Start,
+            Work::Roots(_) => Trigger::Start,
             Work::FirstCalls(methods) if methods.iter().all(|method| self.is_guard(*method)) => Trigger::Passed,
             Work::FirstCalls(_) => Trigger::Entered,
             Work::Linked(_) => Trigger::Loaded,

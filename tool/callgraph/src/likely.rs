@@ -5,13 +5,14 @@
 //! it is known which methods have run before, and what has run before will again. Where it does not tell, there is less of it: what
 //! the JIT compiler has compiled, and which classes have been initialised.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use headwater_protocol::MethodId;
 use headwater_rewriter::{CallSite, Likelihood};
 use headwater_terms::Scheme;
 use headwater_terms::pattern::MethodPattern;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::known::Known;
 use super::methods::Methods;
@@ -55,6 +56,15 @@ pub(super) struct Likely {
     pub(super) link_batches: usize,
     /// How many classes that can be instrumented were loaded on behalf of the graph.
     pub(super) loaded_by_graph: usize,
+    never_run: RefCell<NeverRun>,
+}
+
+/// For which calls it was found whether nothing that they can run has run: on this class's objects, or of it; of this signature; virtual ones. It holds
+/// as long as nothing else is known.
+#[derive(Debug, Default)]
+struct NeverRun {
+    known: (u64, bool, u32, usize),
+    found: FxHashMap<(ClassKey, Signature, bool), bool>,
 }
 
 impl Likely {
@@ -296,17 +306,29 @@ impl Likely {
     /// Whether nothing that a call can run has run before.
     pub(super) fn has_never_run(&self, known: &Known, call: &CallSite, by: ClassKey, signature: Signature) -> bool {
         let owners = known.mirrors.visible(&call.owner, known.mirrors.get(by).loader);
-        owners.iter().all(|owner| {
-            let mut classes = known.mirrors.supertypes(*owner);
-            if call.kind.is_virtual() && !call.kind.is_handle() {
-                classes.extend(known.mirrors.subtypes(*owner));
-            }
-            classes.into_iter().all(|class| match known.mirrors.methods(class) {
-                Some(methods) => methods
-                    .get(&signature)
-                    .is_none_or(|method| !method.has_code() || self.has_run(known, class, signature) == Some(false)),
-                None => known.mirrors.get(class).loader.is_jdk(),
-            })
+        let is_virtual = call.kind.is_virtual() && !call.kind.is_handle();
+        let knowledge = (known.mirrors.generation(), self.is_warm(), self.root_calls, self.compiled.len());
+        let mut never_run = self.never_run.borrow_mut();
+        if never_run.known != knowledge {
+            *never_run = NeverRun { known: knowledge, found: FxHashMap::default() };
+        }
+        owners.into_iter().all(|owner| {
+            let found = never_run.found.entry((owner, signature, is_virtual));
+            *found.or_insert_with(|| self.have_never_run(known, owner, signature, is_virtual))
+        })
+    }
+
+    /// The same of a call on a class.
+    fn have_never_run(&self, known: &Known, owner: ClassKey, signature: Signature, is_virtual: bool) -> bool {
+        let mut classes = known.mirrors.supertypes(owner);
+        if is_virtual {
+            classes.extend(known.mirrors.subtypes(owner));
+        }
+        classes.into_iter().all(|class| match known.mirrors.methods(class) {
+            Some(methods) => methods
+                .get(&signature)
+                .is_none_or(|method| !method.has_code() || self.has_run(known, class, signature) == Some(false)),
+            None => known.mirrors.get(class).loader.is_jdk(),
         })
     }
 

@@ -150,9 +150,16 @@ pub(super) struct Mirrors {
     signatures: Vec<(Arc<str>, Arc<str>)>,
     signature_numbers: FxHashMap<(Arc<str>, Arc<str>), Signature>,
     strings: FxHashSet<Arc<str>>,
+    /// Grows with each class, and with each method of which something else is known.
+    generation: u64,
 }
 
 impl Mirrors {
+    /// Another number than before, if anything is known of classes and methods that was not.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
     fn intern(&mut self, text: &str) -> Arc<str> {
         match self.strings.get(text) {
             Some(known) => known.clone(),
@@ -233,6 +240,7 @@ impl Mirrors {
     }
 
     fn add(&mut self, mirror: Mirror) -> ClassKey {
+        self.generation += 1;
         let key = ClassKey(self.classes.len() as u32);
         if !mirror.name.is_empty() {
             self.by_name.entry(mirror.name.clone()).or_default().push(key, mirror.loader);
@@ -272,6 +280,7 @@ impl Mirrors {
                 )
             })
             .collect();
+        self.generation += 1;
         let mirror = self.get_mut(key);
         mirror.super_names = super_names;
         mirror.methods = Some(methods);
@@ -317,6 +326,7 @@ impl Mirrors {
         for supertype in super_class.iter().chain(&interfaces) {
             self.get_mut(*supertype).subtypes.push(key);
         }
+        self.generation += 1;
         let mirror = self.get_mut(key);
         mirror.name = name;
         mirror.loader = info.loader;
@@ -360,10 +370,12 @@ impl Mirrors {
             })
             .collect();
         self.get_mut(key).methods = Some(methods);
+        self.generation += 1;
     }
 
     /// A method that had run does no longer. That counts where its class was initialised when we came, as that it never ran does.
     pub(super) fn is_stale(&mut self, key: ClassKey, signature: Signature) {
+        self.generation += 1;
         let mirror = self.get_mut(key);
         let is_settled = mirror.settled;
         let method = mirror.methods.as_mut().and_then(|methods| methods.get_mut(&signature));
@@ -374,6 +386,7 @@ impl Mirrors {
 
     /// A method has run since its calls were told.
     pub(super) fn has_run(&mut self, key: ClassKey, signature: Signature) {
+        self.generation += 1;
         let methods = self.get_mut(key).methods.as_mut();
         if let Some(method) = methods.and_then(|methods| methods.get_mut(&signature)) {
             method.calls = method.calls.map(|calls| calls.max(1));
@@ -411,11 +424,26 @@ impl Mirrors {
         from: ClassKey,
         next: impl Fn(&'m Mirror) -> I,
     ) -> Vec<ClassKey> {
+        /// Of more it is looked up which are there already.
+        const FEW: usize = 32;
         let mut found = vec![from];
-        let mut known: FxHashSet<ClassKey> = found.iter().copied().collect();
+        let mut known: FxHashSet<ClassKey> = FxHashSet::default();
         let mut at = 0;
         while let Some(key) = found.get(at).copied() {
-            found.extend(next(self.get(key)).filter(|key| known.insert(*key)));
+            for key in next(self.get(key)) {
+                let is_new = match found.len() {
+                    ..FEW => !found.contains(&key),
+                    _ => {
+                        if known.is_empty() {
+                            known.extend(&found);
+                        }
+                        known.insert(key)
+                    }
+                };
+                if is_new {
+                    found.push(key);
+                }
+            }
             at += 1;
         }
         found

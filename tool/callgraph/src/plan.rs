@@ -19,6 +19,8 @@ use super::sites::Sites;
 pub(super) struct Plan {
     /// Classes with methods that were selected and are not instrumented yet.
     pub(super) to_hotswap: FxHashSet<ClassKey>,
+    /// So many can be hotswapped soon; `None` if there is no limit.
+    pub(super) room: Option<usize>,
     /// Methods whose instrumented code has been given to the JVM, and not been accepted by HotSpot yet.
     pub(super) handed_out: Vec<MethodId>,
     /// ... and methods of classes that are being loaded: whether they have that code is told when they are linked.

@@ -40,6 +40,10 @@ impl Known {
         places: &mut Vec<ClassKey>,
         unknown: &mut Vec<ClassKey>,
     ) {
+        // What is above one of the JDK's is the JDK's, too.
+        if self.mirrors.get(class).loader.is_jdk() && !self.options.admits_jdk(caller) {
+            return;
+        }
         let mut at = Some(class);
         let mut nearest = None;
         while let Some(key) = at {

@@ -94,6 +94,15 @@ impl Known {
         found
     }
 
+    /// The linked classes whose names root patterns match.
+    pub(super) fn with_roots(&self) -> Vec<ClassKey> {
+        let is_named = |key: &ClassKey| {
+            let mirror = self.mirrors.get(*key);
+            mirror.linked && self.options.roots.iter().any(|pattern| pattern.matches_class(&mirror.name))
+        };
+        self.mirrors.keys().filter(is_named).collect()
+    }
+
     /// A linked class with methods that a root pattern names, which must not contain probes.
     pub(super) fn left_alone(&self, pattern: &MethodPattern) -> Option<LeftAlone> {
         let is_left = |key: &ClassKey| {
@@ -111,12 +120,6 @@ impl Known {
 }
 
 impl CallGraph {
-    pub(super) fn select_roots(&mut self) {
-        for key in self.known.mirrors.keys() {
-            self.select_roots_in(key);
-        }
-    }
-
     /// Selects the methods that a linked class declares and a root pattern names.
     pub(super) fn select_roots_in(&mut self, key: ClassKey) {
         if !self.known.mirrors.get(key).linked {

@@ -206,6 +206,7 @@ impl Before {
         let missed = session.graph().missed().map(|(method, _)| method).chain(dropped).collect();
         let recorded = grow(&mut all, &names, &missed);
         let placed = placed(&all, &names, recorded, &missed);
+        log::debug!("samples before: {} below roots, {} in calls not seen", placed.inside, placed.unseen);
         is_enough(placed.inside, if is_partial(decoder) { 0 } else { placed.unseen })
     }
 }

@@ -119,7 +119,7 @@ impl Attached {
                 if settings.counting.locks && waits.is_none() {
                     waits = Some(lock_waits(&mut self.session, self.target.pid, &settings).await?);
                 }
-                self.session.begin_time();
+                self.session.begin_time(settings.duration);
                 waits.iter_mut().for_each(LockWaits::begin);
                 ticker.iter().for_each(Ticker::begin);
                 let compiling = Compiling::begun(self.session.peer_pid().unwrap_or(self.target.pid));

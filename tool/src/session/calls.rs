@@ -82,16 +82,19 @@ impl Session {
             let step = self.graph.open_calls(&stacks);
             let classes = self.settle(step).await?;
             looks += 1;
-            // While methods are instrumented, threads may come into others: those are looked for once more.
-            if classes.is_empty() || looks == MOST_LOOKS {
+            // While methods are instrumented, threads may come into others: those are looked for once more. Where nobody waits, these have to.
+            if self.is_in_background {
+                self.nobody_waits_for(&classes);
+            }
+            if classes.is_empty() || looks == MOST_LOOKS || self.is_in_background {
                 self.left_over.extend(classes);
-                self.turn().await?;
+                self.turn_if_waited_for().await?;
                 let threads = self.graph.open_threads(&stacks);
                 self.threads.extend(threads.iter().map(|open| (open.thread, open.name.clone())));
                 return Ok(threads);
             }
             self.hotswap_by_agent(classes).await?;
-            self.turn().await?;
+            self.turn_if_waited_for().await?;
         }
     }
 
@@ -139,7 +142,7 @@ impl Session {
         let methods = methods.into_iter().filter_map(|id| Some((id, self.graph.reference(id)?))).collect();
         let threads = threads.iter().map(|open| (open.thread, open.calls.clone())).collect();
         self.command(Command::FollowOpen { methods, threads }, "follow threads that are inside a root").await?;
-        self.turn().await
+        self.turn_if_waited_for().await
     }
 
     /// Learns which methods have run, and not while the roots did: at the program's start, say.

@@ -35,6 +35,8 @@ const PAUSED: f64 = 0.02;
 /// What the time that a profile was announced to take allows may be taken at once, when it begins, for what is instrumented late is counted late. No
 /// less than this, so small programs are never over the limit; and no more, whatever was announced.
 const AT_ONCE: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(20);
+/// What had to wait for the limits is not instrumented in the rest of the recording: the JVM would stand still for little.
+const WORTH_WHILE: f64 = 0.75;
 /// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
 const ROOM_FOR: f64 = 2.0;
 const QUIET: Duration = Duration::from_secs(1);
@@ -48,13 +50,15 @@ pub(super) struct Allowance {
     taken: Duration,
     /// When something was left over the last time.
     exceeded: Option<Instant>,
+    /// What has to wait for longer than this would hardly be recorded.
+    last: Option<Instant>,
 }
 
 impl Allowance {
     /// For a profile that was announced to take so long.
     pub(super) fn new(now: Instant, announced: Duration) -> Allowance {
         let at_once = announced.clamp(*AT_ONCE.start(), *AT_ONCE.end());
-        Allowance { begun: now, at_once, taken: Duration::ZERO, exceeded: None }
+        Allowance { begun: now, at_once, taken: Duration::ZERO, exceeded: None, last: None }
     }
 
     /// How long it may be stopped in all, before any time has passed.
@@ -74,7 +78,12 @@ impl Allowance {
     }
 
     fn allows(&self, pause: Duration, now: Instant) -> bool {
-        self.due(pause) <= now
+        let due = self.due(pause);
+        due == self.begun || due <= now && self.is_worth_while(now)
+    }
+
+    fn is_worth_while(&self, at: Instant) -> bool {
+        self.last.is_none_or(|last| at <= last)
     }
 }
 
@@ -85,11 +94,26 @@ impl Session {
         self.allowance = (gentle == Gentle::On).then(|| Allowance::new(Instant::now(), announced));
     }
 
+    /// How many classes it is worth looking for: what a batch has room for, and a choice. `None` where there are no limits.
+    pub(super) fn room(&self) -> Option<usize> {
+        const CHOICE: f64 = 1.5;
+        let room = (CHOICE * self.cost.most_classes() as f64) as usize;
+        self.allowance.map(|_| room.saturating_sub(self.left_over.len()))
+    }
+
+    /// Recording begins, for so long; as long as it takes, if it is not said.
+    pub(super) fn recording_for(&mut self, duration: Option<Duration>) {
+        if let Some(allowance) = &mut self.allowance {
+            allowance.last = duration.map(|duration| Instant::now() + duration.mul_f64(WORTH_WHILE));
+        }
+    }
+
     /// When classes that are left over may be hotswapped, if that is not at once.
     pub(super) fn next_batch_due(&self) -> Option<Instant> {
         let allowance = self.allowance.as_ref().filter(|_| !self.stopping && self.running.is_none())?;
         if !self.left_over.is_empty() {
-            return Some(allowance.due(self.cost.of(self.left_over.len())));
+            return Some(allowance.due(self.cost.of(self.left_over.len())))
+                .filter(|due| allowance.is_worth_while(*due));
         }
         // Then threads may wait again.
         let exceeded = allowance.exceeded.filter(|_| self.is_in_background)?;
@@ -216,6 +240,17 @@ mod tests {
         }
         let part = allowance.taken.as_secs_f64() / (now - begun).as_secs_f64();
         assert!((0.018..=0.0201).contains(&part), "{part}");
+    }
+
+    #[test]
+    fn what_would_hardly_be_recorded_is_not_instrumented() {
+        let begun = Instant::now();
+        let second = Duration::from_secs(1);
+        let mut allowance = Allowance { last: Some(begun + 15 * second), ..Allowance::new(begun, Duration::ZERO) };
+        assert!(allowance.allows(200 * MS, begun + 20 * second), "it may be taken at once");
+        allowance.take(200 * MS);
+        assert!(allowance.allows(40 * MS, begun + 15 * second));
+        assert!(!allowance.allows(40 * MS, begun + 16 * second));
     }
 
     #[test]

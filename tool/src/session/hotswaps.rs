@@ -118,6 +118,7 @@ impl Session {
     pub(super) fn tell_time(&mut self) {
         let batches = u32::try_from(self.totals.batches).unwrap_or(u32::MAX);
         self.graph.set_time(Moment { recorded: self.recorded.elapsed(), batches });
+        self.graph.set_room(self.room());
     }
 
     pub(super) fn account(&mut self, result: &HotswapResult) {

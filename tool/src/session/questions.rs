@@ -57,6 +57,12 @@ impl Session {
         Ok(())
     }
 
+    /// The same while recording is being prepared: what threads tell that do not wait is seen to when it has begun. A program that does much for the first time
+    /// tells for seconds.
+    pub(super) async fn turn_if_waited_for(&mut self) -> Result<(), SessionError> {
+        if self.is_in_background && self.queue.is_empty() { Ok(()) } else { self.turn().await }
+    }
+
     /// Who asks, if it is a thread of the graph.
     fn asker_of(&self, pending: &Pending) -> Option<(RequestId, ThreadId)> {
         pending.thread.filter(|thread| self.inside.contains(thread)).map(|thread| (pending.request, thread))
