@@ -59,7 +59,7 @@ pub(super) struct Likely {
     never_run: RefCell<NeverRun>,
 }
 
-/// For which calls it was found whether nothing that they can run has run: on this class's objects, or of it; of this signature; virtual ones. It holds
+/// Of which calls it is known whether nothing that they can run has run: on this class's objects, or of it; of this signature; virtual ones. It holds
 /// as long as nothing else is known.
 #[derive(Debug, Default)]
 struct NeverRun {

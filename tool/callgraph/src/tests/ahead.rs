@@ -40,6 +40,27 @@ fn dear_batches_look_further_ahead() {
 }
 
 #[test]
+fn where_there_is_room_for_few_classes_the_surest_are_first() {
+    let source = "class Main { static void root(boolean b) { Sure.a(); if (b) Maybe.a(); } }
+        class Sure { static void a() { Surer.b(); } } class Surer { static void b() { Last.c(); } } class Last { static void c() { } }
+        class Maybe { static void a() { Perhaps.b(); } } class Perhaps { static void b() { } }";
+    let attached = |room| {
+        let mut jvm = PlayedJvm::new(source, ahead());
+        jvm.graph.set_batch_cost(Duration::from_millis(10));
+        jvm.graph.set_room(room);
+        jvm.attach(&["Main", "Sure", "Surer", "Last", "Maybe", "Perhaps"])
+    };
+    let all = ["Last.c()V", "Main.root(Z)V", "Maybe.a()V", "Perhaps.b()V", "Sure.a()V", "Surer.b()V"];
+    assert_eq!(attached(None).instrumented(), all);
+    assert_eq!(attached(Some(6)).instrumented(), all);
+    let mut few = attached(Some(4));
+    assert_eq!(few.instrumented(), ["Main.root(Z)V", "Maybe.a()V", "Sure.a()V", "Surer.b()V"]);
+    few.enter("Main.root(Z)V");
+    few.enter("Maybe.a()V");
+    assert!(few.instrumented.contains("Perhaps.b()V"), "it is found by its caller's first call");
+}
+
+#[test]
 fn guesses_without_evidence_are_few_until_some_were_right() {
     use std::fmt::Write as _;
     const METHODS: usize = 100;
