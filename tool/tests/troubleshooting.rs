@@ -68,6 +68,9 @@ const NOT_OURS: &str = "What the JVM prints, and what reports say";
 const MADE_BY: [&str; 9] =
     ["#[error(", "Failure::new(", "fail(", "LineError::new(", "warnings.push(", "remark(", "bad(", "Err(", "Some("];
 
+/// What a text stands behind that is for the log.
+const LOGGED: [&str; 3] = ["log::trace!(", "log::debug!(", "log::info!("];
+
 /// Where all sentences are messages.
 const MESSAGES_ONLY: [&str; 2] = ["tool/src/profiling", "backend/src/lib.rs"];
 
@@ -163,6 +166,10 @@ fn is_message(file: &str, literal: &Literal<'_>) -> bool {
     if before.ends_with("#[error(") {
         // `{}` says that another function has the text.
         return normal(&literal.text) != "N";
+    }
+    // The log is not for users.
+    if LOGGED.iter().any(|call| before.ends_with(call)) {
+        return false;
     }
     // Of the other parts the errors are all that is shown.
     if words(&literal.text) < 2 || file.starts_with("rewriter/") || file.starts_with("protocol/") {

@@ -87,11 +87,11 @@ impl CallGraph {
         }
         let pace = self.likely.pace_of_guesses(&self.known);
         let threshold = self.likely.threshold(pace);
-        let room = self.plan.room;
-        let surer = SURER.into_iter().filter(|surer| room.is_some() && *surer > threshold);
+        let is_limited = self.plan.room.is_some();
+        let surer = SURER.into_iter().filter(|surer| is_limited && *surer > threshold);
         let before = self.methods.set_trigger(Trigger::Ahead);
         for threshold in surer.chain([threshold]) {
-            if room.is_some_and(|room| self.plan.to_hotswap.len() >= room) {
+            if self.plan.is_full(&self.known) {
                 break;
             }
             self.select_callees_ahead(pace, threshold);

@@ -42,12 +42,22 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// There are loaded classes with methods to be instrumented.
-    pub(super) fn wants_hotswap(&self, known: &Known) -> bool {
-        self.to_hotswap.iter().any(|key| {
+    /// The loaded classes with methods to be instrumented. One that is not linked yet stays until it is.
+    fn due<'p>(&'p self, known: &'p Known) -> impl Iterator<Item = ClassKey> + 'p {
+        self.to_hotswap.iter().copied().filter(|key| {
             let mirror = known.mirrors.get(*key);
             mirror.id.is_some() && mirror.linked
         })
+    }
+
+    /// Whether there are any.
+    pub(super) fn wants_hotswap(&self, known: &Known) -> bool {
+        self.due(known).next().is_some()
+    }
+
+    /// Whether there are as many as there is room for.
+    pub(super) fn is_full(&self, known: &Known) -> bool {
+        self.room.is_some_and(|room| self.due(known).count() >= room)
     }
 
     /// The loaded classes with methods to be instrumented; they count as being hotswapped from now on.
