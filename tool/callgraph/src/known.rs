@@ -27,11 +27,6 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Nothing is asked of the JVM.
-    pub(super) fn is_complete(&self) -> bool {
-        self.needed.is_empty() && self.code.is_complete()
-    }
-
     /// Nothing but what is wanted.
     pub(super) fn new(options: Options) -> Known {
         Known {
@@ -43,6 +38,11 @@ impl Known {
             needed: FxHashSet::default(),
             needs: 0,
         }
+    }
+
+    /// Whether nothing has to be asked of the JVM before work goes on.
+    pub(super) fn is_complete(&self) -> bool {
+        self.needed.is_empty() && self.code.is_complete()
     }
 
     pub(super) fn is_inside(&self, key: ClassKey, caller: Caller) -> bool {

@@ -59,10 +59,10 @@ pub(super) struct Likely {
     never_run: RefCell<NeverRun>,
 }
 
-/// Of which calls it is known whether nothing that they can run has run: on this class's objects, or of it; of this signature; virtual ones. It holds
-/// as long as nothing else is known.
+/// Whether nothing that a call can run has run: by its owner, its signature and whether it is virtual.
 #[derive(Debug, Default)]
 struct NeverRun {
+    /// It holds as long as no more is known: the generation of the mirrors, whether it is warm, calls of roots, and compiled methods.
     known: (u64, bool, u32, usize),
     found: FxHashMap<(ClassKey, Signature, bool), bool>,
 }
@@ -307,7 +307,7 @@ impl Likely {
     pub(super) fn has_never_run(&self, known: &Known, call: &CallSite, by: ClassKey, signature: Signature) -> bool {
         let owners = known.mirrors.visible(&call.owner, known.mirrors.get(by).loader);
         let is_virtual = call.kind.is_virtual() && !call.kind.is_handle();
-        let knowledge = (known.mirrors.generation(), self.is_warm(), self.root_calls, self.compiled.len());
+        let knowledge = (known.mirrors.generation, self.is_warm(), self.root_calls, self.compiled.len());
         let mut never_run = self.never_run.borrow_mut();
         if never_run.known != knowledge {
             *never_run = NeverRun { known: knowledge, found: FxHashMap::default() };

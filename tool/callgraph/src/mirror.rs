@@ -151,15 +151,10 @@ pub(super) struct Mirrors {
     signature_numbers: FxHashMap<(Arc<str>, Arc<str>), Signature>,
     strings: FxHashSet<Arc<str>>,
     /// Grows with each class, and with each method of which something else is known.
-    generation: u64,
+    pub(super) generation: u64,
 }
 
 impl Mirrors {
-    /// Another number than before, if anything is known of classes and methods that was not.
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
-    }
-
     fn intern(&mut self, text: &str) -> Arc<str> {
         match self.strings.get(text) {
             Some(known) => known.clone(),
@@ -431,14 +426,13 @@ impl Mirrors {
         let mut at = 0;
         while let Some(key) = found.get(at).copied() {
             for key in next(self.get(key)) {
-                let is_new = match found.len() {
-                    ..FEW => !found.contains(&key),
-                    _ => {
-                        if known.is_empty() {
-                            known.extend(&found);
-                        }
-                        known.insert(key)
+                let is_new = if found.len() < FEW {
+                    !found.contains(&key)
+                } else {
+                    if known.is_empty() {
+                        known.extend(&found);
                     }
+                    known.insert(key)
                 };
                 if is_new {
                     found.push(key);
@@ -497,5 +491,7 @@ mod tests {
         let supers = keys.map(|key| mirrors.get(key).super_class);
         assert_eq!(supers, [Some(keys[1]), Some(keys[2]), None, None]);
         assert_eq!(mirrors.supertypes(keys[0]).len(), 3);
+        (10..60).for_each(|id| drop(mirrors.linked(class(id, 4))));
+        assert_eq!(mirrors.subtypes(keys[3]).len(), 51, "each once, however many there are");
     }
 }

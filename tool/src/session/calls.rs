@@ -82,10 +82,11 @@ impl Session {
             let step = self.graph.open_calls(&stacks);
             let classes = self.settle(step).await?;
             looks += 1;
-            // While methods are instrumented, threads may come into others: those are looked for once more. Where nobody waits, these have to.
+            // Where the limits are reached, what they can call next is left over like anything else.
             if self.is_in_background {
                 self.nobody_waits_for(&classes);
             }
+            // While methods are instrumented, threads may come into others: those are looked for once more.
             if classes.is_empty() || looks == MOST_LOOKS || self.is_in_background {
                 self.left_over.extend(classes);
                 self.turn_if_waited_for().await?;
