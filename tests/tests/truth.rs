@@ -1,8 +1,11 @@
 //! What a profile says of its own accuracy.
 
 use std::process::Command;
+use std::time::Duration;
 
-use headwater_tests::{Jdk, Patience, Process, Scratch, calls_by_method, compile, java, profile, read_report, run};
+use headwater_tests::{
+    Jdk, Launched, Patience, Process, Scratch, calls_by_method, compile, headwater, java, profile, read_report, run,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -11,6 +14,7 @@ headwater_tests::trials! {
         calls_after_the_profile_say_what_the_root_takes_without_it,
         control_invocations_and_those_after_the_profile_are_told_apart,
         nothing_is_timed_after_a_profile_that_is_not_to_be_followed,
+        calls_that_begin_before_recording_are_not_counted,
         nobody_is_interrupted_by_a_coarse_clock_while_bare_calls_are_timed,
         threads_stand_still_after_hotswaps_where_new_code_is_slow_until_then,
         a_target_that_ends_after_the_profile_leaves_its_results,
@@ -110,6 +114,76 @@ fn control_invocations_and_those_after_the_profile_are_told_apart(jdk: &Jdk) {
 
 fn nothing_is_timed_after_a_profile_that_is_not_to_be_followed(jdk: &Jdk) {
     assert_eq!(report(jdk, &["--bare", "off"])["controls"], Value::Array(Vec::new()), "JDK {}", jdk.version);
+}
+
+/// Where calls of the root take long, they are recorded as soon as one begins, while the classes below are still being changed.
+fn calls_that_begin_before_recording_are_not_counted(jdk: &Jdk) {
+    const THREADS: usize = 8;
+    const PARTS: usize = 2_000;
+    // Roots are timed, and so are known to take long, where the program was sampled for a second before.
+    const SAMPLED: Duration = Duration::from_secs(1);
+    let part = |n| format!("class Part{n} implements Part {{ public int of(int n) {{ return n + {n}; }} }}\n");
+    let parts: String = (0..PARTS).map(part).collect();
+    let all: Vec<String> = (0..PARTS).map(|n| format!("new Part{n}()")).collect();
+    let text = format!(
+        "interface Part {{ int of(int n); }}
+        class Main {{
+            static final Part[] PARTS = {{ {} }};
+            static volatile boolean quit;
+            static int root(int n) throws InterruptedException {{
+                if (n == 0) {{
+                    for (Part part : PARTS) n += part.of(n);
+                }}
+                Thread.sleep(60);
+                return n;
+            }}
+            static int call() {{
+                int n = 0;
+                try {{ while (!quit) n = root(n); }} catch (InterruptedException none) {{ }}
+                return n;
+            }}
+            public static void main(String[] args) throws Exception {{
+                Thread[] threads = new Thread[{THREADS}];
+                for (int n = 0; n < threads.length; n++) (threads[n] = new Thread(Main::call)).start();
+                Thread.sleep(1000);
+                System.out.println(\"READY\");
+                while (System.in.read() != '\\n') {{ }}
+                quit = true;
+                for (Thread thread : threads) thread.join();
+                System.out.println(\"PAUSED\");
+                while (System.in.read() != '\\n') {{ }}
+                for (int n = 1; n <= 5; n++) root(n);
+                System.out.println(\"CALLED\");
+                while (System.in.read() != '\\n') {{ }}
+            }}
+        }}
+        {parts}",
+        all.join(", ")
+    );
+    let mut target = Launched::of_text(jdk, &text, &[], &["Main"]);
+    let file = target.classes().file("profile.json");
+    let mut command = headwater();
+    command.arg("profile").arg(target.pid().to_string()).args(["--root", "Main::root", "--gentle", "off", "-o"]);
+    let mut tool = Process::spawn(command.arg(&file).env("HEADWATER_LOG", "debug"));
+    tool.await_error_line("time its probes");
+    target.signal(Signal::STOP);
+    std::thread::sleep(SAMPLED);
+    target.signal(Signal::CONT);
+    // What is below is being changed.
+    tool.await_error_line("hotswap 2 of");
+    tool.signal(Signal::STOP);
+    target.say("pause");
+    target.await_line("PAUSED");
+    tool.signal(Signal::CONT);
+    tool.await_error_line("it records");
+    target.say("call");
+    target.await_line("CALLED");
+    tool.signal(Signal::INT);
+    let tool = tool.finish();
+    assert!(tool.status.success(), "{:#?}", tool.stderr);
+    let calls = calls_by_method(&read_report(&file))["Main.root(I)I"];
+    assert_eq!(calls, 5, "JDK {}: {:#?}", jdk.version, tool.stderr);
+    target.quit();
 }
 
 /// The names of a process's threads.

@@ -362,6 +362,11 @@ pub(crate) async fn prepare(
     if start == Start::Held {
         session.release().await?;
     }
+    if long.is_some() && settings.calls.is_none() {
+        // Calls that began while what is below them was instrumented, and were slow for it, are none of the profile's.
+        drain.clear(monotonic_ns()).await;
+        session.cleared();
+    }
     log::info!("{} methods have probes, {} calls were open: it records", session.graph().instrumented(), open.len());
     observer(Stage::Attached(session.spent().to_vec()));
     // Last: who reads it may rely on what is recorded.
