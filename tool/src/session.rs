@@ -372,7 +372,7 @@ impl Session {
 
     /// What is to be seen to next, by [`Session::serve`]. May be cancelled: nothing is lost.
     pub async fn next_event(&mut self) -> Result<Event, SessionError> {
-        let due = self.next_batch_due();
+        let due = self.next_due();
         tokio::select! {
             message = self.link.receive() => match message {
                 Ok(message) => Ok(Event::Message(message)),
@@ -404,14 +404,12 @@ impl Session {
         for pending in std::mem::take(&mut self.queue) {
             self.answer(pending.request, Answer::Hotswap { classes: Vec::new() }).await?;
         }
-        match self.command(Command::Stop, "stop recording").await? {
-            Reply::Stopped { time_ns } => {
-                // Nothing more is instrumented, but it is to be known what came too late.
-                self.settle_meanwhile().await?;
-                Ok(time_ns)
-            }
-            other => Err(unexpected("stop recording", &other)),
-        }
+        let reply = self.command(Command::Stop, "stop recording").await?;
+        let Reply::Stopped { time_ns } = reply else { return Err(unexpected("stop recording", &reply)) };
+        // Nothing more is instrumented, but it is to be known what came too late.
+        self.tell_time();
+        self.settle_meanwhile().await?;
+        Ok(time_ns)
     }
 
     /// Interrupts recording, for [`Session::resume`]; the target's time of that moment. Questions are answered as before.

@@ -40,6 +40,8 @@ const WORTH_WHILE: f64 = 0.75;
 /// Threads wait again when so many batches are allowed, and nothing has been left over for [`QUIET`].
 const ROOM_FOR: f64 = 2.0;
 const QUIET: Duration = Duration::from_secs(1);
+/// What threads tell that do not wait is seen to so long after the first of it: each time all that is left over is looked through.
+const TOGETHER: Duration = Duration::from_millis(25);
 
 /// How long the JVM may be stopped.
 #[derive(Clone, Copy, Debug)]
@@ -52,13 +54,15 @@ pub(super) struct Allowance {
     exceeded: Option<Instant>,
     /// What has to wait for longer than this would hardly be recorded.
     last: Option<Instant>,
+    /// When what was told is seen to.
+    put_off: Option<Instant>,
 }
 
 impl Allowance {
     /// For a profile that was announced to take so long.
     pub(super) fn new(now: Instant, announced: Duration) -> Allowance {
         let at_once = announced.clamp(*AT_ONCE.start(), *AT_ONCE.end());
-        Allowance { begun: now, at_once, taken: Duration::ZERO, exceeded: None, last: None }
+        Allowance { begun: now, at_once, taken: Duration::ZERO, exceeded: None, last: None, put_off: None }
     }
 
     /// How long it may be stopped in all, before any time has passed.
@@ -94,11 +98,17 @@ impl Session {
         self.allowance = (gentle == Gentle::On).then(|| Allowance::new(Instant::now(), announced));
     }
 
-    /// How many classes it is worth looking for: what a batch has room for, and a choice. `None` where there are no limits.
+    /// How many classes it is worth looking for: what a batch has room for, and a choice; none, where nothing more will be instrumented. `None`
+    /// where there are no limits.
     pub(super) fn room(&self) -> Option<usize> {
         const CHOICE: f64 = 1.5;
-        let room = (CHOICE * self.cost.most_classes() as f64) as usize;
-        self.allowance.map(|_| room.saturating_sub(self.left_over.len()))
+        if self.stopping {
+            return Some(0);
+        }
+        let (allowance, now) = (self.allowance.as_ref()?, Instant::now());
+        let is_in_vain = !allowance.is_worth_while(now) && !allowance.allows(self.cost.of(1), now);
+        let room = if is_in_vain { 0 } else { (CHOICE * self.cost.most_classes() as f64) as usize };
+        Some(room.saturating_sub(self.left_over.len()))
     }
 
     /// Recording begins, for so long; as long as it takes, if it is not said.
@@ -108,8 +118,30 @@ impl Session {
         }
     }
 
+    /// Whether what was just told is seen to later, with what is told meanwhile: nobody waits.
+    pub(super) fn puts_off(&mut self) -> bool {
+        let Some(allowance) = self.allowance.as_mut().filter(|_| self.is_in_background && self.queue.is_empty()) else {
+            return false;
+        };
+        allowance.put_off.get_or_insert_with(|| Instant::now() + TOGETHER);
+        true
+    }
+
+    /// All that was told is seen to.
+    pub(super) fn puts_off_nothing(&mut self) {
+        if let Some(allowance) = &mut self.allowance {
+            allowance.put_off = None;
+        }
+    }
+
+    /// When something is to be seen to that nobody tells of.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        let put_off = self.allowance.as_ref().and_then(|allowance| allowance.put_off);
+        self.next_batch_due().into_iter().chain(put_off).min()
+    }
+
     /// When classes that are left over may be hotswapped, if that is not at once.
-    pub(super) fn next_batch_due(&self) -> Option<Instant> {
+    fn next_batch_due(&self) -> Option<Instant> {
         let allowance = self.allowance.as_ref().filter(|_| !self.stopping && self.running.is_none())?;
         if !self.left_over.is_empty() {
             return Some(allowance.due(self.cost.of(self.left_over.len())))

@@ -30,7 +30,12 @@ impl Session {
             Event::Due => return self.turn().await,
         };
         match message {
-            ToTool::Notice(notice) => self.note(notice)?,
+            ToTool::Notice(notice) => {
+                self.note(notice)?;
+                if self.puts_off() {
+                    return Ok(());
+                }
+            }
             ToTool::Upcall { request, thread, upcall } => self.called(Pending { request, thread, upcall }).await?,
             // A reply to a command that was given up: nobody waits for it any more.
             ToTool::Reply { .. } => {}
@@ -40,6 +45,7 @@ impl Session {
 
     /// The queue's turn, as long as no hotswap is running.
     pub(super) async fn turn(&mut self) -> Result<(), SessionError> {
+        self.puts_off_nothing();
         while self.running.is_none() {
             self.tell_time();
             self.look_at_tally();

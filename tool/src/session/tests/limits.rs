@@ -21,7 +21,47 @@ async fn over_the_limit_threads_go_on_and_tell_the_agent_so() {
     agent.join().expect("the agent's script went as written");
     assert_eq!(session.left_over, [OTHER], "it is instrumented when the limit allows");
     assert_eq!(session.graph().late(), 1);
-    assert!(session.next_batch_due().is_some_and(|due| due > Instant::now()));
+    assert!(session.next_due().is_some_and(|due| due > Instant::now()));
+}
+
+#[tokio::test]
+async fn what_threads_tell_that_do_not_wait_is_seen_to_together() {
+    const NOTICES: usize = 3;
+    let (mut session, agent) = begin(|agent| {
+        let (request, command) = agent.command();
+        assert_eq!(command, Command::ListMethods { classes: vec![OTHER] });
+        agent.tell_methods(request, &[OTHER]);
+    })
+    .await;
+    session.be(Gentle::On, Duration::ZERO);
+    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    session.is_in_background = true;
+    for told in 1..=NOTICES {
+        session.serve(Event::Message(ToTool::Notice(Notice::FirstCall(ROOT)))).await.unwrap();
+        assert_eq!(session.entered_meanwhile.len(), told, "it waits for the others");
+    }
+    let due = session.next_event().await.unwrap();
+    assert!(matches!(due, Event::Due));
+    session.serve(due).await.unwrap();
+    agent.join().expect("the agent's script went as written");
+    assert_eq!((session.entered_meanwhile.len(), &session.left_over[..]), (0, &[OTHER][..]));
+}
+
+#[tokio::test]
+async fn what_is_likely_is_not_looked_for_when_nothing_is_instrumented_any_more() {
+    let (mut session, agent) = begin(|_| {}).await;
+    agent.join().expect("the agent's script went as written");
+    assert_eq!(session.room(), None, "there is no limit");
+    session.be(Gentle::On, Duration::from_secs(10));
+    assert!(session.room() > Some(0));
+    session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
+    session.recording_for(Some(Duration::from_secs(10)));
+    assert!(session.room() > Some(0), "it will be allowed");
+    session.recording_for(Some(Duration::ZERO));
+    assert_eq!(session.room(), Some(0), "it would be too late");
+    session.be(Gentle::Off, Duration::ZERO);
+    session.stopping = true;
+    assert_eq!(session.room(), Some(0));
 }
 
 #[tokio::test]
