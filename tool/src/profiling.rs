@@ -332,7 +332,9 @@ pub(crate) async fn prepare(
     }
     if let Some(limit) = settings.budget.limit(settings.gentle(start), settings.counting) {
         let probes = assemble::probes(settings.clock, session.uses_tsc(), calibration);
-        let governor = Governor::new(limit, probes, timed.roughly).with_scheduled(wanted.so_far());
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let governor = Governor::new(limit, probes, timed.roughly);
+        let governor = governor.with_processors(processors).with_scheduled(wanted.so_far());
         session.keep_to(governor, drain.tallies());
     }
     session.instrument(first, long).await?;

@@ -144,6 +144,7 @@ pub(crate) async fn find(
         pair_ns: profile.clock.inner_ns + profile.clock.outer_ns,
         seconds,
         is_compiled: !profile.warnings.iter().any(|warning| warning == UNSETTLED),
+        processors: std::thread::available_parallelism().map_or(1, usize::from),
     };
     let mut candidates = candidates(&seen, &names, &calls, looked);
     let (timed, mut warnings) = (profile.duration, profile.warnings);

@@ -19,7 +19,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use governor::{Dropped, Governor, Probes, RootSum};
+pub use governor::{Dropped, Governor, Probes, RootSum, Undisturbed};
 pub use headwater_profile::profile::{Limit, LimitError};
 pub use in_place::in_place;
 pub use tally::{MethodTally, RootTally, Tally};

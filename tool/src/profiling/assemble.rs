@@ -200,7 +200,7 @@ pub(crate) fn profile(
         budget::kept(governor, &clock, &lengthened, &merged, duration)
     });
     // Nobody asked for the limit that did not matter.
-    let budget = budget.filter(|budget| budget.limit != Limit::UNASKED || !budget.dropped.is_empty());
+    let budget = budget.filter(|budget| matches!(budget.limit, Limit::Part(_)) || !budget.dropped.is_empty());
     warnings.extend(budget.iter().flat_map(|budget| budget::warnings(budget, &clock, &facts.methods)));
     let mut things = Things::new(&facts.methods, &facts.classes, &facts.sites);
     let threads = thread_profiles(&facts, decoder, &merged, &clock, threads, &mut things);

@@ -100,7 +100,7 @@ pub(super) fn warnings(budget: &Budget, clock: &Clock, methods: &[MethodName]) -
         let dropped = plural(budget.dropped.len() as u64, "method was", "methods were");
         warnings.push(format!(
             "calls of a root were made longer by more than {}: {dropped} dropped, the first after {:.1} s, and counted until then only. To keep \
-             all: --budget off; to disturb less: --budget 100%",
+             all: --budget off; to disturb less: --budget 50%",
             time(longer_ns),
             first.at.as_secs_f64()
         ));

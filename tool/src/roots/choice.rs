@@ -42,6 +42,8 @@ pub(super) struct Looked {
     pub(super) seconds: f64,
     /// Whether the program's code was compiled by then.
     pub(super) is_compiled: bool,
+    /// How many processors there are.
+    pub(super) processors: usize,
 }
 
 /// The best roots first.
@@ -121,7 +123,12 @@ mod tests {
             Some(Timed { method, calls: *calls, per_second: *calls as f64, mean_ns: *mean_ns, p99_ns })
         });
         let timed: Vec<Timed> = timed.collect();
-        candidates(seen, &Names::of("com.acme.Main"), &timed, Looked { pair_ns: 40.0, seconds: 5.0, is_compiled: true })
+        candidates(
+            seen,
+            &Names::of("com.acme.Main"),
+            &timed,
+            Looked { pair_ns: 40.0, seconds: 5.0, is_compiled: true, processors: 2 },
+        )
     }
 
     fn named(found: &[Candidate]) -> Vec<&str> {

@@ -75,7 +75,7 @@ impl Unknown {
 
 /// `below` are the calls a second of methods that were timed within it.
 pub(super) fn cost(method: &Method, timed: &Timed, below: f64, looked: Looked) -> Result<Cost, Unknown> {
-    let Looked { pair_ns, seconds, is_compiled } = looked;
+    let Looked { pair_ns, seconds, is_compiled, processors } = looked;
     if !is_compiled {
         return Err(Unknown::NotCompiled);
     }
@@ -91,7 +91,7 @@ pub(super) fn cost(method: &Method, timed: &Timed, below: f64, looked: Looked) -
     // In the same time as they were seen in, running or waiting.
     let taken = (timed.per_second * timed.mean_ns).max(method.held.cpu_ns as f64 / seconds.max(1e-3));
     // Nobody has asked for more than that.
-    let limit = Limit::UNASKED.part_of(timed.mean_ns);
+    let limit = Limit::UNASKED.at(timed.per_second, processors as f64).part_of(timed.mean_ns);
     let longer = |calls: f64, in_place: f64| 1.0 + (calls * pair_ns * in_place / taken.max(1.0)).min(limit);
     let times_as_long = [longer(calls_a_second[0], IN_PLACE[0]), longer(calls_a_second[2], IN_PLACE[1])];
     Ok(Cost { calls_a_second, pair_ns, times_as_long, basis: Basis::Estimated })
@@ -109,7 +109,7 @@ mod tests {
         let held = Held { cpu_ns, samples, ..Held::default() };
         let method = Method { name, held, own_ns: 0, probed_ns, share: 1.0, depth: 1.0 };
         let timed = Timed { method: 0, calls: 200, per_second: 100.0, mean_ns: 5e6, p99_ns: 6_000_000 };
-        cost(&method, &timed, below, Looked { pair_ns: 40.0, seconds: 2.0, is_compiled })
+        cost(&method, &timed, below, Looked { pair_ns: 40.0, seconds: 2.0, is_compiled, processors: 100 })
     }
 
     fn of(cpu_ns: u64, probed_ns: u64, samples: u64, below: f64) -> Result<Cost, Unknown> {

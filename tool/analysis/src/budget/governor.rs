@@ -61,8 +61,10 @@ pub struct RootSum {
     pub waited_ns: f64,
     /// What a call has taken since recording began, probes included; one that goes on, so far.
     pub call_ns: f64,
-    /// What one took before anything below the root was changed, if that is known and counts.
+    /// What one took before anything below the root was changed, if that is known.
     undisturbed_ns: Option<f64>,
+    /// So many come in a second: of those before, and of the latest, the larger number.
+    per_second: f64,
     /// How many whole calls there may have been in all: each thread may have been in one before.
     spanned: f64,
     /// Nothing that is left below it could be dropped.
@@ -125,17 +127,38 @@ struct Due {
     overhead: f64,
 }
 
+/// A root's calls before anything below it was changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Undisturbed {
+    /// What one took, in ns.
+    pub call_ns: f64,
+    /// How many there were in a second.
+    pub per_second: f64,
+}
+
+/// About the latest second of a root.
+#[derive(Clone, Debug, Default)]
+struct Window {
+    tally: RootTally,
+    /// The time that is from.
+    seconds: f64,
+}
+
 /// The state machine. Times are how long has been recorded.
 #[derive(Clone, Debug)]
 pub struct Governor {
     limit: Limit,
     rules: Rules,
     probes: Probes,
-    /// What calls of the roots took before anything below them was changed.
-    undisturbed_ns: FxHashMap<MethodId, f64>,
-    /// As far as it was added to the windows.
+    undisturbed: FxHashMap<MethodId, Undisturbed>,
+    /// How many processors there are.
+    processors: f64,
+    /// The least that calls may be longer by, of those that were longer by more.
+    kept_ns: Option<u64>,
+    /// As far as it was added to the windows, and when.
     seen: Tally,
-    windows: FxHashMap<MethodId, RootTally>,
+    seen_at: Duration,
+    windows: FxHashMap<MethodId, Window>,
     /// How threads had processors before anything was changed: compilers take them away later, as long as they have to, which is no reason to drop anything.
     scheduled: Scheduled,
     exhausted: Vec<MethodId>,
@@ -147,16 +170,17 @@ pub struct Governor {
 }
 
 impl Governor {
-    /// Nothing recorded yet; calls of some roots took so many ns before anything below them was changed.
-    pub fn new(limit: Limit, probes: Probes, undisturbed_ns: FxHashMap<MethodId, f64>) -> Governor {
-        // A part of it is a part of what is measured.
-        let undisturbed_ns = if matches!(limit, Limit::Call { .. }) { undisturbed_ns } else { FxHashMap::default() };
+    /// Nothing recorded yet; of some roots it is known how their calls were before anything below them was changed.
+    pub fn new(limit: Limit, probes: Probes, undisturbed: FxHashMap<MethodId, Undisturbed>) -> Governor {
         Governor {
             limit,
             rules: Rules::of(limit),
             probes,
-            undisturbed_ns,
+            undisturbed,
+            processors: f64::INFINITY,
+            kept_ns: None,
             seen: Tally::default(),
+            seen_at: Duration::ZERO,
             windows: FxHashMap::default(),
             scheduled: Scheduled::default(),
             exhausted: Vec::new(),
@@ -174,15 +198,21 @@ impl Governor {
         Governor { scheduled, ..self }
     }
 
+    /// There are so many processors.
+    #[must_use]
+    pub fn with_processors(self, processors: usize) -> Governor {
+        Governor { processors: processors as f64, ..self }
+    }
+
     /// Takes in what has been decoded since the last tally.
     pub fn observe(&mut self, tally: Tally, now: Duration) {
         if now >= self.settled {
-            self.add_to_windows(&tally);
+            self.add_to_windows(&tally, now.saturating_sub(self.seen_at).as_secs_f64());
         }
-        self.seen = tally;
+        (self.seen, self.seen_at) = (tally, now);
     }
 
-    fn add_to_windows(&mut self, tally: &Tally) {
+    fn add_to_windows(&mut self, tally: &Tally, seconds: f64) {
         let mut latest = tally.roots.clone();
         for (root, latest) in &mut latest {
             // Fewer than before: they were cleared.
@@ -199,10 +229,12 @@ impl Governor {
         for (root, mut latest) in latest {
             latest.waited_ns = if pairs > 0.0 { waited_ns * latest.pairs / pairs } else { 0.0 };
             let window = self.windows.entry(root).or_default();
-            window.add(&latest, 1.0);
-            let leaves_whole_calls = window.calls >= 2.0 * self.rules.whole_calls * latest.threads;
-            if leaves_whole_calls && window.measured_ns > 2.0 * WINDOW_NS {
-                window.scale(0.5);
+            window.tally.add(&latest, 1.0);
+            window.seconds += seconds;
+            let leaves_whole_calls = window.tally.calls >= 2.0 * self.rules.whole_calls * latest.threads;
+            if leaves_whole_calls && window.tally.measured_ns > 2.0 * WINDOW_NS {
+                window.tally.scale(0.5);
+                window.seconds *= 0.5;
             }
         }
     }
@@ -244,11 +276,19 @@ impl Governor {
 
     /// Whether a call is too long by its probes whatever is still to come of it.
     fn is_over_already(&self, sum: &RootSum, clock: &Clock) -> bool {
-        sum.undisturbed_ns.is_some_and(|call_ns| sum.overhead(clock) > self.limit.part_of(call_ns))
+        sum.undisturbed_ns.is_some() && sum.overhead(clock) > self.limit_of(sum, clock).1
     }
 
-    fn sum(&self, root: MethodId, window: &RootTally) -> RootSum {
+    /// What it is to keep to, and that as a part of what its calls take without probes.
+    fn limit_of(&self, sum: &RootSum, clock: &Clock) -> (Limit, f64) {
+        let limit = self.limit.at(sum.per_second, self.processors);
+        (limit, limit.part_of(sum.bare_call_ns(clock)))
+    }
+
+    fn sum(&self, root: MethodId, Window { tally: window, seconds }: &Window) -> RootSum {
         let all = self.seen.roots.get(&root);
+        let undisturbed = self.undisturbed.get(&root);
+        let per_second = if *seconds > 0.0 { window.calls / seconds } else { 0.0 };
         let threads = all.map_or(1.0, |all| all.threads);
         let is_whole = window.calls >= self.rules.whole_calls * threads;
         RootSum {
@@ -259,7 +299,8 @@ impl Governor {
             measured_ns: window.measured_ns,
             waited_ns: window.waited_ns,
             call_ns: all.map_or(0.0, |all| all.measured_ns / all.calls.max(1.0)),
-            undisturbed_ns: self.undisturbed_ns.get(&root).copied(),
+            undisturbed_ns: undisturbed.map(|calls| calls.call_ns),
+            per_second: undisturbed.map_or(0.0, |calls| calls.per_second).max(per_second),
             spanned: if is_whole { window.calls } else { window.calls + threads },
             exhausted: self.exhausted.contains(&root),
         }
@@ -288,7 +329,8 @@ impl Governor {
         }
         let mut due: Vec<Due> = Vec::new();
         for root in self.roots() {
-            let limit = self.limit.part_of(root.bare_call_ns(&clock));
+            let bare_ns = root.bare_call_ns(&clock);
+            let (limit_of_calls, limit) = self.limit_of(&root, &clock);
             if root.overhead(&clock) + hotswaps <= limit {
                 continue;
             }
@@ -298,6 +340,10 @@ impl Governor {
             let (chosen, excess) = self.choose(root, (aimed, limit), &clock, &due, &can_go);
             if chosen.is_empty() && excess > 0.0 && due.is_empty() && !root.exhausted {
                 self.exhausted.push(root.root);
+            }
+            if let (Limit::Call { longer_ns }, false) = (limit_of_calls, chosen.is_empty()) {
+                let longer_ns = longer_ns.max(bare_ns as u64);
+                self.kept_ns = Some(self.kept_ns.map_or(longer_ns, |kept_ns| kept_ns.min(longer_ns)));
             }
             due.extend(chosen);
         }
@@ -325,7 +371,7 @@ impl Governor {
         let goes = |method: MethodId| going.iter().any(|due| due.method == method);
         let mut excess = root.overhead(clock) - aim;
         let mut candidates: Vec<Candidate> = Vec::new();
-        for (method, tally) in &window.methods {
+        for (method, tally) in &window.tally.methods {
             let overhead = root.overhead_of(tally.calls, clock);
             if goes(*method) {
                 excess -= overhead;
@@ -386,7 +432,7 @@ impl Governor {
 
     /// All that was recorded is forgotten; what was dropped stays so.
     pub fn clear(&mut self) {
-        self.seen = Tally::default();
+        (self.seen, self.seen_at) = (Tally::default(), Duration::ZERO);
         self.windows.clear();
         self.exhausted.clear();
         self.settled = Duration::ZERO;
@@ -394,9 +440,12 @@ impl Governor {
         self.dropped.iter_mut().for_each(|dropped| dropped.at = Duration::ZERO);
     }
 
-    /// What it is to keep to.
+    /// What it is to keep to; what that was for the calls that were longer by more.
     pub fn limit(&self) -> Limit {
-        self.limit
+        match (self.limit, self.kept_ns) {
+            (Limit::Call { .. }, Some(longer_ns)) => Limit::Call { longer_ns },
+            (limit, _) => limit,
+        }
     }
 
     /// What was dropped, in that order.

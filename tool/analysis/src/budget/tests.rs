@@ -55,6 +55,11 @@ fn tally(own_ms: u64, below: &[Below]) -> Tally {
     tally_of(ROOT, own_ms, below)
 }
 
+/// Calls that took so long, and came seldom.
+fn undisturbed(call_ns: f64) -> Undisturbed {
+    Undisturbed { call_ns, per_second: 0.0 }
+}
+
 fn governor(limit: &str) -> Governor {
     Governor::new(limit.parse().expect("a limit"), PROBES, FxHashMap::default())
 }
@@ -103,7 +108,7 @@ fn decided_unasked_knowing(
     below: &[Below],
 ) -> (Vec<u32>, Governor) {
     let clock = Clock { inner_ns: 12.0, outer_ns: 13.0, ..CLOCK };
-    let undisturbed_ns = undisturbed_ms.map(|ms| (ROOT, ms as f64 * 1e6)).into_iter().collect();
+    let undisturbed_ns = undisturbed_ms.map(|ms| (ROOT, undisturbed(ms as f64 * 1e6))).into_iter().collect();
     let mut governor = Governor::new(Limit::UNASKED, Probes { clock, ..PROBES }, undisturbed_ns);
     governor.observe(tally_of_calls(root_calls, ROOT, own_ms, below, &IN_PLACE), s(1));
     (ids(&governor.decide(s(1), BATCH, all)), governor)
@@ -122,6 +127,38 @@ fn unasked_a_call_is_made_longer_by_a_tenth_of_a_second_at_most() {
     assert_eq!(decided_unasked(1.0, 10, &below), Vec::<u32>::new(), "it goes on");
     assert_eq!(decided_unasked(1.0, 100, &[(2, 35_000_000, 0)]), [2], "for too long");
     assert_eq!(decided_unasked(10_000.0, 10, &below), Vec::<u32>::new(), "however many times as long that is");
+}
+
+#[test]
+fn unasked_probes_have_a_tenth_of_the_processors_at_most_or_as_much_as_the_calls() {
+    // 4 ms a call of 1 ms.
+    let dropped = |per_second: f64, recorded: f64, processors: usize| {
+        let known = FxHashMap::from_iter([(ROOT, Undisturbed { call_ns: 1e6, per_second })]);
+        let mut governor = Governor::new(Limit::UNASKED, PROBES, known).with_processors(processors);
+        let below = [(2, (recorded * 40_000.0) as u64, 0)];
+        governor.observe(tally_of_calls(recorded, ROOT, recorded as u64, &below, &IN_PLACE), s(1));
+        (ids(&governor.decide(s(1), BATCH, all)), governor.limit())
+    };
+    let longer = |longer_ns| Limit::Call { longer_ns };
+    assert_eq!(dropped(40.0, 20.0, 2), (vec![], Limit::UNASKED), "160 ms a second");
+    assert_eq!(dropped(80.0, 20.0, 2), (vec![2], longer(2_500_000)), "320, though it is slower now");
+    assert_eq!(dropped(0.0, 80.0, 2), (vec![2], longer(2_500_000)), "as seen");
+    assert_eq!(dropped(80.0, 20.0, 4), (vec![], Limit::UNASKED));
+    assert_eq!(dropped(8_000.0, 20.0, 2), (vec![2], longer(1_000_000)), "it may be made twice as long");
+}
+
+#[test]
+fn a_part_is_one_of_what_calls_took_before_anything_was_changed() {
+    // 50 ms of probes, in calls that take 10 times as long as before.
+    let tally = tally(1_000, &[(2, 1_000_000, 0)]);
+    let dropped = |known: Option<Undisturbed>| {
+        let known = known.map(|calls| (ROOT, calls)).into_iter().collect();
+        let mut governor = Governor::new(Limit::Part(0.1), PROBES, known);
+        governor.observe(tally.clone(), s(1));
+        ids(&governor.decide(s(1), BATCH, all))
+    };
+    assert_eq!(dropped(None), Vec::<u32>::new());
+    assert_eq!(dropped(Some(undisturbed(100e3))), [2]);
 }
 
 #[test]
@@ -159,7 +196,7 @@ fn a_call_that_is_too_long_already_is_not_waited_for() {
 #[test]
 fn the_ends_of_many_threads_calls_are_not_taken_for_one_call() {
     let dropped = |threads| {
-        let undisturbed_ns = FxHashMap::from_iter([(ROOT, 50e6)]);
+        let undisturbed_ns = FxHashMap::from_iter([(ROOT, undisturbed(50e6))]);
         let mut governor = Governor::new(Limit::UNASKED, PROBES, undisturbed_ns);
         // Since the last drop two calls have begun, and those of all threads ended that had begun before: 60 ms of probes each.
         let mut tally = tally_of_calls(2.0, ROOT, 100, &[(2, 30_000_000, 0)], &IN_PLACE);
@@ -173,7 +210,7 @@ fn the_ends_of_many_threads_calls_are_not_taken_for_one_call() {
 
 #[test]
 fn calls_from_when_little_had_probes_do_not_hide_later_ones() {
-    let undisturbed_ns = FxHashMap::from_iter([(ROOT, 10e6)]);
+    let undisturbed_ns = FxHashMap::from_iter([(ROOT, undisturbed(10e6))]);
     let mut governor = Governor::new(Limit::UNASKED, PROBES, undisturbed_ns);
     let few = [(2, 100_000, 0)];
     let mut so_far = tally_of_calls(20.0, ROOT, 2_000, &few, &IN_PLACE);

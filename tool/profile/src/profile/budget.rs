@@ -17,16 +17,32 @@ const LARGEST_PERCENT: f64 = 1_000.0;
 pub enum Limit {
     /// By this part of what they take without probes: 0.05 for 5 %.
     Part(f64),
-    /// By so much each, or by as much as they take without probes, if that is more.
+    /// By so much each, or less where they come often ([`Limit::at`]), or by as much as they take without probes, if that is more.
     Call {
         /// In ns.
         longer_ns: u64,
     },
 }
 
+/// A service with clients to answer has to have the rest.
+const PROCESSORS: f64 = 0.1;
+
 impl Limit {
     /// What is kept to unless something else is asked for.
     pub const UNASKED: Limit = Limit::Call { longer_ns: 100_000_000 };
+
+    /// The same for calls that come so often, of which so many processors are had: probes are not to have more than [`PROCESSORS`] of them, unless that was
+    /// asked for.
+    #[must_use]
+    pub fn at(self, calls_a_second: f64, processors: f64) -> Limit {
+        match self {
+            Limit::Part(_) => self,
+            Limit::Call { longer_ns } => {
+                let most_ns = PROCESSORS * processors * 1e9 / calls_a_second;
+                Limit::Call { longer_ns: longer_ns.min(most_ns as u64) }
+            }
+        }
+    }
 
     /// For calls that take so long without probes: as a part of that.
     pub fn part_of(self, bare_ns: f64) -> f64 {

@@ -11,6 +11,7 @@ use headwater_protocol::{ClassId, MethodId};
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
+use crate::budget::Undisturbed;
 use crate::correction::MIN_CONTROLS;
 use crate::decode::{Controls, Decoder, Scheduled};
 use crate::drain::Drain;
@@ -68,14 +69,14 @@ impl RootsTimed {
 pub(in crate::profiling) struct TimedBefore {
     /// As well as times need it.
     pub(in crate::profiling) settled: Option<RootsTimed>,
-    /// Roughly, in ns a call: as well as a limit needs it.
-    pub(in crate::profiling) roughly: FxHashMap<MethodId, f64>,
+    /// Roughly: as well as a limit needs it.
+    pub(in crate::profiling) roughly: FxHashMap<MethodId, Undisturbed>,
 }
 
 impl TimedBefore {
     /// How long the next of the longest calls is to be waited for, if that is worth it: until another begins.
     pub(in crate::profiling) fn long(&self) -> Option<Duration> {
-        let longest = self.roughly.values().copied().fold(0.0, f64::max);
+        let longest = self.roughly.values().map(|calls| calls.call_ns).fold(0.0, f64::max);
         let next = Duration::from_nanos((2.0 * longest) as u64);
         (longest >= LONG.as_nanos() as f64).then(|| next.min(LONGEST_AWAITED))
     }
@@ -171,19 +172,22 @@ impl Phase {
         (by_then < MIN_CONTROLS as f64).then_some(None)
     }
 
-    /// What a call of each root took in the second half of the time, when the roots' own code is compiled again; earlier, where none ended then.
-    fn roughly(&self) -> FxHashMap<MethodId, f64> {
+    /// How calls of each root were in the second half of the time, when the roots' own code is compiled again; earlier, where none ended then.
+    fn roughly(&self) -> FxHashMap<MethodId, Undisturbed> {
         let (first, last) = (&self.checkpoints[0], &self.checkpoints[self.checkpoints.len() - 1]);
         let half = first.at + (last.at - first.at) / 2;
         let middle = self.checkpoints.partition_point(|checkpoint| checkpoint.at <= half).max(1) - 1;
-        let late = last.timed.since(&self.checkpoints[middle].timed);
+        let middle = &self.checkpoints[middle];
+        let late = last.timed.since(&middle.timed);
         let called = self.seen.iter().filter(|(_, times)| times.count > 0);
-        let call_ns = |(root, times): (&MethodId, &Controls)| {
+        let calls_of = |(root, times): (&MethodId, &Controls)| {
             let of = |late: &RootTimes| late.get(root).copied().unwrap_or_default();
             let late = of(&late.used).and(&of(&late.held_out));
-            (*root, if late.count > 0 { late.mean_ns() } else { times.mean_ns() })
+            let (times, since) = if late.count > 0 { (&late, middle.at) } else { (times, first.at) };
+            let seconds = (last.at - since).max(STEP).as_secs_f64();
+            (*root, Undisturbed { call_ns: times.mean_ns(), per_second: times.count as f64 / seconds })
         };
-        called.map(call_ns).collect()
+        called.map(calls_of).collect()
     }
 
     fn since(&mut self, since: Instant, now: Instant, unsettled: f64) -> RootsTimed {
@@ -223,7 +227,7 @@ mod tests {
             let passed = STEP * step as u32;
             let threads = is_entered(step).then_some(1).into_iter().collect();
             if let Some(timed) = phase.look(begun + passed, &seen, u32::MAX, threads) {
-                return (timed, phase.roughly().get(&ROOT).copied(), passed);
+                return (timed, phase.roughly().get(&ROOT).map(|calls| calls.call_ns), passed);
             }
         }
         unreachable!("it ends")
