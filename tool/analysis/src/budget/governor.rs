@@ -23,6 +23,8 @@ use headwater_profile::profile::Clock;
 const EVIDENCE_NS: f64 = 50e6;
 /// One whose calls must have been seen as wholes is judged after this time, however few they are.
 const EVIDENCE_OF_CALLS_NS: f64 = 3e9;
+/// Of so many calls a thread the ends of those that began before are a small part.
+const LEAST_WHOLE: f64 = 2.0;
 /// What is older than so much of a root's time counts half, if that leaves whole calls.
 const WINDOW_NS: f64 = 500e6;
 /// For so long after a drop nothing is judged.
@@ -290,7 +292,10 @@ impl Governor {
         let undisturbed = self.undisturbed.get(&root);
         let per_second = if *seconds > 0.0 { window.calls / seconds } else { 0.0 };
         let threads = all.map_or(1.0, |all| all.threads);
-        let is_whole = window.calls >= self.rules.whole_calls * threads;
+        let is_whole = window.calls >= LEAST_WHOLE * threads;
+        // By how long it has been so far a call is judged only where nobody has said what part of it may be probes: it may be longer than those before.
+        let undisturbed_ns = undisturbed.map(|calls| calls.call_ns);
+        let undisturbed_ns = undisturbed_ns.filter(|_| is_whole || matches!(self.limit, Limit::Call { .. }));
         RootSum {
             root,
             calls: window.calls,
@@ -299,7 +304,7 @@ impl Governor {
             measured_ns: window.measured_ns,
             waited_ns: window.waited_ns,
             call_ns: all.map_or(0.0, |all| all.measured_ns / all.calls.max(1.0)),
-            undisturbed_ns: undisturbed.map(|calls| calls.call_ns),
+            undisturbed_ns,
             per_second: undisturbed.map_or(0.0, |calls| calls.per_second).max(per_second),
             spanned: if is_whole { window.calls } else { window.calls + threads },
             exhausted: self.exhausted.contains(&root),

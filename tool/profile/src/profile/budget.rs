@@ -96,7 +96,7 @@ impl fmt::Display for Limit {
         match self {
             // Not 7.000000000000001.
             Limit::Part(part) => write!(f, "{}%", (part * 1e8).round() / 1e6),
-            Limit::Call { longer_ns } => write!(f, "{} s a call", *longer_ns as f64 / 1e9),
+            Limit::Call { longer_ns } => write!(f, "{} ms a call", (*longer_ns as f64 / 1e3).round() / 1e3),
         }
     }
 }

@@ -56,9 +56,11 @@ async fn what_is_likely_is_not_looked_for_when_nothing_is_instrumented_any_more(
     assert!(session.room() > Some(0));
     session.account(&HotswapResult { pause_ns: 1_000_000_000, ..done() });
     session.recording_for(Some(Duration::from_secs(10)));
-    assert!(session.room() > Some(0), "it will be allowed");
+    // It will be allowed,
+    assert!(session.room() > Some(0));
     session.recording_for(Some(Duration::ZERO));
-    assert_eq!(session.room(), Some(0), "it would be too late");
+    // or too late.
+    assert_eq!(session.room(), Some(0));
     session.be(Gentle::Off, Duration::ZERO);
     session.stopping = true;
     assert_eq!(session.room(), Some(0));
