@@ -1,5 +1,5 @@
 //! One profile from beginning to end: agent in, roots instrumented, events decoded, agent out, result corrected. What
-//! happens in between is the [`engine`](crate::engine)'s.
+//! happens in between is the live engine's ([`live`]).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

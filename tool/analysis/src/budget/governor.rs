@@ -142,8 +142,10 @@ pub struct Undisturbed {
 #[derive(Clone, Debug, Default)]
 struct Window {
     tally: RootTally,
-    /// The time that is from.
+    /// The time that is from, as far as it was recorded: none passes while that is prepared,
     seconds: f64,
+    /// and the calls in that time.
+    calls: f64,
 }
 
 /// The state machine. Times are how long has been recorded.
@@ -232,11 +234,15 @@ impl Governor {
             latest.waited_ns = if pairs > 0.0 { waited_ns * latest.pairs / pairs } else { 0.0 };
             let window = self.windows.entry(root).or_default();
             window.tally.add(&latest, 1.0);
-            window.seconds += seconds;
+            if seconds > 0.0 {
+                window.seconds += seconds;
+                window.calls += latest.calls;
+            }
             let leaves_whole_calls = window.tally.calls >= 2.0 * self.rules.whole_calls * latest.threads;
             if leaves_whole_calls && window.tally.measured_ns > 2.0 * WINDOW_NS {
                 window.tally.scale(0.5);
                 window.seconds *= 0.5;
+                window.calls *= 0.5;
             }
         }
     }
@@ -287,13 +293,13 @@ impl Governor {
         (limit, limit.part_of(sum.bare_call_ns(clock)))
     }
 
-    fn sum(&self, root: MethodId, Window { tally: window, seconds }: &Window) -> RootSum {
+    fn sum(&self, root: MethodId, Window { tally: window, seconds, calls }: &Window) -> RootSum {
         let all = self.seen.roots.get(&root);
         let undisturbed = self.undisturbed.get(&root);
-        let per_second = if *seconds > 0.0 { window.calls / seconds } else { 0.0 };
+        let per_second = if *seconds > 0.0 { calls / seconds } else { 0.0 };
         let threads = all.map_or(1.0, |all| all.threads);
         let is_whole = window.calls >= LEAST_WHOLE * threads;
-        // By how long it has been so far a call is judged only where nobody has said what part of it may be probes: it may be longer than those before.
+        // A call that goes on may be longer than those before. It is compared with them all the same where the limit is a time.
         let undisturbed_ns = undisturbed.map(|calls| calls.call_ns);
         let undisturbed_ns = undisturbed_ns.filter(|_| is_whole || matches!(self.limit, Limit::Call { .. }));
         RootSum {

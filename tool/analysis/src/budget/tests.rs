@@ -148,6 +148,17 @@ fn unasked_probes_have_a_tenth_of_the_processors_at_most_or_as_much_as_the_calls
 }
 
 #[test]
+fn calls_from_before_the_recorded_time_are_not_taken_for_frequent_ones() {
+    // 4 ms a call of 1 ms; 20 of them while recording is prepared, and 2 in its first tenth of a second.
+    let known = FxHashMap::from_iter([(ROOT, undisturbed(1e6))]);
+    let mut governor = Governor::new(Limit::UNASKED, PROBES, known).with_processors(2);
+    let of = |calls: f64| tally_of_calls(calls, ROOT, calls as u64, &[(2, (calls * 40_000.0) as u64, 0)], &IN_PLACE);
+    governor.observe(of(20.0), Duration::ZERO);
+    governor.observe(of(22.0), Duration::from_millis(100));
+    assert_eq!(governor.decide(Duration::from_millis(100), BATCH, all), []);
+}
+
+#[test]
 fn a_part_is_one_of_what_calls_took_before_anything_was_changed() {
     // 50 ms of probes, in calls that take 10 times as long as before.
     let dropped = |calls: f64, known: Option<Undisturbed>| {

@@ -24,15 +24,15 @@ pub enum Limit {
     },
 }
 
-/// A service with clients to answer has to have the rest.
+/// Probes have no more than this part of the processors: a service needs the rest for its clients.
 const PROCESSORS: f64 = 0.1;
 
 impl Limit {
     /// What is kept to unless something else is asked for.
     pub const UNASKED: Limit = Limit::Call { longer_ns: 100_000_000 };
 
-    /// The same for calls that come so often, of which so many processors are had: probes are not to have more than [`PROCESSORS`] of them, unless that was
-    /// asked for.
+    /// The same for so many calls a second on so many processors. Of a limit that nobody asked for the probes of all calls together may have a tenth of
+    /// the processors at most.
     #[must_use]
     pub fn at(self, calls_a_second: f64, processors: f64) -> Limit {
         match self {
