@@ -270,7 +270,7 @@ fn drain(from: &Receiver<String>) -> Option<Vec<String>> {
     }
 }
 
-/// Starts a JVM under full verification.
+/// Starts a JVM under full verification, in the directory of its classes.
 pub fn java(jdk: &Jdk, classes: &Scratch, options: &[&str], main: &[&str]) -> Process {
     java_with(jdk, classes, &[], options, main)
 }
@@ -279,7 +279,7 @@ pub fn java(jdk: &Jdk, classes: &Scratch, options: &[&str], main: &[&str]) -> Pr
 pub fn java_with(jdk: &Jdk, classes: &Scratch, libraries: &[PathBuf], options: &[&str], main: &[&str]) -> Process {
     let class_path =
         std::env::join_paths(std::iter::once(&classes.0).chain(libraries)).expect("no colons in these paths");
-    Process::spawn(jdk.verifying().args(options).arg("-cp").arg(class_path).args(main))
+    Process::spawn(jdk.verifying().current_dir(&classes.0).args(options).arg("-cp").arg(class_path).args(main))
 }
 
 /// The tool's binary: that of the build these tests belong to.

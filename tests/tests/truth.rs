@@ -1,5 +1,6 @@
 //! What a profile says of its own accuracy.
 
+use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
@@ -86,12 +87,18 @@ fn sampled(jdk: &Jdk, main: &str, options: &[&str], calls: &str, last: &str) -> 
         }
         assert!(patience.lasts(), "JDK {}: no sample: {times}", jdk.version);
     };
+    let sample = run(headwater().args(["sample", &target.pid().to_string(), "-d", "3s"]));
+    assert!(sample.status.success(), "{}", String::from_utf8_lossy(&sample.stderr));
     let left = recordings(jdk, &target);
     target.say("over");
     let target = target.finish();
     assert!(target.status.success() && target.stdout.iter().any(|line| line == last), "{:#?}", target.stdout);
     assert!(times["unsampled"].is_null(), "JDK {}: {times}", jdk.version);
     assert!(!left.contains("headwater"), "JDK {}: ours is over\n{left}", jdk.version);
+    let written =
+        fs::read_dir(classes.path()).expect("the target's directory").flatten().map(|entry| entry.file_name());
+    let written: Vec<_> = written.filter(|name| name.to_string_lossy().ends_with(".jfr")).collect();
+    assert!(written.is_empty(), "JDK {}: nothing is written where the target works: {written:?}", jdk.version);
     Some((times, left))
 }
 

@@ -265,7 +265,7 @@ impl Arguments {
                 record.add_pairs(&name, setting.jdk.version, root, pairs);
                 continue;
             }
-            let outcome = setting.run(binary, root, &self.options, &directory);
+            let outcome = setting.run(binary, root, &self.options, &directory, truth.is_some());
             record.add(&name, setting.jdk.version, root, outcome, truth.as_ref());
         }
         Ok(())

@@ -16,14 +16,15 @@
 //!
 //! Times are never negative, and add up, over callees and over threads.
 //!
-//! An error is one standard deviation, of independent doubts: of the whole, of samples (binomial, and how far the two halves of the sampled phase
-//! differ), of code that was not settled when it was timed, of what the recording says where it decided (all of the probes' calibrated cost may be wrong), of a coarse clock's steps, of
+//! An error is one standard deviation, of independent doubts: of the whole, of samples (binomial, by how many are [`alike`], and how far the two halves of the
+//! sampled phase differ), of code that was not settled when it was timed, of what the recording says where it decided (all of the probes' calibrated cost may be wrong), of a coarse clock's steps, of
 //! standing in line for a processor, and of what two runs of one program differ by anyway ([`UNSTEADY`]).
 //!
 //! Why so, and at what cost: docs/decisions/times.md.
 
 use headwater_protocol::word::Counter;
 
+mod alike;
 mod place;
 mod root_calls;
 #[cfg(test)]
@@ -200,6 +201,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
     let recorded = Recorded::of(cct, clock);
     let waits = waits(&recorded, wholes, waiting);
     let Recorded { callers, own, below } = &recorded;
+    let alike = placed.map_or(1.0, Placed::alike);
     let own_samples = placed.map_or_else(|| vec![[0; 2]; cct.len()], |placed| placed.own().to_vec());
     let is_passed = |index: usize| placed.is_some_and(|placed| placed.is_passed(index));
     let mut samples = own_samples.clone();
@@ -246,7 +248,7 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             if is_whole {
                 return whole_error;
             }
-            let by_samples = outermost.run * by_samples(of_samples, samples[total.outermost]);
+            let by_samples = outermost.run * by_samples(of_samples, samples[total.outermost], alike);
             let scale =
                 if below[total.outermost].wait > 0.0 { outermost.wait / below[total.outermost].wait } else { 0.0 };
             let by_looks = (of.wait * LOOKED_AT_NS * scale.min(1.0)).sqrt();
@@ -315,8 +317,9 @@ fn add_totals(tree: &mut Tree) {
     }
 }
 
-/// The standard deviation of a share that samples say, those of each half of the sampled phase counted apart: by chance, and by what halves differ.
-fn by_samples(of: [u32; 2], all: [u32; 2]) -> f64 {
+/// The standard deviation of a share that samples say, those of each half of the sampled phase counted apart: by chance, where so many count as one, and by what
+/// halves differ.
+fn by_samples(of: [u32; 2], all: [u32; 2], alike: f64) -> f64 {
     /// Of half of the phase; fewer say nothing of how it differs from the other one.
     const ENOUGH: u32 = 30;
     let (n, k) = (f64::from(all[0] + all[1]), f64::from(of[0] + of[1]));
@@ -325,7 +328,7 @@ fn by_samples(of: [u32; 2], all: [u32; 2]) -> f64 {
     }
     // As if one sample more were there and one not, so that what was never seen is not known to be nothing.
     let share = (k + 0.5) / (n + 1.0);
-    let by_chance = (share * (1.0 - share) / (n + 1.0)).max(0.0).sqrt();
+    let by_chance = (alike * share * (1.0 - share) / (n + 1.0)).max(0.0).sqrt();
     let between = match all.iter().all(|all| *all >= ENOUGH) {
         true => (f64::from(of[0]) / f64::from(all[0]) - f64::from(of[1]) / f64::from(all[1])).abs() / 2.0,
         false => 0.0,

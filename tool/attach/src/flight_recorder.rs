@@ -6,7 +6,10 @@
 //!
 //! Samples are of threads that execute Java code. What waits, or is in native code, is in none.
 
+mod dither;
+
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
@@ -14,6 +17,7 @@ use headwater_jfr::{DEEPEST, Lines, ReadError, Recorded, Samples, samples, threa
 
 use rustix::fs::{Dir, Mode, OFlags};
 
+use self::dither::Dither;
 use crate::attach::{AttachError, SharedDir, TargetHost, jcmd};
 use crate::jvm::{self, TargetError, process};
 
@@ -24,12 +28,17 @@ const LOCKS: [&str; 2] = ["headwater-locks", "headwater-locks-"];
 /// What the names of such directories begin with.
 pub(crate) const DIRECTORY_PREFIXES: [&str; 2] = [SAMPLES[1], LOCKS[1]];
 const SETTINGS: &str = "samples.jfc";
+/// Samples are taken at one period for so long, before it is another.
+const STRETCH: Duration = Duration::from_millis(400);
+const LONG_STRETCH: Duration = Duration::from_secs(1);
 /// What the JVM writes when a recording is over; empty before.
 pub(crate) const RECORDED: &str = "samples.jfr";
 /// The JVM's own, which are used where a stack has no more.
 const DEFAULT_DEPTH: usize = 64;
 /// What a recording may have on the target's disk.
 const MOST_MIB: u64 = 64;
+/// What the recordings write that make periods shorter.
+const NOT_READ: &str = "period.jfr";
 /// What the JVM writes while a recording goes on.
 const SO_FAR: &str = "so-far.jfr";
 /// Allocations whose places are written down: enough to tell where most come from, so few that they cost nothing.
@@ -88,15 +97,19 @@ impl Wanted {
         }
     }
 
-    /// The recorder's settings: nothing else is recorded.
-    fn settings(self) -> String {
-        let event = |name: &str, setting: &str, value: &str| {
-            format!(
-                "<event name=\"jdk.{name}\"><setting name=\"enabled\">true</setting><setting name=\"{setting}\">{value}</setting></event>"
-            )
-        };
-        let executions =
-            |period: Duration| event("ExecutionSample", "period", &format!("{} ms", period.as_millis().max(1)));
+    /// How often threads are sampled, in the mean, and how long at one period before it is another.
+    fn sampled(self) -> Option<(Duration, Duration)> {
+        match self {
+            Wanted::Executions(period) => Some((period, STRETCH)),
+            // All threads' allocations are told at each change.
+            Wanted::Work(period) => Some((period, LONG_STRETCH)),
+            Wanted::Waits(_) => None,
+        }
+    }
+
+    /// The recorder's settings: nothing else is recorded. Where the period [changes](Dither), it is the longest of its periods.
+    fn settings(self, changes: bool) -> String {
+        let executions = |period: Duration| executions(if changes { dither::periods(period).0 } else { ms(period) });
         let events = match self {
             Wanted::Executions(period) => executions(period),
             Wanted::Work(period) => {
@@ -110,14 +123,36 @@ impl Wanted {
                 waits.concat() + &event("DataLoss", "stackTrace", "false")
             }
         };
-        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\">{events}</configuration>\n")
+        configuration(&events)
     }
+}
+
+/// An event's settings.
+fn event(name: &str, setting: &str, value: &str) -> String {
+    format!(
+        "<event name=\"jdk.{name}\"><setting name=\"enabled\">true</setting><setting name=\"{setting}\">{value}</setting></event>"
+    )
+}
+
+fn executions(period_ms: u64) -> String {
+    event("ExecutionSample", "period", &format!("{period_ms} ms"))
+}
+
+fn ms(period: Duration) -> u64 {
+    u64::try_from(period.as_millis()).unwrap_or(u64::MAX).max(1)
+}
+
+/// What the recorder reads settings from.
+fn configuration(events: &str) -> String {
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\">{events}</configuration>\n")
 }
 
 /// A recording of ours that goes on in a JVM.
 #[derive(Debug)]
 pub struct Recording {
-    host: TargetHost,
+    /// Ends before the recording does.
+    dither: Option<Dither>,
+    host: Arc<TargetHost>,
     directory: SharedDir,
     name: &'static str,
     others: usize,
@@ -133,10 +168,9 @@ impl Recording {
     ///
     /// Takes as long as JFR takes to begin, which in a JVM where it has never been used is a second or more of one processor.
     pub fn start(pid: u32, wanted: Wanted, depth: usize, longest: Duration) -> Result<Recording, RecorderError> {
-        let host = TargetHost::of(&jvm::resolve(&pid.to_string())?)?;
+        let host = Arc::new(TargetHost::of(&jvm::resolve(&pid.to_string())?)?);
         let [name, prefix] = wanted.names();
         let directory = host.create_dir_or_another(&format!("{prefix}{pid}"))?;
-        directory.write_file(SETTINGS, wanted.settings().as_bytes())?;
         directory.create_file(RECORDED)?;
         if depth > DEFAULT_DEPTH {
             // Before anything else is asked: on JDK 25 a question makes the recorder, whose depth stays what it is. Where the recorder was used before
@@ -144,6 +178,9 @@ impl Recording {
             jcmd(&host, &format!("JFR.configure stackdepth={}", depth.min(DEEPEST)))?;
         }
         let others = others(&jcmd(&host, "JFR.check")?);
+        // Somebody else's recording would be cut into pieces.
+        let changes = others == 0;
+        directory.write_file(SETTINGS, wanted.settings(changes).as_bytes())?;
         let there = directory.there();
         // A chunk may have the time of its beginning in ms.
         let began_ns = now_ns() - 1_000_000;
@@ -155,11 +192,29 @@ impl Recording {
             ),
         )?;
         let repository = repository(&jcmd(&host, "JFR.configure")?);
-        let recording = Recording { host, directory, name, others, repository, began_ns, ended: false };
+        let mut recording =
+            Recording { dither: None, host, directory, name, others, repository, began_ns, ended: false };
         if !answer.contains("Started recording") {
             return Err(RecorderError::Declined { what: "begin a recording", answer: one_line(&answer) });
         }
+        if changes {
+            recording.dither = recording.dithered(wanted)?;
+        }
         Ok(recording)
+    }
+
+    /// Has the period of its samples change from now on, if it has samples.
+    fn dithered(&self, wanted: Wanted) -> Result<Option<Dither>, RecorderError> {
+        let Some((period, stretch)) = wanted.sampled() else { return Ok(None) };
+        let write = |period_ms: &u64| {
+            let name = format!("{period_ms}ms.jfc");
+            self.directory.write_file(&name, configuration(&executions(*period_ms)).as_bytes())?;
+            Ok(format!("{}/{name}", self.directory.there()))
+        };
+        let settings: Result<_, AttachError> = dither::periods(period).1.iter().map(write).collect();
+        self.directory.create_file(NOT_READ)?;
+        let file = format!("{}/{NOT_READ}", self.directory.there());
+        Ok(Some(Dither::begin(Arc::clone(&self.host), settings?, file, stretch)))
     }
 
     /// Whether the JVM is still there.
@@ -234,6 +289,7 @@ impl Recording {
 
     fn stop(&mut self) -> Result<String, AttachError> {
         self.ended = true;
+        drop(self.dither.take());
         jcmd(&self.host, &format!("JFR.stop name={}", self.name))
     }
 }
@@ -256,7 +312,7 @@ pub fn was_used(pid: u32) -> bool {
 
 /// Has a JVM end the recordings of ours that go on, be they another process's.
 pub(crate) fn stop(host: &TargetHost) {
-    for [name, _] in [SAMPLES, LOCKS] {
+    for name in [dither::NAME, SAMPLES[0], LOCKS[0]] {
         // There need not be one any more.
         let _ = jcmd(host, &format!("JFR.stop name={name}"));
     }
@@ -297,7 +353,7 @@ fn others(answer: &str) -> usize {
     let is_ours = |line: &str| {
         let name = line.split_once("name=").map_or("", |(_, behind)| behind);
         let name = name.split(' ').next().unwrap_or_default().trim_matches('"');
-        name == SAMPLES[0] || name == LOCKS[0]
+        [dither::NAME, SAMPLES[0], LOCKS[0]].contains(&name)
     };
     let recordings = answer.lines().filter(|line| line.starts_with("Recording ") || line.starts_with("Recording:"));
     recordings.filter(|line| !is_ours(line)).count()
@@ -335,10 +391,8 @@ mod tests {
 
     #[test]
     fn a_period_is_at_least_a_millisecond() {
-        assert!(
-            Wanted::Executions(Duration::from_micros(10))
-                .settings()
-                .contains("<setting name=\"period\">1 ms</setting>")
-        );
+        let period = |ms| format!("<setting name=\"period\">{ms} ms</setting>");
+        let wanted = Wanted::Executions(Duration::from_micros(10));
+        assert!(wanted.settings(false).contains(&period(1)) && wanted.settings(true).contains(&period(2)));
     }
 }

@@ -47,6 +47,8 @@ const DEPTH: usize = 1024;
 const ENOUGH: u64 = 300;
 /// if not more than this part of them was in calls that the recording has not seen: then the program does something else now.
 const MOST_UNSEEN: f64 = 0.2;
+/// and if they say as much as so many would that have nothing to do with each other.
+const ENOUGH_APART: f64 = 100.0;
 
 /// Samples of a program to which nothing had been done.
 #[derive(Debug, Default)]
@@ -206,14 +208,18 @@ impl Before {
         let missed = session.graph().missed().map(|(method, _)| method).chain(dropped).collect();
         let recorded = grow(&mut all, &names, &missed);
         let placed = placed(&all, &names, recorded, &missed);
-        log::debug!("samples before: {} below roots, {} in calls not seen", placed.inside, placed.unseen);
-        is_enough(placed.inside, if is_partial(decoder) { 0 } else { placed.unseen })
+        let (inside, alike) = (placed.inside, placed.alike());
+        log::debug!(
+            "samples before: {inside} below roots, {} in calls not seen; {alike:.1} as good as one",
+            placed.unseen
+        );
+        is_enough(inside, if is_partial(decoder) { 0 } else { placed.unseen }, alike)
     }
 }
 
-/// Whether so many samples below the roots are, of which some were in calls that the recording has not seen.
-fn is_enough(inside: u64, unseen: u64) -> bool {
-    inside >= ENOUGH && unseen as f64 <= MOST_UNSEEN * inside as f64
+/// Whether so many samples below the roots are, of which some were in calls that the recording has not seen, and so many as good as one.
+fn is_enough(inside: u64, unseen: u64, alike: f64) -> bool {
+    inside >= ENOUGH && inside as f64 >= ENOUGH_APART * alike && unseen as f64 <= MOST_UNSEEN * inside as f64
 }
 
 #[cfg(test)]
@@ -226,8 +232,8 @@ mod tests {
 
     #[test]
     fn few_samples_or_those_of_something_else_are_not_enough() {
-        assert!(is_enough(300, 60));
-        assert!(!is_enough(299, 0) && !is_enough(300, 61));
+        assert!(is_enough(300, 60, 3.0) && is_enough(3_000, 0, 30.0));
+        assert!(!is_enough(299, 0, 1.0) && !is_enough(300, 61, 1.0) && !is_enough(300, 0, 3.1));
     }
 
     #[test]

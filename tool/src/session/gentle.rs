@@ -116,6 +116,9 @@ impl Session {
         if let Some(allowance) = &mut self.allowance {
             allowance.last = duration.map(|duration| Instant::now() + duration.mul_f64(WORTH_WHILE));
         }
+        if let (Some(governor), Some(duration)) = (self.governor_mut(), duration) {
+            governor.ends_after(duration);
+        }
     }
 
     /// Whether what was just told is seen to later, with what is told meanwhile: nobody waits.

@@ -83,6 +83,7 @@ impl Record {
                 "JFR %",
                 "halves",
                 "async %",
+                "same JVM %",
                 "shown %",
                 "error",
                 "verdict",
@@ -141,7 +142,7 @@ impl Record {
         self.programs.row([&head[..], &program_cells(&outcome)].concat());
         self.profiles.row([&head[..], &profile_cells(&outcome)].concat());
         if let Some(truth) = truth {
-            let compared = truth.compare(&root.method, &outcome.profiled);
+            let compared = truth.compare(&root.method, &outcome.profiled, outcome.seen.as_ref());
             self.add_truth(&head, &compared);
         }
     }
@@ -177,9 +178,9 @@ impl Record {
             }
         ));
         for wrong in &compared.wrong {
-            let [name, truth, halves, second, shown, ..] = &truth_cells(wrong)[..] else { continue };
+            let [name, truth, halves, second, same, shown, ..] = &truth_cells(wrong)[..] else { continue };
             self.notes.push(format!(
-                "{program} on {jdk}, {root}: WRONG {name}: JFR {truth} % ({halves}), async-profiler {second}, shown {shown}"
+                "{program} on {jdk}, {root}: WRONG {name}: JFR {truth} % ({halves}), async-profiler {second}, in the same JVM {same}, shown {shown}"
             ));
         }
         for method in &compared.methods {
@@ -273,6 +274,7 @@ fn truth_cells(method: &Comparison) -> Vec<String> {
         percent(method.truth),
         method.halves.map(percent).join(", "),
         method.second.map_or("-".to_owned(), percent),
+        method.same.map_or("-".to_owned(), percent),
         match method.shown {
             None => "missing".to_owned(),
             Some(Share::NotKnown) => "?".to_owned(),

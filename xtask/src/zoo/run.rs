@@ -9,8 +9,10 @@ use headwater_tests::Jdk;
 use super::build::Built;
 use super::meter::Window;
 use super::program::{Packaging, Program, Root};
+use super::stacks::Stacks;
 use super::talker::{Complaints, Mark, Talker};
 use super::tool::{self, Moment, Profiled};
+use super::truth::Truth;
 
 /// How many threads that hardly run a program is to have beside its own.
 const THREADS: &str = "ZOO_THREADS";
@@ -104,6 +106,8 @@ pub(crate) struct Outcome {
     /// Root calls that were begun while the profile recorded, by the program's own count.
     pub(crate) own_calls: u64,
     pub(crate) profiled: Profiled,
+    /// Where this JVM was before that, if somebody was to look.
+    pub(crate) seen: Option<Stacks>,
     /// Answers that were wrong, or did not come.
     pub(crate) complaints: Complaints,
     /// Classes that reflection sees otherwise than before.
@@ -127,19 +131,21 @@ impl Setting<'_> {
         Ok(Work { client: client.transpose()?, program })
     }
 
-    /// Profiles one root.
+    /// Profiles one root, in a JVM that a witness has looked at before, if that is wanted.
     pub(crate) fn run(
         &self,
         binary: &Path,
         root: &Root,
         options: &[String],
         directory: &Path,
+        looked_at: bool,
     ) -> Result<Outcome, String> {
         let pace = &self.pace;
         let classes = &self.program.description.reflect;
         let mut work = self.start(directory)?;
         work.warm_up(root, pace)?;
         let reflected = work.program.reflect(classes)?;
+        let seen = looked_at.then(|| Truth::of_same(self, work.program.pid, directory)).flatten();
         let before = work.look(root, pace)?;
 
         let from = work.mark()?;
@@ -177,6 +183,7 @@ impl Setting<'_> {
             settled_after,
             own_calls,
             profiled,
+            seen,
             complaints: work.complaints(),
             changed: differing(&reflected, &again),
             directory: directory.to_owned(),

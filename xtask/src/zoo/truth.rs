@@ -1,4 +1,7 @@
-//! Where an undisturbed program is, by two witnesses, and how far a profile's shares are from that.
+//! Where an undisturbed program is, by witnesses, and how far a profile's shares are from that.
+//!
+//! Two of them look at a JVM that is only for that. Compilers make another program of the same classes in each JVM, so a third one looks at the JVM that is profiled, before that;
+//! it is the one that does not need the recorder, which the profile is to find as in any program.
 
 use std::path::Path;
 
@@ -35,6 +38,8 @@ pub(crate) struct Comparison {
     pub(crate) halves: [f64; 2],
     /// By async-profiler, if it works here.
     pub(crate) second: Option<f64>,
+    /// The same of the JVM that was profiled afterwards.
+    pub(crate) same: Option<f64>,
     /// None where the profile does not have the method.
     pub(crate) shown: Option<Share>,
     /// Whether it is among the text report's first rows, or named above them.
@@ -82,11 +87,18 @@ impl Truth {
         self.async_profiler.as_ref().err().map(String::as_str)
     }
 
-    /// Compares a profile of a root.
-    pub(crate) fn compare(&self, root: &str, profiled: &Profiled) -> Compared {
+    /// Looks at a JVM that is about to be profiled, if that works here.
+    pub(crate) fn of_same(setting: &Setting<'_>, pid: u32, directory: &Path) -> Option<Stacks> {
+        let libraries = async_profiler::prepare().ok()?;
+        async_profiler::record(&libraries, setting.jdk, pid, setting.pace.sampling, directory).ok()
+    }
+
+    /// Compares a profile of a root, and what was seen in the same JVM before.
+    pub(crate) fn compare(&self, root: &str, profiled: &Profiled, same: Option<&Stacks>) -> Compared {
         let shares = self.jfr.shares(root);
         let halves = self.jfr.halves(root);
         let second = self.async_profiler.as_ref().ok().map(|stacks| stacks.shares(root));
+        let same = same.map(|stacks| stacks.shares(root));
         let shown = profiled.report.shares();
         let screen = profile::FirstScreen::of(&profiled.text);
         let compare = |(method, truth): (&str, f64)| Comparison {
@@ -94,6 +106,7 @@ impl Truth {
             truth,
             halves: [0, 1].map(|half: usize| halves[half].percent.get(method).copied().unwrap_or(0.0)),
             second: second.as_ref().map(|second| second.percent.get(method).copied().unwrap_or(0.0)),
+            same: same.as_ref().map(|same| same.percent.get(method).copied().unwrap_or(0.0)),
             shown: shown.get(method).copied(),
             on_first_screen: screen.has(method),
         };
@@ -150,8 +163,8 @@ impl Comparison {
 
     /// The least and the most that a witness says.
     fn witnesses(&self) -> (f64, f64) {
-        let second = self.second.unwrap_or(self.truth);
-        (self.truth.min(second), self.truth.max(second))
+        let others = [self.second, self.same].into_iter().flatten();
+        others.fold((self.truth, self.truth), |(least, most), other| (least.min(other), most.max(other)))
     }
 }
 
@@ -163,7 +176,15 @@ mod tests {
     fn a_share_is_right_within_five_points_or_a_fifth() {
         let comparison = |truth: f64, shown: Option<Share>| {
             let halves = [truth; 2];
-            Comparison { method: "A.f()V".into(), truth, halves, second: None, shown, on_first_screen: true }
+            Comparison {
+                method: "A.f()V".into(),
+                truth,
+                halves,
+                second: None,
+                same: None,
+                shown,
+                on_first_screen: true,
+            }
         };
         let verdict = |truth: f64, shown: Option<Share>| comparison(truth, shown).verdict();
         assert_eq!(verdict(80.0, Some(Share::Known(65.0))), Verdict::Ok);
@@ -175,6 +196,8 @@ mod tests {
         assert_eq!([39.0, 30.0, 17.0, 47.0].map(|shown| differing(shown).verdict()), [Verdict::Ok; 4]);
         assert_eq!([10.0, 50.0].map(|shown| differing(shown).verdict()), [Verdict::Wrong; 2]);
         assert_eq!((differing(50.0).error(), differing(30.0).error()), (Some(10.0), Some(0.0)));
+        let same = Comparison { same: Some(60.0), ..differing(62.0) };
+        assert_eq!((same.verdict(), same.error()), (Verdict::Ok, Some(2.0)));
         let between = Some(Share::Between(20.0, 40.0));
         assert_eq!([22.0, 41.0].map(|truth| verdict(truth, between)), [Verdict::NotKnown, Verdict::Wrong]);
         assert_eq!(verdict(80.0, Some(Share::NotKnown)), Verdict::NotKnown);

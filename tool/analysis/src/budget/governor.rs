@@ -29,6 +29,8 @@ const LEAST_WHOLE: f64 = 2.0;
 const WINDOW_NS: f64 = 500e6;
 /// For so long after a drop nothing is judged.
 const SETTLING: Duration = Duration::from_millis(300);
+/// What is dropped is gone for so many times the pause that it costs, at least: near the end it would save less than that takes.
+const LEAST_OF_A_DROP: u32 = 10;
 /// However little time a method takes, it tells as much as this part of its root's.
 const LEAST_TOLD: f64 = 1e-3;
 /// The root's time without probes is taken for at least this part of the measured time: probes may cost less in their place than they
@@ -157,6 +159,8 @@ pub struct Governor {
     undisturbed: FxHashMap<MethodId, Undisturbed>,
     /// How many processors there are.
     processors: f64,
+    /// How long is recorded, if that is known.
+    ends: Option<Duration>,
     /// The least that calls may be longer by, of those that were longer by more.
     kept_ns: Option<u64>,
     /// As far as it was added to the windows, and when.
@@ -182,6 +186,7 @@ impl Governor {
             probes,
             undisturbed,
             processors: f64::INFINITY,
+            ends: None,
             kept_ns: None,
             seen: Tally::default(),
             seen_at: Duration::ZERO,
@@ -326,7 +331,8 @@ impl Governor {
 
     /// The methods to be dropped now, if any; `batch` is what the hotswap for it is expected to stop the program.
     pub fn decide(&mut self, now: Duration, batch: Duration, can_go: impl Fn(MethodId) -> bool) -> Vec<MethodId> {
-        if !self.due.is_empty() || now < self.settled {
+        let is_in_vain = self.ends.is_some_and(|ends| ends < now + LEAST_OF_A_DROP * batch);
+        if !self.due.is_empty() || now < self.settled || is_in_vain {
             return Vec::new();
         }
         let rules = self.rules;
@@ -439,6 +445,11 @@ impl Governor {
     pub fn paused(&mut self, pause_ns: u64) {
         self.batches += 1;
         self.paused_ns += pause_ns;
+    }
+
+    /// Recording ends after so long.
+    pub fn ends_after(&mut self, duration: Duration) {
+        self.ends = Some(duration);
     }
 
     /// All that was recorded is forgotten; what was dropped stays so.

@@ -488,3 +488,13 @@ fn a_tally_adds_up_all_threads_and_contexts() {
     assert_eq!(of(3), MethodTally { calls: 4.0, calls_made: 0.0, self_ns: 2.0 * 10.0 });
     assert_eq!(tally.roots[&MethodId(4)].measured_ns, 20.0);
 }
+
+#[test]
+fn nothing_is_dropped_where_it_would_be_gone_for_hardly_longer_than_the_pause() {
+    for (ends, dropped) in [(s(1) + 10 * BATCH, vec![3]), (s(1) + 9 * BATCH, Vec::new())] {
+        let mut governor = governor("5%");
+        governor.ends_after(ends);
+        governor.observe(tally(100, &[(2, 10_000, 500), (3, 2_000_000, 10)]), s(1));
+        assert_eq!(ids(&governor.decide(s(1), BATCH, all)), dropped);
+    }
+}

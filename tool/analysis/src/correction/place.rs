@@ -8,6 +8,7 @@
 use headwater_protocol::MethodId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::alike::alike;
 use crate::cct::{Cct, NodeId};
 use crate::decode::Scheduled;
 use headwater_jfr::{FrameIndex, Sample, Samples};
@@ -18,6 +19,8 @@ pub struct Placed {
     own: Vec<[u32; 2]>,
     /// By a node's index, whether samples were in callees of it that were missed: if not by all, by some of their calls.
     passed: Vec<bool>,
+    /// So many of them say together what one by itself would say: see [`alike`].
+    alike: f64,
     /// Those on whose stack a root was.
     pub inside: u64,
     /// Those of them that were in calls of which the recording has none.
@@ -33,7 +36,12 @@ pub struct Placed {
 impl Placed {
     #[cfg(test)]
     pub(crate) fn of(own: Vec<[u32; 2]>) -> Placed {
-        Placed { own, ..Placed::default() }
+        Placed { own, alike: 1.0, ..Placed::default() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_so_many_alike(self, alike: f64) -> Placed {
+        Placed { alike, ..self }
     }
 
     #[cfg(test)]
@@ -44,6 +52,11 @@ impl Placed {
     /// By a node's index, how often it was on top: in the first half of the phase, and in the second.
     pub fn own(&self) -> &[[u32; 2]] {
         &self.own
+    }
+
+    /// So many samples in a row say together what one by itself would say; at least one.
+    pub fn alike(&self) -> f64 {
+        self.alike
     }
 
     /// Methods that were on top in one sample alone, anywhere in the tree.
@@ -191,6 +204,7 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
     let mut placed = Placed { own: vec![[0; 2]; cct.len()], ..Placed::default() };
     let (from_ns, to_ns) = names.window;
     let middle = from_ns + (to_ns - from_ns) / 2;
+    let mut on_top = Vec::new();
     for sample in names.stacks() {
         let (mut at, mut is_seen, mut is_below_missed) = (NodeId::TOP, true, false);
         for frame in sample.frames.iter() {
@@ -218,7 +232,9 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
         placed.unseen += u64::from(!is_seen);
         placed.absent += u64::from(is_absent(sample));
         placed.own[at.index()][usize::from(sample.at_ns > middle)] += 1;
+        on_top.push((sample.at_ns, at));
     }
+    placed.alike = alike(cct, on_top);
     placed.passed = passed(cct, &placed.own, missed);
     placed
 }

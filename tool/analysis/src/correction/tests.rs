@@ -137,6 +137,19 @@ fn parts_of_code_that_is_not_settled_may_be_as_far_from_it_as_the_whole() {
 }
 
 #[test]
+fn samples_that_are_alike_say_less() {
+    let cct = called((1, 0), &[(10, 50_000), (10, 50_000)]);
+    let wholes = Wholes::from_iter([(cct.roots()[0].0, Whole { total_ns: 1e6, error_ns: 0.0, unsettled: 0.0 })]);
+    let error = |alike| {
+        let placed = Placed::of(vec![[0; 2], [0; 2], [200, 200], [200, 200]]).of_so_many_alike(alike);
+        correct(&cct, &CLOCK, &wholes, Some(&placed), None).nodes[1].total_error_ns as f64
+    };
+    // Beside what two runs differ by.
+    let by_chance = |alike: f64| (error(alike).powi(2) - (0.03 * 0.5e6_f64).powi(2)).sqrt() / 1e6;
+    assert!((by_chance(1.0) - 0.0177).abs() < 0.001 && (by_chance(9.0) - 0.053).abs() < 0.002, "{}", by_chance(9.0));
+}
+
+#[test]
 fn halves_of_the_phase_that_differ_are_in_the_error() {
     let cct = called((1, 0), &[(10, 50_000), (10, 50_000)]);
     let error = |own: &[[u32; 2]]| sampled(&cct, 100_000.0, own).nodes[1].total_error_ns;
