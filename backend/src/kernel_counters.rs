@@ -167,7 +167,7 @@ fn has_room(wanted: u32) -> bool {
     let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX) / PART;
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     all.retain(|group| group.strong_count() > 0);
-    (all.len() + 1).saturating_mul(wanted.count_ones() as usize) <= most
+    (all.len() + 1).saturating_mul(perf::in_files(wanted).count()) <= most
 }
 
 /// What is done with a thread's counters.

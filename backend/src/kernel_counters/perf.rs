@@ -1,4 +1,5 @@
-//! The kernel's counters of one thread, by `perf_event_open(2)`: a group of them, so that one read gives all.
+//! The kernel's counters of one thread: instructions and cycles by `perf_event_open(2)`, in a group, so that one read gives both; page faults and context switches by
+//! `getrusage(2)`, which needs no rights, no files and less time.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -6,6 +7,8 @@ use headwater_protocol::word::Counter;
 
 /// How many kinds there are.
 pub const KINDS: usize = Counter::BY_KERNEL.len();
+/// The first of them are the processor's, the others the kernel's own: page faults and context switches.
+const COUNTED_BY_PROCESSOR: usize = 2;
 /// Before the values a group's reading has how many they are, how long they were wanted, and how long they ran, both in ns.
 const HEAD: usize = 3;
 /// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_GROUP`.
@@ -32,8 +35,8 @@ pub enum Refused {
     Forbidden(&'static str, String),
     /// There is no such call.
     #[error(
-        "there is no perf_event_open in the target's kernel, or a container's seccomp profile keeps it away: leave instructions, cycles, page-faults \
-         and context-switches out of --count"
+        "there is no perf_event_open in the target's kernel, or a container's seccomp profile keeps it away: leave instructions and cycles out of \
+         --count"
     )]
     NoCall,
     /// The process has too many files.
@@ -51,9 +54,7 @@ impl Refused {
         let name = name(counter);
         match errno {
             libc::EACCES | libc::EPERM => Refused::Forbidden(name, kernel.paranoid()),
-            libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO if is_hardware(counter) => {
-                Refused::Absent(name)
-            }
+            libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO => Refused::Absent(name),
             libc::ENOSYS => Refused::NoCall,
             libc::EMFILE | libc::ENFILE => Refused::Files,
             _ => Refused::Other(name, std::io::Error::from_raw_os_error(errno).to_string()),
@@ -63,16 +64,7 @@ impl Refused {
 
 /// As users write it.
 fn name(counter: Counter) -> &'static str {
-    match counter {
-        Counter::Instructions => "instructions",
-        Counter::Cycles => "cycles",
-        Counter::PageFaults => "page-faults",
-        _ => "context-switches",
-    }
-}
-
-fn is_hardware(counter: Counter) -> bool {
-    matches!(counter, Counter::Instructions | Counter::Cycles)
+    if counter == Counter::Instructions { "instructions" } else { "cycles" }
 }
 
 /// What is asked of the kernel.
@@ -85,6 +77,9 @@ pub trait Kernel {
 
     /// Reads a group: how many bytes were read.
     fn read(&self, leader: &Self::File, into: &mut [u64]) -> Result<usize, i32>;
+
+    /// Page faults and context switches of the current thread so far, those in the kernel on its behalf among them.
+    fn usage(&self) -> [u64; 2];
 
     /// What `kernel.perf_event_paranoid` is.
     fn paranoid(&self) -> String;
@@ -108,17 +103,9 @@ pub struct Attributes {
 
 impl Attributes {
     fn of(counter: Counter) -> Attributes {
-        // PERF_TYPE_HARDWARE and PERF_TYPE_SOFTWARE, PERF_COUNT_HW_* and PERF_COUNT_SW_*.
-        let (kind, config) = match counter {
-            Counter::Cycles => (0, 0),
-            Counter::Instructions => (0, 1),
-            Counter::PageFaults => (1, 2),
-            _ => (1, 3),
-        };
-        // A context switch is in the kernel, always.
-        let is_in_kernel = counter == Counter::ContextSwitches;
-        let flags = EXCLUDE_HV | if is_in_kernel { 0 } else { EXCLUDE_KERNEL };
-        let size = size_of::<Attributes>() as u32;
+        // PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS and PERF_COUNT_HW_CPU_CYCLES.
+        let (kind, config) = (0, u64::from(counter == Counter::Instructions));
+        let (size, flags) = (size_of::<Attributes>() as u32, EXCLUDE_HV | EXCLUDE_KERNEL);
         Attributes { kind, size, config, read_format: READ_FORMAT, flags, ..Attributes::default() }
     }
 }
@@ -158,6 +145,16 @@ impl Kernel for Linux {
         usize::try_from(read).map_err(|_| errno())
     }
 
+    fn usage(&self) -> [u64; 2] {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the memory is ours, and a `rusage`; zeros are one, should the kernel not write it.
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        [usage.ru_minflt + usage.ru_majflt, usage.ru_nvcsw + usage.ru_nivcsw].map(|count| count as u64)
+    }
+
     fn paranoid(&self) -> String {
         let read = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
         read.map_or_else(|_| "not known".to_owned(), |value| value.trim().to_owned())
@@ -168,7 +165,7 @@ fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or_default()
 }
 
-/// What a group's counters say at a moment, and for how long they were to count, and did, in ns.
+/// What a thread's counters say at a moment, and for how long the processor's were to count, and did, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     wanted_ns: u64,
@@ -184,7 +181,7 @@ impl Reading {
         let ran = self.ran_ns.saturating_sub(before.ran_ns);
         std::array::from_fn(|kind| {
             let moved = self.values[kind].saturating_sub(before.values[kind]);
-            if ran == 0 || ran >= wanted {
+            if ran == 0 || ran >= wanted || kind >= COUNTED_BY_PROCESSOR {
                 return moved;
             }
             u64::try_from(u128::from(moved) * u128::from(wanted) / u128::from(ran)).unwrap_or(u64::MAX)
@@ -206,7 +203,7 @@ impl Reading {
 #[derive(Debug)]
 pub struct Group<File> {
     kinds: u32,
-    /// The leader first: the others count only beside it.
+    /// The processor's. The leader first: the other counts only beside it.
     files: Vec<File>,
 }
 
@@ -214,7 +211,7 @@ impl<File> Group<File> {
     /// Those of the current thread, a bit for each of [`Counter::BY_KERNEL`]. They count from now on.
     pub fn open(kernel: &impl Kernel<File = File>, kinds: u32) -> Result<Group<File>, Refused> {
         let mut files = Vec::new();
-        for (_, counter) in of(kinds) {
+        for (_, counter) in in_files(kinds) {
             let file = kernel.open(&Attributes::of(counter), files.first());
             files.push(file.map_err(|errno| Refused::of(kernel, counter, errno))?);
         }
@@ -225,8 +222,12 @@ impl<File> Group<File> {
 
     /// What they say.
     pub fn read(&self, kernel: &impl Kernel<File = File>) -> Result<Reading, Refused> {
-        let (Some(leader), Some((_, first))) = (self.files.first(), of(self.kinds).next()) else {
-            return Ok(Reading::default());
+        let mut reading = Reading::default();
+        if self.kinds >> COUNTED_BY_PROCESSOR != 0 {
+            reading.values[COUNTED_BY_PROCESSOR..].copy_from_slice(&kernel.usage());
+        }
+        let (Some(leader), Some((_, first))) = (self.files.first(), in_files(self.kinds).next()) else {
+            return Ok(reading);
         };
         let mut said = [0; HEAD + KINDS];
         let length = HEAD + self.files.len();
@@ -238,16 +239,18 @@ impl<File> Group<File> {
                 std::io::Error::from(std::io::ErrorKind::UnexpectedEof).to_string(),
             ));
         }
-        let mut reading = Reading { wanted_ns: said[1], ran_ns: said[2], ..Reading::default() };
-        for ((kind, _), value) in of(self.kinds).zip(&said[HEAD..]) {
+        (reading.wanted_ns, reading.ran_ns) = (said[1], said[2]);
+        for ((kind, _), value) in in_files(self.kinds).zip(&said[HEAD..]) {
             reading.values[kind] = *value;
         }
         Ok(reading)
     }
 }
 
-fn of(kinds: u32) -> impl Iterator<Item = (usize, Counter)> {
-    Counter::BY_KERNEL.into_iter().enumerate().filter(move |(kind, _)| kinds >> kind & 1 == 1)
+/// Those that are in files.
+pub fn in_files(kinds: u32) -> impl Iterator<Item = (usize, Counter)> {
+    let counters = Counter::BY_KERNEL.into_iter().enumerate().take(COUNTED_BY_PROCESSOR);
+    counters.filter(move |(kind, _)| kinds >> kind & 1 == 1)
 }
 
 #[cfg(test)]

@@ -33,6 +33,26 @@ pub struct Samples {
     pub stacks: Vec<Sample>,
 }
 
+impl Samples {
+    /// Those of both.
+    pub fn and(mut self, other: &Samples) -> Samples {
+        let known: FxHashMap<&str, usize> =
+            self.methods.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
+        let mut methods = Vec::new();
+        let index = |name: &String| {
+            known.get(name.as_str()).copied().unwrap_or_else(|| {
+                methods.push(name.clone());
+                known.len() + methods.len() - 1
+            })
+        };
+        let indices: Vec<FrameIndex> = other.methods.iter().map(index).map(|index| FrameIndex(index as u32)).collect();
+        let frames = |frames: &[FrameIndex]| frames.iter().map(|frame| indices[frame.0 as usize]).collect();
+        self.stacks.extend(other.stacks.iter().map(|sample| Sample { frames: frames(&sample.frames), ..*sample }));
+        self.methods.extend(methods);
+        self
+    }
+}
+
 /// A stack: an index into [`Recorded::stacks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackIndex(pub u32);

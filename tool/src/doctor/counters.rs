@@ -39,28 +39,23 @@ fn has_processor(devices: &Path) -> bool {
 
 impl Kernel {
     fn finding(&self) -> String {
-        let Some(paranoid) = self.paranoid else {
-            return "none: the kernel has no perf_event_open".to_owned();
-        };
-        // Of its own code, and of the kernel's on its behalf.
-        let [own, all] = [2, 1].map(|most| self.is_capable || paranoid <= most);
-        let counters =
-            [("instructions,cycles", own && self.has_processor), ("page-faults", own), ("context-switches", all)];
-        let names = |is_there: bool| -> Vec<&str> {
-            counters.iter().filter(|(_, it)| *it == is_there).map(|(name, _)| *name).collect()
-        };
-        let (there, missing) = (names(true), names(false));
+        /// Not by `perf_event_open` alone.
+        const ALWAYS: &str = "--count page-faults,context-switches";
+        const OWN: i32 = 2;
         let mut reasons = Vec::new();
         if !self.has_processor {
             reasons.push("the machine has no processor counters".to_owned());
         }
-        if !all {
-            reasons.push(format!("kernel.perf_event_paranoid is {paranoid}"));
+        match self.paranoid {
+            None => reasons.push("the kernel has no perf_event_open".to_owned()),
+            Some(paranoid) if paranoid > OWN && !self.is_capable => {
+                reasons.push(format!("kernel.perf_event_paranoid is {paranoid}"));
+            }
+            Some(_) => {}
         }
-        let there = if there.is_empty() { "none".to_owned() } else { format!("--count {}", there.join(",")) };
-        match missing.is_empty() {
-            true => format!("{there}, unless a container forbids them"),
-            false => format!("{there}; not {}: {}", missing.join(","), reasons.join(", ")),
+        match &reasons[..] {
+            [] => format!("{ALWAYS}; instructions,cycles too, unless a container forbids them"),
+            reasons => format!("{ALWAYS}; not instructions,cycles: {}", reasons.join(", ")),
         }
     }
 }
@@ -72,22 +67,11 @@ mod tests {
     #[test]
     fn what_decides_is_named() {
         let finding = |paranoid, has_processor, is_capable| Kernel { paranoid, has_processor, is_capable }.finding();
-        assert_eq!(
-            finding(Some(1), true, false),
-            "--count instructions,cycles,page-faults,context-switches, unless a container forbids them"
-        );
-        assert_eq!(
-            finding(Some(2), true, false),
-            "--count instructions,cycles,page-faults; not context-switches: kernel.perf_event_paranoid is 2"
-        );
-        assert_eq!(
-            finding(Some(4), false, false),
-            "none; not instructions,cycles,page-faults,context-switches: the machine has no processor counters, kernel.perf_event_paranoid is 4"
-        );
-        assert_eq!(
-            finding(Some(4), false, true),
-            "--count page-faults,context-switches; not instructions,cycles: the machine has no processor counters"
-        );
-        assert_eq!(finding(None, true, true), "none: the kernel has no perf_event_open");
+        const ALWAYS: &str = "--count page-faults,context-switches; ";
+        let is = |found: String, rest: &str| assert_eq!(found, format!("{ALWAYS}{rest}"));
+        is(finding(Some(2), true, false), "instructions,cycles too, unless a container forbids them");
+        is(finding(Some(4), true, false), "not instructions,cycles: kernel.perf_event_paranoid is 4");
+        is(finding(Some(4), false, true), "not instructions,cycles: the machine has no processor counters");
+        is(finding(None, true, true), "not instructions,cycles: the kernel has no perf_event_open");
     }
 }

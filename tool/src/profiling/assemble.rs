@@ -310,7 +310,7 @@ fn sampled(all: &mut Cct, facts: &Facts, undisturbed: &Undisturbed, is_partial: 
         Some(Ok(samples)) => samples,
     };
     let names = facts.methods.iter().map(|method| method.machine.as_str());
-    let names = Names::of(names, samples, undisturbed.counted);
+    let names = Names::of(names, samples, undisturbed.counted).parted_at(undisturbed.parted);
     let missed = facts.missed.iter().map(|(method, _)| MethodId(method.0 as u32 + 1));
     let dropped = facts.governor.iter().flat_map(Governor::all_dropped).map(|dropped| dropped.method);
     let missed = missed.chain(dropped).collect();

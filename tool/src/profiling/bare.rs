@@ -178,6 +178,8 @@ pub(crate) struct Undisturbed {
     pub(crate) samples: Option<Result<Samples, String>>,
     /// The time that counts, in ns since 1970.
     pub(crate) counted: (i64, i64),
+    /// When the program was changed, if samples are from before that and from after it.
+    pub(crate) parted: Option<i64>,
     /// How far what calls take may still be from what it comes to, as a part and a standard deviation: nothing where code was compiled and calls took the same
     /// all that time. `None` if there was no such phase.
     pub(crate) unsettled: Option<f64>,
@@ -198,6 +200,23 @@ impl Undisturbed {
         self.counted = before.taken;
         self.other_recordings = before.other_recordings;
         self.is_sampled_before = true;
+    }
+
+    /// The samples are as many from before the profile as from after it, for code that was compiled anew may be other code. Those from before are all, and too few by
+    /// themselves.
+    pub(super) fn sampled_before_too(&mut self, mut before: Before) {
+        let Some(Ok(after)) = &mut self.samples else { return self.sampled_before(before) };
+        let keep = |samples: &mut Samples, (from_ns, to_ns): (i64, i64)| {
+            samples.stacks.retain(|sample| (from_ns..=to_ns).contains(&sample.at_ns));
+        };
+        keep(after, self.counted);
+        keep(&mut before.samples, before.taken);
+        let every = after.stacks.len().div_ceil(before.samples.stacks.len().max(1)).max(1);
+        let fewer = after.stacks.iter().step_by(every).cloned().collect();
+        let fewer = Samples { stacks: fewer, methods: std::mem::take(&mut after.methods) };
+        *after = before.samples.and(&fewer);
+        self.counted.0 = before.taken.0;
+        self.parted = Some(before.taken.1);
     }
 
     /// The roots' calls are those that were timed before the profile.
@@ -348,6 +367,8 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
+    use headwater_jfr::{FrameIndex, Sample};
+
     use super::*;
     use crate::profiling::steady::of;
     use crate::profiling::steady::tests::checkpoints;
@@ -389,6 +410,30 @@ mod tests {
         assert_eq!(undisturbed(of(50, 50)).queued(of(75, 25)), Some(0.5));
         assert_eq!(undisturbed(of(90, 10)).queued(of(75, 25)), Some(0.25));
         assert_eq!(Undisturbed::default().queued(Scheduled::default()), None);
+    }
+
+    #[test]
+    fn samples_from_after_the_profile_are_no_more_than_those_from_before() {
+        let samples = |method: &str, at: std::ops::Range<i64>| Samples {
+            methods: vec![method.to_owned()],
+            stacks: at
+                .map(|at_ns| Sample { at_ns, thread: 7, frames: [FrameIndex(0)].into(), is_cut: false })
+                .collect(),
+        };
+        let after = Some(Ok(samples("A.after()V", 100..200)));
+        let mut undisturbed = Undisturbed { samples: after, counted: (110, 150), ..Undisturbed::default() };
+        let before = || Before { samples: samples("A.before()V", 0..20), taken: (5, 14), ..Before::default() };
+        undisturbed.sampled_before_too(before());
+        assert_eq!((undisturbed.counted, undisturbed.parted), ((5, 150), Some(14)));
+        let of = |undisturbed: &Undisturbed, method: u32| {
+            let Some(Ok(samples)) = &undisturbed.samples else { panic!("there are samples") };
+            samples.stacks.iter().filter(|sample| sample.frames[0] == FrameIndex(method)).count()
+        };
+        assert_eq!([0, 1].map(|method| of(&undisturbed, method)), [10, 9]);
+        // Without any from after it they are all that is known.
+        let mut alone = Undisturbed::default();
+        alone.sampled_before_too(before());
+        assert_eq!((of(&alone, 0), alone.counted, alone.parted), (20, (5, 14), None));
     }
 
     #[test]

@@ -44,11 +44,13 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// How deep the program is below its roots is not known yet.
 const DEPTH: usize = 1024;
 /// With so many samples below the roots no others are needed,
-const ENOUGH: u64 = 300;
+const ENOUGH: u64 = 200;
 /// if not more than this part of them was in calls that the recording has not seen: then the program does something else now.
 const MOST_UNSEEN: f64 = 0.2;
 /// and if they say as much as so many would that have nothing to do with each other.
 const ENOUGH_APART: f64 = 100.0;
+/// With half as many, they say how far samples from after the profile are from them.
+const SOME: f64 = 0.5;
 
 /// Samples of a program to which nothing had been done.
 #[derive(Debug, Default)]
@@ -60,6 +62,16 @@ pub(super) struct Before {
     pub(super) other_recordings: usize,
     /// What calls of the roots took.
     pub(super) roots: Option<RootsTimed>,
+}
+
+/// What samples from before a profile are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worth {
+    Nothing,
+    /// As much as as many from after it.
+    Some,
+    /// No others are needed.
+    Enough,
 }
 
 /// Samples are being taken.
@@ -198,8 +210,8 @@ impl Before {
         self.roots.clone().filter(|roots| roots.are_all(decoder))
     }
 
-    /// Whether they are as good as samples of what was recorded.
-    pub(super) fn is_enough(&self, session: &Session, decoder: &Decoder) -> bool {
+    /// What they are worth as samples of what was recorded.
+    pub(super) fn worth(&self, session: &Session, decoder: &Decoder) -> Worth {
         let mut all = Cct::new();
         decoder.threads().for_each(|(_, tree)| drop(tree.merge_into(&mut all)));
         let names: Vec<String> = session.graph().methods().iter().map(|method| method.java_name()).collect();
@@ -213,13 +225,19 @@ impl Before {
             "samples before: {inside} below roots, {} in calls not seen; {alike:.1} as good as one",
             placed.unseen
         );
-        is_enough(inside, if is_partial(decoder) { 0 } else { placed.unseen }, alike)
+        worth(inside, if is_partial(decoder) { 0 } else { placed.unseen }, alike)
     }
 }
 
-/// Whether so many samples below the roots are, of which some were in calls that the recording has not seen, and so many as good as one.
-fn is_enough(inside: u64, unseen: u64, alike: f64) -> bool {
-    inside >= ENOUGH && inside as f64 >= ENOUGH_APART * alike && unseen as f64 <= MOST_UNSEEN * inside as f64
+/// What so many samples below the roots are worth, of which some were in calls that the recording has not seen, and so many as good as one.
+fn worth(inside: u64, unseen: u64, alike: f64) -> Worth {
+    let of_needed = (inside as f64 / ENOUGH as f64).min(inside as f64 / (ENOUGH_APART * alike));
+    match of_needed {
+        _ if unseen as f64 > MOST_UNSEEN * inside as f64 => Worth::Nothing,
+        of_needed if of_needed >= 1.0 => Worth::Enough,
+        of_needed if of_needed >= SOME => Worth::Some,
+        _ => Worth::Nothing,
+    }
 }
 
 #[cfg(test)]
@@ -232,8 +250,9 @@ mod tests {
 
     #[test]
     fn few_samples_or_those_of_something_else_are_not_enough() {
-        assert!(is_enough(300, 60, 3.0) && is_enough(3_000, 0, 30.0));
-        assert!(!is_enough(299, 0, 1.0) && !is_enough(300, 61, 1.0) && !is_enough(300, 0, 3.1));
+        assert_eq!([worth(200, 40, 2.0), worth(3_000, 0, 30.0)], [Worth::Enough; 2]);
+        assert_eq!([worth(199, 0, 1.0), worth(100, 20, 1.0), worth(300, 0, 3.1)], [Worth::Some; 3]);
+        assert_eq!([worth(99, 0, 1.0), worth(200, 41, 1.0), worth(300, 0, 6.1), worth(0, 0, 1.0)], [Worth::Nothing; 4]);
     }
 
     #[test]

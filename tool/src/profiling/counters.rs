@@ -124,7 +124,7 @@ fn metric(counter: Counter) -> Metric {
         Counter::PageFaults => times(
             "page-faults",
             "page faults",
-            "Page faults in user mode while the method, or what it calls that is not instrumented, ran, by the kernel's counters.",
+            "Page faults while the method, or what it calls that is not instrumented, ran, and in the kernel on its behalf, by the kernel's account.",
         ),
         Counter::ContextSwitches => times(
             "context-switches",

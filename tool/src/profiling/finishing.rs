@@ -8,7 +8,7 @@ use headwater_protocol::segment::Segment;
 use headwater_protocol::word::Counting;
 
 use super::bare::{self, RecordingFacts, Undisturbed};
-use super::before::Before;
+use super::before::{Before, Worth};
 use super::contention::{LockWaits, ended};
 use super::history::History;
 use super::settings::BareTiming;
@@ -96,13 +96,16 @@ pub(crate) async fn finish(
     }
     // It interrupts whoever has the processor ten thousand times a second, which nobody would do to the bare calls.
     drop(ticker);
-    let before = before.filter(|before| before.is_enough(session, &decoder));
-    let roots =
-        before.as_ref().filter(|_| timing == BareTiming::Auto).and_then(|before| before.times_of_roots(&decoder));
+    let worth = before.as_ref().map_or(Worth::Nothing, |before| before.worth(session, &decoder));
+    let is_sampled = worth == Worth::Enough;
+    let roots = before
+        .as_ref()
+        .filter(|_| is_sampled && timing == BareTiming::Auto)
+        .and_then(|before| before.times_of_roots(&decoder));
     if let Some(roots) = roots {
         undisturbed.timed_before(roots);
     } else if let (Ok(ending), Some(_), None) = (&recorded, stopped, &failed) {
-        let facts = RecordingFacts { ending: *ending, duration, pair_ns, is_sampled: before.is_some() };
+        let facts = RecordingFacts { ending: *ending, duration, pair_ns, is_sampled };
         if let Some(plan) = bare::plan(timing, facts, &decoder, segment) {
             let compilers = compiling.into_compilers();
             let (seen, error) = bare::measure(session, segment, pid, plan, compilers, enough, observer).await;
@@ -110,8 +113,10 @@ pub(crate) async fn finish(
             failed = error.and_then(lost);
         }
     }
-    if let Some(before) = before {
-        undisturbed.sampled_before(before);
+    match (before, worth) {
+        (Some(before), Worth::Enough) => undisturbed.sampled_before(before),
+        (Some(before), Worth::Some) => undisturbed.sampled_before_too(before),
+        _ => {}
     }
     let detached = match failed {
         _ if is_gone => None,

@@ -92,7 +92,7 @@ struct Sum {
 impl Sum {
     fn and(self, node: &Node, total_ns: f64) -> Sum {
         let range = node.share_range.map_or(0.0, |(from, to)| 50.0 * (to - from));
-        Sum { total: self.total + total_ns, error: self.error + node.total_error_ns, range: self.range + range }
+        Sum { total: self.total + total_ns, error: self.error.hypot(node.total_error_ns), range: self.range + range }
     }
 }
 

@@ -95,6 +95,8 @@ pub struct Names<'s> {
     methods: Vec<Vec<MethodId>>,
     samples: &'s Samples,
     window: (i64, i64),
+    /// When the second half begins.
+    middle: i64,
 }
 
 impl<'s> Names<'s> {
@@ -106,7 +108,13 @@ impl<'s> Names<'s> {
         }
         // Classes of one name, of several loaders, are told apart by who calls them.
         let methods = samples.methods.iter().map(|name| by_name.get(name.as_str()).cloned().unwrap_or_default());
-        Names { methods: methods.collect(), samples, window }
+        let (from_ns, to_ns) = window;
+        Names { methods: methods.collect(), samples, window, middle: from_ns + (to_ns - from_ns) / 2 }
+    }
+
+    /// Those until then and those afterwards are of two phases: what they differ by is what halves differ by.
+    pub fn parted_at(self, at_ns: Option<i64>) -> Names<'s> {
+        Names { middle: at_ns.unwrap_or(self.middle), ..self }
     }
 
     fn stacks(&self) -> impl Iterator<Item = &'s Sample> {
@@ -202,8 +210,6 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
         methods.is_some_and(|of| of.iter().all(|method| missed.contains(method) && !called.contains(method)))
     };
     let mut placed = Placed { own: vec![[0; 2]; cct.len()], ..Placed::default() };
-    let (from_ns, to_ns) = names.window;
-    let middle = from_ns + (to_ns - from_ns) / 2;
     let mut on_top = Vec::new();
     for sample in names.stacks() {
         let (mut at, mut is_seen, mut is_below_missed) = (NodeId::TOP, true, false);
@@ -231,7 +237,7 @@ pub fn placed(cct: &Cct, names: &Names<'_>, recorded: usize, missed: &FxHashSet<
         placed.inside += 1;
         placed.unseen += u64::from(!is_seen);
         placed.absent += u64::from(is_absent(sample));
-        placed.own[at.index()][usize::from(sample.at_ns > middle)] += 1;
+        placed.own[at.index()][usize::from(sample.at_ns > names.middle)] += 1;
         on_top.push((sample.at_ns, at));
     }
     placed.alike = alike(cct, on_top);
