@@ -67,9 +67,11 @@ public class Happenings {
 
     static void hold() throws Exception {
         Thread waiter = new Thread(Happenings::enter, "waiter");
+        // Its class is not to be loaded while the other one begins to wait: what is seen of this stack has only so many frames.
+        Thread.State blocked = Thread.State.BLOCKED;
         synchronized (MONITOR) {
             waiter.start();
-            while (waiter.getState() != Thread.State.BLOCKED) {
+            while (waiter.getState() != blocked) {
                 Thread.onSpinWait();
             }
             Thread.sleep(20);
