@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::before::{Before, RootsTimed};
 use super::jit::Compilers;
-use super::recorder::{PERIOD, Recorder};
+use super::recorder::{LEAST_PERIOD, PERIOD, Recorder};
 use super::steady::{Checkpoint, is_steady, unsettled};
 use super::wanted::Wanted;
 use super::{BareTiming, Ending, Observer, Stage};
@@ -137,7 +137,7 @@ pub(super) fn plan(
         idle: (!is_inside).then_some(idle),
         limit,
         sampled: (!is_sampled).then(|| (limit / 2).clamp(SAMPLED.0, SAMPLED.1).div_f64(running).min(limit)),
-        period: PERIOD.mul_f64(running),
+        period: PERIOD.mul_f64(running).max(LEAST_PERIOD),
         depth: FRAMES * depth + FRAMES_ABOVE,
     })
 }

@@ -44,7 +44,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// How deep the program is below its roots is not known yet.
 const DEPTH: usize = 1024;
 /// With so many samples below the roots no others are needed,
-const ENOUGH: u64 = 200;
+const ENOUGH: u64 = 150;
 /// if not more than this part of them was in calls that the recording has not seen: then the program does something else now.
 const MOST_UNSEEN: f64 = 0.2;
 /// and if they say as much as so many would that have nothing to do with each other.
@@ -250,9 +250,9 @@ mod tests {
 
     #[test]
     fn few_samples_or_those_of_something_else_are_not_enough() {
-        assert_eq!([worth(200, 40, 2.0), worth(3_000, 0, 30.0)], [Worth::Enough; 2]);
-        assert_eq!([worth(199, 0, 1.0), worth(100, 20, 1.0), worth(300, 0, 3.1)], [Worth::Some; 3]);
-        assert_eq!([worth(99, 0, 1.0), worth(200, 41, 1.0), worth(300, 0, 6.1), worth(0, 0, 1.0)], [Worth::Nothing; 4]);
+        assert_eq!([worth(150, 30, 1.5), worth(3_000, 0, 30.0)], [Worth::Enough; 2]);
+        assert_eq!([worth(149, 0, 1.0), worth(75, 15, 1.0), worth(300, 0, 3.1)], [Worth::Some; 3]);
+        assert_eq!([worth(74, 0, 1.0), worth(150, 31, 1.0), worth(300, 0, 6.1), worth(0, 0, 1.0)], [Worth::Nothing; 4]);
     }
 
     #[test]

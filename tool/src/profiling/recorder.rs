@@ -8,7 +8,9 @@ use tokio::task::JoinHandle;
 use crate::flight_recorder::{RecorderError, Recording, Wanted};
 
 /// A thread's stack is sampled so often in its running time. A sample stops its thread for some 20 us.
-pub(super) const PERIOD: Duration = Duration::from_millis(3);
+pub(super) const PERIOD: Duration = Duration::from_millis(4);
+/// Not more often: sampled every 2 ms, a service had half as much again in one of its parts as at any longer period (docs/decisions/times.md).
+pub(super) const LEAST_PERIOD: Duration = Duration::from_millis(3);
 
 /// How far it has come.
 #[derive(Debug)]
