@@ -73,8 +73,13 @@ fn what_a_killed_tool_has_left_is_removed() {
         {
             play(stage, target.pid());
             assert!(path.exists(), "{stage}: nothing is left, and so nothing tested");
-            let removed = leftovers::remove(&host);
-            assert!(!path.exists(), "{stage}");
+            // Another process that looks whether it has been left holds it for a moment.
+            let deadline = Instant::now() + PATIENCE;
+            let mut removed = leftovers::remove(&host);
+            while path.exists() {
+                assert!(Instant::now() < deadline, "{stage}");
+                removed.extend(leftovers::remove(&host));
+            }
             let name = path.file_name().expect("a file").to_str().expect("ASCII");
             assert!(removed.iter().any(|removed| removed.ends_with(name)), "{stage}: {removed:?}");
         }
