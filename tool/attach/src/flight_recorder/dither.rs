@@ -19,6 +19,7 @@ use crate::attach::{TargetHost, jcmd};
 
 /// What the other recording is called.
 pub(super) const NAME: &str = "headwater-period";
+
 /// The periods, in ms, where this one is wanted in the mean: that of our recording, and those of the other one in turn.
 pub(super) fn periods(wanted: Duration) -> (u64, Vec<u64>) {
     let wanted = ms(wanted).min(u64::MAX / 8);
