@@ -38,7 +38,7 @@ pub use threads::{divided, grown};
 pub use whole::{Whole, Wholes, untimed, wholes};
 
 use crate::cct::{Cct, NodeId};
-use headwater_profile::profile::{Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Tree};
+use headwater_profile::profile::{Clock, ClockMode, Link, MethodIndex, Node, NodeIndex, Sampled, SampledRoot, Tree};
 
 /// What the recording says of how a time divides counts as much as so many samples.
 const PRIOR: f64 = 2.0;
@@ -279,7 +279,18 @@ pub fn correct(cct: &Cct, clock: &Clock, wholes: &Wholes, placed: Option<&Placed
             ..counted(cct, id)
         });
     }
-    let mut tree = Tree::of(nodes);
+    let chance = |(id, _): (NodeId, _)| {
+        let (run_ns, samples) = (given[id.index()].run, in_all(samples[id.index()]));
+        SampledRoot {
+            node: NodeIndex(id.index() - 1),
+            samples: samples as u64,
+            chance_ns: (run_ns * alike.sqrt() / (samples + 1.0)).round() as u64,
+        }
+    };
+    let roots = cct.nodes().skip(1).filter(|(id, _)| recorded.is_outermost(id.index())).map(chance);
+    let roots = roots.filter(|root| root.samples > 0).collect();
+    let own_samples = own_samples.iter().enumerate().skip(1).map(|(index, of)| (NodeIndex(index - 1), of[0] + of[1]));
+    let mut tree = Tree { sampled: Sampled::of(roots, own_samples), ..Tree::of(nodes) };
     add_totals(&mut tree);
     tree
 }

@@ -37,13 +37,14 @@ mod names;
 pub(crate) mod parts;
 mod quantity;
 pub mod reach;
+mod sampled;
 mod span;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod walk;
 
 pub use amounts::Amounts;
-pub(crate) use amounts::NodeAmounts;
+pub(crate) use amounts::{NodeAmounts, Sum};
 pub use basis::Basis;
 pub use budget::{Budget, DroppedMethod, Lengthened, Limit, LimitError, RootOverhead};
 pub use clock::{Clock, ClockMode, ClockSource, Drift};
@@ -55,6 +56,7 @@ pub use environment::Environment;
 pub use metric::{Amount, Column, Columns, Extent, Metric, OTHER_WAITS, RUNNING, Unit};
 pub use names::tell_apart;
 pub use quantity::{Part, Quantity};
+pub use sampled::{Sampled, SampledRoot};
 pub use span::Span;
 
 /// The profiled JVM.
@@ -85,7 +87,7 @@ pub struct JvmInternal {
 pub struct MethodIndex(pub usize);
 
 /// A node of a tree: an index into [`Tree::nodes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NodeIndex(pub usize);
 
 /// A method's names.
@@ -302,12 +304,14 @@ pub struct Tree {
     pub nodes: Vec<Node>,
     /// What is counted besides, in the order of [`Profile::counted`].
     pub counted: Vec<Column>,
+    /// Which of its nodes samples of the undisturbed code were in; known of all threads together only.
+    pub sampled: Sampled,
 }
 
 impl Tree {
-    /// With nothing counted besides.
+    /// With nothing counted or sampled besides.
     pub fn of(nodes: Vec<Node>) -> Tree {
-        Tree { nodes, counted: Vec::new() }
+        Tree { nodes, counted: Vec::new(), sampled: Sampled::default() }
     }
 
     /// All calls.

@@ -24,7 +24,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Column, Metric, Profile, Tree, tell_apart};
+use crate::profile::{Column, Metric, Profile, Sampled, Tree, tell_apart};
 use crate::whole_file::write_whole;
 use headwater_terms::printable::printable;
 
@@ -72,6 +72,9 @@ struct Layout {
     /// Of these trees, the nodes that were handed over, by their numbers: each as how far it is behind the one before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     handed: Vec<Vec<u64>>,
+    /// Of the tree of all threads.
+    #[serde(default, skip_serializing_if = "Sampled::is_empty")]
+    sampled: Sampled,
 }
 
 fn usual_columns() -> Vec<String> {
@@ -107,6 +110,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
             let handed: Vec<Vec<u64>> = stored(profile).map(links::differences).collect();
             if handed.iter().all(Vec::is_empty) { Vec::new() } else { handed }
         },
+        sampled: profile.merged.sampled.clone(),
     };
     let mut frames = FrameWriter::start(out)?;
     let facts = rmp_serde::to_vec_named(&FactsRef { profile, layout }).map_err(io::Error::other)?;
@@ -128,7 +132,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
 
 /// The tree of all threads equals the first's.
 fn is_derived(profile: &Profile) -> bool {
-    profile.threads.first().is_some_and(|only| only.tree == profile.merged)
+    let Tree { nodes, counted, sampled: _ } = &profile.merged;
+    profile.threads.first().is_some_and(|only| only.tree.nodes == *nodes && only.tree.counted == *counted)
 }
 
 /// The trees that are stored, in their order.
@@ -178,6 +183,10 @@ pub fn read(input: &mut impl Read) -> Result<Profile, Damage> {
         Some(merged) => merged,
         None => profile.threads[0].tree.clone(),
     };
+    if !layout.sampled.holds(profile.merged.nodes.len()) {
+        return Err(frames.misunderstood("its samples are in nodes that are not there"));
+    }
+    profile.merged.sampled = layout.sampled;
     if profile.contention.as_ref().is_some_and(|contention| !contention.holds(&profile.merged)) {
         return Err(frames.misunderstood("its locks speak of methods or nodes that are not there"));
     }

@@ -197,7 +197,7 @@ pub(crate) fn profile(
         // What a pair costs in the mean, by how much longer the roots' calls took.
         let in_place = |it: &Compared<'_>| in_place(it.roots.iter().copied(), &clock, it.reference);
         let clock = references.iter().find_map(in_place).unwrap_or(clock);
-        budget::kept(governor, &clock, &lengthened, &merged, duration)
+        budget::kept(governor, &clock, &lengthened, duration)
     });
     // Nobody asked for the limit that did not matter.
     let budget = budget.filter(|budget| matches!(budget.limit, Limit::Part(_)) || !budget.dropped.is_empty());
@@ -246,6 +246,7 @@ pub(crate) fn profile(
     let names = things.into_names();
     profile.methods = facts.methods;
     profile.methods.extend(names);
+    budget::tell_amounts(&mut profile);
     profile
 }
 

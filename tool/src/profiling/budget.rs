@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
-
 use super::assemble::Compared;
 use crate::budget::Governor;
 use crate::correction::MIN_CONTROLS;
 use crate::profile::{
-    Budget, Clock, ClockMode, DroppedMethod, Lengthened, Limit, MethodIndex, MethodName, RootOverhead, Tree,
+    Budget, Clock, ClockMode, DroppedMethod, Lengthened, Limit, MethodIndex, MethodName, Profile, RootOverhead,
 };
 use crate::report::units::{plural, time};
 
@@ -34,30 +32,20 @@ pub(super) fn lengthened(compared: &[Compared<'_>], waited_ns: u64) -> Vec<Lengt
     all
 }
 
+/// What the methods that were dropped took; the profile's times are known.
+pub(super) fn tell_amounts(profile: &mut Profile) {
+    let Some(budget) = &profile.budget else { return };
+    let methods: Vec<MethodIndex> = budget.dropped.iter().map(|dropped| dropped.method).collect();
+    let amounts = profile.own_amounts(&methods);
+    for (dropped, amounts) in profile.budget.iter_mut().flat_map(|budget| &mut budget.dropped).zip(amounts) {
+        *dropped =
+            DroppedMethod { calls: amounts.calls, self_ns: amounts.self_ns, error_ns: amounts.error_ns, ..*dropped };
+    }
+}
+
 /// What became of the budget, by the probes' cost as the profile found it, and by how long calls were since methods were dropped last.
-pub(super) fn kept(
-    governor: &Governor,
-    clock: &Clock,
-    lengthened: &[Lengthened],
-    merged: &Tree,
-    duration: Duration,
-) -> Budget {
-    #[derive(Default)]
-    struct Amounts {
-        calls: u64,
-        self_ns: u64,
-        error_ns: u64,
-    }
-    let mut amounts: FxHashMap<MethodIndex, Amounts> = FxHashMap::default();
+pub(super) fn kept(governor: &Governor, clock: &Clock, lengthened: &[Lengthened], duration: Duration) -> Budget {
     let dropped = governor.all_dropped().iter();
-    amounts.extend(dropped.clone().map(|dropped| (MethodIndex(dropped.method.0 as usize - 1), Amounts::default())));
-    for node in &merged.nodes {
-        if let Some(amounts) = amounts.get_mut(&node.method) {
-            amounts.calls += node.calls;
-            amounts.self_ns += node.self_ns;
-            amounts.error_ns += node.error_ns;
-        }
-    }
     let mut roots: Vec<RootOverhead> = governor
         .roots()
         .iter()
@@ -83,8 +71,8 @@ pub(super) fn kept(
         dropped: dropped
             .map(|dropped| {
                 let method = MethodIndex(dropped.method.0 as usize - 1);
-                let Amounts { calls, self_ns, error_ns } = amounts[&method];
-                DroppedMethod { method, calls, self_ns, error_ns, overhead: dropped.overhead, at: dropped.at }
+                let (overhead, at) = (dropped.overhead, dropped.at);
+                DroppedMethod { method, calls: 0, self_ns: 0, error_ns: 0, overhead, at }
             })
             .collect(),
         batches: governor.batches(),

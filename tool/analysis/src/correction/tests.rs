@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::*;
 use crate::cct::Below;
 use crate::decode::{Controls, Partial};
-use headwater_profile::profile::{ClockMode, ClockSource, CpuSamples};
+use headwater_profile::profile::{ClockMode, ClockSource, CpuSamples, MethodName, Profile};
 
 pub(crate) const CLOCK: Clock = Clock {
     mode: ClockMode::Exact,
@@ -308,4 +308,32 @@ fn a_root_that_was_not_timed_is_as_unsettled_as_those_that_were() {
     wholes.values_mut().for_each(|whole| whole.unsettle(0.5, false));
     assert!(error(&Wholes::default()) < 0.01 && error(&wholes) >= 0.5, "{}", error(&wholes));
     assert!(untimed(&cct, &CLOCK, &wholes).is_empty());
+}
+
+#[test]
+fn a_method_in_many_places_is_as_uncertain_as_its_samples() {
+    // Of 400 samples every tenth is in one of a thousand nodes of method 2, each below another caller.
+    let mut cct = Cct::new();
+    let root = cct.call(NodeId::TOP, MethodId(1), 1_000_000);
+    let mut own = vec![[0; 2], [180, 180]];
+    for place in 0..1_000 {
+        let caller = cct.call(root, MethodId(3 + place), 1_000);
+        let callee = cct.call(caller, MethodId(2), 0);
+        cct.node_mut(callee).self_measured_ns = 1_000;
+        own.extend([
+            [0; 2],
+            if place % 25 == 0 { [u32::from(place % 2 == 0), u32::from(place % 2 == 1)] } else { [0; 2] },
+        ]);
+    }
+    let whole = Whole { total_ns: 4e9, error_ns: 0.0, unsettled: 0.0 };
+    let merged = correct(&cct, &CLOCK, &Wholes::from_iter([(root, whole)]), Some(&Placed::of(own)), None);
+    let name = |number: u32| MethodName { display: number.to_string(), machine: number.to_string() };
+    let profile = Profile { merged, methods: (1..=1_002).map(name).collect(), ..Profile::default() };
+    let method = &profile.own_amounts(&[MethodIndex(1)])[0];
+    let share = |ns: u64| ns as f64 / 4e9;
+    assert!((0.09..0.11).contains(&share(method.self_ns)), "{method:?}");
+    assert!((0.012..0.06).contains(&share(method.error_ns)), "{method:?}");
+    let linear: u64 =
+        profile.merged.nodes.iter().filter(|node| node.method == MethodIndex(1)).map(|node| node.error_ns).sum();
+    assert!(share(linear) > 1.0, "{linear}");
 }

@@ -1,6 +1,7 @@
 //! Everything that is known of a method, or of a node: one row of a report.
 
-use super::{Amount, Columns, CpuSamples, Metric, Node, NodeIndex, Profile, Tree};
+use super::sampled::{BySamples, Chances};
+use super::{Amount, Columns, CpuSamples, MethodIndex, Metric, Node, NodeIndex, Profile, Tree};
 
 /// What a method, or one of its callers or callees on its account, took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,16 +60,32 @@ impl Amounts {
     }
 }
 
+/// A row that is being added up of nodes: its uncertainties are without what samples leave to chance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) amounts: Amounts,
+    by_samples: BySamples,
+}
+
+impl Sum {
+    pub(crate) fn add(&mut self, other: &Sum) {
+        self.amounts.add(&other.amounts);
+        self.by_samples += other.by_samples;
+    }
+}
+
 /// The rows of a tree's nodes.
 pub(crate) struct NodeAmounts<'a> {
     tree: &'a Tree,
     columns: Columns<'a>,
     incomplete: Vec<bool>,
+    chances: Option<Chances<'a>>,
 }
 
 impl<'a> NodeAmounts<'a> {
     pub(crate) fn of(profile: &Profile, tree: &'a Tree) -> NodeAmounts<'a> {
-        NodeAmounts { tree, columns: profile.columns(tree), incomplete: profile.incomplete_nodes(tree) }
+        let chances = Chances::of(&tree.nodes, &tree.sampled);
+        NodeAmounts { tree, columns: profile.columns(tree), incomplete: profile.incomplete_nodes(tree), chances }
     }
 
     /// A node's row.
@@ -77,28 +94,65 @@ impl<'a> NodeAmounts<'a> {
         Amounts { columns, ..Amounts::of(&self.tree.nodes[index.0], self.incomplete[index.0]) }
     }
 
-    /// Adds what a node has itself to a row.
-    pub(crate) fn add_own(&self, index: NodeIndex, row: &mut Amounts) {
-        let node = &self.tree.nodes[index.0];
-        add_up!(row += node: calls, thrown, self_ns, error_ns);
+    /// Adds what a node has itself.
+    pub(crate) fn add_own(&self, index: NodeIndex, sum: &mut Sum) {
+        let (node, row) = (&self.tree.nodes[index.0], &mut sum.amounts);
+        add_up!(row += node: calls, thrown, self_ns);
+        let (error_ns, own) = self.parted(node.error_ns, |chances, error_ns| chances.own(index, error_ns));
+        row.error_ns = row.error_ns.saturating_add(error_ns);
         row.cpu.add(node.cpu);
         row.at_least |= self.incomplete[index.0];
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_own);
+        sum.by_samples += BySamples { own, total: 0 };
     }
 
     /// Adds what a node has with what it calls.
-    pub(crate) fn add_total(&self, index: NodeIndex, row: &mut Amounts) {
-        let node = &self.tree.nodes[index.0];
-        add_up!(row += node: total_ns, total_error_ns);
+    pub(crate) fn add_total(&self, index: NodeIndex, sum: &mut Sum) {
+        let (node, row) = (&self.tree.nodes[index.0], &mut sum.amounts);
+        add_up!(row += node: total_ns);
+        let (error_ns, total) = self.parted(node.total_error_ns, |chances, error_ns| chances.total(index, error_ns));
+        row.total_error_ns = row.total_error_ns.saturating_add(error_ns);
         row.add_columns(self.columns.iter().map(|column| column.at(index)), Amount::add_total);
+        sum.by_samples += BySamples { own: 0, total };
     }
 
-    /// Takes away from a row what a node has with what it calls, uncertainties left alone.
-    pub(crate) fn take_total(&self, index: NodeIndex, row: &mut Amounts) {
+    /// Takes away what a node has with what it calls, uncertainties left alone.
+    pub(crate) fn take_total(&self, index: NodeIndex, sum: &mut Sum) {
+        let row = &mut sum.amounts;
         row.total_ns = row.total_ns.saturating_sub(self.tree.nodes[index.0].total_ns);
         row.add_columns(self.columns.iter().map(|column| column.at(index)), |own, other| {
             own.total = own.total.saturating_sub(other.total);
         });
+    }
+
+    fn parted(&self, error_ns: u64, part: impl FnOnce(&Chances<'_>, u64) -> (u64, u128)) -> (u64, u128) {
+        self.chances.as_ref().map_or((error_ns, 0), |chances| part(chances, error_ns))
+    }
+
+    /// The row, to which all is added: what its samples say is as uncertain as they are together.
+    pub(crate) fn row(&self, sum: Sum) -> Amounts {
+        let Sum { mut amounts, by_samples: BySamples { own, total } } = sum;
+        if let Some(chances) = &self.chances {
+            amounts.error_ns = chances.joined(amounts.error_ns, own);
+            amounts.total_error_ns = chances.joined(amounts.total_error_ns, total);
+        }
+        amounts
+    }
+}
+
+impl Profile {
+    /// What these methods took altogether, in the same order: calls and own time, all threads together.
+    pub fn own_amounts(&self, methods: &[MethodIndex]) -> Vec<Amounts> {
+        let nodes = NodeAmounts::of(self, &self.merged);
+        let mut places: Vec<Option<usize>> = vec![None; self.methods.len()];
+        methods.iter().enumerate().for_each(|(place, method)| places[method.0] = Some(place));
+        let mut all = vec![Sum::default(); methods.len()];
+        for (index, node) in self.merged.nodes.iter().enumerate() {
+            if let Some(place) = places[node.method.0] {
+                nodes.add_own(NodeIndex(index), &mut all[place]);
+            }
+        }
+        all.into_iter().map(|sum| nodes.row(sum)).collect()
     }
 }
 

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use super::names::Names;
 use crate::profile::walk::{Children, Step};
-use crate::profile::{Amounts, MethodIndex, NodeAmounts, NodeIndex, Profile, Tree};
+use crate::profile::{Amounts, MethodIndex, NodeAmounts, NodeIndex, Profile, Sum, Tree};
 
 /// A caller or callee, and what passed on its account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,14 +48,15 @@ pub struct Stanza {
 #[derive(Clone, Default)]
 struct Call {
     /// As the caller's stanza has it.
-    child: Amounts,
+    child: Sum,
     /// As the callee's stanza has it.
-    parent: Amounts,
+    parent: Sum,
 }
 
 /// A stanza for every method of a tree of this profile, in the order of their numbers; arcs in no particular order.
 pub fn stanzas(profile: &Profile, tree: &Tree) -> Vec<Stanza> {
-    grouped(calls(&Names::of(profile), tree, &NodeAmounts::of(profile, tree)))
+    let nodes = NodeAmounts::of(profile, tree);
+    grouped(calls(&Names::of(profile), tree, &nodes), &nodes)
 }
 
 fn calls(names: &Names, tree: &Tree, nodes: &NodeAmounts<'_>) -> FxHashMap<(Option<MethodIndex>, MethodIndex), Call> {
@@ -99,19 +100,23 @@ fn calls(names: &Names, tree: &Tree, nodes: &NodeAmounts<'_>) -> FxHashMap<(Opti
     calls
 }
 
-fn grouped(calls: FxHashMap<(Option<MethodIndex>, MethodIndex), Call>) -> Vec<Stanza> {
-    let mut stanzas: FxHashMap<MethodIndex, Stanza> = FxHashMap::default();
-    let empty = |method| Stanza { method, own: Amounts::default(), parents: Vec::new(), children: Vec::new() };
+fn grouped(calls: FxHashMap<(Option<MethodIndex>, MethodIndex), Call>, nodes: &NodeAmounts<'_>) -> Vec<Stanza> {
+    let mut stanzas: FxHashMap<MethodIndex, (Stanza, Sum)> = FxHashMap::default();
+    let empty = |method| {
+        let (own, parents, children) = (Amounts::default(), Vec::new(), Vec::new());
+        (Stanza { method, own, parents, children }, Sum::default())
+    };
     for ((caller, method), call) in calls {
-        let stanza = stanzas.entry(method).or_insert_with(|| empty(method));
-        stanza.own.add(&call.parent);
-        stanza.parents.push(Arc { method: caller, amounts: call.parent });
+        let (stanza, own) = stanzas.entry(method).or_insert_with(|| empty(method));
+        own.add(&call.parent);
+        stanza.parents.push(Arc { method: caller, amounts: nodes.row(call.parent) });
         if let Some(caller) = caller {
-            let stanza = stanzas.entry(caller).or_insert_with(|| empty(caller));
-            stanza.children.push(Arc { method: Some(method), amounts: call.child });
+            let (stanza, _) = stanzas.entry(caller).or_insert_with(|| empty(caller));
+            stanza.children.push(Arc { method: Some(method), amounts: nodes.row(call.child) });
         }
     }
-    let mut stanzas: Vec<Stanza> = stanzas.into_values().collect();
+    let stanzas = stanzas.into_values().map(|(stanza, own)| Stanza { own: nodes.row(own), ..stanza });
+    let mut stanzas: Vec<Stanza> = stanzas.collect();
     stanzas.sort_by_key(|stanza| stanza.method);
     stanzas
 }

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use crate::profile::walk::{Children, Step};
-use crate::profile::{Amounts, MethodIndex, NodeAmounts, Profile, Tree};
+use crate::profile::{Amounts, MethodIndex, NodeAmounts, Profile, Sum, Tree};
 
 /// A method and what it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,24 +24,24 @@ pub fn flat(profile: &Profile, tree: &Tree) -> Vec<FlatRow> {
 pub fn rows(profile: &Profile, names: &Names, tree: &Tree) -> Vec<FlatRow> {
     let children = Children::called(tree);
     let nodes = NodeAmounts::of(profile, tree);
-    let mut all: Vec<Option<Amounts>> = vec![None; names.len()];
+    let mut all: Vec<Option<Sum>> = vec![None; names.len()];
     let mut open = vec![0_usize; names.len()];
     for step in children.depth_first() {
         match step {
             Step::Enter(index) => {
                 let method = names.first(tree.nodes[index.0].method).0;
-                let amounts = all[method].get_or_insert_default();
-                nodes.add_own(index, amounts);
+                let sum = all[method].get_or_insert_default();
+                nodes.add_own(index, sum);
                 if open[method] == 0 {
-                    nodes.add_total(index, amounts);
+                    nodes.add_total(index, sum);
                 }
                 open[method] += 1;
             }
             Step::Leave(index) => open[names.first(tree.nodes[index.0].method).0] -= 1,
         }
     }
-    let row = |(index, amounts): (usize, Option<Amounts>)| {
-        amounts.map(|amounts| FlatRow { method: MethodIndex(index), amounts })
+    let row = |(index, sum): (usize, Option<Sum>)| {
+        sum.map(|sum| FlatRow { method: MethodIndex(index), amounts: nodes.row(sum) })
     };
     all.into_iter().enumerate().filter_map(row).collect()
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::profile::testing::{Random, profile_of, random_tree, with_links};
+use crate::profile::{NodeIndex, SampledRoot};
 
 fn bytes_of(profile: &Profile) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -56,6 +57,22 @@ fn the_only_threads_tree_is_not_stored_twice() {
     let one = bytes_of(&profile_of(tree.clone(), vec![tree.clone()], 50));
     let none = bytes_of(&profile_of(tree, Vec::new(), 50));
     assert!(one.len() < none.len() + 100, "{} and {}", one.len(), none.len());
+}
+
+#[test]
+fn samples_come_back_if_their_nodes_are_there() {
+    let tree = random_tree(3, 200, 50);
+    for (node, threads, is_whole) in
+        [(199, Vec::new(), true), (199, vec![tree.clone()], true), (200, Vec::new(), false)]
+    {
+        let root = SampledRoot { node: NodeIndex(0), samples: 8, chance_ns: u64::MAX };
+        let sampled = Sampled::of(vec![root], [(NodeIndex(7), 0), (NodeIndex(9), u32::MAX), (NodeIndex(node), 5)]);
+        let mut profile = profile_of(tree.clone(), threads, 50);
+        profile.merged.sampled = sampled;
+        let found = read(&mut &bytes_of(&profile)[..]);
+        assert_eq!(found.as_ref().ok() == Some(&profile), is_whole, "{node}");
+        crate::report::flat::flat(&profile, &profile.merged);
+    }
 }
 
 #[test]
@@ -120,6 +137,7 @@ fn hostile_frames_are_refused_even_with_the_right_checksum() {
                 merged_nodes: Some(random.draw() >> random.below(64)),
                 thread_nodes: vec![3; profile.threads.len()],
                 handed: vec![vec![random.draw() >> random.below(64)]; random.below(3) as usize],
+                sampled: Sampled::default(),
             },
         })
         .expect("facts");
@@ -218,6 +236,7 @@ fn what_is_intact_and_makes_no_sense_is_not_called_damaged() {
             merged_nodes: Some(0),
             thread_nodes: vec![0; profile.threads.len()],
             handed: Vec::new(),
+            sampled: Sampled::default(),
         };
         let facts = rmp_serde::to_vec_named(&FactsRef { profile: &profile, layout }).expect("facts");
         assert!(complaint(&file_with(&facts)).contains("it speaks of methods that it does not name"));
@@ -238,6 +257,7 @@ fn facts_of_later_versions_are_passed_over_and_missing_ones_have_defaults() {
                 merged_nodes: Some(0),
                 thread_nodes: vec![0; profile.threads.len()],
                 handed: Vec::new(),
+                sampled: Sampled::default(),
             },
         })
         .expect("JSON"),
@@ -359,6 +379,7 @@ fn a_later_versions_column_is_passed_over() {
         merged_nodes: Some(profile.merged.nodes.len() as u64),
         thread_nodes: profile.threads.iter().map(|thread| thread.tree.nodes.len() as u64).collect(),
         handed: stored(&profile).map(links::differences).collect(),
+        sampled: profile.merged.sampled.clone(),
     };
     let mut bytes = Vec::new();
     let mut frames = FrameWriter::start(&mut bytes).expect("memory");

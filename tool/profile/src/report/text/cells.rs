@@ -1,7 +1,7 @@
 //! The columns of numbers in a view.
 
 use crate::profile::parts::Parts;
-use crate::profile::{Amounts, CpuSamples, Extent, Metric, NodeAmounts, Profile, Tree, Unit};
+use crate::profile::{Amounts, CpuSamples, Extent, Metric, NodeAmounts, NodeIndex, Profile, Sum, Tree, Unit};
 use crate::report::belief::{Belief, Shares};
 use crate::report::chosen::Chosen;
 use crate::report::units::{self, count};
@@ -242,8 +242,19 @@ impl<'a> NodeRows<'a> {
         NodeRows { nodes: NodeAmounts::of(profile, tree), cpu: tree.total_cpu() }
     }
 
-    pub(super) fn at(&self, node: crate::profile::NodeIndex) -> Amounts {
+    pub(super) fn at(&self, node: NodeIndex) -> Amounts {
         Amounts { cpu: self.cpu[node.0], ..self.nodes.at(node) }
+    }
+
+    /// Of several nodes, none of which calls another, together.
+    pub(super) fn sum(&self, nodes: &[NodeIndex]) -> Amounts {
+        let (mut sum, mut cpu) = (Sum::default(), CpuSamples::default());
+        for node in nodes {
+            self.nodes.add_own(*node, &mut sum);
+            self.nodes.add_total(*node, &mut sum);
+            cpu.add(self.cpu[node.0]);
+        }
+        Amounts { cpu, ..self.nodes.row(sum) }
     }
 }
 

@@ -82,9 +82,7 @@ fn push(
     let name = |node: &NodeIndex| &section.profile.method_of(&section.tree.nodes[node.0]).machine;
     large.sort_by_cached_key(|node| (Reverse(section.rank(&rows.at(*node))), name(node)));
     if !small.is_empty() {
-        let mut sum = Amounts::default();
-        small.iter().for_each(|node| sum.add(&rows.at(*node)));
-        pending.push(Line::Hidden { nodes: small.len(), sum, level });
+        pending.push(Line::Hidden { nodes: small.len(), sum: rows.sum(&small), level });
     }
     pending.extend(large.into_iter().rev().map(|node| Line::Node { node, level }));
 }
